@@ -1,0 +1,86 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Dependencies point down this list only; Tests/ArchitectureTests checks the imports against it.
+
+/// Every target: Swift 6 language mode (the tools version's default), warnings are errors.
+let strict: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableExperimentalFeature("Lifetimes"),
+]
+
+/// Targets that touch raw memory or C: every unsafe expression is marked `unsafe`.
+let strictAndMarked: [SwiftSetting] = strict + [.strictMemorySafety()]
+
+let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
+
+/// libsrt is linked statically with hidden symbols: libavformat loads Debian's other build of the same library
+/// (libsrt-gnutls), and two libraries that export the same names crash at exit.
+let linkSRT: [LinkerSetting] = [
+    .linkedLibrary(":libsrt.a"),
+    .unsafeFlags(["-Xlinker", "--exclude-libs=libsrt.a"]),
+    .linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("stdc++"), .linkedLibrary("m"),
+]
+
+let package = Package(
+    name: "burnish",
+    products: [
+        .executable(name: "burnish", targets: ["burnish"]),
+        .library(name: "Enhance", targets: ["Enhance"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+    ],
+    targets: [
+        // Executable: arguments and wiring.
+        .executableTarget(
+            name: "burnish",
+            dependencies: [
+                "Measure", "Relay", "Transport", "Codec", "Schedule", "Enhance", "Telemetry", "Kernels", "Media",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+
+        // One stream, and the instruments that measure it from outside.
+        .target(
+            name: "Relay", dependencies: ["Transport", "Codec", "Schedule", "Enhance", "Telemetry", "Media"],
+            swiftSettings: strictAndMarked),
+        .target(
+            name: "Measure", dependencies: ["Transport", "Codec", "Telemetry", "Media"],
+            swiftSettings: strictAndMarked),
+
+        // What a stream is made of.
+        .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: strictAndMarked),
+        .target(name: "Schedule", dependencies: ["Media"], swiftSettings: strict),
+        .target(
+            name: "Transport", dependencies: ["CSRT", "Media"], swiftSettings: strictAndMarked,
+            linkerSettings: linkSRT),
+        .target(name: "Codec", dependencies: ["CFFmpeg", "Media"], swiftSettings: strictAndMarked),
+        .target(name: "Telemetry", dependencies: ["Media"], swiftSettings: strictAndMarked),
+        .target(name: "Kernels", dependencies: ["CKernels", "Media"], swiftSettings: strictAndMarked),
+        .target(name: "Media", swiftSettings: strictAndMarked),
+
+        // C: system libraries and SIMD.
+        .systemLibrary(name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]),
+        .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
+        .target(name: "CKernels", cSettings: strictC),
+
+        // Tests, one target a module.
+        .testTarget(name: "ArchitectureTests", swiftSettings: strict),
+        .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: strict),
+        .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Media"], swiftSettings: strict),
+        .testTarget(name: "TransportTests", dependencies: ["Transport", "Media"], swiftSettings: strict),
+        .testTarget(name: "CodecTests", dependencies: ["Codec", "Media"], swiftSettings: strict),
+        .testTarget(name: "ScheduleTests", dependencies: ["Schedule", "Media"], swiftSettings: strict),
+        .testTarget(name: "KernelsTests", dependencies: ["Kernels", "CKernels", "Media"], swiftSettings: strict),
+        .testTarget(name: "EnhanceTests", dependencies: ["Enhance", "Kernels", "Media"], swiftSettings: strict),
+        .testTarget(
+            name: "MeasureTests", dependencies: ["Measure", "Codec", "Transport", "Media"], swiftSettings: strict),
+        .testTarget(
+            name: "RelayTests",
+            dependencies: ["Relay", "Measure", "Codec", "Transport", "Schedule", "Enhance", "Telemetry", "Media"],
+            swiftSettings: strict),
+        .testTarget(name: "CommandTests", dependencies: ["burnish"], swiftSettings: strict),
+    ])

@@ -1,0 +1,7 @@
+import ArgumentParser
+
+@main
+struct Burnish: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "burnish", abstract: "Relays live video, upscaled and interpolated, under a per-frame deadline.")
+}

@@ -1,0 +1,78 @@
+import Testing
+@testable import Media
+
+@Suite struct PicturePoolTests {
+    @Test func aPoolNeverHandsOutAPictureTwice() throws {
+        let pool = PicturePool(size: PictureSize(width: 33, height: 17), count: 2)
+        let a = try #require(pool.lease()).picture
+        _ = a
+        let first = pool.lease()
+        let second = pool.lease()
+        let third = pool.lease()
+        #expect(first != nil && second != nil && third == nil)
+        #expect(pool.inUse == 2)
+    }
+
+    @Test func aPictureIsFreeOnlyWhenItsLastShareIsGone() {
+        let pool = PicturePool(size: PictureSize(width: 16, height: 16), count: 1)
+        var first: PictureLease? = pool.lease()
+        var share: PictureLease? = first?.share()
+        first = nil
+        #expect(pool.inUse == 1)
+        share = nil
+        #expect(pool.inUse == 0)
+        _ = consume first
+        _ = consume share
+    }
+}
+
+@Suite struct BoundedQueueTests {
+    @Test func fullQueueRefusesAndReturnsTheElement() {
+        let queue = BoundedQueue<Int>(capacity: 2)
+        #expect(queue.offer(1) == nil)
+        #expect(queue.offer(2) == nil)
+        #expect(queue.offer(3) == 3)
+        #expect(queue.pop() == 1)
+        #expect(queue.offer(3) == nil)
+        queue.close()
+        #expect(queue.offer(4) == 4)
+        #expect(queue.pop() == 2)
+        #expect(queue.pop() == 3)
+        #expect(queue.pop() == nil)
+    }
+
+    @Test func everyElementCrossesInOrder() {
+        let queue = BoundedQueue<Int>(capacity: 3)
+        let producer = StageThread(name: "producer") {
+            for n in 0..<10_000 { _ = queue.push(n) }
+            queue.close()
+        }
+        var expected = 0
+        while let n = queue.pop() {
+            #expect(n == expected)
+            expected += 1
+        }
+        producer.join()
+        #expect(expected == 10_000)
+    }
+
+    @Test func aPastTimeLimitReturnsAtOnce() {
+        let queue = BoundedQueue<Int>(capacity: 1)
+        #expect(queue.pop(until: MonotonicTime(nanoseconds: 0)) == nil)
+    }
+}
+
+@Suite struct MediaTimeTests {
+    @Test func ticksToNanosecondsIsExactAndDoesNotOverflow() {
+        #expect(MediaTime(ticks: 90_000).nanoseconds == .seconds(1))
+        #expect(MediaTime(ticks: -9).nanoseconds == Nanoseconds(-100_000))
+        let years = MediaTime(ticks: 90_000 * 86_400 * 365 * 10)
+        #expect(years.nanoseconds.count == 86_400 * 365 * 10 * 1_000_000_000)
+    }
+
+    @Test func rationalsAreInLowestTerms() {
+        #expect(Rational(60_000, 2_002) == Rational(30_000, 1_001))
+        #expect(Rational(1, -2) == Rational(-1, 2))
+        #expect(Rational(0, 5) == Rational(0, 1))
+    }
+}
