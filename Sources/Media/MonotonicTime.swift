@@ -8,9 +8,8 @@ public struct Nanoseconds: Hashable, Comparable, Sendable, BitwiseCopyable, Addi
 
     @inlinable public static var zero: Nanoseconds { Nanoseconds(0) }
     @inlinable public static func microseconds(_ n: Int64) -> Nanoseconds { Nanoseconds(n * 1_000) }
-    @inlinable public static func milliseconds(_ n: Int64) -> Nanoseconds { Nanoseconds(n * 1_000_000) }
-    @inlinable public static func milliseconds(_ n: Double) -> Nanoseconds { Nanoseconds(Int64(n * 1e6)) }
-    @inlinable public static func seconds(_ n: Double) -> Nanoseconds { Nanoseconds(Int64(n * 1e9)) }
+    @inlinable public static func milliseconds(_ n: Double) -> Nanoseconds { Nanoseconds(Int64((n * 1e6).rounded())) }
+    @inlinable public static func seconds(_ n: Double) -> Nanoseconds { Nanoseconds(Int64((n * 1e9).rounded())) }
 
     @inlinable public var milliseconds: Double { Double(count) / 1e6 }
     @inlinable public var seconds: Double { Double(count) / 1e9 }

@@ -1,1 +1,109 @@
+import Media
 import Testing
+@testable import Telemetry
+
+@Suite struct HistogramTests {
+    @Test func everyBucketHoldsItsOwnMiddleAndBucketsAreInOrder() {
+        var last = Nanoseconds(-1)
+        for index in 0..<(16 * 29) {
+            let middle = Histogram.middle(ofBucket: index)
+            #expect(Histogram.bucket(ofMicroseconds: UInt64(middle.count) / 1_000) == index)
+            #expect(middle > last)
+            last = middle
+        }
+    }
+
+    @Test func quantilesAreWithinThreePercent() {
+        var histogram = Histogram()
+        for n in 1...10_000 { histogram.record(.microseconds(Int64(n))) }
+        for share in [0.01, 0.5, 0.95, 0.99] {
+            let exact = share * 10_000
+            let found = Double(histogram.quantile(share).count) / 1_000
+            #expect(abs(found - exact) / exact < 0.035)
+        }
+        #expect(histogram.quantile(1) == .milliseconds(10))
+        #expect(histogram.largest == .milliseconds(10))
+    }
+
+    @Test func extremesHaveAPlace() {
+        var histogram = Histogram()
+        #expect(histogram.quantile(0.5) == .zero)
+        histogram.record(Nanoseconds(-5))
+        histogram.record(Nanoseconds(.max))
+        #expect(histogram.count == 2)
+        #expect(histogram.quantile(0) < .milliseconds(1))
+    }
+}
+
+@Suite struct LedgerTests {
+    /// Any sequence of openings and closings keeps the books balanced, with frames in flight at every point.
+    @Test(arguments: 0..<20) func theBooksBalance(seed: UInt64) {
+        var random = SplitMix(seed: seed)
+        let ledger = Ledger(keeping: 16)
+        let held = BoundedQueueOfTickets(capacity: 64)
+        for _ in 0..<1_000 {
+            if random.next() % 2 == 0 {
+                let kind = FrameKind.allCases[Int(random.next() % 3)]
+                if let refused = held.queue.offer(ledger.open(kind, presentation: MediaTime(ticks: 0))) {
+                    ledger.close(refused, as: .dropped(.overload))
+                }
+            } else if let ticket = held.queue.pop(until: MonotonicTime(nanoseconds: 0)) {
+                let reasons = DropReason.allCases
+                let pick = Int(random.next() % UInt64(reasons.count + 1))
+                ledger.close(ticket, as: pick == reasons.count ? .emitted : .dropped(reasons[pick]))
+            }
+            #expect(ledger.books.balance)
+        }
+        #expect(ledger.books.inFlight == UInt64(held.queue.count))
+    }
+
+    @Test func aFrameThatVanishesShows() {
+        let ledger = Ledger()
+        do { _ = ledger.open(.original, presentation: MediaTime(ticks: 0)) }
+        #expect(!ledger.books.balance)
+    }
+
+    @Test func readersGetEachRecordOnceAndAreToldWhatTheyMissed() {
+        let ledger = Ledger(keeping: 4)
+        var cursor: UInt64 = 0
+        func close(_ n: Int) {
+            for _ in 0..<n { ledger.close(ledger.open(.original, presentation: MediaTime(ticks: 0)), as: .emitted) }
+        }
+        close(3)
+        var ids: [UInt64] = []
+        #expect(ledger.read(since: &cursor) { record, _ in ids.append(record.id) } == 0)
+        close(6)
+        #expect(ledger.read(since: &cursor) { record, _ in ids.append(record.id) } == 2)
+        #expect(ids == [0, 1, 2, 5, 6, 7, 8])
+    }
+
+    @Test func latencyRunsFromTheLastPacketToTheSending() {
+        let ledger = Ledger()
+        var ticket = ledger.open(.original, presentation: MediaTime(ticks: 0))
+        ticket.stamp(.lastPacket, at: MonotonicTime(nanoseconds: 0))
+        ticket.stamp(.sent, at: MonotonicTime(nanoseconds: 7_000_000))
+        ticket.record.deadline = MonotonicTime(nanoseconds: 6_000_000)
+        ledger.close(ticket, as: .emitted)
+        #expect(ledger.withLatency { $0.original.largest } == .milliseconds(7))
+        #expect(ledger.withLatency { $0.misses } == 1)
+    }
+}
+
+/// Holds tickets for a test, as a stage's queue does.
+private struct BoundedQueueOfTickets {
+    let queue: BoundedQueue<FrameTicket>
+    init(capacity: Int) { queue = BoundedQueue(capacity: capacity) }
+}
+
+/// A small seeded generator (Steele, Lea, Flood 2014), so that a failing case can be run again.
+private struct SplitMix {
+    var state: UInt64
+    init(seed: UInt64) { state = seed }
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

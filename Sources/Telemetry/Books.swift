@@ -1,0 +1,32 @@
+import Media
+
+/// The books of one stream: `in + synthesised + repeated = emitted + dropped + in flight`. Every term is counted where
+/// its event happens; none is computed from the others, so a difference is a defect that shows.
+public struct Books: Sendable {
+    public internal(set) var originals: UInt64 = 0
+    public internal(set) var synthesised: UInt64 = 0
+    public internal(set) var repeated: UInt64 = 0
+    public internal(set) var emitted: UInt64 = 0
+    public internal(set) var inFlight: UInt64 = 0
+    private var droppedByReason: InlineArray<9, UInt64> = .init(repeating: 0)
+
+    init() {}
+
+    public internal(set) subscript(reason: DropReason) -> UInt64 {
+        get { droppedByReason[Int(reason.rawValue)] }
+        set { droppedByReason[Int(reason.rawValue)] = newValue }
+    }
+
+    public var dropped: UInt64 { DropReason.allCases.reduce(0) { $0 + self[$1] } }
+
+    public var balance: Bool { originals + synthesised + repeated == emitted + dropped + inFlight }
+}
+
+extension Books: CustomStringConvertible {
+    public var description: String {
+        let reasons = DropReason.allCases.filter { self[$0] > 0 }.map { "\($0.name) \(self[$0])" }
+        let details = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))"
+        return "in \(originals) + synthesised \(synthesised) + repeated \(repeated)"
+            + " = emitted \(emitted) + dropped \(dropped)\(details) + in flight \(inFlight)"
+    }
+}

@@ -1,0 +1,81 @@
+import Media
+
+/// The points at which a frame's record is stamped, in the order in which a frame meets them.
+public enum Stamp: Int, CaseIterable, Sendable {
+    /// The first packet of its access unit was received.
+    case firstPacket
+    /// The last packet of its access unit was received: where the relay's own latency begins.
+    case lastPacket
+    /// The demuxer knew that the access unit was complete.
+    case complete
+    case decodeIn
+    case decodeOut
+    /// The schedule decided about it.
+    case planned
+    case enhanceIn
+    case enhanceOut
+    case encodeIn
+    case encodeOut
+    /// Its last byte was handed to the output.
+    case sent
+
+    /// The name in traces and reports.
+    public var name: String {
+        switch self {
+        case .firstPacket: "first_packet"
+        case .lastPacket: "last_packet"
+        case .complete: "complete"
+        case .decodeIn: "decode_in"
+        case .decodeOut: "decode_out"
+        case .planned: "planned"
+        case .enhanceIn: "enhance_in"
+        case .enhanceOut: "enhance_out"
+        case .encodeIn: "encode_in"
+        case .encodeOut: "encode_out"
+        case .sent: "sent"
+        }
+    }
+}
+
+/// All that is known of one frame: plain memory that travels with it. Latency figures, traces and metrics are views of
+/// this record; nothing else measures.
+public struct FrameRecord: Sendable, BitwiseCopyable {
+    /// Counts the stream's frames of every kind, in the order in which they came to be.
+    public var id: UInt64
+    public var kind: FrameKind
+    public var presentation: MediaTime
+    /// When the sender made it, on this machine's clock, where the input tells; what deadlines are counted from.
+    public var sourceTime: MonotonicTime?
+    /// When it should be emitted.
+    public var deadline: MonotonicTime?
+    public var isKeyframe = false
+    /// Data of its access unit was missing, or the decoder concealed errors in it.
+    public var isDamaged = false
+    /// Bytes of its access unit, in and out.
+    public var bytesIn: Int32 = 0
+    public var bytesOut: Int32 = 0
+    /// The super-resolution tier (`Schedule`'s raw value) and how many of its tiles were computed and reused.
+    public var tier: UInt8 = 0
+    public var tilesComputed: Int32 = 0
+    public var tilesReused: Int32 = 0
+
+    private var stamps: InlineArray<11, Int64> = .init(repeating: .min)
+
+    public init(id: UInt64, kind: FrameKind, presentation: MediaTime) {
+        self.id = id
+        self.kind = kind
+        self.presentation = presentation
+    }
+
+    /// The time of a stamp, or nil where the frame has not been there.
+    public subscript(stamp: Stamp) -> MonotonicTime? {
+        get { stamps[stamp.rawValue] == .min ? nil : MonotonicTime(nanoseconds: stamps[stamp.rawValue]) }
+        set { stamps[stamp.rawValue] = newValue?.nanoseconds ?? .min }
+    }
+
+    /// The time from one stamp to another, where the frame has both.
+    public func time(from: Stamp, to: Stamp) -> Nanoseconds? {
+        guard let a = self[from], let b = self[to] else { return nil }
+        return b - a
+    }
+}

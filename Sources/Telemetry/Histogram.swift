@@ -1,0 +1,53 @@
+import Media
+
+/// A histogram of durations in log-linear buckets (HdrHistogram's layout): whole microseconds up to 16 µs, then sixteen
+/// buckets for each power of two up to 71 minutes, so that a quantile is exact to about 3 %. Recording costs a shift and
+/// three additions, and never allocates. Negative values count as zero.
+///
+/// Not thread-safe: one writer, and readers get a copy.
+public struct Histogram: Sendable {
+    private static let perPower = 16
+    private static let bucketCount = perPower * 29
+
+    private var buckets = [UInt64](repeating: 0, count: bucketCount)
+    public private(set) var count: UInt64 = 0
+    public private(set) var sum = Nanoseconds.zero
+    public private(set) var largest = Nanoseconds.zero
+
+    public init() {}
+
+    public mutating func record(_ value: Nanoseconds) {
+        let value = max(value, .zero)
+        buckets[Self.bucket(ofMicroseconds: UInt64(value.count) / 1_000)] += 1
+        count += 1
+        sum = sum + value
+        largest = max(largest, value)
+    }
+
+    /// The value that the given share (0...1) of the recorded ones does not exceed. Zero when nothing was recorded.
+    public func quantile(_ share: Double) -> Nanoseconds {
+        let rank = max(1, UInt64((share * Double(count)).rounded(.up)))
+        if rank >= count { return largest }
+        var seen: UInt64 = 0
+        for (index, n) in buckets.enumerated() {
+            seen += n
+            if seen >= rank { return min(largest, Self.middle(ofBucket: index)) }
+        }
+        return largest
+    }
+
+    public var mean: Nanoseconds { count == 0 ? .zero : Nanoseconds(sum.count / Int64(count)) }
+
+    static func bucket(ofMicroseconds value: UInt64) -> Int {
+        if value < UInt64(perPower) { return Int(value) }
+        let shift = 59 - value.leadingZeroBitCount  // brings the value's top five bits down
+        return min(shift * perPower + Int(value >> UInt64(shift)), bucketCount - 1)
+    }
+
+    static func middle(ofBucket index: Int) -> Nanoseconds {
+        if index < perPower { return Nanoseconds(Int64(index) * 1_000 + 500) }
+        let shift = Int64(index / perPower - 1)
+        let low = Int64(index % perPower + perPower) << shift
+        return Nanoseconds(low * 1_000 + (500 << shift))
+    }
+}

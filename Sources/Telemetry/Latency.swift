@@ -1,0 +1,58 @@
+import Media
+
+/// Where the emitted frames' time went: histograms filled from their records.
+public struct Latency: Sendable {
+    /// Arrival of an original's last packet to its emission.
+    public private(set) var original = Histogram()
+    /// Arrival of the last packet of the original that completed the pair, to the synthesised frame's emission.
+    public private(set) var synthesised = Histogram()
+    /// Deadline minus emission; late frames count as zero here and in ``misses``.
+    public private(set) var slack = Histogram()
+    /// Emitted after their deadline.
+    public private(set) var misses: UInt64 = 0
+
+    public private(set) var receive = Histogram()
+    public private(set) var complete = Histogram()
+    public private(set) var waitForDecoder = Histogram()
+    public private(set) var decode = Histogram()
+    public private(set) var waitForEnhancement = Histogram()
+    public private(set) var enhance = Histogram()
+    public private(set) var waitForEncoder = Histogram()
+    public private(set) var encode = Histogram()
+    public private(set) var send = Histogram()
+
+    public init() {}
+
+    mutating func record(_ record: FrameRecord) {
+        if let whole = record.time(from: .lastPacket, to: .sent) {
+            if record.kind == .original { original.record(whole) } else { synthesised.record(whole) }
+        }
+        if let sent = record[.sent], let deadline = record.deadline {
+            slack.record(deadline - sent)
+            if sent > deadline { misses += 1 }
+        }
+        func add(_ from: Stamp, _ to: Stamp, _ histogram: inout Histogram) {
+            if let time = record.time(from: from, to: to) { histogram.record(time) }
+        }
+        if record.kind == .original {
+            add(.firstPacket, .lastPacket, &receive)
+            add(.lastPacket, .complete, &complete)
+            add(.complete, .decodeIn, &waitForDecoder)
+            add(.decodeIn, .decodeOut, &decode)
+            add(.decodeOut, .enhanceIn, &waitForEnhancement)
+        }
+        add(.enhanceIn, .enhanceOut, &enhance)
+        add(.enhanceOut, .encodeIn, &waitForEncoder)
+        add(.encodeIn, .encodeOut, &encode)
+        add(.encodeOut, .sent, &send)
+    }
+
+    /// The stages in a frame's order, with the names used in reports and in `burnish_frame_stage_seconds{stage}`.
+    public var stages: [(name: String, histogram: Histogram)] {
+        [
+            ("receive", receive), ("complete", complete), ("wait_for_decoder", waitForDecoder), ("decode", decode),
+            ("wait_for_enhancement", waitForEnhancement), ("enhance", enhance), ("wait_for_encoder", waitForEncoder),
+            ("encode", encode), ("send", send),
+        ]
+    }
+}

@@ -1,0 +1,96 @@
+import Media
+import Synchronization
+
+/// Opens and closes the frames of one stream, and keeps what is left of them: the books, latency histograms and the last
+/// records.
+///
+/// Thread-safe. Opening and closing hold a lock for well under a microsecond and never allocate.
+public final class Ledger: Sendable {
+    private struct State {
+        var nextID: UInt64 = 0
+        var books = Books()
+        var latency = Latency()
+        var recent: [FrameRecord?]
+        var fates: [FrameFate]
+        var closed: UInt64 = 0
+    }
+
+    private let census = Census()
+    private let state: Mutex<State>
+
+    /// - Parameter keeping: how many of the last closed records to keep for traces.
+    public init(keeping: Int = 1024) {
+        state = Mutex(
+            State(
+                recent: Array(repeating: nil, count: keeping),
+                fates: Array(repeating: .emitted, count: keeping)))
+    }
+
+    /// A frame has come to be.
+    public func open(_ kind: FrameKind, presentation: MediaTime) -> FrameTicket {
+        let id = state.withLock { state in
+            switch kind {
+            case .original: state.books.originals += 1
+            case .synthesised: state.books.synthesised += 1
+            case .repeated: state.books.repeated += 1
+            }
+            defer { state.nextID += 1 }
+            return state.nextID
+        }
+        return FrameTicket(record: FrameRecord(id: id, kind: kind, presentation: presentation), census: census)
+    }
+
+    /// A frame's way has ended.
+    public func close(_ ticket: consuming FrameTicket, as fate: FrameFate) {
+        let record = ticket.record
+        state.withLock { state in
+            switch fate {
+            case .emitted:
+                state.books.emitted += 1
+                state.latency.record(record)
+            case .dropped(let reason):
+                state.books[reason] += 1
+            }
+            let slot = Int(state.closed % UInt64(state.recent.count))
+            state.recent[slot] = record
+            state.fates[slot] = fate
+            state.closed += 1
+        }
+    }
+
+    /// The books as they stand. While frames are moving, a frame that is opened or closed at this very moment can be
+    /// seen on one side only; when nothing moves they balance exactly.
+    public var books: Books {
+        state.withLock { state in
+            var books = state.books
+            books.inFlight = UInt64(max(0, census.living.load(ordering: .relaxed)))
+            return books
+        }
+    }
+
+    /// Reads the latency histograms in place, under the lock: take figures from them, do not copy them.
+    public func withLatency<Result: Sendable>(_ body: (borrowing Latency) -> Result) -> Result {
+        state.withLock { body($0.latency) }
+    }
+
+    /// Calls `body` with each record that was closed since `cursor`, oldest first, and moves the cursor on. Records
+    /// that were overwritten before they could be read are skipped.
+    /// - Returns: how many were skipped.
+    public func read(since cursor: inout UInt64, _ body: (FrameRecord, FrameFate) -> Void) -> UInt64 {
+        var skipped: UInt64 = 0
+        while true {
+            let next: (FrameRecord, FrameFate)? = state.withLock { state in
+                let capacity = UInt64(state.recent.count)
+                if state.closed > cursor + capacity {
+                    skipped += state.closed - capacity - cursor
+                    cursor = state.closed - capacity
+                }
+                guard cursor < state.closed, let record = state.recent[Int(cursor % capacity)] else { return nil }
+                return (record, state.fates[Int(cursor % capacity)])
+            }
+            guard let (record, fate) = next else { return skipped }
+            cursor += 1
+            body(record, fate)
+        }
+    }
+}
