@@ -31,10 +31,14 @@ struct Timeline {
     /// Where the first output stamp lies: clear of zero, so that decoding times and clock references before it exist.
     static let start = MediaTime(ticks: MediaTime.ticksPerSecond)
 
+    /// How long after a jump stamps of the epoch before it may still come.
+    private static let crossing = Nanoseconds.seconds(1)
+
     private var current: Epoch?
     private var former: Epoch?
     private var newestOutput = Timeline.start
     private var newestArrival = MonotonicTime(nanoseconds: 0)
+    private var began = MonotonicTime(nanoseconds: 0)
     private var restarted = false
 
     init() {}
@@ -54,7 +58,7 @@ struct Timeline {
                 current!.newestInput = max(epoch.newestInput, input)
                 return note(input + epoch.offset, arrival: arrival)
             }
-            if let former, former.admits(input) {
+            if let former, arrival - began < Self.crossing, former.admits(input) {
                 return Mapped(output: input + former.offset, isJump: false)
             }
         }
@@ -67,6 +71,7 @@ struct Timeline {
 
     private mutating func begin(_ epoch: Epoch, arrival: MonotonicTime, isJump: Bool) -> Mapped {
         current = epoch
+        began = arrival
         var mapped = note(epoch.newestInput + epoch.offset, arrival: arrival)
         mapped.isJump = isJump
         return mapped

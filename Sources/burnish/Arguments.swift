@@ -1,0 +1,87 @@
+import ArgumentParser
+import Media
+
+// Sizes, rates and times take units on the command line; a number without its unit is refused rather than guessed.
+
+/// A length of time: `80ms`, `1.5s`, `200us`, `5m`.
+struct TimeArgument: ExpressibleByArgument {
+    var value: Nanoseconds
+
+    init(_ value: Nanoseconds) { self.value = value }
+
+    init?(argument: String) {
+        let units: [(String, Double)] = [("ms", 1e6), ("us", 1e3), ("s", 1e9), ("m", 60e9), ("h", 3600e9)]
+        for (unit, scale) in units where argument.hasSuffix(unit) {
+            guard let number = Double(argument.dropLast(unit.count)), number >= 0, number * scale < 9e18 else { return nil }
+            value = Nanoseconds(Int64((number * scale).rounded()))
+            return
+        }
+        return nil
+    }
+
+    var defaultValueDescription: String {
+        value.count % 1_000_000_000 == 0
+            ? "\(value.count / 1_000_000_000)s" : "\(value.count / 1_000_000)ms"
+    }
+}
+
+/// A picture size: `640x360`.
+struct SizeArgument: ExpressibleByArgument {
+    var value: PictureSize
+
+    init(_ value: PictureSize) { self.value = value }
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "x", omittingEmptySubsequences: false)
+        guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
+            (16...16_384).contains(width), (16...16_384).contains(height)
+        else { return nil }
+        value = PictureSize(width: width, height: height)
+    }
+
+    var defaultValueDescription: String { value.description }
+}
+
+/// A bit rate in bits a second: `2.5M`, `800k`.
+struct BitRateArgument: ExpressibleByArgument {
+    var value: Int
+
+    init(_ value: Int) { self.value = value }
+
+    init?(argument: String) {
+        let scales: [Character: Double] = ["k": 1e3, "M": 1e6, "G": 1e9]
+        guard let last = argument.last else { return nil }
+        let digits = scales[last] == nil ? argument[...] : argument.dropLast()
+        guard let number = Double(digits), number > 0, number * (scales[last] ?? 1) < 1e12 else { return nil }
+        value = Int(number * (scales[last] ?? 1))
+    }
+
+    var defaultValueDescription: String {
+        value % 1_000_000 == 0 ? "\(value / 1_000_000)M" : "\(value / 1_000)k"
+    }
+}
+
+/// A frame rate: `30`, `29.97`, `30000/1001`.
+struct FrameRateArgument: ExpressibleByArgument {
+    var value: Rational
+
+    init(_ value: Rational) { self.value = value }
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
+        if parts.count == 2, let n = Int64(parts[0]), let d = Int64(parts[1]), n > 0, d > 0 {
+            value = Rational(n, d)
+        } else if let number = Double(argument), number > 0 {
+            // The NTSC rates are meant when their usual short forms are written.
+            let nearest = (number * 1.001).rounded()
+            value =
+                abs(nearest / 1.001 - number) < 0.005 && number != number.rounded()
+                ? Rational(Int64(nearest) * 1000, 1001) : Rational(Int64((number * 1000).rounded()), 1000)
+        } else {
+            return nil
+        }
+        guard value.value <= 1000 else { return nil }
+    }
+
+    var defaultValueDescription: String { value.description }
+}
