@@ -1,0 +1,150 @@
+import Media
+
+/// Decides for every frame of one stream what there is time for. See docs/scheduler.md for the mathematics.
+///
+/// A value that holds no clock and does no I/O: it answers from the numbers it is given, and the same numbers give the
+/// same answers. It has no references; no call allocates. Callers on several threads share it behind a lock.
+public struct Planner: Policy, Sendable {
+    /// What does not change from frame to frame.
+    public struct Configuration: Sendable {
+        public var input: PictureSize
+        public var output: PictureSize
+        /// Nominal time between originals; learnt from then on if it is wrong (``Planner/interval``).
+        public var interval: Nanoseconds
+        /// The best tier in use.
+        public var ceiling: Tier = .neuralM
+        /// Whether the stream asks for synthesised frames at all.
+        public var synthesises = true
+        /// The cores that this stream may count on.
+        public var cores = 2
+        /// Threads that share one frame's enhancement.
+        public var workers = 2
+        /// Input pixels of one neural tile.
+        public var tilePixels = 64 * 64
+        public var seeds = CostModel.Seeds()
+        /// While frames come in, no more than this long passes without one being tried, however late it is.
+        public var longestFreeze = Nanoseconds.milliseconds(250.0)
+        /// Coded frames that may wait for the decoder before everything up to the next keyframe is given up.
+        public var longestCodedQueue = 120
+
+        public init(input: PictureSize, output: PictureSize, interval: Nanoseconds) {
+            self.input = input
+            self.output = output
+            self.interval = interval
+        }
+    }
+
+    /// The share of time that a rung may need and be kept, and that it may need and be climbed to.
+    static let keep = 0.95
+    static let climb = 0.80
+
+    public let configuration: Configuration
+    public private(set) var costs: CostModel
+    private var ladder: Ladder
+    /// The time between originals, in nanoseconds, as their deadlines show it.
+    private var interval: Double
+    /// How many synthesised frames an original has been asked to bring with it, on average.
+    private var synthesised: Double?
+    private var lastEmitBy: MonotonicTime?
+    private var lastTry: MonotonicTime?
+    private var awaitingKeyframe = false
+
+    public init(_ configuration: Configuration) {
+        self.configuration = configuration
+        costs = CostModel(
+            input: configuration.input, output: configuration.output, tilePixels: configuration.tilePixels,
+            seeds: configuration.seeds)
+        ladder = Ladder(ceiling: configuration.ceiling, synthesises: configuration.synthesises)
+        interval = Double(configuration.interval.count)
+    }
+
+    /// Where the stream stands on the ladder; 0 is the top.
+    public var rung: Int { ladder.position }
+    public var rungs: Int { ladder.count }
+    /// What that means.
+    public var level: Rung { ladder.rung }
+
+    public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
+        costs.observe(work, cost, units: units)
+    }
+
+    // MARK: Before the decoder
+
+    /// Nothing is dropped before the decoder that a later picture needs, with two exceptions: when a keyframe waits and
+    /// this frame would be late, everything up to the keyframe is `late`; when the decoder is hopelessly behind,
+    /// everything up to the next keyframe is `no_keyframe`. On the last rung frames that no other refers to are
+    /// `overload`.
+    public mutating func admit(_ unit: UnitRequest) -> DropReason? {
+        if unit.isKeyframe { awaitingKeyframe = false }
+        if awaitingKeyframe { return .noKeyframe }
+        if unit.keyframeWaiting, unit.now + Self.time(costs[.decode].mean) > unit.emitBy { return .late }
+        if unit.waiting > configuration.longestCodedQueue {
+            awaitingKeyframe = true
+            return .noKeyframe
+        }
+        if !unit.isReference, !ladder.rung.decodesAll, unit.waiting > 0 || unit.now > unit.emitBy { return .overload }
+        return nil
+    }
+
+    // MARK: After the decoder
+
+    public mutating func plan(_ frame: FrameRequest) -> FramePlan {
+        learnRhythm(frame)
+        let forecast = Forecast(costs, frame, configuration, interval: interval, synthesised: synthesised ?? 0)
+        let reason = drop(frame, forecast)
+
+        let held = reason != nil && frame.waiting == 0 ? ladder.position : held(forecast, dropped: reason != nil)
+        let climbable = reason == nil && ladder.position > 0 && forecast.fits(
+            ladder[ladder.position - 1], limit: Self.climb)
+        ladder.update(now: frame.now, held: held, climbable: climbable, pace: costs.pace)
+
+        var plan = FramePlan(
+            drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesises: false,
+            rung: ladder.position, rungs: ladder.count)
+        guard reason == nil else { return plan }
+        lastTry = frame.now
+        plan.synthesises = ladder.rung.synthesises && frame.synthesised > 0 && forecast.hasTimeToSynthesise
+        let grant = forecast.grant(synthesises: plan.synthesises)
+        let tile = forecast.tile(ladder.rung.tier)
+        if ladder.rung.tier > .base, grant >= tile, frame.tiles > 0 {
+            plan.tier = ladder.rung.tier
+            plan.tiles = min(frame.tiles, Int(grant / tile))
+            plan.stop = frame.now + Self.time(forecast.base.mean + grant)
+        }
+        return plan
+    }
+
+    /// The interval and the number of synthesised frames are facts about the stream, not settings: deadlines of
+    /// consecutive originals are one interval apart, whatever the source says its rate is.
+    private mutating func learnRhythm(_ frame: FrameRequest) {
+        synthesised = synthesised.map { $0 + (Double(frame.synthesised) - $0) / 16 } ?? Double(frame.synthesised)
+        if let last = lastEmitBy {
+            let step = Double((frame.emitBy - last).count)
+            // Gaps and bursts are no rhythm.
+            if step > interval / 4, step < interval * 4 { interval += (step - interval) / 16 }
+        }
+        lastEmitBy = frame.emitBy
+    }
+
+    /// Nothing is gained by dropping a frame that no other waits for, unless its time is up; and not even then for ever.
+    private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
+        if frame.waiting > 0 {
+            if !forecast.canBeInTime { return .late }
+            return forecast.newestCanFollow ? nil : .overload
+        }
+        guard frame.now >= frame.emitBy, let lastTry else { return nil }
+        return frame.now - lastTry < configuration.longestFreeze ? .late : nil
+    }
+
+    /// The best rung, from the present one down, that there is time for.
+    private func held(_ forecast: Forecast, dropped: Bool) -> Int {
+        if dropped { return min(ladder.position + 1, ladder.count - 1) }
+        var rung = ladder.position
+        while rung < ladder.count - 1, !forecast.fits(ladder[rung], limit: Self.keep) { rung += 1 }
+        return rung
+    }
+
+    static func time(_ nanoseconds: Double) -> Nanoseconds {
+        Nanoseconds(Int64(min(max(nanoseconds, -1e15), 1e15)))
+    }
+}
