@@ -3,5 +3,6 @@ import ArgumentParser
 @main
 struct Burnish: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "burnish", abstract: "Relays live video, upscaled and interpolated, under a per-frame deadline.")
+        commandName: "burnish", abstract: "Relays live video, upscaled and interpolated, under a per-frame deadline.",
+        subcommands: [TestSourceCommand.self, ProbeCommand.self])
 }
