@@ -75,7 +75,9 @@ let package = Package(
         .testTarget(name: "CodecTests", dependencies: ["Codec", "Media"], swiftSettings: strict),
         .testTarget(name: "ScheduleTests", dependencies: ["Schedule", "Media"], swiftSettings: strict),
         .testTarget(name: "KernelsTests", dependencies: ["Kernels", "CKernels", "Media"], swiftSettings: strict),
-        .testTarget(name: "EnhanceTests", dependencies: ["Enhance", "Kernels", "Media"], swiftSettings: strict),
+        .testTarget(
+            name: "EnhanceTests", dependencies: ["Enhance", "Kernels", "Media"], resources: [.copy("Golden")],
+            swiftSettings: strict),
         .testTarget(
             name: "MeasureTests", dependencies: ["Measure", "Codec", "Transport", "Media"], swiftSettings: strict),
         .testTarget(
