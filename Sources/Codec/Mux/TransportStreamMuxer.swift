@@ -79,7 +79,7 @@ import Media
             let part = unsafe rest.prefix(PESHeader.longestPayload)
             let header = PESHeader(
                 streamID: layout.passedStreams[stream].streamID, presentationTime: time, decodeTime: nil,
-                payload: part.count, isAligned: false)
+                payload: unsafe part.count, isAligned: false)
             unsafe writePES(
                 header, UnsafeRawBufferPointer(rebasing: part), pid: layout.pid(ofPassedStream: stream),
                 counter: 3 + stream, PacketOpening(), emit)

@@ -46,8 +46,6 @@ import Testing
 
     @Test(arguments: [["-bf", "3"], ["-bf", "0"]])
     func aStreamWithoutReorderInformationLosesAtMostItsFirstPictures(_ options: [String]) throws {
-        // The bitstream filter cannot take the restriction out of the VUI; x264 writes none of it in `--stitchable`'s
-        // absence only, so the SPS is cut by hand: see `withoutVUI`.
         let units = try stream(["-preset", "medium"] + options).map(withoutVUI)
         let outputs = try VideoDecoder().decodeAll(units)
         #expect(outputs.count == 60)
