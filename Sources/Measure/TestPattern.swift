@@ -121,8 +121,9 @@ public final class TestPattern {
         for y in 0..<(unsafe picture.u.height) {
             let (u, v) = unsafe (picture.u.row(y), picture.v.row(y))
             for x in 0..<(unsafe picture.u.width) {
-                unsafe u[x] = UInt8(112 + 32 * y * 2 / height)
-                unsafe v[x] = UInt8(140 - 32 * x * 2 / width)
+                // Neutral under the time code: its cells cost bits enough.
+                unsafe u[x] = y * 2 < layout.top ? 128 : UInt8(112 + 32 * y * 2 / height)
+                unsafe v[x] = y * 2 < layout.top ? 128 : UInt8(140 - 32 * x * 2 / width)
             }
         }
         unsafe Canvas(picture).disc(
