@@ -13,8 +13,8 @@ final class SRTLink: Sendable {
     /// A connection that has held for so long makes the next failure's wait short again.
     static let holdsAfter = Nanoseconds.seconds(2)
     /// How often the thread looks at a connection, and how often at an attempt.
-    static let lookEvery = Nanoseconds.milliseconds(20 as Int64)
-    static let lookSoon = Nanoseconds.milliseconds(2 as Int64)
+    static let lookEvery = Nanoseconds.milliseconds(20)
+    static let lookSoon = Nanoseconds.milliseconds(2)
     /// A listener's peer that has been silent for so long gives way to a new caller.
     static let givesWayAfter = Nanoseconds.seconds(1)
     /// The reader gets this long to take what a lost connection has left in libsrt's buffer.

@@ -23,7 +23,7 @@ import Testing
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20&streamid=%23!::r=cam"))
         let connection = try #require(reader.awaitConnection())
         #expect(connection.streamID == "#!::r=cam")
-        #expect(connection.window == .milliseconds(20 as Int64))
+        #expect(connection.window == .milliseconds(20))
         #expect(connection.ingest == ingest)
         #expect(sink.awaitPeer())
         exchange(reader, sink, count: 50)
@@ -123,11 +123,11 @@ import Testing
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
         #expect(reader.awaitConnection() != nil)
         #expect(sink.awaitPeer())
-        let start = MonotonicTime.now() + .milliseconds(1 as Int64)
+        let start = MonotonicTime.now() + .milliseconds(1)
         var first: MonotonicTime?
         // Dated 40 ms apart, sent as fast as they go.
         for i in 0..<10 {
-            #expect(sink.send(numbered(i), sourceTime: start + .milliseconds(Int64(40 * i))) == .sent)
+            #expect(sink.send(numbered(i), sourceTime: start + .milliseconds(Double(40 * i))) == .sent)
             let message = try #require(reader.next()).message
             let time = try #require(message.sourceTime)
             if first == nil { first = time }
