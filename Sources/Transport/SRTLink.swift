@@ -214,7 +214,10 @@ final class SRTLink: Sendable {
         burnish_srt_arrivals_wake()
 
         var reason = "stopped"
+        // libsrt gives no figures of a broken connection: those of the last look stand for its end.
+        var figures = LegStatistics()
         while !isStopping {
+            figures = LegStatistics(of: id, window: .zero) ?? figures
             if connection.state != SRTS_CONNECTED {
                 reason = "the peer has gone"
                 break
@@ -233,7 +236,8 @@ final class SRTLink: Sendable {
             }
         }
         socket.store(-1, ordering: .releasing)
-        if let figures = LegStatistics(of: id, window: .zero) { totals.withLock { $0.addCounters(of: figures) } }
+        figures = LegStatistics(of: id, window: .zero) ?? figures
+        totals.withLock { $0.addCounters(of: figures) }
         tell(.disconnected(reason: reason))
         burnish_srt_arrivals_wake()
     }

@@ -71,7 +71,7 @@ extension Sink {
     }
 
     func awaitPeer() -> Bool {
-        wait { if case .connected = $0 { true } else { false } } != nil
+        wait(for: { if case .connected = $0 { true } else { false } }) != nil
     }
 }
 
