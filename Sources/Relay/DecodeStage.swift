@@ -1,27 +1,25 @@
 import Codec
 import Media
+import Schedule
 import Telemetry
 
 /// A decoded picture on its way to enhancement.
 struct DecodedFrame: ~Copyable, Sendable {
     var ticket: FrameTicket
     let picture: DecodedPicture
+
+    consuming func intoTicket() -> FrameTicket { ticket }
 }
 
 /// The decode thread: coded units in, pictures out in presentation order. A unit that yields no picture ends here, with
 /// the reason that the decoder gives.
 final class DecodeStage: Sendable {
-    private let units: BoundedQueue<CodedPicture>
-    private let buffers: UnitBufferPool
+    private let units: UnitQueue
     private let pictures: BoundedQueue<DecodedFrame>
     private let stream: StreamState
 
-    init(
-        units: BoundedQueue<CodedPicture>, buffers: UnitBufferPool, pictures: BoundedQueue<DecodedFrame>,
-        stream: StreamState
-    ) {
+    init(units: UnitQueue, pictures: BoundedQueue<DecodedFrame>, stream: StreamState) {
         self.units = units
-        self.buffers = buffers
         self.pictures = pictures
         self.stream = stream
     }
@@ -44,7 +42,7 @@ final class DecodeStage: Sendable {
         } catch {
             stream.fail(.codec(error))
             while let unit = units.pop() {
-                buffers.giveBack(unit.buffer)
+                units.giveBack(unit.buffer)
                 stream.ledger.close(unit.intoTicket(), as: .dropped(.shutdown))
             }
         }
@@ -56,12 +54,8 @@ final class DecodeStage: Sendable {
         let buffer = unit.buffer
         let flags = unit.flags
         var ticket = unit.intoTicket()
-        defer { buffers.giveBack(buffer) }
+        defer { units.giveBack(buffer) }
         ticket.stamp(.decodeIn)
-        if let reason = admit(ticket.record) {
-            stream.ledger.close(ticket, as: .dropped(reason))
-            return
-        }
         let key = Int64(ticket.record.id)
         if let evicted = shelf.put(ticket, key: key) { stream.ledger.close(evicted, as: .dropped(.decodeError)) }
         try unsafe decoder.decode(buffer.bytes, id: key, flags: flags)
@@ -74,6 +68,9 @@ final class DecodeStage: Sendable {
             case .picture(let picture):
                 guard var ticket = shelf.take(key: picture.id) else { continue }
                 ticket.stamp(.decodeOut)
+                if let cost = ticket.record.time(from: .decodeIn, to: .decodeOut) {
+                    _ = stream.withPlanner { $0.observe(.decode, cost) }
+                }
                 ticket.record.isKeyframe = picture.isKeyframe
                 if !picture.damage.isEmpty {
                     ticket.record.isDamaged = true

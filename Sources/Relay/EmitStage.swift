@@ -62,19 +62,18 @@ final class EmitStage {
     private func emit(_ frame: consuming FinishedFrame) {
         let record = frame.ticket.record
         let color = frame.color
-        let interval = frame.frameInterval
-        let (ticket, picture) = frame.split()
-        if let reason = obstacle(to: record) { return stream.ledger.close(ticket, as: .dropped(reason)) }
+        let interval = frame.interval
+        if let reason = obstacle(to: record) { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
         let outcome: Emission
         do throws(CodecError) {
-            try prepare(for: picture.picture.size, color: color, interval: interval)
-            outcome = unsafe try encodeAndSend(picture.picture.view, record)
+            try prepare(for: frame.picture.picture.size, color: color, interval: interval)
+            outcome = unsafe try encodeAndSend(frame.picture.picture.view, record)
         } catch {
             stream.report(.note("\(error)"))
             encoder = nil
-            return stream.ledger.close(ticket, as: .dropped(.encodeError))
+            return stream.ledger.close(frame.ticket, as: .dropped(.encodeError))
         }
-        close(ticket, after: outcome)
+        close(frame.ticket, after: outcome)
     }
 
     /// Why a finished picture is not worth encoding.

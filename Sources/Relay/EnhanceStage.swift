@@ -1,3 +1,4 @@
+import Codec
 import Enhance
 import Media
 import Schedule
@@ -8,114 +9,132 @@ struct FinishedFrame: ~Copyable, Sendable {
     var ticket: FrameTicket
     let picture: PictureLease
     let color: ColorDescription
-    let frameInterval: Nanoseconds
+    /// Between this frame's original and the one before; zero where that is not known.
+    let interval: Nanoseconds
 
     consuming func intoTicket() -> FrameTicket { ticket }
 }
 
 /// The enhance thread: asks the schedule what each picture is worth, upscales it, and makes the frame between it and the
 /// one before.
-final class EnhanceStage: Sendable {
+///
+/// Confined to the thread that calls ``run()``.
+final class EnhanceStage {
     private let pictures: BoundedQueue<DecodedFrame>
     private let finished: BoundedQueue<FinishedFrame>
-    private let waitingUnits: @Sendable () -> Int
+    private let units: UnitQueue
     private let stream: StreamState
+    private var enhancement: Enhancement?
 
     init(
-        pictures: BoundedQueue<DecodedFrame>, finished: BoundedQueue<FinishedFrame>,
-        waitingUnits: @escaping @Sendable () -> Int, stream: StreamState
+        pictures: BoundedQueue<DecodedFrame>, finished: BoundedQueue<FinishedFrame>, units: UnitQueue,
+        stream: StreamState
     ) {
         self.pictures = pictures
         self.finished = finished
-        self.waitingUnits = waitingUnits
+        self.units = units
         self.stream = stream
     }
 
     /// Runs until the queue of pictures is closed and empty, then closes its own.
     func run() {
         defer { finished.close() }
-        var enhancement: Enhancement?
         while let frame = pictures.pop() {
+            // Enhancing for nobody would only heat the machine.
             guard stream.outputIsConnected else {
                 enhancement?.forget()
                 stream.ledger.close(frame.intoTicket(), as: .dropped(.outputDown))
                 continue
             }
-            do {
-                if enhancement?.input != frame.picture.size {
-                    enhancement = try begin(with: frame.picture.size)
-                }
+            do throws(EnhanceError) {
+                try prepare(for: frame.picture.size)
+                process(frame, with: enhancement!)
             } catch {
                 stream.ledger.close(frame.intoTicket(), as: .dropped(.decodeError))
-                stream.fail(.input("\(error)"))
-                continue
+                stream.fail(.input("pictures of this input cannot be enhanced: \(error)"))
             }
-            process(frame, with: enhancement!)
         }
     }
 
-    private func begin(with size: PictureSize) throws(EnhanceError) -> Enhancement {
+    private func prepare(for size: PictureSize) throws(EnhanceError) {
+        if enhancement?.input == size { return }
         let configuration = stream.configuration
-        let scaled = size.scaled(by: configuration.scale)
-        let fits = scaled.width <= configuration.largestOutput.width && scaled.height <= configuration.largestOutput.height
-        let enhancement = try Enhancement(
-            input: size, scale: fits ? configuration.scale : 1, threads: configuration.threads,
+        let made = try Enhancement(
+            input: size, scale: configuration.scale(for: size), threads: configuration.threads,
             synthesises: configuration.interpolate > 1)
-        stream.report(.picture(input: size, output: enhancement.output))
-        var planning = Planner.Configuration(
-            input: size, output: enhancement.output, interval: .milliseconds(33.3))
+        enhancement = made
+        stream.report(.picture(input: size, output: made.output))
+        var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
         planning.ceiling = .base
         planning.synthesises = configuration.interpolate > 1
         planning.workers = configuration.threads
         stream.schedule(with: Planner(planning))
-        return enhancement
     }
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
-        let waiting = pictures.count + waitingUnits()
-        let encoderQueue = finished.count + 1
-        let now = MonotonicTime.now()
-        frame.ticket.stamp(.planned, at: now)
-        let request = FrameRequest(
-            now: now, emitBy: frame.ticket.record.deadline ?? now, synthesised: stream.configuration.interpolate - 1,
-            tiles: 0, waiting: waiting, newestEmitBy: stream.newestEmitBy, encoderQueue: encoderQueue)
-        let plan = stream.withPlanner { planner in
-            let plan = planner.plan(request)
-            stream.skipsNonReference = !planner.level.decodesAll
-            return plan
-        }
-        guard let plan else { return stream.ledger.close(frame.intoTicket(), as: .dropped(.shutdown)) }
+        frame.ticket.stamp(.planned)
+        let plan = plan(frame.ticket.record)
         if let reason = plan.drop { return stream.ledger.close(frame.intoTicket(), as: .dropped(reason)) }
-
-        guard let lease = enhancement.lease() else {
+        guard let target = enhancement.lease() else {
             return stream.ledger.close(frame.intoTicket(), as: .dropped(.overload))
         }
         frame.ticket.stamp(.enhanceIn)
-        let color = frame.picture.color
-        let cost = enhancement.upscale(frame.picture, into: lease, until: plan.stop)
+        let cost = enhancement.upscale(frame.picture, into: target, until: plan.stop)
         frame.ticket.stamp(.enhanceOut)
         _ = stream.withPlanner { $0.observe(.base, cost) }
 
-        let presentation = frame.ticket.record.presentation
-        let interval = enhancement.interval(to: presentation)
+        let color = frame.picture.color
+        let interval = enhancement.interval(to: frame.ticket.record.presentation)
         if plan.synthesises {
-            synthesise(before: frame.ticket.record, interval: interval, color: color, with: enhancement, lease)
+            synthesise(before: frame.ticket.record, frame.picture, target, interval: interval, with: enhancement)
         } else if stream.configuration.interpolate > 1 {
             stream.counters.add(.synthesisSkipped)
         }
-        let share = lease.share()
-        let isDamaged = frame.ticket.record.isDamaged
-        let (ticket, picture) = frame.split()
-        enhancement.remember(picture, lease, presentation: presentation, isDamaged: isDamaged)
-        push(FinishedFrame(ticket: ticket, picture: share, color: color, frameInterval: interval ?? .zero))
+        let share = target.share()
+        enhancement.remember(frame.picture, target, presentation: frame.ticket.record.presentation)
+        push(FinishedFrame(ticket: frame.ticket, picture: share, color: color, interval: interval ?? .zero))
+    }
+
+    private func plan(_ record: FrameRecord) -> FramePlan {
+        let now = record[.planned]!
+        let request = FrameRequest(
+            now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1, tiles: 0,
+            waiting: pictures.count + units.count, newestEmitBy: stream.newestEmitBy,
+            encoderQueue: finished.count + 1)
+        return stream.withPlanner { planner in
+            let plan = planner.plan(request)
+            stream.skipsNonReference = !planner.level.decodesAll
+            return plan
+        }!
     }
 
     /// Makes the frame between the previous picture and this one, where the two belong together.
     private func synthesise(
-        before original: FrameRecord, interval: Nanoseconds?, color: ColorDescription, with enhancement: Enhancement,
-        _ current: borrowing PictureLease
+        before original: FrameRecord, _ picture: borrowing DecodedPicture, _ enhanced: borrowing PictureLease,
+        interval: Nanoseconds?, with enhancement: Enhancement
     ) {
+        guard let interval, interval <= Self.longestPair, let target = enhancement.lease() else {
+            return stream.counters.add(.synthesisSkipped)
+        }
+        let started = MonotonicTime.now()
+        guard enhancement.synthesise(picture, enhanced, into: target) else {
+            return stream.counters.add(.pairsWithoutMotion)
+        }
+        let half = Nanoseconds(interval.count / 2)
+        let presentation = MediaTime(ticks: original.presentation.ticks - half.count * 9 / 100_000)
+        var ticket = stream.ledger.open(.synthesised, presentation: presentation)
+        ticket.record.deadline = original.deadline.map { $0 - half }
+        ticket.record.sourceTime = original.sourceTime.map { $0 - half }
+        ticket.record[.lastPacket] = original[.lastPacket]
+        ticket.record[.planned] = original[.planned]
+        ticket.stamp(.enhanceIn, at: started)
+        ticket.stamp(.enhanceOut)
+        _ = stream.withPlanner { $0.observe(.synthesise, .now() - started) }
+        push(FinishedFrame(ticket: ticket, picture: target, color: picture.color, interval: interval))
     }
+
+    /// Pictures further apart than this show no motion that could be followed.
+    private static let longestPair = Nanoseconds.milliseconds(250)
 
     private func push(_ frame: consuming FinishedFrame) {
         if let refused = finished.push(frame) { stream.ledger.close(refused.intoTicket(), as: .dropped(.shutdown)) }

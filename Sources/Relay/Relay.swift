@@ -12,8 +12,7 @@ public final class Relay: Sendable {
     private let source: Source
     private let sink: Sink
     private let passing = PassingStreams()
-    private let units = BoundedQueue<CodedPicture>(capacity: 128)
-    private let buffers = UnitBufferPool(count: 130, capacity: 32 * 1024)
+    private let units: UnitQueue
     private let pictures = BoundedQueue<DecodedFrame>(capacity: 2)
     private let finished = BoundedQueue<FinishedFrame>(capacity: 2)
 
@@ -22,9 +21,13 @@ public final class Relay: Sendable {
     ///   refuses.
     public init(_ configuration: RelayConfiguration) throws(TransportError) {
         stream = StreamState(configuration)
+        units = UnitQueue(stream: stream)
         source = try Source(configuration.input)
         sink = try Sink(configuration.output)
     }
+
+    /// How long an output may take to answer for the first time.
+    private static let firstConnection = Nanoseconds.seconds(5)
 
     public var configuration: RelayConfiguration { stream.configuration }
     /// The ports that the ends are bound to; 0 where they have none of their own.
@@ -34,10 +37,16 @@ public final class Relay: Sendable {
     /// Relays until the source ends, ``stop()`` is called, or the stream cannot go on.
     /// - Parameter observe: called on this thread with each event, and once a second.
     public func run(observe: (Observation) -> Void) throws(RelayError) -> RelayReport {
+        // An output that refuses from the very start is a mistake that somebody should hear of at once; later it is a
+        // fault that may pass, and is tried again.
+        do throws(TransportError) {
+            try sink.awaitConnection(until: .now() + Self.firstConnection)
+        } catch {
+            throw .transport(error)
+        }
         let start = MonotonicTime.now()
         let threads = startStages()
         var nextStatus = start + .seconds(1)
-        var refusal: TransportError?
         while !stream.events.isClosed || stream.events.count > 0 {
             if let event = stream.events.pop(until: nextStatus) {
                 observe(.event(event))
@@ -46,13 +55,6 @@ public final class Relay: Sendable {
             if MonotonicTime.now() >= nextStatus {
                 observe(.second(status(since: start)))
                 nextStatus = nextStatus + .seconds(1)
-            }
-            // An output that refuses from the very start is a mistake that somebody should hear of at once; later it is
-            // a fault that may pass.
-            if refusal == nil, let failure = sink.failureBeforeFirstConnection {
-                refusal = failure
-                stream.fail(.transport(failure))
-                source.interrupt()
             }
         }
         for thread in threads { thread.join() }
@@ -75,16 +77,16 @@ public final class Relay: Sendable {
     }
 
     private func startStages() -> [StageThread] {
-        let (units, pictures) = (units, pictures)
-        let ingest = IngestStage(
-            source: source, units: units, buffers: buffers, passing: passing, stream: stream)
-        let decode = DecodeStage(units: units, buffers: buffers, pictures: pictures, stream: stream)
-        let enhance = EnhanceStage(
-            pictures: pictures, finished: finished, waitingUnits: { units.count }, stream: stream)
-        return [
-            StageThread(name: "ingest") { ingest.run() },
-            StageThread(name: "decode") { decode.run() },
-            StageThread(name: "enhance") { enhance.run() },
+        [
+            StageThread(name: "ingest") { [source, units, passing, stream] in
+                IngestStage(source: source, queue: units, passing: passing, stream: stream).run()
+            },
+            StageThread(name: "decode") { [units, pictures, stream] in
+                DecodeStage(units: units, pictures: pictures, stream: stream).run()
+            },
+            StageThread(name: "enhance") { [pictures, finished, units, stream] in
+                EnhanceStage(pictures: pictures, finished: finished, units: units, stream: stream).run()
+            },
             StageThread(name: "emit") { [finished, passing, sink, stream] in
                 EmitStage(finished: finished, passing: passing, sink: sink, stream: stream).run()
                 stream.events.close()

@@ -33,6 +33,12 @@ public struct RelayConfiguration: Sendable {
     /// A scaled picture never gets larger than this: a larger input passes at its own size.
     public var largestOutput = PictureSize(width: 3840, height: 2160)
 
+    /// How many times larger a picture of this size leaves.
+    func scale(for size: PictureSize) -> Int {
+        let scaled = size.scaled(by: scale)
+        return scaled.width <= largestOutput.width && scaled.height <= largestOutput.height ? scale : 1
+    }
+
     /// The encoder's settings for pictures of one size.
     /// - Parameter interval: between two originals, as far as it is known.
     func encoding(

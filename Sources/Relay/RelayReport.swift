@@ -121,3 +121,14 @@ private func padded(_ text: String, to width: Int) -> String {
 extension String {
     fileprivate func padding(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 }
+
+extension RelayStatus {
+    /// One line: time, frames in and out a second so far, median latency, drops, and the input leg's losses.
+    public var line: String {
+        let rate = seconds > 0 ? Double(books.emitted) / seconds : 0
+        return "\(tenths(seconds)) s: in \(books.originals), out \(books.emitted) (\(tenths(rate))/s),"
+            + " dropped \(books.dropped), latency \(tenths(latency.milliseconds)) ms,"
+            + " input \(input.connected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
+            + " lost \(input.packetsLost), output \(output.connected ? "up" : "down")"
+    }
+}

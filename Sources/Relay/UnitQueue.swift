@@ -1,5 +1,6 @@
 import Codec
 import Media
+import Synchronization
 import Telemetry
 
 /// The coded units between ingest and decoder, where nothing is lost one by one: units refer to each other.
@@ -13,6 +14,8 @@ final class UnitQueue: Sendable {
     private let units: BoundedQueue<CodedPicture>
     private let buffers: UnitBufferPool
     private let stream: StreamState
+    /// The queue was full: what comes is of no use until the next keyframe.
+    private let isPassingOver = Atomic<Bool>(false)
 
     /// Units that may wait before a keyframe is reason enough to jump: a quarter of a second at 30 frames a second.
     private static let jumpDepth = 8
@@ -30,11 +33,18 @@ final class UnitQueue: Sendable {
         _ ticket: consuming FrameTicket, _ bytes: UnsafeRawBufferPointer, flags: UnitFlags, isKeyframe: Bool,
         mayWait: Bool
     ) {
-        if isKeyframe, !mayWait, units.count >= Self.jumpDepth { jump() }
-        guard let buffer = buffers.take() else { return stream.ledger.close(ticket, as: .dropped(.overload)) }
+        if isKeyframe {
+            isPassingOver.store(false, ordering: .relaxed)
+            if !mayWait, units.count >= Self.jumpDepth { jump() }
+        }
+        guard !isPassingOver.load(ordering: .relaxed), let buffer = buffers.take() else {
+            isPassingOver.store(true, ordering: .relaxed)
+            return stream.ledger.close(ticket, as: .dropped(.overload))
+        }
         unsafe buffer.fill(bytes)
         let unit = CodedPicture(ticket: ticket, buffer: buffer, flags: flags)
         if let refused = mayWait ? units.push(unit) : units.offer(unit) {
+            isPassingOver.store(true, ordering: .relaxed)
             buffers.giveBack(buffer)
             stream.ledger.close(refused.intoTicket(), as: .dropped(units.isClosed ? .shutdown : .overload))
         }

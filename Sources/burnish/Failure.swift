@@ -1,5 +1,4 @@
 import ArgumentParser
-import Codec
 import Foundation
 import Relay
 import Transport
@@ -12,17 +11,23 @@ enum Failure {
     static let internalError = ExitCode(70)
 
     static func exit(_ error: TransportError) -> ExitCode {
-        report(error.description)
+        StandardError.line("burnish: \(error)")
         return error.code == .badURL ? badUsage : error.code == .system ? internalError : unavailable
     }
 
     static func exit(_ error: RelayError) -> ExitCode {
         if case .transport(let error) = error { return exit(error) }
-        report(error.description)
+        StandardError.line("burnish: \(error)")
         return badInput
     }
+}
 
-    static func report(_ line: String) {
-        FileHandle.standardError.write(Data("burnish: \(line)\n".utf8))
+extension JSONEncoder {
+    /// Sorted keys and snake case: what scripts compare and people read.
+    static var forReports: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        return encoder
     }
 }

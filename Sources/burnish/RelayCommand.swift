@@ -42,6 +42,24 @@ struct RelayCommand: ParsableCommand {
 
     func run() throws {
         EndSignals.hold()
+        let final = try relayed()
+        if let report {
+            do {
+                try JSONEncoder.forReports.encode(final).write(to: URL(filePath: report))
+            } catch {
+                StandardError.line("burnish: cannot write the report to \(report): \(error.localizedDescription)")
+                throw Failure.internalError
+            }
+        }
+        // Standard output may be the stream itself.
+        if json, output != "-" {
+            print(String(decoding: try JSONEncoder.forReports.encode(final), as: UTF8.self))
+        } else {
+            StandardError.line(final.text)
+        }
+    }
+
+    private func relayed() throws -> RelayReport {
         let relay: Relay
         do throws(TransportError) {
             relay = try Relay(try configuration())
@@ -50,13 +68,12 @@ struct RelayCommand: ParsableCommand {
         }
         EndSignals.onArrival { relay.stop() }
         do throws(RelayError) {
-            let final = try relay.run { observation in
+            return try relay.run { observation in
                 switch observation {
-                case .event(let event): Failure.report("\(event)")
-                case .second(let status): if !quiet { Failure.report(status.line) }
+                case .event(let event): StandardError.line("\(event)")
+                case .second(let status): if !quiet { StandardError.line(status.line) }
                 }
             }
-            try show(final)
         } catch {
             throw Failure.exit(error)
         }
