@@ -4,6 +4,9 @@ import Foundation
 enum EndSignals {
     /// Keeps the signals from killing the program. Call before any thread is started: threads inherit it.
     static func hold() {
+        // A shell without job control starts background commands with SIGINT ignored, and an ignored signal never waits.
+        signal(SIGINT, SIG_DFL)
+        signal(SIGTERM, SIG_DFL)
         var signals = set
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         // A pipe whose reader has gone is an error of the write, not the end of the program.
