@@ -175,7 +175,8 @@ struct AccessUnitAssembly {
                 } else {
                     skip(at, &context)
                 }
-                begin(context)
+                // The scanner finds the next unit's start again, at 0.
+                phase = .handedOn
             case .continuation(let at):
                 if boundary >= 0, at >= boundary { _ = judgeBoundary(unitBeganAt: -1) }
                 if phase == .handedOn { tear(&context, handler) }
