@@ -157,8 +157,15 @@ import Media
             count += 1
         }
         if count == 0 { return true }
-        let limit = workers.threadCount == 1 ? count : max(1, count / (4 * workers.threadCount))
-        plan.group(limit: limit, width: max(1, Self.stripWidth / grid.tileSize.width))
+        // One thread takes what it can get; several need a few strips each, so that they end together. Strips that are
+        // neither narrow nor flat have the least border.
+        let widest = max(1, Self.stripWidth / grid.tileSize.width)
+        if workers.threadCount == 1 {
+            plan.group(limit: count, width: widest)
+        } else {
+            let limit = (count + 2 * workers.threadCount - 1) / (2 * workers.threadCount)
+            plan.group(limit: limit, width: min(widest, (grid.columns + 1) / 2))
+        }
         self.tier = tier
         workers.run(self, pieces: plan.strips.count)
 
