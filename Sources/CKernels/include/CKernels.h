@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cpu.h"
+#include "motion.h"
 #include "network.h"
 #include "scale.h"
 
@@ -12,6 +13,7 @@ typedef struct {
     uint32_t features;
     burnish_scale_kernels scale;
     burnish_network_kernels network;
+    burnish_motion_kernels motion;
 } burnish_kernels;
 
 /// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a subset
