@@ -6,6 +6,7 @@
 #include "cpu.h"
 #include "network.h"
 #include "peak.h"
+#include "motion.h"
 #include "scale.h"
 
 /// Every kernel, as chosen for one set of CPU features. A table is a value: tests hold several side by side.
@@ -14,6 +15,7 @@ typedef struct {
     burnish_scale_kernels scale;
     burnish_network_kernels network;
     burnish_peak_kernels peak;
+    burnish_motion_kernels motion;
 } burnish_kernels;
 
 /// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a subset
