@@ -44,7 +44,12 @@ private struct Receiver {
 
     @Test func lostRepeatedAndOutOfOrderAreToldApart() {
         var receiver = Receiver()
-        for number in [10, 11, 14, 13, 14, 15, 9, 18] { receiver.frame(number) }
+        for number in [10, 11, 14] { receiver.frame(number) }
+        receiver.frame(13, latency: 100_000)
+        receiver.frame(14, latency: 70_000)
+        receiver.frame(15)
+        receiver.frame(9, latency: 300_000)
+        receiver.frame(18)
         let report = receiver.statistics.report()
         #expect(report.unique == 6)
         #expect(report.lost == 3)  // 12, 16, 17
