@@ -21,6 +21,8 @@ let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
 let linkSRT: [LinkerSetting] = [
     .linkedLibrary(":libsrt.a"),
     .unsafeFlags(["-Xlinker", "--exclude-libs=libsrt.a"]),
+    // Sources/CSRTArrival says why.
+    .unsafeFlags(["-Xlinker", "--wrap=recvmsg"]),
     .linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("stdc++"), .linkedLibrary("m"),
 ]
 
@@ -55,7 +57,7 @@ let package = Package(
         .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Schedule", dependencies: ["Media"], swiftSettings: strict),
         .target(
-            name: "Transport", dependencies: ["CSRT", "Media"], swiftSettings: strictAndMarked,
+            name: "Transport", dependencies: ["CSRT", "CSRTArrival", "Media"], swiftSettings: strictAndMarked,
             linkerSettings: linkSRT),
         .target(name: "Codec", dependencies: ["CFFmpeg", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Telemetry", dependencies: ["Media"], swiftSettings: strictAndMarked),
@@ -65,6 +67,7 @@ let package = Package(
         // C: system libraries and SIMD.
         .systemLibrary(name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
+        .target(name: "CSRTArrival", cSettings: strictC),
         .target(name: "CKernels", cSettings: strictC),
 
         // Tests, one target a module.

@@ -60,17 +60,19 @@ extension Kernels {
 
     /// Writes rows of the doubled plane; edges are extended by their nearest sample. Different rows may be done by
     /// several threads at once, each with its own scratch.
-    /// - Precondition: `output` has twice the size of `input`; `rows` lie inside of it.
+    /// - Precondition: `output` has twice the size of `input`, or one sample less (chroma of an odd size); `rows` lie
+    ///   inside of it.
     @unsafe public func double(
         _ input: PlaneView, into output: MutablePlaneView, rows: Range<Int>, filter: borrowing DoublingFilter,
         scratch: UnsafeMutableRawPointer
     ) {
-        unsafe precondition(output.width == 2 * input.width && output.height == 2 * input.height)
+        unsafe precondition((0...1).contains(2 * input.width - output.width))
+        unsafe precondition((0...1).contains(2 * input.height - output.height))
         unsafe precondition(rows.lowerBound >= 0 && rows.upperBound <= output.height)
         var fixed = filter.fixed
         var scale = table.scale
         unsafe burnish_scale_band(
-            &scale, &fixed, output.base, output.stride, input.base, input.stride, Int32(input.width),
-            Int32(input.height), Int32(rows.lowerBound), Int32(rows.upperBound), scratch)
+            &scale, &fixed, output.base, output.stride, Int32(output.width), input.base, input.stride,
+            Int32(input.width), Int32(input.height), Int32(rows.lowerBound), Int32(rows.upperBound), scratch)
     }
 }

@@ -92,4 +92,6 @@ public protocol Policy: Sendable {
     mutating func admit(_ unit: UnitRequest) -> DropReason?
     /// What to do with a decoded original.
     mutating func plan(_ frame: FrameRequest) -> FramePlan
+    /// Whether a frame whose turn has come is still worth encoding: nil, or the reason why it is dropped.
+    mutating func encode(_ frame: EncodeRequest) -> DropReason?
 }

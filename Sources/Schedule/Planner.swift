@@ -144,6 +144,19 @@ public struct Planner: Policy, Sendable {
         return rung
     }
 
+    // MARK: Before the encoder
+
+    /// An original is given up only for an original: when it cannot be in time and another waits behind it. A
+    /// synthesised frame is given up when it cannot be in time, or would make the original behind it late.
+    public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
+        let done = frame.now + Self.time(costs[.encode].mean + costs[.emit].mean)
+        let isLate = done > frame.emitBy
+        guard let next = frame.nextOriginalEmitBy else { return isLate && frame.kind != .original ? .late : nil }
+        if isLate { return .late }
+        if frame.kind == .original { return nil }
+        return done + Self.time(costs[.encode].high) > next ? .late : nil
+    }
+
     static func time(_ nanoseconds: Double) -> Nanoseconds {
         Nanoseconds(Int64(min(max(nanoseconds, -1e15), 1e15)))
     }

@@ -1,4 +1,5 @@
 import Kernels
+import Media
 import Testing
 
 @Suite struct KernelsTests {
