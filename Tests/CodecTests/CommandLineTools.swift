@@ -8,7 +8,7 @@ func runTool(_ arguments: [String], input: URL? = nil) throws -> (status: Int32,
     process.arguments = arguments
     let folder = try TemporaryFolder()
     let (out, err) = (folder.file("out"), folder.file("err"))
-    for url in [out, err] { FileManager.default.createFile(atPath: url.path, contents: nil) }
+    for url in [out, err] { _ = FileManager.default.createFile(atPath: url.path, contents: nil) }
     process.standardOutput = try FileHandle(forWritingTo: out)
     process.standardError = try FileHandle(forWritingTo: err)
     process.standardInput = try input.map { try FileHandle(forReadingFrom: $0) } ?? FileHandle.nullDevice

@@ -15,8 +15,11 @@ import Media
     public static let messageSize = MessageBuffer.capacity
     /// The tables are repeated when the stream has advanced by this much (67 ms) and before every keyframe.
     private static let tableInterval: Int64 = 6000
-    /// Other streams' packets bring a clock reference along when the last is this old (35 ms).
-    private static let clockInterval: Int64 = 3150
+    /// Clock references are to be no further apart than this (40 ms, the recommendation of ETSI TR 101 290).
+    private static let longestClockInterval: Int64 = 3600
+    /// Where video is too slow to keep to that, other streams' packets bring one along when the last is this old (19 ms;
+    /// an AAC frame lasts 21).
+    private static let clockInterval: Int64 = 1700
     private static let jump: Int64 = 90_000
 
     public let layout: TransportStreamLayout
@@ -26,6 +29,8 @@ import Media
     private var counters: [UInt8]
     private var lastTables: Int64?
     private var lastClock: Int64?
+    private var lastVideo: Int64?
+    private var isVideoSlow = false
 
     /// - Throws: `unsupportedFormat` when the layout has more streams than a program map can hold.
     public init(_ layout: TransportStreamLayout = TransportStreamLayout()) throws(CodecError) {
@@ -47,6 +52,8 @@ import Media
         emit: (UnsafeRawBufferPointer) -> Void
     ) {
         if isKeyframe || isTableDue(at: decodeTime.ticks, backwards: true) { unsafe writeTables(at: decodeTime.ticks, emit) }
+        if let lastVideo { isVideoSlow = decodeTime.ticks - lastVideo > Self.longestClockInterval }
+        lastVideo = decodeTime.ticks
         let clock = nextClock(decodeTime.ticks - layout.clockLead)
         let header = PESHeader(
             streamID: 0xe0, presentationTime: presentationTime,
@@ -127,7 +134,7 @@ import Media
 
     /// A packet with nothing but a clock reference, where video is too slow to carry them often enough.
     private func writeClockIfDue(at ticks: Int64, _ emit: (UnsafeRawBufferPointer) -> Void) {
-        guard let last = lastClock, ticks - last >= Self.clockInterval, ticks - last < Self.jump else { return }
+        guard isVideoSlow, let last = lastClock, ticks - last >= Self.clockInterval, ticks - last < Self.jump else { return }
         lastClock = ticks
         let packet = unsafe message.nextPacket(emit)
         let opening = PacketOpening(clock: ticks, stuffing: ProgramTables.packetSize - 4 - 8)

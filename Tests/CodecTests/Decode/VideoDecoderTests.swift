@@ -187,7 +187,7 @@ import Testing
                 try unit.bytes.withUnsafeBytes { try decoder.decode($0, id: unit.id) }
                 while let output = try decoder.next() {
                     guard case .picture(let picture) = consume output else { continue }
-                    sum += try #require(picture.meanQuantiser)
+                    sum += picture.meanQuantiser ?? .nan
                     picture.forEachMotionVector { _ in vectors += 1 }
                 }
             }
