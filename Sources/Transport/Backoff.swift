@@ -3,8 +3,8 @@ import Media
 /// How long a caller waits before it calls again: doubling from 100 ms to 5 s, each wait drawn from the upper half of
 /// its span so that many callers of one restarted server do not call in step ("equal jitter", Brooker 2015).
 struct Backoff: Sendable {
-    static let first = Nanoseconds.milliseconds(100 as Int64)
-    static let longest = Nanoseconds.milliseconds(5_000 as Int64)
+    static let first = Nanoseconds.milliseconds(100)
+    static let longest = Nanoseconds.milliseconds(5_000)
 
     private var span = Backoff.first
     private var random: SplitMix64

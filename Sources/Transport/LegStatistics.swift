@@ -1,7 +1,7 @@
 import Media
 
 /// A leg's figures at one moment. Counters are totals over the leg's life, all connections together; gauges belong to
-/// the present connection and are zero without one.
+/// the present connection and are zero without one. The last 20 ms of a connection that broke may be missing.
 public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var connected = false
     /// Connections that have come about, the present one included.

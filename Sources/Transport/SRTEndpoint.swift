@@ -80,7 +80,7 @@ public struct SRTEndpoint: Hashable, Sendable {
             guard let milliseconds = Int64(value), (0...65_535).contains(milliseconds) else {
                 throw fault("latency is in milliseconds, 0 to 65535, not \(quoted(value))")
             }
-            latency = .milliseconds(milliseconds)
+            latency = Nanoseconds(milliseconds * 1_000_000)
         case "streamid":
             guard value.utf8.count <= 512 else { throw fault("streamid has \(value.utf8.count) bytes; 512 is the most") }
             streamID = value

@@ -13,8 +13,8 @@ final class SRTLink: Sendable {
     /// A connection that has held for so long makes the next failure's wait short again.
     static let holdsAfter = Nanoseconds.seconds(2)
     /// How often the thread looks at a connection, and how often at an attempt.
-    static let lookEvery = Nanoseconds.milliseconds(20 as Int64)
-    static let lookSoon = Nanoseconds.milliseconds(2 as Int64)
+    static let lookEvery = Nanoseconds.milliseconds(20)
+    static let lookSoon = Nanoseconds.milliseconds(2)
     /// A listener's peer that has been silent for so long gives way to a new caller.
     static let givesWayAfter = Nanoseconds.seconds(1)
     /// The reader gets this long to take what a lost connection has left in libsrt's buffer.
@@ -214,7 +214,10 @@ final class SRTLink: Sendable {
         burnish_srt_arrivals_wake()
 
         var reason = "stopped"
+        // libsrt gives no figures of a broken connection: those of the last look stand for its end.
+        var figures = LegStatistics()
         while !isStopping {
+            figures = LegStatistics(of: id, window: .zero) ?? figures
             if connection.state != SRTS_CONNECTED {
                 reason = "the peer has gone"
                 break
@@ -233,7 +236,8 @@ final class SRTLink: Sendable {
             }
         }
         socket.store(-1, ordering: .releasing)
-        if let figures = LegStatistics(of: id, window: .zero) { totals.withLock { $0.addCounters(of: figures) } }
+        figures = LegStatistics(of: id, window: .zero) ?? figures
+        totals.withLock { $0.addCounters(of: figures) }
         tell(.disconnected(reason: reason))
         burnish_srt_arrivals_wake()
     }

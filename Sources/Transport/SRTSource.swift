@@ -138,5 +138,5 @@ final class SRTSource: @unchecked Sendable {
         }
     }
 
-    private static let longestWait = Nanoseconds.milliseconds(100 as Int64)
+    private static let longestWait = Nanoseconds.milliseconds(100)
 }

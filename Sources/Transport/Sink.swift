@@ -35,7 +35,7 @@ public final class Sink: Sendable {
             guard MonotonicTime.now() < limit else {
                 throw TransportError(.unreachable, place: url.description, "nobody answers there")
             }
-            (MonotonicTime.now() + .milliseconds(1 as Int64)).sleep()
+            (MonotonicTime.now() + .milliseconds(1)).sleep()
         }
     }
 
@@ -56,7 +56,7 @@ public final class Sink: Sendable {
     /// Waits until the peer has everything that was sent, nobody is there, or the time comes.
     public func flush(until limit: MonotonicTime) {
         guard case .srt(let sink) = leg else { return }
-        while !sink.isFlushed && .now() < limit { (MonotonicTime.now() + .milliseconds(1 as Int64)).sleep() }
+        while !sink.isFlushed && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
     }
 
     /// The oldest event that has not been taken; nil when there is none. Costs one atomic load then.

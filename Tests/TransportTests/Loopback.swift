@@ -62,7 +62,7 @@ extension Sink {
         let limit = MonotonicTime.now() + Reader.patience
         while MonotonicTime.now() < limit {
             guard let event = nextEvent() else {
-                (MonotonicTime.now() + .milliseconds(1 as Int64)).sleep()
+                (MonotonicTime.now() + .milliseconds(1)).sleep()
                 continue
             }
             if wanted(event) { return event }
@@ -71,7 +71,7 @@ extension Sink {
     }
 
     func awaitPeer() -> Bool {
-        wait { if case .connected = $0 { true } else { false } } != nil
+        wait(for: { if case .connected = $0 { true } else { false } }) != nil
     }
 }
 
