@@ -115,7 +115,7 @@ public final class LiveTestSource {
     private func send(_ picture: Picture, index: Int64, captured: WallTime, asKeyframe: Bool) throws(CodecError) {
         let time = MediaTime(captured)
         unsafe try encoder.encode(picture.view, id: index, at: time, asKeyframe: asKeyframe) { unit in
-            if unit.isKeyframe { report.keyframes += 1 }
+            if unsafe unit.isKeyframe { report.keyframes += 1 }
             unsafe muxer.writeVideo(
                 unit.bytes, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
                 isKeyframe: unit.isKeyframe
@@ -139,7 +139,7 @@ public final class LiveTestSource {
         switch unsafe sink.send(message) {
         case .sent:
             report.messages += 1
-            report.bytes += unsafe Int64(message.count)
+            report.bytes += Int64(message.count)
         case .wouldBlock: report.messagesRefused += 1
         case .notConnected: report.messagesUnconnected += 1
         }
