@@ -35,8 +35,8 @@ import Media
     /// - Throws: `unsupportedFormat` when the layout has more streams than a program map can hold.
     public init(_ layout: TransportStreamLayout = TransportStreamLayout()) throws(CodecError) {
         self.layout = layout
-        association = ProgramTables.association(layout)
-        map = try ProgramTables.map(layout)
+        association = OutgoingTables.association(layout)
+        map = try OutgoingTables.map(layout)
         counters = [UInt8](repeating: 0, count: 3 + layout.passedStreams.count)
     }
 
@@ -55,14 +55,14 @@ import Media
         if let lastVideo { isVideoSlow = decodeTime.ticks - lastVideo > Self.longestClockInterval }
         lastVideo = decodeTime.ticks
         let clock = nextClock(decodeTime.ticks - layout.clockLead)
-        let header = PESHeader(
+        let header = OutgoingPESHeader(
             streamID: 0xe0, presentationTime: presentationTime,
             decodeTime: decodeTime == presentationTime ? nil : decodeTime, payload: unit.count, isAligned: true)
         var opening = PacketOpening(clock: clock.ticks, isJump: clock.isJump, isRandomAccess: isKeyframe)
-        let firstRoom = ProgramTables.packetSize - 4 - opening.length
+        let firstRoom = OutgoingTables.packetSize - 4 - opening.length
         let beyond = header.length + unit.count - firstRoom
         // Without a length the end is told by stuffing, so there must be some: one byte in the first packet moves it.
-        if !header.hasLength, beyond >= 0, beyond % (ProgramTables.packetSize - 4) == 0 { opening.stuffing = 1 }
+        if !header.hasLength, beyond >= 0, beyond % (OutgoingTables.packetSize - 4) == 0 { opening.stuffing = 1 }
         unsafe writePES(header, unit, pid: layout.videoPID, counter: 2, opening, emit)
         unsafe message.flush(emit)
     }
@@ -83,8 +83,8 @@ import Media
         var rest = unsafe payload[...]
         var time = presentationTime
         repeat {
-            let part = unsafe rest.prefix(PESHeader.longestPayload)
-            let header = PESHeader(
+            let part = unsafe rest.prefix(OutgoingPESHeader.longestPayload)
+            let header = OutgoingPESHeader(
                 streamID: layout.passedStreams[stream].streamID, presentationTime: time, decodeTime: nil,
                 payload: unsafe part.count, isAligned: false)
             unsafe writePES(
@@ -108,9 +108,9 @@ import Media
     }
 
     private func copy(_ table: [UInt8], counter: Int, _ emit: (UnsafeRawBufferPointer) -> Void) {
-        for start in stride(from: 0, to: table.count, by: ProgramTables.packetSize) {
+        for start in stride(from: 0, to: table.count, by: OutgoingTables.packetSize) {
             let packet = unsafe message.nextPacket(emit)
-            for i in 0..<ProgramTables.packetSize { unsafe packet[i] = table[start + i] }
+            for i in 0..<OutgoingTables.packetSize { unsafe packet[i] = table[start + i] }
             unsafe packet[3] = 0x10 | nextCount(counter)
         }
     }
@@ -137,7 +137,7 @@ import Media
         guard isVideoSlow, let last = lastClock, ticks - last >= Self.clockInterval, ticks - last < Self.jump else { return }
         lastClock = ticks
         let packet = unsafe message.nextPacket(emit)
-        let opening = PacketOpening(clock: ticks, stuffing: ProgramTables.packetSize - 4 - 8)
+        let opening = PacketOpening(clock: ticks, stuffing: OutgoingTables.packetSize - 4 - 8)
         // No payload: the counter stays as it was.
         let count = (counters[2] + 15) & 15
         unsafe writeHeader(packet, pid: layout.videoPID, isStart: false, hasPayload: false, count)
@@ -155,7 +155,7 @@ import Media
     }
 
     private func writePES(
-        _ header: PESHeader, _ payload: UnsafeRawBufferPointer, pid: UInt16, counter: Int, _ first: PacketOpening,
+        _ header: OutgoingPESHeader, _ payload: UnsafeRawBufferPointer, pid: UInt16, counter: Int, _ first: PacketOpening,
         _ emit: (UnsafeRawBufferPointer) -> Void
     ) {
         var opening = first
@@ -165,7 +165,7 @@ import Media
             let packet = unsafe message.nextPacket(emit)
             let head = isStart ? header.length : 0
             let wanted = head + payload.count - done
-            let room = ProgramTables.packetSize - 4 - opening.length
+            let room = OutgoingTables.packetSize - 4 - opening.length
             if wanted < room { opening.stuff(room - wanted) }
             let isOpened = opening.length > 0
             unsafe writeHeader(
@@ -173,7 +173,7 @@ import Media
             if isOpened { unsafe opening.write(to: packet + 4) }
             let body = unsafe packet + 4 + opening.length
             if isStart { unsafe header.write(to: body) }
-            let count = ProgramTables.packetSize - 4 - opening.length - head
+            let count = OutgoingTables.packetSize - 4 - opening.length - head
             if count > 0 {
                 unsafe UnsafeMutableRawPointer(body + head).copyMemory(
                     from: payload.baseAddress! + done, byteCount: count)

@@ -1,7 +1,7 @@
 import Media
 
 /// The header of a PES packet (ISO/IEC 13818-1, 2.4.3.7), with its length wherever 16 bits hold it.
-struct PESHeader {
+struct OutgoingPESHeader {
     /// The longest payload whose length fits with any header of ours.
     static let longestPayload = 65535 - 13
 

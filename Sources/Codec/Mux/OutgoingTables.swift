@@ -1,5 +1,5 @@
 /// The two tables of a transport stream, as ready-made packets (ISO/IEC 13818-1, 2.4.4).
-enum ProgramTables {
+enum OutgoingTables {
     static let packetSize = 188
 
     /// The program association table: one packet.
@@ -22,7 +22,7 @@ enum ProgramTables {
         }
         guard body.count + 9 <= 1021, Int(layout.videoPID) + layout.passedStreams.count < 0x1fff else {
             throw CodecError(
-                .unsupportedFormat, operation: "ProgramTables.map",
+                .unsupportedFormat, operation: "OutgoingTables.map",
                 message: "\(layout.passedStreams.count) streams' descriptors do not fit into a program map",
                 place: "transport stream muxer", advice: "pass fewer streams through")
         }
