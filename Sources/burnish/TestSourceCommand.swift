@@ -29,7 +29,7 @@ struct TestSourceCommand: ParsableCommand {
     @Option(help: "Time from one keyframe to the next.")
     var keyframeInterval = TimeArgument(.seconds(1))
 
-    @Option(help: "x264's preset: \(VideoEncoderConfiguration.Preset.allCases.map(\.rawValue).joined(separator: ", ")).")
+    @Option(help: "x264's preset: \(VideoEncoderConfiguration.Preset.allCases.map(\.rawValue).joined(separator: ", ")).", transform: Self.preset)
     var codecPreset = VideoEncoderConfiguration.Preset.ultrafast
 
     @Option(help: "Audio track: silent (AAC that carries its own time codes) or none.")
@@ -53,6 +53,13 @@ struct TestSourceCommand: ParsableCommand {
         }
         guard !raw || output == "-" else { throw ValidationError("--raw writes to standard output: use --output -") }
         guard frames > 0 else { throw ValidationError("--duration: shorter than one frame") }
+    }
+
+    private static func preset(_ name: String) throws -> VideoEncoderConfiguration.Preset {
+        guard let preset = VideoEncoderConfiguration.Preset(rawValue: name) else {
+            throw ValidationError("unknown preset \(name)")
+        }
+        return preset
     }
 
     private var frames: Int64 { Int64((duration.value.seconds * fps.value.value).rounded()) }
