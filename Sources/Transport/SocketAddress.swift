@@ -1,3 +1,4 @@
+import CSRT
 import Glibc
 
 /// An IPv4 or IPv6 address with a port, in the kernel's form.

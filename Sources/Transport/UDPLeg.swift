@@ -1,3 +1,4 @@
+import CSRT
 import Glibc
 import Media
 import Synchronization
