@@ -30,6 +30,9 @@ import Media
 
     deinit { unsafe bytes.deallocate() }
 
+    /// Says which message is the first of a connection.
+    mutating func begin(at sequence: Int64) { expected = sequence }
+
     /// What to do with a message that has just come.
     enum Verdict { case deliver, held, duplicate }
 

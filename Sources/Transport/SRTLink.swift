@@ -31,6 +31,8 @@ final class SRTLink: Sendable {
     let drained = Atomic<Int32>(-1)
     /// When the reader last got a message, in monotonic nanoseconds.
     let lastMessage = Atomic<Int64>(0)
+    /// The number of the present connection's first packet, or -1.
+    let firstSequence = Atomic<Int32>(-1)
     private let window = Atomic<Int64>(0)
     private let readsEarly = Atomic<Bool>(true)
     /// What the next connection is to do when the endpoint leaves the choice to us.
@@ -99,7 +101,11 @@ final class SRTLink: Sendable {
                 let early = nextReadsEarly.load(ordering: .relaxed)
                 let connection = try connect(early: early)
                 let began = MonotonicTime.now()
-                attend(connection, streamID: endpoint.streamID ?? "", early: early && direction == .input) { false }
+                let asked = burnish_srt_window_asked_by_listener(connection.id)
+                attend(
+                    connection, streamID: endpoint.streamID ?? "", early: early && direction == .input,
+                    windowAsked: asked
+                ) { false }
                 if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
             } catch {
                 if isStopping { return }
@@ -116,10 +122,10 @@ final class SRTLink: Sendable {
                 pause(until: .now() + Self.lookSoon * 2)
                 continue
             }
-            let early = caller.early
+            let (early, windowAsked) = (caller.early, caller.windowAsked)
             let connection = caller.connection
             let streamID = connection.text(SRTO_STREAMID)
-            attend(connection, streamID: streamID, early: early) {
+            attend(connection, streamID: streamID, early: early, windowAsked: windowAsked) {
                 let silence = MonotonicTime.now().nanoseconds - self.lastMessage.load(ordering: .relaxed)
                 let busy = self.direction == .output || silence < Self.givesWayAfter.count
                 self.tend(listener, busy: busy)
@@ -195,21 +201,26 @@ final class SRTLink: Sendable {
 
     /// Publishes a connection and stays with it until it breaks, somebody takes its place, or the leg is stopped.
     private func attend(
-        _ connection: consuming SRTSocket, streamID: String, early: Bool, replaced: () -> Bool
+        _ connection: consuming SRTSocket, streamID: String, early: Bool, windowAsked: Int32, replaced: () -> Bool
     ) {
-        let milliseconds = connection.integer(direction == .input ? SRTO_RCVLATENCY : SRTO_PEERLATENCY) ?? 0
+        var milliseconds = connection.integer(direction == .input ? SRTO_RCVLATENCY : SRTO_PEERLATENCY) ?? 0
+        // The larger wish counts. libsrt sees to that itself only while TSBPD is on.
+        if early { milliseconds = max(milliseconds, windowAsked) }
         window.store(Int64(milliseconds) * 1_000_000, ordering: .releasing)
         readsEarly.store(early, ordering: .releasing)
+        firstSequence.store(connection.integer(SRTO_ISN) ?? -1, ordering: .releasing)
         lastMessage.store(MonotonicTime.now().nanoseconds, ordering: .relaxed)
         totals.withLock { $0.connections += 1 }
         firstFailure.withLock { $0 = nil }
+        let id = connection.id
+        // Who is told of the connection can send at once; who reads is told of it before its first message.
+        if direction == .output { socket.store(id, ordering: .releasing) }
         tell(
             .connected(
                 Connection(
                     peer: connection.peer?.description ?? "unknown address", streamID: streamID,
                     window: negotiatedWindow, ingest: direction == .input ? (early ? .early : .tsbpd) : nil,
                     encrypted: endpoint.passphrase != nil)))
-        let id = connection.id
         socket.store(id, ordering: .releasing)
         burnish_srt_arrivals_wake()
 

@@ -1,4 +1,5 @@
 import CSRT
+import CSRTArrival
 import Glibc
 import Media
 import Synchronization
@@ -58,12 +59,16 @@ final class SRTListener: Sendable {
     func accept() -> Caller? {
         guard someoneWaits else { return nil }
         let id = next.exchange(SRT_INVALID_SOCK, ordering: .relaxed)
-        return Caller(connection: SRTSocket(adopting: id), early: door.accepted(id))
+        let (early, windowAsked) = door.accepted(id)
+        return Caller(connection: SRTSocket(adopting: id), early: early, windowAsked: windowAsked)
     }
 
     struct Caller: ~Copyable {
         let connection: SRTSocket
+        /// Whether it is read with TSBPD off.
         let early: Bool
+        /// The window that it asked for in milliseconds, or -1.
+        let windowAsked: Int32
     }
 
     /// Who was turned away since the last call, and why.
@@ -98,6 +103,7 @@ private final class Door: Sendable {
         var id: SRTSOCKET
         var from: String
         var early: Bool
+        var windowAsked: Int32
         var since: MonotonicTime
     }
 
@@ -136,7 +142,10 @@ private final class Door: Sendable {
         guard (try? SRTSocket.setIngest(early: rules.readingEarly, on: id)) != nil else { return false }
         book.withLock {
             if $0.candidates.count == Self.most { $0.candidates.removeFirst() }
-            $0.candidates.append(Candidate(id: id, from: from, early: rules.readingEarly, since: .now()))
+            $0.candidates.append(
+                Candidate(
+                    id: id, from: from, early: rules.readingEarly, windowAsked: burnish_srt_window_asked_by_caller(),
+                    since: .now()))
         }
         return true
     }
@@ -146,10 +155,11 @@ private final class Door: Sendable {
     }
 
     /// A candidate has come in.
-    func accepted(_ id: SRTSOCKET) -> Bool {
+    func accepted(_ id: SRTSOCKET) -> (early: Bool, windowAsked: Int32) {
         book.withLock { book in
-            guard let index = book.candidates.firstIndex(where: { $0.id == id }) else { return false }
-            return book.candidates.remove(at: index).early
+            guard let index = book.candidates.firstIndex(where: { $0.id == id }) else { return (false, -1) }
+            let candidate = book.candidates.remove(at: index)
+            return (candidate.early, candidate.windowAsked)
         }
     }
 

@@ -8,13 +8,15 @@ import Synchronization
 final class SRTSink: @unchecked Sendable {
     private let link: SRTLink
     private let clockOffset: Int64
+    private let marksOrder: Bool
 
     // The present connection, as the sending thread knows it.
     private var id: SRTSOCKET = -1
     /// libsrt refuses times from before the connection, in its own microseconds.
     private var earliest: Int64 = 0
 
-    init(_ endpoint: SRTEndpoint) throws(TransportError) {
+    init(_ endpoint: SRTEndpoint, marksOrder: Bool) throws(TransportError) {
+        self.marksOrder = marksOrder
         _ = SRTLibrary.started
         clockOffset = SRTLibrary.clockOffset()
         link = try SRTLink(endpoint, direction: .output)
@@ -38,6 +40,7 @@ final class SRTSink: @unchecked Sendable {
         guard id >= 0 else { return .notConnected }
         var control = unsafe SRT_MSGCTRL()
         unsafe srt_msgctrl_init(&control)
+        unsafe control.inorder = marksOrder ? 1 : 0
         if let sourceTime {
             unsafe control.srctime = max((sourceTime.nanoseconds + clockOffset) / 1_000, earliest)
         }

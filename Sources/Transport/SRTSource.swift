@@ -21,8 +21,17 @@ final class SRTSource: @unchecked Sendable {
     private var id: SRTSOCKET = -1
     private var early = true
     private var window = Nanoseconds.zero
+    /// The connection's first packet has this number; -1 when it is not known.
+    private var firstSequence: Int32 = -1
     /// The present connection is broken and libsrt has nothing left of it.
     private var lost = false
+
+    // How the leg does, second by second.
+    private var policy = IngestPolicy()
+    private var second = IngestPolicy.Second()
+    private var secondEnds = MonotonicTime(nanoseconds: 0)
+    private var lossesBefore: Int64 = 0
+    private var lastArrival = MonotonicTime(nanoseconds: 0)
 
     init(_ endpoint: SRTEndpoint) throws(TransportError) {
         _ = SRTLibrary.started
@@ -75,9 +84,14 @@ final class SRTSource: @unchecked Sendable {
         hold.reset()
         clock = SourceClock()
         sequences = SequenceUnwrapper()
+        second = IngestPolicy.Second()
+        secondEnds = .now() + .seconds(1)
+        lossesBefore = 0
+        lastArrival = .now()
         guard id >= 0 else { return }
         early = link.isEarly
         window = link.negotiatedWindow
+        firstSequence = link.firstSequence.load(ordering: .acquiring)
         if !early {
             var events = Int32(bitPattern: SRT_EPOLL_IN.rawValue | SRT_EPOLL_ERR.rawValue)
             unsafe srt_epoll_add_usock(epoll, id, &events)
@@ -99,8 +113,11 @@ final class SRTSource: @unchecked Sendable {
             }
             return nil
         }
-        let arrival = MonotonicTime.now()
-        link.lastMessage.store(arrival.nanoseconds, ordering: .relaxed)
+        let now = MonotonicTime.now()
+        link.lastMessage.store(now.nanoseconds, ordering: .relaxed)
+        var packet = burnish_srt_packet()
+        let known = unsafe burnish_srt_packet_find(id, control.pktseq, &packet)
+        let arrival = known ? MonotonicTime(nanoseconds: packet.arrival_ns) : now
         let sequence = sequences.unwrap(unsafe control.pktseq)
         let sourceTime: MonotonicTime
         var restarted = false
@@ -111,9 +128,18 @@ final class SRTSource: @unchecked Sendable {
             // libsrt has added the window: it tells when the message was to be delivered.
             sourceTime = MonotonicTime(nanoseconds: unsafe control.srctime * 1_000 - clockOffset) - window
         }
+        if hold.expected == nil {
+            // The first to come need not be the first that was sent.
+            let ahead = sequence - Int64(firstSequence)
+            hold.begin(at: early && (0..<Self.mostMissingAtFirst).contains(ahead) ? Int64(firstSequence) : sequence)
+        }
         let message = Message(byteCount: Int(count), arrival: arrival, sourceTime: sourceTime, sequence: sequence)
         let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<Int(count)])
-        let patience = early ? max(sourceTime + window, arrival + window / 2) : arrival
+        // What comes in order and yet leaves a hole leaves it for good.
+        let isFinal = !early || known && packet.ordered
+        let patience = isFinal ? arrival : max(sourceTime + window, arrival + window / 2)
+        assess(
+            arrival: arrival, isLate: now > sourceTime + window, isRepeat: known && packet.retransmitted, now: now)
         if restarted || hold.isFar(sequence) {
             // Nothing that is missing before it is worth a wait.
             let missing = hold.expected.map { max(sequence - $0, 0) } ?? 0
@@ -124,6 +150,27 @@ final class SRTSource: @unchecked Sendable {
         case .deliver: return .message(message)
         case .held, .duplicate: return .idle
         }
+    }
+
+    /// Counts a message, and once a second asks whether the leg is fit for early reading. libsrt lets the way of reading
+    /// change only with a new connection: the verdict holds for the next one, and this one is not broken for its sake.
+    private func assess(arrival: MonotonicTime, isLate: Bool, isRepeat: Bool, now: MonotonicTime) {
+        second.messages += 1
+        if isLate { second.late += 1 }
+        if isRepeat { second.retransmitted += 1 }
+        second.longestSilence = max(second.longestSilence, arrival - lastArrival)
+        lastArrival = max(lastArrival, arrival)
+        guard now >= secondEnds else { return }
+        if let figures = LegStatistics(of: id, window: window) {
+            second.lost = figures.packetsLost - lossesBefore
+            lossesBefore = figures.packetsLost
+            second.roundTripTime = figures.roundTripTime
+        }
+        second.window = window
+        let fit = policy.judge(second, readEarly: early)
+        if link.endpoint.ingest == .auto { link.nextReadsEarly.store(fit, ordering: .relaxed) }
+        second = IngestPolicy.Second()
+        secondEnds = now + .seconds(1)
     }
 
     /// Sleeps until there may be something to do.
@@ -138,5 +185,6 @@ final class SRTSource: @unchecked Sendable {
         }
     }
 
+    private static let mostMissingAtFirst: Int64 = 64
     private static let longestWait = Nanoseconds.milliseconds(100)
 }

@@ -16,10 +16,14 @@ public final class Sink: Sendable {
     /// Opens the endpoint. A listener listens when this returns; a caller calls in the background, for ever:
     /// ``awaitConnection(until:)`` tells how the first call went.
     /// - Throws: ``TransportError``: `cannotBind`, `unresolvable`, `unreachable` or `inaccessible`.
-    public init(_ url: StreamURL) throws(TransportError) {
+    public convenience init(_ url: StreamURL) throws(TransportError) { try self.init(url, marksOrder: false) }
+
+    /// - Parameter marksOrder: ask SRT receivers to hold back what comes after a missing message, as FFmpeg does. For
+    ///   tests: it helps nobody.
+    init(_ url: StreamURL, marksOrder: Bool) throws(TransportError) {
         self.url = url
         switch url {
-        case .srt(let endpoint): leg = .srt(try SRTSink(endpoint))
+        case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, marksOrder: marksOrder))
         case .udp(let endpoint): leg = .udp(try UDPSink(endpoint))
         case .file(let path): leg = .file(try FileSink(path: path))
         case .standardStream: leg = .file(try FileSink(path: nil))

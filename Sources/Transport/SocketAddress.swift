@@ -1,4 +1,4 @@
-import CSRT
+import CSRT  // sockaddr_storage: the importer may file it under whichever module includes it first
 import Glibc
 
 /// An IPv4 or IPv6 address with a port, in the kernel's form.
@@ -78,6 +78,18 @@ struct SocketAddress: Sendable {
         case AF_INET6: withIPv6 { unsafe withUnsafeBytes(of: $0.sin6_addr) { unsafe $0[0] == 0xff } }
         default: false
         }
+    }
+
+    /// Joins this multicast group, on the interface that the kernel chooses.
+    func join(on socket: Int32) -> Bool {
+        if family == AF_INET {
+            var request = ip_mreq(imr_multiaddr: withIPv4 { $0.sin_addr }, imr_interface: in_addr(s_addr: 0))
+            return unsafe setsockopt(
+                socket, Int32(IPPROTO_IP), IP_ADD_MEMBERSHIP, &request, socklen_t(MemoryLayout<ip_mreq>.size)) == 0
+        }
+        var request = ipv6_mreq(ipv6mr_multiaddr: withIPv6 { $0.sin6_addr }, ipv6mr_interface: 0)
+        return unsafe setsockopt(
+            socket, Int32(IPPROTO_IPV6), IPV6_JOIN_GROUP, &request, socklen_t(MemoryLayout<ipv6_mreq>.size)) == 0
     }
 
     var port: UInt16 {

@@ -25,7 +25,7 @@ final class UDPSource: @unchecked Sendable {
         guard unsafe address.withSockaddr({ unsafe bind(socket.number, $0, $1) }) == 0 else {
             throw TransportError(.cannotBind, place: place, "cannot listen there: \(Descriptor.lastError)")
         }
-        if address.isMulticast && !joinGroup(socket.number, address) {
+        if address.isMulticast && !address.join(on: socket.number) {
             throw TransportError(.cannotBind, place: place, "cannot join the group: \(Descriptor.lastError)")
         }
         localPort = unsafe SocketAddress.filled { unsafe getsockname(socket.number, $0, $1) }?.port ?? 0
@@ -109,7 +109,7 @@ final class UDPSink: @unchecked Sendable {
     }
 }
 
-private func openUDP(_ address: SocketAddress, place: String) throws(TransportError) -> Descriptor {
+func openUDP(_ address: SocketAddress, place: String) throws(TransportError) -> Descriptor {
     let number = socket(
         address.family, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard number >= 0 else { throw TransportError(.system, place: place, "no socket: \(Descriptor.lastError)") }
@@ -118,17 +118,6 @@ private func openUDP(_ address: SocketAddress, place: String) throws(TransportEr
 
 private func setInteger(_ number: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
     _ = unsafe withUnsafePointer(to: value) { unsafe setsockopt(number, level, option, $0, 4) }
-}
-
-private func joinGroup(_ number: Int32, _ group: SocketAddress) -> Bool {
-    if group.family == AF_INET {
-        var request = ip_mreq(imr_multiaddr: group.withIPv4 { $0.sin_addr }, imr_interface: in_addr(s_addr: 0))
-        return unsafe setsockopt(
-            number, Int32(IPPROTO_IP), IP_ADD_MEMBERSHIP, &request, socklen_t(MemoryLayout<ip_mreq>.size)) == 0
-    }
-    var request = ipv6_mreq(ipv6mr_multiaddr: group.withIPv6 { $0.sin6_addr }, ipv6mr_interface: 0)
-    return unsafe setsockopt(
-        number, Int32(IPPROTO_IPV6), IPV6_JOIN_GROUP, &request, socklen_t(MemoryLayout<ipv6_mreq>.size)) == 0
 }
 
 /// One datagram and when the kernel got it, on the monotonic clock.

@@ -30,6 +30,11 @@ final class Reader {
         return nil
     }
 
+    /// Which numbered message comes next.
+    func nextNumber(within patience: Nanoseconds = Reader.patience) -> Int? {
+        next(within: patience).map { number(of: $0.bytes) }
+    }
+
     /// Reads on until such an event has come (now or earlier).
     @discardableResult
     func wait(for wanted: (LegEvent) -> Bool) -> LegEvent? {

@@ -7,7 +7,8 @@ import Testing
     /// Sends `count` messages one after the other and reads each before the next goes out.
     private func exchange(_ reader: Reader, _ sink: Sink, count: Int) {
         for i in 0..<count {
-            #expect(sink.send(numbered(i)) == .sent)
+            let sent = sink.send(numbered(i))
+            #expect(sent == .sent, "\(sink.nextEvent()?.description ?? "no event") after \(reader.events)")
             guard let (message, bytes) = reader.next() else {
                 Issue.record("message \(i) did not come")
                 return
