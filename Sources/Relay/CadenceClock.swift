@@ -39,6 +39,12 @@ struct CadenceClock {
         return stamp
     }
 
+    /// The source time to send with a unit of another stream, beside the frames.
+    func stamp(passing source: MonotonicTime) -> MonotonicTime {
+        let stamp = source + (delay ?? .zero)
+        return last.map { max(stamp, $0) } ?? stamp
+    }
+
     /// The source was replaced: its frames have nothing to do with the ones before.
     mutating func restart() { delay = nil }
 }

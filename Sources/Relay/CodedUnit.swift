@@ -1,3 +1,4 @@
+import Codec
 import Media
 import Telemetry
 
@@ -52,14 +53,18 @@ struct UnitBufferPool: Sendable {
 struct CodedPicture: ~Copyable, Sendable {
     var ticket: FrameTicket
     let buffer: UnitBuffer
-    let decodeTime: MediaTime?
+    let flags: UnitFlags
+
+    /// The ticket alone; the buffer is the caller's to give back.
+    consuming func intoTicket() -> FrameTicket { ticket }
 }
 
 /// One unit of a stream that passes through untouched.
 struct PassingUnit: Sendable {
     let buffer: UnitBuffer
+    /// Which of the output's passed streams it belongs to.
     let stream: Int
-    let presentation: MediaTime
+    let presentation: MediaTime?
     let arrival: MonotonicTime
     let sourceTime: MonotonicTime?
 }

@@ -35,9 +35,9 @@ struct TicketShelf: ~Copyable {
         return nil
     }
 
-    /// Takes any ticket older than the given number: frames the library passed over.
-    mutating func takeAny(before key: Int64) -> FrameTicket? {
-        for n in 0..<32 where keys[n] != -1 && keys[n] < key {
+    /// Takes any ticket that is left.
+    mutating func takeAny() -> FrameTicket? {
+        for n in 0..<32 where keys[n] != -1 {
             keys[n] = -1
             return places[n].take()
         }

@@ -73,10 +73,9 @@ struct ImpairCommand: ParsableCommand {
             }
             proxy = try ImpairmentProxy(port: listen, to: target, settings: settings)
         } catch {
-            StandardError.line("impair: \(error)")
-            throw ExitCode(error.code == .badURL ? 64 : 69)
+            throw Failure.exit(error)
         }
-        StandardError.line("impair: 127.0.0.1:\(proxy.localPort) -> \(to)")
+        StandardError.line("burnish: 127.0.0.1:\(proxy.localPort) -> \(to)")
         let end = duration.map { MonotonicTime.now() + $0.value }
         while !StopRequest.isMade {
             if let end, MonotonicTime.now() >= end { break }

@@ -59,27 +59,25 @@ struct ProbeCommand: ParsableCommand {
         do throws(TransportError) {
             source = try Source(try StreamURL(input))
         } catch {
-            StandardError.line("probe: \(error)")
-            throw ExitCode(error.code == .badURL ? 64 : 69)
+            throw Failure.exit(error)
         }
         let probe: LiveProbe
         let report: ProbeReport
         do throws(CodecError) {
             probe = try LiveProbe(
-                source, statistics: statistics, event: { StandardError.line("probe: \($0)") },
+                source, statistics: statistics, event: { StandardError.line("burnish: \($0)") },
                 each: { listing?.add($0, arrived: $1) })
             report = try probe.run(limit: limit, patience: patience.value, stopped: { StopRequest.isMade })
         } catch {
-            StandardError.line("probe: \(error)")
-            throw ExitCode(70)
+            StandardError.line("burnish: \(error)")
+            throw Failure.internalError
         }
         if report.received == 0 {
             if let failure = source.failureBeforeFirstConnection {
-                StandardError.line("probe: \(failure)")
-                throw ExitCode(69)
+                throw Failure.exit(failure)
             }
-            StandardError.line("probe: \(input): no picture came (\(probe.diagnosis))")
-            throw ExitCode(65)
+            StandardError.line("burnish: \(input): no picture came (\(probe.diagnosis))")
+            throw Failure.badInput
         }
         try show(report)
     }
@@ -87,8 +85,8 @@ struct ProbeCommand: ParsableCommand {
     private func show(_ report: ProbeReport) throws {
         print(json ? try report.json() : report.description)
         guard report.unique > 0 else {
-            StandardError.line("probe: no picture of \(input) has a time code: send one with `burnish testsrc`")
-            throw ExitCode(65)
+            StandardError.line("burnish: no picture of \(input) has a time code: send one with `burnish testsrc`")
+            throw Failure.badInput
         }
     }
 }
@@ -99,8 +97,8 @@ private final class FrameListing {
 
     init(path: String) throws {
         guard let file = fopen(path, "w") else {
-            StandardError.line("probe: cannot write \(path): \(String(cString: strerror(errno)))")
-            throw ExitCode(73)
+            StandardError.line("burnish: cannot write \(path): \(String(cString: strerror(errno)))")
+            throw Failure.unavailable
         }
         self.file = file
         fputs("arrived_us,kind,captured_us,latency_us,number\n", file)

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Codec
-import FoundationEssentials
+import Foundation
 import Glibc
 import Measure
 import Media
@@ -29,7 +29,7 @@ struct TestSourceCommand: ParsableCommand {
     @Option(help: "Time from one keyframe to the next.")
     var keyframeInterval = TimeArgument(.seconds(1))
 
-    @Option(help: "x264's preset: \(VideoEncoderConfiguration.Preset.allCases.map(\.rawValue).joined(separator: ", ")).", transform: Self.preset)
+    @Option(help: "x264's preset: \(VideoEncoderConfiguration.Preset.allCases.map(\.rawValue).joined(separator: ", ")).")
     var codecPreset = VideoEncoderConfiguration.Preset.ultrafast
 
     @Option(help: "Audio track: silent (AAC that carries its own time codes) or none.")
@@ -55,13 +55,6 @@ struct TestSourceCommand: ParsableCommand {
         guard frames > 0 else { throw ValidationError("--duration: shorter than one frame") }
     }
 
-    private static func preset(_ name: String) throws -> VideoEncoderConfiguration.Preset {
-        guard let preset = VideoEncoderConfiguration.Preset(rawValue: name) else {
-            throw ValidationError("unknown preset \(name)")
-        }
-        return preset
-    }
-
     private var frames: Int64 { Int64((duration.value.seconds * fps.value.value).rounded()) }
 
     func run() throws {
@@ -73,7 +66,7 @@ struct TestSourceCommand: ParsableCommand {
         let sent = try RawTestSource.run(
             descriptor: STDOUT_FILENO, size: size.value, rate: fps.value, frames: frames, format: rawFormat,
             stopped: { StopRequest.isMade })
-        if sent < frames { StandardError.line("testsrc: ended after \(sent) of \(frames) frames") }
+        if sent < frames { StandardError.line("burnish: ended after \(sent) of \(frames) frames") }
     }
 
     private func sendLive() throws {
@@ -91,22 +84,21 @@ struct TestSourceCommand: ParsableCommand {
             sink = try Sink(try StreamURL(output))
             try sink.awaitConnection(until: .now() + .seconds(5))
         } catch {
-            StandardError.line("testsrc: \(error)")
-            throw ExitCode(error.code == .badURL ? 64 : 69)
+            throw Failure.exit(error)
         }
         let source: LiveTestSource
         let report: TestSourceReport
         do throws(CodecError) {
             source = try LiveTestSource(configuration, to: sink)
-            report = try source.run(stopped: { StopRequest.isMade }) { StandardError.line("testsrc: \($0)") }
+            report = try source.run(stopped: { StopRequest.isMade }) { StandardError.line("burnish: \($0)") }
         } catch {
-            StandardError.line("testsrc: \(error)")
-            throw ExitCode(error.kind == .unsupportedFormat ? 64 : 70)
+            StandardError.line("burnish: \(error)")
+            throw error.kind == .unsupportedFormat ? Failure.badUsage : Failure.internalError
         }
         sink.flush(until: .now() + .seconds(1))
         guard json else { return }
         let text = try report.json()
-        output == "-" ? StandardError.line(text) : print(text)
+        output == "-" ? FileHandle.standardError.write(Data((text + "\n").utf8)) : print(text)
     }
 }
 
@@ -118,10 +110,6 @@ enum AudioArgument: String, CaseIterable, ExpressibleByArgument { case none, sil
 enum SwitchArgument: String, CaseIterable, ExpressibleByArgument { case on, off }
 
 extension Encodable {
-    /// As JSON for people and programs: indented, keys in order.
-    func json() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        return String(decoding: try encoder.encode(self), as: UTF8.self)
-    }
+    /// As JSON for people and programs.
+    func json() throws -> String { String(decoding: try JSONEncoder.forReports.encode(self), as: UTF8.self) }
 }

@@ -1,0 +1,142 @@
+import Codec
+import Enhance
+import Media
+import Schedule
+import Telemetry
+
+/// An enhanced picture on its way out.
+struct FinishedFrame: ~Copyable, Sendable {
+    var ticket: FrameTicket
+    let picture: PictureLease
+    let color: ColorDescription
+    /// Between this frame's original and the one before; zero where that is not known.
+    let interval: Nanoseconds
+
+    consuming func intoTicket() -> FrameTicket { ticket }
+}
+
+/// The enhance thread: asks the schedule what each picture is worth, upscales it, and makes the frame between it and the
+/// one before.
+///
+/// Confined to the thread that calls ``run()``.
+final class EnhanceStage {
+    private let pictures: BoundedQueue<DecodedFrame>
+    private let finished: BoundedQueue<FinishedFrame>
+    private let units: UnitQueue
+    private let stream: StreamState
+    private var enhancement: Enhancement?
+
+    init(
+        pictures: BoundedQueue<DecodedFrame>, finished: BoundedQueue<FinishedFrame>, units: UnitQueue,
+        stream: StreamState
+    ) {
+        self.pictures = pictures
+        self.finished = finished
+        self.units = units
+        self.stream = stream
+    }
+
+    /// Runs until the queue of pictures is closed and empty, then closes its own.
+    func run() {
+        defer { finished.close() }
+        while let frame = pictures.pop() {
+            // Enhancing for nobody would only heat the machine.
+            guard stream.outputIsConnected else {
+                enhancement?.forget()
+                stream.ledger.close(frame.intoTicket(), as: .dropped(.outputDown))
+                continue
+            }
+            do throws(EnhanceError) {
+                try prepare(for: frame.picture.size)
+                process(frame, with: enhancement!)
+            } catch {
+                stream.ledger.close(frame.intoTicket(), as: .dropped(.decodeError))
+                stream.fail(.input("pictures of this input cannot be enhanced: \(error)"))
+            }
+        }
+    }
+
+    private func prepare(for size: PictureSize) throws(EnhanceError) {
+        if enhancement?.input == size { return }
+        let configuration = stream.configuration
+        let made = try Enhancement(
+            input: size, scale: configuration.scale(for: size), threads: configuration.threads,
+            synthesises: configuration.interpolate > 1)
+        enhancement = made
+        stream.report(.picture(input: size, output: made.output))
+        var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
+        planning.ceiling = .base
+        planning.synthesises = configuration.interpolate > 1
+        planning.workers = configuration.threads
+        stream.schedule(with: Planner(planning))
+    }
+
+    private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
+        frame.ticket.stamp(.planned)
+        let plan = plan(frame.ticket.record)
+        if let reason = plan.drop { return stream.ledger.close(frame.intoTicket(), as: .dropped(reason)) }
+        guard let target = enhancement.lease() else {
+            return stream.ledger.close(frame.intoTicket(), as: .dropped(.overload))
+        }
+        frame.ticket.stamp(.enhanceIn)
+        let cost = enhancement.upscale(frame.picture, into: target, until: plan.stop)
+        frame.ticket.stamp(.enhanceOut)
+        _ = stream.withPlanner { $0.observe(.base, cost) }
+
+        let color = frame.picture.color
+        let interval = enhancement.interval(to: frame.ticket.record.presentation)
+        if plan.synthesises {
+            synthesise(before: frame.ticket.record, frame.picture, target, interval: interval, with: enhancement)
+        } else if stream.configuration.interpolate > 1 {
+            stream.counters.add(.synthesisSkipped)
+        }
+        let share = target.share()
+        enhancement.remember(frame.picture, target, presentation: frame.ticket.record.presentation)
+        push(FinishedFrame(ticket: frame.ticket, picture: share, color: color, interval: interval ?? .zero))
+    }
+
+    private func plan(_ record: FrameRecord) -> FramePlan {
+        let now = record[.planned]!
+        let request = FrameRequest(
+            now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1, tiles: 0,
+            waiting: pictures.count + units.count, newestEmitBy: stream.newestEmitBy,
+            encoderQueue: finished.count + 1)
+        return stream.withPlanner { planner in
+            let plan = planner.plan(request)
+            stream.skipsNonReference = !planner.level.decodesAll
+            return plan
+        }!
+    }
+
+    /// Makes the frame between the previous picture and this one, where the two belong together.
+    private func synthesise(
+        before original: FrameRecord, _ picture: borrowing DecodedPicture, _ enhanced: borrowing PictureLease,
+        interval: Nanoseconds?, with enhancement: Enhancement
+    ) {
+        guard let interval, interval <= Self.longestPair, let target = enhancement.lease() else {
+            return stream.counters.add(.synthesisSkipped)
+        }
+        let started = MonotonicTime.now()
+        guard enhancement.synthesise(picture, enhanced, into: target) else {
+            return stream.counters.add(.pairsWithoutMotion)
+        }
+        let half = Nanoseconds(interval.count / 2)
+        let presentation = MediaTime(ticks: original.presentation.ticks - half.count * 9 / 100_000)
+        var ticket = stream.ledger.open(.synthesised, presentation: presentation)
+        ticket.record.deadline = original.deadline.map { $0 - half }
+        ticket.record.sourceTime = original.sourceTime.map { $0 - half }
+        ticket.record[.lastPacket] = original[.lastPacket]
+        ticket.record[.planned] = original[.planned]
+        ticket.stamp(.enhanceIn, at: started)
+        ticket.stamp(.enhanceOut)
+        _ = stream.withPlanner { $0.observe(.synthesise, .now() - started) }
+        push(FinishedFrame(ticket: ticket, picture: target, color: picture.color, interval: interval))
+    }
+
+    /// Pictures further apart than this show no motion that could be followed.
+    private static let longestPair = Nanoseconds.milliseconds(250)
+
+    private func push(_ frame: consuming FinishedFrame) {
+        if let refused = finished.push(frame) { stream.ledger.close(refused.intoTicket(), as: .dropped(.shutdown)) }
+    }
+}
