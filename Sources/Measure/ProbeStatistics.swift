@@ -9,7 +9,10 @@ public struct ProbeStatistics: Sendable {
     private var lastArrival: WallTime?
 
     private var size: PictureSize?
-    private var received = 0
+    /// Pictures counted so far.
+    public private(set) var received = 0
+    /// Pictures of the warm-up.
+    public private(set) var leftOut = 0
     private var blended = 0
     private var damaged = 0
     private var absent = 0
@@ -38,7 +41,10 @@ public struct ProbeStatistics: Sendable {
     ) {
         let first = firstArrival ?? arrived
         firstArrival = first
-        guard arrived - first >= warmUp else { return }
+        guard arrived - first >= warmUp else {
+            leftOut += 1
+            return
+        }
         if countedFrom == nil { countedFrom = arrived }
         if let lastArrival { gaps.append(arrived - lastArrival) }
         if let timestamp, let lastTimestamp { ptsSteps.append(timestamp - lastTimestamp) }
@@ -75,8 +81,10 @@ public struct ProbeStatistics: Sendable {
     /// Bytes of the stream came.
     public mutating func bytes(_ count: Int) { if countedFrom != nil { bytes += count } }
 
-    /// A beep of the test source begins at this presentation time.
-    public mutating func beep(_ timestamp: MediaTime) { if countedFrom != nil { sync.beep(timestamp) } }
+    /// A piece of the test source's audio came.
+    public mutating func audio(_ timestamp: MediaTime, captured: WallTime) {
+        if countedFrom != nil { sync.audio(timestamp, captured: captured) }
+    }
 
     /// The figures so far.
     /// - Parameter until: the end of the measurement: a picture that should have come by then and did not makes a freeze.

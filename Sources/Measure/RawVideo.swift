@@ -41,6 +41,8 @@ public struct RawVideoError: Error, CustomStringConvertible {
         // A pipe of one megabyte, where the system grants it: fewer wake-ups for each picture. 1031: F_SETPIPE_SZ,
         // which glibc hides behind _GNU_SOURCE.
         _ = fcntl(descriptor, 1031, 1 << 20)
+        // Waiting is done in poll(2), where a stop is seen.
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     }
 
     deinit { unsafe memory.deallocate() }
@@ -57,18 +59,28 @@ public struct RawVideoError: Error, CustomStringConvertible {
                 height: chroma.height))
     }
 
+    /// Waits until the descriptor is ready; false when `stopped` says so.
+    private borrowing func wait(for events: Int16, _ stopped: () -> Bool) -> Bool {
+        while !stopped() {
+            var request = pollfd(fd: descriptor, events: events, revents: 0)
+            if unsafe poll(&request, 1, 100) > 0 { return true }
+        }
+        return false
+    }
+
     /// Reads the next picture.
-    /// - Returns: false at the end of the stream (a part of a picture before it is left out), or when a signal came and
-    ///   `stopped` says yes.
+    /// - Returns: false at the end of the stream (a part of a picture before it is left out), or when `stopped`
+    ///   says so.
     public mutating func read(stopped: () -> Bool) throws(RawVideoError) -> Bool {
         var done = 0
         while done < byteCount {
+            guard wait(for: Int16(POLLIN), stopped) else { return false }
             let n = unsafe Glibc.read(descriptor, memory + done, byteCount - done)
             if n > 0 {
                 done += n
-            } else if n == 0 || stopped() {
+            } else if n == 0 {
                 return false
-            } else if errno != EINTR {
+            } else if errno != EINTR && errno != EAGAIN {
                 throw RawVideoError(operation: "read", code: errno)
             }
         }
@@ -76,16 +88,17 @@ public struct RawVideoError: Error, CustomStringConvertible {
     }
 
     /// Writes the picture.
-    /// - Returns: false when the reader has gone, or when a signal came and `stopped` says yes. SIGPIPE must be ignored.
+    /// - Returns: false when the reader has gone, or when `stopped` says so. SIGPIPE must be ignored.
     public borrowing func write(stopped: () -> Bool) throws(RawVideoError) -> Bool {
         var done = 0
         while done < byteCount {
+            guard wait(for: Int16(POLLOUT), stopped) else { return false }
             let n = unsafe Glibc.write(descriptor, memory + done, byteCount - done)
             if n >= 0 {
                 done += n
-            } else if errno == EPIPE || stopped() {
+            } else if errno == EPIPE {
                 return false
-            } else if errno != EINTR {
+            } else if errno != EINTR && errno != EAGAIN {
                 throw RawVideoError(operation: "write", code: errno)
             }
         }

@@ -13,7 +13,7 @@ public final class TestPattern {
     private let texture: Picture
     private let layout: Layout
 
-    /// How long the lamp is lit at the start of each second of the capture clock, and the beep sounds.
+    /// How long the lamp is lit at the start of each second of the capture clock.
     public static let flashMicroseconds: Int64 = 100_000
 
     /// - Parameters:

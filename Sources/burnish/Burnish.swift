@@ -4,5 +4,5 @@ import ArgumentParser
 struct Burnish: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "burnish", abstract: "Relays live video, upscaled and interpolated, under a per-frame deadline.",
-        subcommands: [RelayCommand.self, TestSourceCommand.self, ProbeCommand.self])
+        subcommands: [RelayCommand.self, TestSourceCommand.self, ProbeCommand.self, ImpairCommand.self])
 }

@@ -1,8 +1,9 @@
 import ArgumentParser
-import FoundationEssentials
+import Codec
 import Glibc
 import Measure
 import Media
+import Transport
 
 struct ProbeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,11 +13,14 @@ struct ProbeCommand: ParsableCommand {
     @Option(help: "What to receive: srt://, udp://, a file, or - for standard input.")
     var input: String
 
-    @Option(help: "How long to measure, once pictures come and the warm-up is over.")
+    @Option(help: "How long to measure, once pictures come and the warm-up is over; without, until the stream ends.")
     var duration: TimeArgument?
 
     @Option(help: "What comes this soon after the first picture counts for nothing.")
     var warmUp = TimeArgument(.seconds(1))
+
+    @Option(help: "Give up when no picture has come for this long.")
+    var patience = TimeArgument(.seconds(15))
 
     @Flag(help: "Print the report as JSON.")
     var json = false
@@ -25,36 +29,64 @@ struct ProbeCommand: ParsableCommand {
     var raw: SizeArgument?
 
     @Option(help: "Samples of uncompressed pictures: yuv420p or gray.")
-    var rawFormat: RawFormat = .yuv420p
+    var rawFormat = RawFormat.yuv420p
 
     @Option(help: "Also write a line for every picture to this file: arrival, kind, capture time, latency (µs), number.")
     var frames: String?
 
     func validate() throws {
-        guard (raw != nil) == (input == "-") else {
-            throw ValidationError("--raw reads from standard input: use it with --input -, and only there")
-        }
+        guard raw == nil || input == "-" else { throw ValidationError("--raw reads standard input: use --input -") }
     }
 
     func run() throws {
         StopRequest.install()
-        var statistics = ProbeStatistics(warmUp: warmUp.value.count / 1000)
+        let statistics = ProbeStatistics(warmUp: warmUp.value.count / 1000)
+        let limit = duration.map { $0.value + warmUp.value }
         let listing = try frames.map { try FrameListing(path: $0) }
-        try RawProbe.run(
-            descriptor: STDIN_FILENO, size: raw!.value, format: rawFormat, statistics: &statistics,
-            limit: duration.map { $0.value + warmUp.value }, stopped: { StopRequest.isMade },
-            each: { listing?.add($0, arrived: $1) })
-        let report = statistics.report()
-        if json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-            print(String(decoding: try encoder.encode(report), as: UTF8.self))
+        if let size = raw?.value {
+            var statistics = statistics
+            try RawProbe.run(
+                descriptor: STDIN_FILENO, size: size, format: rawFormat, statistics: &statistics, limit: limit,
+                stopped: { StopRequest.isMade }, each: { listing?.add($0, arrived: $1) })
+            try show(statistics.report())
         } else {
-            print(report)
+            try receive(statistics, limit: limit, listing: listing)
         }
+    }
+
+    private func receive(_ statistics: ProbeStatistics, limit: Nanoseconds?, listing: FrameListing?) throws {
+        let source: Source
+        do throws(TransportError) {
+            source = try Source(try StreamURL(input))
+        } catch {
+            throw Failure.exit(error)
+        }
+        let probe: LiveProbe
+        let report: ProbeReport
+        do throws(CodecError) {
+            probe = try LiveProbe(
+                source, statistics: statistics, event: { StandardError.line("burnish: \($0)") },
+                each: { listing?.add($0, arrived: $1) })
+            report = try probe.run(limit: limit, patience: patience.value, stopped: { StopRequest.isMade })
+        } catch {
+            StandardError.line("burnish: \(error)")
+            throw Failure.internalError
+        }
+        if report.received == 0 {
+            if let failure = source.failureBeforeFirstConnection {
+                throw Failure.exit(failure)
+            }
+            StandardError.line("burnish: \(input): no picture came (\(probe.diagnosis))")
+            throw Failure.badInput
+        }
+        try show(report)
+    }
+
+    private func show(_ report: ProbeReport) throws {
+        print(json ? try report.json() : report.description)
         guard report.unique > 0 else {
-            StandardError.line("probe: no picture with a time code came from \(input): send one with `burnish testsrc`")
-            throw ExitCode(65)
+            StandardError.line("burnish: no picture of \(input) has a time code: send one with `burnish testsrc`")
+            throw Failure.badInput
         }
     }
 }
@@ -65,8 +97,8 @@ private final class FrameListing {
 
     init(path: String) throws {
         guard let file = fopen(path, "w") else {
-            StandardError.line("probe: cannot write \(path): \(String(cString: strerror(errno)))")
-            throw ExitCode(73)
+            StandardError.line("burnish: cannot write \(path): \(String(cString: strerror(errno)))")
+            throw Failure.unavailable
         }
         self.file = file
         fputs("arrived_us,kind,captured_us,latency_us,number\n", file)
