@@ -64,6 +64,9 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let fallOfMean = 1.0 / 8
     static let riseOfHigh = 1.0 / 2
     static let fallOfHigh = 1.0 / 16
+    /// An observation counts as at most this many times the mean: a single spike is soon forgotten, and a lasting change
+    /// still raises the mean by 3/8 with each observation.
+    static let believed = 2.5
     /// The least that a cost can be: keeps ratios finite whatever is observed.
     static let floor = 1.0
 
@@ -106,9 +109,10 @@ public struct CostModel: Sendable, BitwiseCopyable {
     ///   - units: how many of them (tiles) the time covers; nothing is learnt from none.
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
         guard units > 0 else { return }
-        let x = max(Double(cost.count) / Double(units), Self.floor)
         let slot = Self.slot(work)
         var entry = entries[slot]
+        var x = max(Double(cost.count) / Double(units), Self.floor)
+        if entry.observations > 0 { x = min(x, entry.mean * Self.believed) }
         // A plain average of the first few, so that the seeds are soon forgotten.
         let warmUp = 1 / Double(entry.observations + 1)
         if entry.observations < 16 { entry.observations += 1 }

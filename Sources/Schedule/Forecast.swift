@@ -20,8 +20,8 @@ struct Forecast {
     private let slack, slackOfNewest, backlog: Double
 
     init(
-        _ costs: CostModel, _ frame: FrameRequest, _ configuration: Planner.Configuration, interval: Double,
-        synthesised usual: Double
+        _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
+        workers: Double
     ) {
         base = costs[.base]
         decode = costs[.decode]
@@ -31,8 +31,8 @@ struct Forecast {
         tileS = costs[.tile(.neuralS)].mean
         tileM = costs[.tile(.neuralM)].mean
         self.interval = interval
-        cores = Double(configuration.cores)
-        workers = Double(configuration.workers)
+        self.cores = cores
+        self.workers = workers
         synthesised = Double(frame.synthesised)
         usualSynthesised = usual
         waiting = Double(frame.waiting)
@@ -41,7 +41,9 @@ struct Forecast {
         slack = Double((frame.emitBy - frame.now).count)
         // When none waits, the next original is one interval behind.
         slackOfNewest = frame.waiting > 0 ? Double((frame.newestEmitBy - frame.now).count) : slack + interval
-        backlog = Double(frame.encoderQueue) * encode.mean
+        let cost = encode
+        let inside = frame.encoderBusySince.map { max(0, cost.high - Double((frame.now - $0).count)) } ?? 0
+        backlog = inside + Double(frame.encoderQueue) * cost.mean
     }
 
     func tile(_ tier: Tier) -> Double {
@@ -61,8 +63,9 @@ struct Forecast {
     private var way: Double { encode.mean + emit.mean }
     private var carefulWay: Double { encode.high + emit.high }
 
-    /// The original alone, by the cheapest way.
-    var canBeInTime: Bool { max(base.mean, backlog) + way <= slack }
+    /// The original alone, by the cheapest way. Computed with care: where this decides about a drop, other frames wait,
+    /// and dropping one leaves no thread idle.
+    var canBeInTime: Bool { max(base.high, backlog) + carefulWay <= slack }
 
     /// After this original by the cheapest way, the newest that waits (and all before it, or none of them: they can be
     /// shed) still can be in time.
@@ -74,6 +77,12 @@ struct Forecast {
         let first = max(base.high, backlog) + carefulWay
         return first + (afterOriginal ? 0 : extra) <= slack
             && first + synthesised * max(synthesise.high, encode.high) + step * max(waiting, 1) <= slackOfNewest
+    }
+
+    /// The latest start of one synthesised frame, from now.
+    var latestSynthesis: Double {
+        let nextOne = slackOfNewest - synthesise.high - step * max(waiting, 1) - carefulWay
+        return afterOriginal ? nextOne : min(nextOne, slack - synthesise.high - encode.high - carefulWay)
     }
 
     // MARK: Throughput
@@ -113,11 +122,16 @@ struct Forecast {
 
     // MARK: Rungs
 
+    /// Whether the threads can do a rung, tiles aside, frame after frame.
+    func keepsUp(_ rung: Rung, limit: Double) -> Bool {
+        !rung.decodesAll || load(synthesises: rung.synthesises) <= limit
+    }
+
     /// Whether there is time for a rung. A neural tier is worth being on while it brings more than the one below.
     /// - Parameter limit: the share of an interval that it may use; also the margin asked of a tier's benefit.
     func fits(_ rung: Rung, limit: Double) -> Bool {
         guard rung.decodesAll else { return true }
-        if load(synthesises: rung.synthesises) > limit || !canBeInTime { return false }
+        if !keepsUp(rung, limit: limit) || !canBeInTime { return false }
         if rung.synthesises, synthesised > 0, !hasTimeToSynthesise { return false }
         guard rung.tier > .base else { return true }
         let grant = grant(synthesises: rung.synthesises)

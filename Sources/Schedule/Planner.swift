@@ -15,7 +15,7 @@ public struct Planner: Policy, Sendable {
         public var ceiling: Tier = .neuralM
         /// Whether the stream asks for synthesised frames at all.
         public var synthesises = true
-        /// The cores that this stream may count on.
+        /// The machine's cores.
         public var cores = 2
         /// Threads that share one frame's enhancement.
         public var workers = 2
@@ -48,6 +48,7 @@ public struct Planner: Policy, Sendable {
     private var lastEmitBy: MonotonicTime?
     private var lastTry: MonotonicTime?
     private var awaitingKeyframe = false
+    private var cores: Double
 
     public init(_ configuration: Configuration) {
         self.configuration = configuration
@@ -56,6 +57,7 @@ public struct Planner: Policy, Sendable {
             seeds: configuration.seeds)
         ladder = Ladder(ceiling: configuration.ceiling, synthesises: configuration.synthesises)
         interval = Double(configuration.interval.count)
+        cores = Double(configuration.cores)
     }
 
     /// Where the stream stands on the ladder; 0 is the top.
@@ -66,6 +68,17 @@ public struct Planner: Policy, Sendable {
 
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
         costs.observe(work, cost, units: units)
+    }
+
+    public mutating func use(cores: Double) { self.cores = max(cores, 0.01) }
+
+    /// What the stream needs of the machine.
+    public var demand: Capacity.Demand {
+        let workers = Double(configuration.workers)
+        let least = costs[.decode].mean + workers * costs[.base].mean + costs[.encode].mean
+        let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
+        let more = extra * (workers * costs[.synthesise].mean + costs[.encode].mean)
+        return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
     }
 
     // MARK: Before the decoder
@@ -90,20 +103,23 @@ public struct Planner: Policy, Sendable {
 
     public mutating func plan(_ frame: FrameRequest) -> FramePlan {
         learnRhythm(frame)
-        let forecast = Forecast(costs, frame, configuration, interval: interval, synthesised: synthesised ?? 0)
+        let forecast = Forecast(
+            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: cores,
+            workers: Double(configuration.workers))
         let reason = drop(frame, forecast)
 
-        let held = reason != nil && frame.waiting == 0 ? ladder.position : held(forecast, dropped: reason != nil)
+        let held = held(forecast, isDropped: reason != nil)
         let climbable = reason == nil && ladder.position > 0 && forecast.fits(
             ladder[ladder.position - 1], limit: Self.climb)
         ladder.update(now: frame.now, held: held, climbable: climbable, pace: costs.pace)
 
         var plan = FramePlan(
             drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesises: false,
-            rung: ladder.position, rungs: ladder.count)
+            synthesiseBy: frame.now, rung: ladder.position, rungs: ladder.count)
         guard reason == nil else { return plan }
         lastTry = frame.now
         plan.synthesises = ladder.rung.synthesises && frame.synthesised > 0 && forecast.hasTimeToSynthesise
+        plan.synthesiseBy = frame.now + Self.time(forecast.latestSynthesis)
         let grant = forecast.grant(synthesises: plan.synthesises)
         let tile = forecast.tile(ladder.rung.tier)
         if ladder.rung.tier > .base, grant >= tile, frame.tiles > 0 {
@@ -126,21 +142,25 @@ public struct Planner: Policy, Sendable {
         lastEmitBy = frame.emitBy
     }
 
-    /// Nothing is gained by dropping a frame that no other waits for, unless its time is up; and not even then for ever.
+    /// A frame is dropped for the sake of others: one that cannot be in time when others wait behind it or before the
+    /// encoder, and one after which the newest could not be in time. Alone it is dropped only when its time is up, and
+    /// not even then for ever.
     private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
-        if frame.waiting > 0 {
-            if !forecast.canBeInTime { return .late }
-            return forecast.newestCanFollow ? nil : .overload
-        }
+        if frame.waiting > 0 || frame.encoderBusySince != nil, !forecast.canBeInTime { return .late }
+        if frame.waiting > 0 { return forecast.newestCanFollow ? nil : .overload }
         guard frame.now >= frame.emitBy, let lastTry else { return nil }
         return frame.now - lastTry < configuration.longestFreeze ? .late : nil
     }
 
-    /// The best rung, from the present one down, that there is time for.
-    private func held(_ forecast: Forecast, dropped: Bool) -> Int {
-        if dropped { return min(ladder.position + 1, ladder.count - 1) }
+    /// The best rung, from the present one down, that there is time for. A dropped frame may have been late before it
+    /// came here, which no rung can help: it tells only whether the threads keep up.
+    private func held(_ forecast: Forecast, isDropped: Bool) -> Int {
         var rung = ladder.position
-        while rung < ladder.count - 1, !forecast.fits(ladder[rung], limit: Self.keep) { rung += 1 }
+        while rung < ladder.count - 1 {
+            let level = ladder[rung]
+            if isDropped ? forecast.keepsUp(level, limit: Self.keep) : forecast.fits(level, limit: Self.keep) { break }
+            rung += 1
+        }
         return rung
     }
 
