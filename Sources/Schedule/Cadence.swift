@@ -178,8 +178,8 @@ public struct Cadence: Sendable {
             step.originalAlone = output(next)
             next += slotLength
         }
-        // An original that is not waited for takes the nearest slot: what follows is predicted from it.
-        if next <= position + (extrapolates ? slotLength / 2 : snap) {
+        // An original that predictions follow always takes a slot, even if the last prediction has gone too far.
+        if next <= position + (extrapolates ? slotLength : snap) {
             step.original = output(next)
             step.originalAlone = step.original
             next += slotLength

@@ -4,8 +4,11 @@ import Media
 public struct Cost: Sendable, BitwiseCopyable {
     /// The expected cost: what throughput is computed with.
     public var mean: Double
-    /// A high expectile (about the 0.9): what latency is reserved with. Never below the mean.
+    /// A high expectile (about the 0.9). Never below the mean.
     public var high: Double
+
+    /// What is reserved for work that must not come too late: as far above the high cost as that is above the mean.
+    var careful: Double { 2 * high - mean }
 }
 
 /// Learns what each piece of work costs from what it did cost, quick to believe bad news and slow to believe good news.

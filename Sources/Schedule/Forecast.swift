@@ -17,7 +17,8 @@ struct Forecast {
     private let tiles: Double
     private let afterOriginal: Bool
     /// Time until the deadlines, and until the encoder is free.
-    private let slack, slackOfNewest, backlog: Double
+    let slack: Double
+    private let slackOfNewest, backlog: Double
 
     init(
         _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
@@ -61,11 +62,14 @@ struct Forecast {
 
     /// From the end of enhancement to emission.
     private var way: Double { encode.mean + emit.mean }
-    private var carefulWay: Double { encode.high + emit.high }
+    private var carefulWay: Double { encode.careful + emit.careful }
 
-    /// The original alone, by the cheapest way. Computed with care: where this decides about a drop, other frames wait,
-    /// and dropping one leaves no thread idle.
-    var canBeInTime: Bool { max(base.high, backlog) + carefulWay <= slack }
+    /// The original alone, by the cheapest way, in time with some certainty; and as likely as not.
+    var isSafelyInTime: Bool { max(base.high, backlog) + encode.high + emit.high <= slack }
+    var isLikelyInTime: Bool { max(base.mean, backlog) + way <= slack }
+
+    /// An original that waits for nothing could be in time with this much slack.
+    func suffices(_ slack: Double) -> Bool { base.mean + way <= slack }
 
     /// After this original by the cheapest way, the newest that waits (and all before it, or none of them: they can be
     /// shed) still can be in time.
@@ -73,16 +77,16 @@ struct Forecast {
 
     /// The synthesised frames make neither this original late nor the newest behind it.
     var hasTimeToSynthesise: Bool {
-        let extra = synthesised * (synthesise.high + encode.high)
-        let first = max(base.high, backlog) + carefulWay
+        let extra = synthesised * (synthesise.careful + encode.careful)
+        let first = max(base.careful, backlog) + carefulWay
         return first + (afterOriginal ? 0 : extra) <= slack
-            && first + synthesised * max(synthesise.high, encode.high) + step * max(waiting, 1) <= slackOfNewest
+            && first + synthesised * max(synthesise.careful, encode.careful) + step * max(waiting, 1) <= slackOfNewest
     }
 
     /// The latest start of one synthesised frame, from now.
     var latestSynthesis: Double {
-        let nextOne = slackOfNewest - synthesise.high - step * max(waiting, 1) - carefulWay
-        return afterOriginal ? nextOne : min(nextOne, slack - synthesise.high - encode.high - carefulWay)
+        let nextOne = slackOfNewest - synthesise.careful - step * max(waiting, 1) - carefulWay
+        return afterOriginal ? nextOne : min(nextOne, slack - synthesise.careful - encode.careful - carefulWay)
     }
 
     // MARK: Throughput
@@ -102,9 +106,9 @@ struct Forecast {
     /// the threads keep up. With originals waiting, the interval is shared with them: so a queue drains.
     func grant(synthesises: Bool) -> Double {
         let count = synthesises ? synthesised : 0
-        let before = afterOriginal ? 0 : count * (synthesise.high + encode.high)
-        let thisOne = slack - base.high - before - max(carefulWay, backlog + way)
-        let nextOne = slackOfNewest - base.high - count * synthesise.high - step * max(waiting, 1) - carefulWay
+        let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
+        let thisOne = slack - base.careful - before - max(carefulWay, backlog + way)
+        let nextOne = slackOfNewest - base.careful - count * synthesise.careful - step * max(waiting, 1) - carefulWay
         let share = Planner.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine = (cores * share - decode.mean - (1 + count) * encode.mean) / workers
@@ -131,7 +135,7 @@ struct Forecast {
     /// - Parameter limit: the share of an interval that it may use; also the margin asked of a tier's benefit.
     func fits(_ rung: Rung, limit: Double) -> Bool {
         guard rung.decodesAll else { return true }
-        if !keepsUp(rung, limit: limit) || !canBeInTime { return false }
+        if !keepsUp(rung, limit: limit) || !isSafelyInTime { return false }
         if rung.synthesises, synthesised > 0, !hasTimeToSynthesise { return false }
         guard rung.tier > .base else { return true }
         let grant = grant(synthesises: rung.synthesises)

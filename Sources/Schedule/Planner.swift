@@ -46,6 +46,8 @@ public struct Planner: Policy, Sendable {
     /// How many synthesised frames an original has been asked to bring with it, on average.
     private var synthesised: Double?
     private var lastEmitBy: MonotonicTime?
+    /// The slack of a frame that has waited for nothing: the largest of late.
+    private var freshSlack = 0.0
     private var lastTry: MonotonicTime?
     private var awaitingKeyframe = false
     private var cores: Double
@@ -140,16 +142,19 @@ public struct Planner: Policy, Sendable {
             if step > interval / 4, step < interval * 4 { interval += (step - interval) / 16 }
         }
         lastEmitBy = frame.emitBy
+        let slack = Double((frame.emitBy - frame.now).count)
+        freshSlack = max(slack, freshSlack + (slack - freshSlack) / 16)
     }
 
-    /// A frame is dropped for the sake of others: one that cannot be in time when others wait behind it or before the
-    /// encoder, and one after which the newest could not be in time. Alone it is dropped only when its time is up, and
-    /// not even then for ever.
+    /// A frame is dropped only where others gain by it: one that may be late when others wait behind it or in the
+    /// encoder; one after which the newest could not be in time; and alone, one that will be late when a frame that had
+    /// waited for nothing would not be. But never for long: a wrong estimate must not feed itself.
     private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
-        if frame.waiting > 0 || frame.encoderBusySince != nil, !forecast.canBeInTime { return .late }
+        if frame.waiting > 0 || frame.encoderBusySince != nil, !forecast.isSafelyInTime { return .late }
         if frame.waiting > 0 { return forecast.newestCanFollow ? nil : .overload }
-        guard frame.now >= frame.emitBy, let lastTry else { return nil }
-        return frame.now - lastTry < configuration.longestFreeze ? .late : nil
+        guard let lastTry, frame.now - lastTry < configuration.longestFreeze else { return nil }
+        if frame.now >= frame.emitBy { return .late }
+        return forecast.isLikelyInTime || !forecast.suffices(freshSlack) ? nil : .late
     }
 
     /// The best rung, from the present one down, that there is time for. A dropped frame may have been late before it
