@@ -81,7 +81,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
         let pixelsOut = Double(output.width * output.height)
         let pace = Pace(
             decode: seeds.decode * pixelsIn, base: seeds.base * pixelsIn, encode: seeds.encode * pixelsOut)
-        func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost * 1.25, pace: pace) }
+        // No safety on top of a guess: too dear a guess would keep the work from ever being tried.
+        func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, pace: pace) }
         entries = InlineArray(repeating: entry(0))
         entries[Self.slot(.decode)] = entry(pace.decode)
         entries[Self.slot(.base)] = entry(pace.base)
@@ -136,6 +137,9 @@ public struct CostModel: Sendable, BitwiseCopyable {
             return Cost(mean: entry.mean * slowdown, high: entry.high * slowdown)
         }
     }
+
+    /// Whether the work has ever been observed; before that its cost is a guess.
+    public func knows(_ work: Work) -> Bool { entries[Self.slot(work)].observations > 0 }
 
     /// The pictures' sizes have changed: costs go with the pixels until they are observed anew. Tiles keep theirs.
     public mutating func resize(fromInput: PictureSize, toInput: PictureSize, fromOutput: PictureSize, toOutput: PictureSize) {

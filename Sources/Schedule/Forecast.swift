@@ -10,7 +10,7 @@ struct Forecast {
     let base: Cost
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM: Double
-    private let interval, cores, workers: Double
+    private let interval, cores, workers, margin: Double
     /// Synthesised frames of this original, and of the average one.
     private let synthesised, usualSynthesised: Double
     private let waiting: Double
@@ -22,7 +22,7 @@ struct Forecast {
 
     init(
         _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
-        workers: Double
+        workers: Double, margin: Double
     ) {
         base = costs[.base]
         decode = costs[.decode]
@@ -34,6 +34,7 @@ struct Forecast {
         self.interval = interval
         self.cores = cores
         self.workers = workers
+        self.margin = margin
         synthesised = Double(frame.synthesised)
         usualSynthesised = usual
         waiting = Double(frame.waiting)
@@ -43,7 +44,7 @@ struct Forecast {
         // When none waits, the next original is one interval behind.
         slackOfNewest = frame.waiting > 0 ? Double((frame.newestEmitBy - frame.now).count) : slack + interval
         let cost = encode
-        let inside = frame.encoderBusySince.map { max(0, cost.high - Double((frame.now - $0).count)) } ?? 0
+        let inside = frame.encoderBusySince.map { max(0, cost.careful - Double((frame.now - $0).count)) } ?? 0
         backlog = inside + Double(frame.encoderQueue) * cost.mean
     }
 
@@ -65,7 +66,7 @@ struct Forecast {
     private var carefulWay: Double { encode.careful + emit.careful }
 
     /// The original alone, by the cheapest way, in time with some certainty; and as likely as not.
-    var isSafelyInTime: Bool { max(base.high, backlog) + encode.high + emit.high <= slack }
+    var isSafelyInTime: Bool { max(base.careful, backlog) + carefulWay <= slack }
     var isLikelyInTime: Bool { max(base.mean, backlog) + way <= slack }
 
     /// An original that waits for nothing could be in time with this much slack.
@@ -75,8 +76,10 @@ struct Forecast {
     /// shed) still can be in time.
     var newestCanFollow: Bool { max(base.mean, backlog) + step * waiting + way <= slackOfNewest }
 
-    /// The synthesised frames make neither this original late nor the newest behind it.
+    /// The synthesised frames make neither this original late nor the newest behind it. A queue is drained first.
     var hasTimeToSynthesise: Bool {
+        guard synthesised > 0, waiting <= 2 else { return false }
+        let slack = slack - margin
         let extra = synthesised * (synthesise.careful + encode.careful)
         let first = max(base.careful, backlog) + carefulWay
         return first + (afterOriginal ? 0 : extra) <= slack
@@ -86,7 +89,7 @@ struct Forecast {
     /// The latest start of one synthesised frame, from now.
     var latestSynthesis: Double {
         let nextOne = slackOfNewest - synthesise.careful - step * max(waiting, 1) - carefulWay
-        return afterOriginal ? nextOne : min(nextOne, slack - synthesise.careful - encode.careful - carefulWay)
+        return afterOriginal ? nextOne : min(nextOne, slack - margin - synthesise.careful - encode.careful - carefulWay)
     }
 
     // MARK: Throughput
@@ -107,7 +110,7 @@ struct Forecast {
     func grant(synthesises: Bool) -> Double {
         let count = synthesises ? synthesised : 0
         let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
-        let thisOne = slack - base.careful - before - max(carefulWay, backlog + way)
+        let thisOne = slack - margin - base.careful - before - max(carefulWay, backlog + way)
         let nextOne = slackOfNewest - base.careful - count * synthesise.careful - step * max(waiting, 1) - carefulWay
         let share = Planner.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean

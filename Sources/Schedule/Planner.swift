@@ -37,6 +37,10 @@ public struct Planner: Policy, Sendable {
     /// The share of time that a rung may need and be kept, and that it may need and be climbed to.
     static let keep = 0.95
     static let climb = 0.80
+    /// As shares of the slack that a frame begins with: emitted with less than this left it was nearly late; and the most
+    /// that is kept free on account of it.
+    static let nearlyLate = 1.0 / 16
+    static let widestMargin = 1.0 / 8
 
     public let configuration: Configuration
     public private(set) var costs: CostModel
@@ -48,6 +52,8 @@ public struct Planner: Policy, Sendable {
     private var lastEmitBy: MonotonicTime?
     /// The slack of a frame that has waited for nothing: the largest of late.
     private var freshSlack = 0.0
+    /// The part of the slack that optional work leaves alone, in nanoseconds: all of it until the first original is out.
+    private var margin = Double.infinity
     private var lastTry: MonotonicTime?
     private var awaitingKeyframe = false
     private var cores: Double
@@ -107,7 +113,7 @@ public struct Planner: Policy, Sendable {
         learnRhythm(frame)
         let forecast = Forecast(
             costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: cores,
-            workers: Double(configuration.workers))
+            workers: Double(configuration.workers), margin: margin)
         let reason = drop(frame, forecast)
 
         let held = held(forecast, isDropped: reason != nil)
@@ -116,13 +122,15 @@ public struct Planner: Policy, Sendable {
         ladder.update(now: frame.now, held: held, climbable: climbable, pace: costs.pace)
 
         var plan = FramePlan(
-            drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesises: false,
+            drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesised: 0,
             synthesiseBy: frame.now, rung: ladder.position, rungs: ladder.count)
         guard reason == nil else { return plan }
         lastTry = frame.now
-        plan.synthesises = ladder.rung.synthesises && frame.synthesised > 0 && forecast.hasTimeToSynthesise
+        if ladder.rung.synthesises, forecast.hasTimeToSynthesise {
+            plan.synthesised = costs.knows(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
+        }
         plan.synthesiseBy = frame.now + Self.time(forecast.latestSynthesis)
-        let grant = forecast.grant(synthesises: plan.synthesises)
+        let grant = forecast.grant(synthesises: plan.synthesised > 0)
         let tile = forecast.tile(ladder.rung.tier)
         if ladder.rung.tier > .base, grant >= tile, frame.tiles > 0 {
             plan.tier = ladder.rung.tier
@@ -135,7 +143,9 @@ public struct Planner: Policy, Sendable {
     /// The interval and the number of synthesised frames are facts about the stream, not settings: deadlines of
     /// consecutive originals are one interval apart, whatever the source says its rate is.
     private mutating func learnRhythm(_ frame: FrameRequest) {
-        synthesised = synthesised.map { $0 + (Double(frame.synthesised) - $0) / 16 } ?? Double(frame.synthesised)
+        // None with the first original is no sign: there is no pair yet.
+        let asked = Double(frame.synthesised)
+        synthesised = synthesised.map { $0 + (asked - $0) / 16 } ?? (asked > 0 ? asked : nil)
         if let last = lastEmitBy {
             let step = Double((frame.emitBy - last).count)
             // Gaps and bursts are no rhythm.
@@ -180,6 +190,17 @@ public struct Planner: Policy, Sendable {
         if isLate { return .late }
         if frame.kind == .original { return nil }
         return done + Self.time(costs[.encode].high) > next ? .late : nil
+    }
+
+    // MARK: After emission
+
+    /// What the forecast does not know of (a thread that was not woken, a socket that was full) shows only here: an
+    /// original that came out late, or nearly, widens the margin that is kept free of optional work; each that did not
+    /// lets a little of it go.
+    public mutating func emitted(slack: Nanoseconds) {
+        let near = freshSlack * Self.nearlyLate - Double(slack.count)
+        margin = min(margin, freshSlack * Self.widestMargin)
+        margin = min(margin + (near > 0 ? near / 4 : -margin / 128), freshSlack * Self.widestMargin)
     }
 
     static func time(_ nanoseconds: Double) -> Nanoseconds {

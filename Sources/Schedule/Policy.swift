@@ -13,4 +13,6 @@ public protocol Policy: Sendable {
     mutating func plan(_ frame: FrameRequest) -> FramePlan
     /// Whether a frame whose turn has come is still worth encoding: nil, or the reason why it is dropped.
     mutating func encode(_ frame: EncodeRequest) -> DropReason?
+    /// An original was emitted so long before its deadline; negative: so late.
+    mutating func emitted(slack: Nanoseconds)
 }

@@ -215,7 +215,7 @@ struct SimulatedStream<P: Policy> {
             note(frame, plan, latency: nil, tiles: 0)
             return true
         }
-        if frame.synthesised > 0, !plan.synthesises { outcome.withoutSynthesis += 1 }
+        if frame.synthesised > 0, plan.synthesised == 0 { outcome.withoutSynthesis += 1 }
         enhanced = Picture(frame: frame, kind: .original, plan: plan)
         enhancing = .base
         enhanceJob = job(frame.base, moment, load)
@@ -255,7 +255,7 @@ struct SimulatedStream<P: Policy> {
     /// Makes the n-th synthesised frame; past the last one comes the original, which is number 0.
     private mutating func synthesise(_ number: Int, _ moment: Moment, _ load: Load?) {
         let picture = enhanced!
-        if picture.plan!.synthesises, number <= picture.frame.synthesised,
+        if number <= picture.plan!.synthesised,
             moment.time <= picture.plan!.synthesiseBy
         {
             enhancing = .synthesising(number)
@@ -315,6 +315,7 @@ struct SimulatedStream<P: Policy> {
             return true
         }
         outcome.emittedOriginals += 1
+        policy.emitted(slack: picture.frame.emitBy - moment.time)
         if isLate { outcome.lateOriginals += 1 }
         let tier = Int((picture.tiles > 0 ? picture.plan!.tier : .base).rawValue)
         outcome.framesByTier[tier] += 1
@@ -332,7 +333,7 @@ struct SimulatedStream<P: Policy> {
         outcome.timeline.append(
             TimelinePoint(
                 arrival: frame.arrival, latency: latency, tier: plan.tier, tiles: tiles, rung: plan.rung,
-                synthesised: plan.synthesises))
+                synthesised: plan.synthesised))
     }
 
     /// Counts what is still under way, from where it is.
