@@ -46,14 +46,18 @@ final class EnhanceStage {
                 stream.ledger.close(frame.intoTicket(), as: .dropped(.outputDown))
                 continue
             }
-            do throws(EnhanceError) {
-                try prepare(for: frame.picture.size)
-                process(frame, with: enhancement!)
-            } catch {
-                stream.ledger.close(frame.intoTicket(), as: .dropped(.decodeError))
-                stream.fail(.input("pictures of this input cannot be enhanced: \(error)"))
-            }
+            enhance(frame)
         }
+    }
+
+    private func enhance(_ frame: consuming DecodedFrame) {
+        do throws(EnhanceError) {
+            try prepare(for: frame.picture.size)
+        } catch {
+            stream.ledger.close(frame.ticket, as: .dropped(.decodeError))
+            return stream.fail(.input("pictures of this input cannot be enhanced: \(error)"))
+        }
+        process(frame, with: enhancement!)
     }
 
     private func prepare(for size: PictureSize) throws(EnhanceError) {
@@ -71,28 +75,26 @@ final class EnhanceStage {
         stream.schedule(with: Planner(planning))
     }
 
-    private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
+    private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) throws(EnhanceError) {
         frame.ticket.stamp(.planned)
         let plan = plan(frame.ticket.record)
-        if let reason = plan.drop { return stream.ledger.close(frame.intoTicket(), as: .dropped(reason)) }
+        if let reason = plan.drop { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
         guard let target = enhancement.lease() else {
-            return stream.ledger.close(frame.intoTicket(), as: .dropped(.overload))
+            return stream.ledger.close(frame.ticket, as: .dropped(.overload))
         }
         frame.ticket.stamp(.enhanceIn)
-        let cost = enhancement.upscale(frame.picture, into: target, until: plan.stop)
+        let cost = try enhancement.upscale(frame.picture, into: target, until: plan.stop)
+        let interval = try enhancement.pair(frame.picture, target, at: frame.ticket.record.presentation)
         frame.ticket.stamp(.enhanceOut)
         _ = stream.withPlanner { $0.observe(.base, cost) }
 
         let color = frame.picture.color
-        let interval = enhancement.interval(to: frame.ticket.record.presentation)
-        if plan.synthesises {
-            synthesise(before: frame.ticket.record, frame.picture, target, interval: interval, with: enhancement)
+        if plan.synthesises, let interval {
+            try synthesise(before: frame.ticket.record, interval: interval, color: color, with: enhancement)
         } else if stream.configuration.interpolate > 1 {
             stream.counters.add(.synthesisSkipped)
         }
-        let share = target.share()
-        enhancement.remember(frame.picture, target, presentation: frame.ticket.record.presentation)
-        push(FinishedFrame(ticket: frame.ticket, picture: share, color: color, interval: interval ?? .zero))
+        push(FinishedFrame(ticket: frame.ticket, picture: target, color: color, interval: interval ?? .zero))
     }
 
     private func plan(_ record: FrameRecord) -> FramePlan {
@@ -108,33 +110,28 @@ final class EnhanceStage {
         }!
     }
 
-    /// Makes the frame between the previous picture and this one, where the two belong together.
+    /// Makes the frame between the previous picture and this one.
     private func synthesise(
-        before original: FrameRecord, _ picture: borrowing DecodedPicture, _ enhanced: borrowing PictureLease,
-        interval: Nanoseconds?, with enhancement: Enhancement
-    ) {
-        guard let interval, interval <= Self.longestPair, let target = enhancement.lease() else {
-            return stream.counters.add(.synthesisSkipped)
-        }
+        before original: FrameRecord, interval: Nanoseconds, color: ColorDescription, with enhancement: Enhancement
+    ) throws(EnhanceError) {
+        guard let target = enhancement.lease() else { return stream.counters.add(.synthesisSkipped) }
         let started = MonotonicTime.now()
-        guard enhancement.synthesise(picture, enhanced, into: target) else {
-            return stream.counters.add(.pairsWithoutMotion)
+        guard try enhancement.synthesise(into: target, until: nil) else {
+            return stream.counters.add(.synthesisSkipped)
         }
         let half = Nanoseconds(interval.count / 2)
         let presentation = MediaTime(ticks: original.presentation.ticks - half.count * 9 / 100_000)
         var ticket = stream.ledger.open(.synthesised, presentation: presentation)
-        ticket.record.deadline = original.deadline.map { $0 - half }
+        // It is due half an interval before its original, where it can be; it cannot be made before that has come.
+        ticket.record.deadline = original.deadline
         ticket.record.sourceTime = original.sourceTime.map { $0 - half }
         ticket.record[.lastPacket] = original[.lastPacket]
         ticket.record[.planned] = original[.planned]
         ticket.stamp(.enhanceIn, at: started)
         ticket.stamp(.enhanceOut)
         _ = stream.withPlanner { $0.observe(.synthesise, .now() - started) }
-        push(FinishedFrame(ticket: ticket, picture: target, color: picture.color, interval: interval))
+        push(FinishedFrame(ticket: ticket, picture: target, color: color, interval: interval))
     }
-
-    /// Pictures further apart than this show no motion that could be followed.
-    private static let longestPair = Nanoseconds.milliseconds(250)
 
     private func push(_ frame: consuming FinishedFrame) {
         if let refused = finished.push(frame) { stream.ledger.close(refused.intoTicket(), as: .dropped(.shutdown)) }

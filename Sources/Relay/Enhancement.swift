@@ -2,77 +2,83 @@ import Codec
 import Enhance
 import Media
 
-/// The processors for pictures of one size, the memory for their results, and the previous picture.
+/// The processors for pictures of one size, and the memory for their results.
 ///
 /// Confined to the enhance thread.
 final class Enhancement {
-    private struct Previous: ~Copyable {
-        let decoded: DecodedPicture
-        let enhanced: PictureLease
-    }
-
     let input: PictureSize
     let output: PictureSize
     private let superResolution: SuperResolutionSession
+    private let interpolation: LowLatencyFrameInterpolation?
     private let pool: PicturePool
-    private var previous: Previous?
     private var previousTime: MediaTime?
 
-    /// Two wait for the encoder, one is in it, one is the previous, two are being made, and one is still held by a queue
-    /// while the next goes in.
-    private static let pictures = 8
+    /// Two wait for the encoder, one is in it, two are being made, and one is still held by a queue while the next goes
+    /// in.
+    private static let pictures = 7
 
     init(input: PictureSize, scale: Int, threads: Int, synthesises: Bool) throws(EnhanceError) {
         self.input = input
         let workers = WorkerPool(threadCount: threads)
-        var configuration = SuperResolutionConfiguration(size: input)
-        configuration.scaleFactor = scale
-        superResolution = try SuperResolutionSession(configuration, workers: workers)
+        var enlarging = SuperResolutionConfiguration(size: input)
+        enlarging.scaleFactor = scale
+        superResolution = try SuperResolutionSession(enlarging, workers: workers)
         output = superResolution.outputSize
+        if synthesises {
+            var interpolating = FrameInterpolationConfiguration(size: input)
+            interpolating.scaleFactor = scale
+            interpolation = try LowLatencyFrameInterpolation(interpolating, workers: workers)
+        } else {
+            interpolation = nil
+        }
         pool = PicturePool(size: output, count: Self.pictures)
     }
 
     /// Memory for one result; nil when all of it is in use.
     func lease() -> PictureLease? { pool.lease() }
 
-    /// Enlarges a picture.
+    /// Enlarges a picture, and makes it the newer one of the pair.
     /// - Returns: what the complete cheap upscale cost.
-    func upscale(_ picture: borrowing DecodedPicture, into target: borrowing PictureLease, until: MonotonicTime) -> Nanoseconds {
+    func upscale(
+        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, until: MonotonicTime
+    ) throws(EnhanceError) -> Nanoseconds {
         let parameters = SuperResolutionParameters(
             until: until, quantiser: nil, chromaLocation: picture.color.chromaLocation)
-        do throws(EnhanceError) {
-            return unsafe try superResolution.process(
-                picture.view, into: target.picture.mutableView, tier: .base, parameters
-            ).baseTime
-        } catch {
-            preconditionFailure("a picture of the session's own size was refused: \(error)")
-        }
+        return unsafe try superResolution.process(
+            picture.view, into: target.picture.mutableView, tier: .base, parameters
+        ).baseTime
     }
 
-    /// The time from the previous picture to one of this presentation time; nil without a previous one.
-    func interval(to presentation: MediaTime) -> Nanoseconds? {
-        guard let previousTime else { return nil }
-        let interval = MediaTime(ticks: presentation - previousTime).nanoseconds
-        return interval > .zero ? interval : nil
-    }
-
-    /// Makes the picture halfway between the previous one and this.
-    /// - Returns: false when the two have no motion between them that could be shown.
-    func synthesise(
-        _ picture: borrowing DecodedPicture, _ enhanced: borrowing PictureLease, into target: borrowing PictureLease
-    ) -> Bool {
-        false
-    }
-
-    /// Keeps a picture and its result for the next pair.
-    func remember(_ picture: consuming DecodedPicture, _ enhanced: consuming PictureLease, presentation: MediaTime) {
-        previous = Previous(decoded: picture, enhanced: enhanced)
+    /// Takes a picture and its enlarged version as the newer one of the pair.
+    /// - Returns: the time from the picture before, or nil where there is none to make a pair with.
+    func pair(
+        _ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, at presentation: MediaTime
+    ) throws(EnhanceError) -> Nanoseconds? {
+        let interval = previousTime.map { MediaTime(ticks: presentation - $0).nanoseconds }
         previousTime = presentation
+        guard let interval, interval > .zero, interval <= Self.longestPair else {
+            interpolation?.reset()
+            unsafe try interpolation?.push(picture.view, enhanced: enlarged.picture.view)
+            return interval.flatMap { $0 > .zero ? $0 : nil }.map { min($0, Self.longestPair) }
+        }
+        unsafe try interpolation?.push(picture.view, enhanced: enlarged.picture.view)
+        return interval
+    }
+
+    /// Pictures further apart than this show no motion that could be followed.
+    private static let longestPair = Nanoseconds.milliseconds(250)
+
+    /// Makes the picture halfway between the two of the pair.
+    /// - Returns: false when there is no pair.
+    func synthesise(into target: borrowing PictureLease, until: MonotonicTime?) throws(EnhanceError) -> Bool {
+        guard let interpolation, interpolation.isReady else { return false }
+        _ = unsafe try interpolation.synthesise(phase: 0.5, into: target.picture.mutableView, until: until)
+        return true
     }
 
     /// The next picture has nothing to do with those before.
     func forget() {
-        previous = nil
+        interpolation?.reset()
         previousTime = nil
     }
 }
