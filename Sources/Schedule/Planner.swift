@@ -123,7 +123,7 @@ public struct Planner: Policy, Sendable {
 
         var plan = FramePlan(
             drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesised: 0,
-            synthesiseBy: frame.now, rung: ladder.position, rungs: ladder.count)
+            synthesiseBy: frame.now, step: Self.time(forecast.stepOfSynthesis), rung: ladder.position, rungs: ladder.count)
         guard reason == nil else { return plan }
         lastTry = frame.now
         if ladder.rung.synthesises, forecast.hasTimeToSynthesise {
