@@ -94,6 +94,8 @@ extension UnresolvedReason {
         case .decodeError: .decodeError
         case .skipped: .overload
         case .flushed: .discontinuity
+        // Two units, one picture: the second adds none to the output.
+        case .joined: .cadence
         }
     }
 }

@@ -75,7 +75,7 @@ final class EnhanceStage {
         stream.schedule(with: Planner(planning))
     }
 
-    private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) throws(EnhanceError) {
+    private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
         frame.ticket.stamp(.planned)
         let plan = plan(frame.ticket.record)
         if let reason = plan.drop { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
@@ -83,14 +83,14 @@ final class EnhanceStage {
             return stream.ledger.close(frame.ticket, as: .dropped(.overload))
         }
         frame.ticket.stamp(.enhanceIn)
-        let cost = try enhancement.upscale(frame.picture, into: target, until: plan.stop)
-        let interval = try enhancement.pair(frame.picture, target, at: frame.ticket.record.presentation)
+        let cost = enhancement.upscale(frame.picture, into: target, until: plan.stop)
+        let interval = enhancement.pair(frame.picture, target, at: frame.ticket.record.presentation)
         frame.ticket.stamp(.enhanceOut)
         _ = stream.withPlanner { $0.observe(.base, cost) }
 
         let color = frame.picture.color
-        if plan.synthesises, let interval {
-            try synthesise(before: frame.ticket.record, interval: interval, color: color, with: enhancement)
+        if plan.synthesised > 0, let interval {
+            synthesise(before: frame.ticket.record, plan, interval: interval, color: color, with: enhancement)
         } else if stream.configuration.interpolate > 1 {
             stream.counters.add(.synthesisSkipped)
         }
@@ -102,7 +102,7 @@ final class EnhanceStage {
         let request = FrameRequest(
             now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1, tiles: 0,
             waiting: pictures.count + units.count, newestEmitBy: stream.newestEmitBy,
-            encoderQueue: finished.count + 1)
+            encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
         return stream.withPlanner { planner in
             let plan = planner.plan(request)
             stream.skipsNonReference = !planner.level.decodesAll
@@ -112,11 +112,12 @@ final class EnhanceStage {
 
     /// Makes the frame between the previous picture and this one.
     private func synthesise(
-        before original: FrameRecord, interval: Nanoseconds, color: ColorDescription, with enhancement: Enhancement
-    ) throws(EnhanceError) {
+        before original: FrameRecord, _ plan: FramePlan, interval: Nanoseconds, color: ColorDescription,
+        with enhancement: Enhancement
+    ) {
         guard let target = enhancement.lease() else { return stream.counters.add(.synthesisSkipped) }
         let started = MonotonicTime.now()
-        guard try enhancement.synthesise(into: target, until: nil) else {
+        guard started <= plan.synthesiseBy, enhancement.synthesise(into: target, until: plan.emitBy) else {
             return stream.counters.add(.synthesisSkipped)
         }
         let half = Nanoseconds(interval.count / 2)

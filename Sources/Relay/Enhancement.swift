@@ -41,28 +41,29 @@ final class Enhancement {
     /// - Returns: what the complete cheap upscale cost.
     func upscale(
         _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, until: MonotonicTime
-    ) throws(EnhanceError) -> Nanoseconds {
+    ) -> Nanoseconds {
         let parameters = SuperResolutionParameters(
             until: until, quantiser: nil, chromaLocation: picture.color.chromaLocation)
-        return unsafe try superResolution.process(
-            picture.view, into: target.picture.mutableView, tier: .base, parameters
-        ).baseTime
+        return certainly { () throws(EnhanceError) in
+            unsafe try superResolution.process(
+                picture.view, into: target.picture.mutableView, tier: .base, parameters
+            ).baseTime
+        }
     }
 
     /// Takes a picture and its enlarged version as the newer one of the pair.
     /// - Returns: the time from the picture before, or nil where there is none to make a pair with.
     func pair(
         _ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, at presentation: MediaTime
-    ) throws(EnhanceError) -> Nanoseconds? {
+    ) -> Nanoseconds? {
         let interval = previousTime.map { MediaTime(ticks: presentation - $0).nanoseconds }
         previousTime = presentation
-        guard let interval, interval > .zero, interval <= Self.longestPair else {
-            interpolation?.reset()
+        let isPair = interval.map { $0 > .zero && $0 <= Self.longestPair } ?? false
+        if !isPair { interpolation?.reset() }
+        certainly { () throws(EnhanceError) in
             unsafe try interpolation?.push(picture.view, enhanced: enlarged.picture.view)
-            return interval.flatMap { $0 > .zero ? $0 : nil }.map { min($0, Self.longestPair) }
         }
-        unsafe try interpolation?.push(picture.view, enhanced: enlarged.picture.view)
-        return interval
+        return isPair ? interval : nil
     }
 
     /// Pictures further apart than this show no motion that could be followed.
@@ -70,10 +71,21 @@ final class Enhancement {
 
     /// Makes the picture halfway between the two of the pair.
     /// - Returns: false when there is no pair.
-    func synthesise(into target: borrowing PictureLease, until: MonotonicTime?) throws(EnhanceError) -> Bool {
+    func synthesise(into target: borrowing PictureLease, until: MonotonicTime) -> Bool {
         guard let interpolation, interpolation.isReady else { return false }
-        _ = unsafe try interpolation.synthesise(phase: 0.5, into: target.picture.mutableView, until: until)
+        certainly { () throws(EnhanceError) in
+            _ = unsafe try interpolation.synthesise(phase: 0.5, into: target.picture.mutableView, until: until)
+        }
         return true
+    }
+
+    /// The processors refuse pictures of other sizes than they were made for, and nothing else that is done here.
+    private func certainly<Result>(_ body: () throws(EnhanceError) -> Result) -> Result {
+        do throws(EnhanceError) {
+            return try body()
+        } catch {
+            preconditionFailure("a picture of the right size was refused: \(error)")
+        }
     }
 
     /// The next picture has nothing to do with those before.
