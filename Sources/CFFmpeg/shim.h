@@ -17,10 +17,7 @@ static const int burnish_averror_again = AVERROR(EAGAIN);
 static const int burnish_averror_invaliddata = AVERROR_INVALIDDATA;
 static const int64_t burnish_nopts = AV_NOPTS_VALUE;
 static const int burnish_averror_enomem = AVERROR(ENOMEM);
-static const int burnish_averror_enoent = AVERROR(ENOENT);
 static const int burnish_averror_decoder_not_found = AVERROR_DECODER_NOT_FOUND;
-static const int burnish_averror_encoder_not_found = AVERROR_ENCODER_NOT_FOUND;
-static const int burnish_averror_muxer_not_found = AVERROR_MUXER_NOT_FOUND;
 
 // A frame's plane pointers as the arrays that C functions want.
 static inline uint8_t **burnish_frame_data(AVFrame *frame) { return frame->data; }

@@ -11,6 +11,8 @@ public struct EnhanceError: Error, Hashable, Sendable, CustomStringConvertible {
         case tierNotConfigured
         /// Weights that cannot be used: truncated, damaged, of another version, or of another shape.
         case badWeights
+        /// A picture was asked for before those it is made from had been given.
+        case missingPicture
         /// A parameter outside of its range.
         case badParameter
     }

@@ -4,8 +4,11 @@ import Media
 public struct Cost: Sendable, BitwiseCopyable {
     /// The expected cost: what throughput is computed with.
     public var mean: Double
-    /// A high expectile (about the 0.9): what latency is reserved with. Never below the mean.
+    /// A high expectile (about the 0.9). Never below the mean.
     public var high: Double
+
+    /// What is reserved for work that must not come too late: as far above the high cost as that is above the mean.
+    var careful: Double { 2 * high - mean }
 }
 
 /// Learns what each piece of work costs from what it did cost, quick to believe bad news and slow to believe good news.
@@ -64,6 +67,9 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let fallOfMean = 1.0 / 8
     static let riseOfHigh = 1.0 / 2
     static let fallOfHigh = 1.0 / 16
+    /// An observation counts as at most this many times the mean: a single spike is soon forgotten, and a lasting change
+    /// still raises the mean by 3/8 with each observation.
+    static let believed = 2.5
     /// The least that a cost can be: keeps ratios finite whatever is observed.
     static let floor = 1.0
 
@@ -75,7 +81,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
         let pixelsOut = Double(output.width * output.height)
         let pace = Pace(
             decode: seeds.decode * pixelsIn, base: seeds.base * pixelsIn, encode: seeds.encode * pixelsOut)
-        func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost * 1.25, pace: pace) }
+        // No safety on top of a guess: too dear a guess would keep the work from ever being tried.
+        func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, pace: pace) }
         entries = InlineArray(repeating: entry(0))
         entries[Self.slot(.decode)] = entry(pace.decode)
         entries[Self.slot(.base)] = entry(pace.base)
@@ -106,9 +113,10 @@ public struct CostModel: Sendable, BitwiseCopyable {
     ///   - units: how many of them (tiles) the time covers; nothing is learnt from none.
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
         guard units > 0 else { return }
-        let x = max(Double(cost.count) / Double(units), Self.floor)
         let slot = Self.slot(work)
         var entry = entries[slot]
+        var x = max(Double(cost.count) / Double(units), Self.floor)
+        if entry.observations > 0 { x = min(x, entry.mean * Self.believed) }
         // A plain average of the first few, so that the seeds are soon forgotten.
         let warmUp = 1 / Double(entry.observations + 1)
         if entry.observations < 16 { entry.observations += 1 }
@@ -129,6 +137,9 @@ public struct CostModel: Sendable, BitwiseCopyable {
             return Cost(mean: entry.mean * slowdown, high: entry.high * slowdown)
         }
     }
+
+    /// Whether the work has ever been observed; before that its cost is a guess.
+    public func knows(_ work: Work) -> Bool { entries[Self.slot(work)].observations > 0 }
 
     /// The pictures' sizes have changed: costs go with the pixels until they are observed anew. Tiles keep theirs.
     public mutating func resize(fromInput: PictureSize, toInput: PictureSize, fromOutput: PictureSize, toOutput: PictureSize) {

@@ -10,18 +10,19 @@ struct Forecast {
     let base: Cost
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM: Double
-    private let interval, cores, workers: Double
+    private let interval, cores, workers, margin: Double
     /// Synthesised frames of this original, and of the average one.
     private let synthesised, usualSynthesised: Double
     private let waiting: Double
     private let tiles: Double
     private let afterOriginal: Bool
     /// Time until the deadlines, and until the encoder is free.
-    private let slack, slackOfNewest, backlog: Double
+    let slack: Double
+    private let slackOfNewest, backlog: Double
 
     init(
-        _ costs: CostModel, _ frame: FrameRequest, _ configuration: Planner.Configuration, interval: Double,
-        synthesised usual: Double
+        _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
+        workers: Double, margin: Double
     ) {
         base = costs[.base]
         decode = costs[.decode]
@@ -31,8 +32,9 @@ struct Forecast {
         tileS = costs[.tile(.neuralS)].mean
         tileM = costs[.tile(.neuralM)].mean
         self.interval = interval
-        cores = Double(configuration.cores)
-        workers = Double(configuration.workers)
+        self.cores = cores
+        self.workers = workers
+        self.margin = margin
         synthesised = Double(frame.synthesised)
         usualSynthesised = usual
         waiting = Double(frame.waiting)
@@ -41,7 +43,9 @@ struct Forecast {
         slack = Double((frame.emitBy - frame.now).count)
         // When none waits, the next original is one interval behind.
         slackOfNewest = frame.waiting > 0 ? Double((frame.newestEmitBy - frame.now).count) : slack + interval
-        backlog = Double(frame.encoderQueue) * encode.mean
+        let cost = encode
+        let inside = frame.encoderBusySince.map { max(0, cost.careful - Double((frame.now - $0).count)) } ?? 0
+        backlog = inside + Double(frame.encoderQueue) * cost.mean
     }
 
     func tile(_ tier: Tier) -> Double {
@@ -59,21 +63,33 @@ struct Forecast {
 
     /// From the end of enhancement to emission.
     private var way: Double { encode.mean + emit.mean }
-    private var carefulWay: Double { encode.high + emit.high }
+    private var carefulWay: Double { encode.careful + emit.careful }
 
-    /// The original alone, by the cheapest way.
-    var canBeInTime: Bool { max(base.mean, backlog) + way <= slack }
+    /// The original alone, by the cheapest way, in time with some certainty; and as likely as not.
+    var isSafelyInTime: Bool { max(base.careful, backlog) + carefulWay <= slack }
+    var isLikelyInTime: Bool { max(base.mean, backlog) + way <= slack }
+
+    /// An original that waits for nothing could be in time with this much slack.
+    func suffices(_ slack: Double) -> Bool { base.mean + way <= slack }
 
     /// After this original by the cheapest way, the newest that waits (and all before it, or none of them: they can be
     /// shed) still can be in time.
     var newestCanFollow: Bool { max(base.mean, backlog) + step * waiting + way <= slackOfNewest }
 
-    /// The synthesised frames make neither this original late nor the newest behind it.
+    /// The synthesised frames make neither this original late nor the newest behind it. A queue is drained first.
     var hasTimeToSynthesise: Bool {
-        let extra = synthesised * (synthesise.high + encode.high)
-        let first = max(base.high, backlog) + carefulWay
+        guard synthesised > 0, waiting <= 2 else { return false }
+        let slack = slack - margin
+        let extra = synthesised * (synthesise.careful + encode.careful)
+        let first = max(base.careful, backlog) + carefulWay
         return first + (afterOriginal ? 0 : extra) <= slack
-            && first + synthesised * max(synthesise.high, encode.high) + step * max(waiting, 1) <= slackOfNewest
+            && first + synthesised * max(synthesise.careful, encode.careful) + step * max(waiting, 1) <= slackOfNewest
+    }
+
+    /// The latest start of one synthesised frame, from now.
+    var latestSynthesis: Double {
+        let nextOne = slackOfNewest - synthesise.careful - step * max(waiting, 1) - carefulWay
+        return afterOriginal ? nextOne : min(nextOne, slack - margin - synthesise.careful - encode.careful - carefulWay)
     }
 
     // MARK: Throughput
@@ -93,9 +109,9 @@ struct Forecast {
     /// the threads keep up. With originals waiting, the interval is shared with them: so a queue drains.
     func grant(synthesises: Bool) -> Double {
         let count = synthesises ? synthesised : 0
-        let before = afterOriginal ? 0 : count * (synthesise.high + encode.high)
-        let thisOne = slack - base.high - before - max(carefulWay, backlog + way)
-        let nextOne = slackOfNewest - base.high - count * synthesise.high - step * max(waiting, 1) - carefulWay
+        let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
+        let thisOne = slack - margin - base.careful - before - max(carefulWay, backlog + way)
+        let nextOne = slackOfNewest - base.careful - count * synthesise.careful - step * max(waiting, 1) - carefulWay
         let share = Planner.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine = (cores * share - decode.mean - (1 + count) * encode.mean) / workers
@@ -113,11 +129,16 @@ struct Forecast {
 
     // MARK: Rungs
 
+    /// Whether the threads can do a rung, tiles aside, frame after frame.
+    func keepsUp(_ rung: Rung, limit: Double) -> Bool {
+        !rung.decodesAll || load(synthesises: rung.synthesises) <= limit
+    }
+
     /// Whether there is time for a rung. A neural tier is worth being on while it brings more than the one below.
     /// - Parameter limit: the share of an interval that it may use; also the margin asked of a tier's benefit.
     func fits(_ rung: Rung, limit: Double) -> Bool {
         guard rung.decodesAll else { return true }
-        if load(synthesises: rung.synthesises) > limit || !canBeInTime { return false }
+        if !keepsUp(rung, limit: limit) || !isSafelyInTime { return false }
         if rung.synthesises, synthesised > 0, !hasTimeToSynthesise { return false }
         guard rung.tier > .base else { return true }
         let grant = grant(synthesises: rung.synthesises)

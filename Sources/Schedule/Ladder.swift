@@ -52,9 +52,9 @@ struct Ladder: Sendable, BitwiseCopyable {
         for tier in Tier.allCases.reversed() where tier <= ceiling {
             add(Rung(tier: tier, synthesises: synthesises, decodesAll: true))
         }
-        // Before anything is known: complete, cheap, and two climbs from the top.
-        position = count - 1
         if synthesises { add(Rung(tier: .base, synthesises: false, decodesAll: true)) }
+        // Before anything is known: originals first.
+        position = count - 1
         add(Rung(tier: .base, synthesises: false, decodesAll: false))
         self.rungs = rungs
         self.count = count

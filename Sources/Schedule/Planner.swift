@@ -15,7 +15,7 @@ public struct Planner: Policy, Sendable {
         public var ceiling: Tier = .neuralM
         /// Whether the stream asks for synthesised frames at all.
         public var synthesises = true
-        /// The cores that this stream may count on.
+        /// The machine's cores.
         public var cores = 2
         /// Threads that share one frame's enhancement.
         public var workers = 2
@@ -37,6 +37,10 @@ public struct Planner: Policy, Sendable {
     /// The share of time that a rung may need and be kept, and that it may need and be climbed to.
     static let keep = 0.95
     static let climb = 0.80
+    /// As shares of the slack that a frame begins with: emitted with less than this left it was nearly late; and the most
+    /// that is kept free on account of it.
+    static let nearlyLate = 1.0 / 16
+    static let widestMargin = 1.0 / 8
 
     public let configuration: Configuration
     public private(set) var costs: CostModel
@@ -46,8 +50,13 @@ public struct Planner: Policy, Sendable {
     /// How many synthesised frames an original has been asked to bring with it, on average.
     private var synthesised: Double?
     private var lastEmitBy: MonotonicTime?
+    /// The slack of a frame that has waited for nothing: the largest of late.
+    private var freshSlack = 0.0
+    /// The part of the slack that optional work leaves alone, in nanoseconds: all of it until the first original is out.
+    private var margin = Double.infinity
     private var lastTry: MonotonicTime?
     private var awaitingKeyframe = false
+    private var cores: Double
 
     public init(_ configuration: Configuration) {
         self.configuration = configuration
@@ -56,6 +65,7 @@ public struct Planner: Policy, Sendable {
             seeds: configuration.seeds)
         ladder = Ladder(ceiling: configuration.ceiling, synthesises: configuration.synthesises)
         interval = Double(configuration.interval.count)
+        cores = Double(configuration.cores)
     }
 
     /// Where the stream stands on the ladder; 0 is the top.
@@ -66,6 +76,17 @@ public struct Planner: Policy, Sendable {
 
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
         costs.observe(work, cost, units: units)
+    }
+
+    public mutating func use(cores: Double) { self.cores = max(cores, 0.01) }
+
+    /// What the stream needs of the machine.
+    public var demand: Capacity.Demand {
+        let workers = Double(configuration.workers)
+        let least = costs[.decode].mean + workers * costs[.base].mean + costs[.encode].mean
+        let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
+        let more = extra * (workers * costs[.synthesise].mean + costs[.encode].mean)
+        return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
     }
 
     // MARK: Before the decoder
@@ -90,21 +111,26 @@ public struct Planner: Policy, Sendable {
 
     public mutating func plan(_ frame: FrameRequest) -> FramePlan {
         learnRhythm(frame)
-        let forecast = Forecast(costs, frame, configuration, interval: interval, synthesised: synthesised ?? 0)
+        let forecast = Forecast(
+            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: cores,
+            workers: Double(configuration.workers), margin: margin)
         let reason = drop(frame, forecast)
 
-        let held = reason != nil && frame.waiting == 0 ? ladder.position : held(forecast, dropped: reason != nil)
+        let held = held(forecast, isDropped: reason != nil)
         let climbable = reason == nil && ladder.position > 0 && forecast.fits(
             ladder[ladder.position - 1], limit: Self.climb)
         ladder.update(now: frame.now, held: held, climbable: climbable, pace: costs.pace)
 
         var plan = FramePlan(
-            drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesises: false,
-            rung: ladder.position, rungs: ladder.count)
+            drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesised: 0,
+            synthesiseBy: frame.now, rung: ladder.position, rungs: ladder.count)
         guard reason == nil else { return plan }
         lastTry = frame.now
-        plan.synthesises = ladder.rung.synthesises && frame.synthesised > 0 && forecast.hasTimeToSynthesise
-        let grant = forecast.grant(synthesises: plan.synthesises)
+        if ladder.rung.synthesises, forecast.hasTimeToSynthesise {
+            plan.synthesised = costs.knows(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
+        }
+        plan.synthesiseBy = frame.now + Self.time(forecast.latestSynthesis)
+        let grant = forecast.grant(synthesises: plan.synthesised > 0)
         let tile = forecast.tile(ladder.rung.tier)
         if ladder.rung.tier > .base, grant >= tile, frame.tiles > 0 {
             plan.tier = ladder.rung.tier
@@ -117,30 +143,39 @@ public struct Planner: Policy, Sendable {
     /// The interval and the number of synthesised frames are facts about the stream, not settings: deadlines of
     /// consecutive originals are one interval apart, whatever the source says its rate is.
     private mutating func learnRhythm(_ frame: FrameRequest) {
-        synthesised = synthesised.map { $0 + (Double(frame.synthesised) - $0) / 16 } ?? Double(frame.synthesised)
+        // None with the first original is no sign: there is no pair yet.
+        let asked = Double(frame.synthesised)
+        synthesised = synthesised.map { $0 + (asked - $0) / 16 } ?? (asked > 0 ? asked : nil)
         if let last = lastEmitBy {
             let step = Double((frame.emitBy - last).count)
             // Gaps and bursts are no rhythm.
             if step > interval / 4, step < interval * 4 { interval += (step - interval) / 16 }
         }
         lastEmitBy = frame.emitBy
+        let slack = Double((frame.emitBy - frame.now).count)
+        freshSlack = max(slack, freshSlack + (slack - freshSlack) / 16)
     }
 
-    /// Nothing is gained by dropping a frame that no other waits for, unless its time is up; and not even then for ever.
+    /// A frame is dropped only where others gain by it: one that may be late when others wait behind it or in the
+    /// encoder; one after which the newest could not be in time; and alone, one that will be late when a frame that had
+    /// waited for nothing would not be. But never for long: a wrong estimate must not feed itself.
     private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
-        if frame.waiting > 0 {
-            if !forecast.canBeInTime { return .late }
-            return forecast.newestCanFollow ? nil : .overload
-        }
-        guard frame.now >= frame.emitBy, let lastTry else { return nil }
-        return frame.now - lastTry < configuration.longestFreeze ? .late : nil
+        if frame.waiting > 0 || frame.encoderBusySince != nil, !forecast.isSafelyInTime { return .late }
+        if frame.waiting > 0 { return forecast.newestCanFollow ? nil : .overload }
+        guard let lastTry, frame.now - lastTry < configuration.longestFreeze else { return nil }
+        if frame.now >= frame.emitBy { return .late }
+        return forecast.isLikelyInTime || !forecast.suffices(freshSlack) ? nil : .late
     }
 
-    /// The best rung, from the present one down, that there is time for.
-    private func held(_ forecast: Forecast, dropped: Bool) -> Int {
-        if dropped { return min(ladder.position + 1, ladder.count - 1) }
+    /// The best rung, from the present one down, that there is time for. A dropped frame may have been late before it
+    /// came here, which no rung can help: it tells only whether the threads keep up.
+    private func held(_ forecast: Forecast, isDropped: Bool) -> Int {
         var rung = ladder.position
-        while rung < ladder.count - 1, !forecast.fits(ladder[rung], limit: Self.keep) { rung += 1 }
+        while rung < ladder.count - 1 {
+            let level = ladder[rung]
+            if isDropped ? forecast.keepsUp(level, limit: Self.keep) : forecast.fits(level, limit: Self.keep) { break }
+            rung += 1
+        }
         return rung
     }
 
@@ -155,6 +190,17 @@ public struct Planner: Policy, Sendable {
         if isLate { return .late }
         if frame.kind == .original { return nil }
         return done + Self.time(costs[.encode].high) > next ? .late : nil
+    }
+
+    // MARK: After emission
+
+    /// What the forecast does not know of (a thread that was not woken, a socket that was full) shows only here: an
+    /// original that came out late, or nearly, widens the margin that is kept free of optional work; each that did not
+    /// lets a little of it go.
+    public mutating func emitted(slack: Nanoseconds) {
+        let near = freshSlack * Self.nearlyLate - Double(slack.count)
+        margin = min(margin, freshSlack * Self.widestMargin)
+        margin = min(margin + (near > 0 ? near / 4 : -margin / 128), freshSlack * Self.widestMargin)
     }
 
     static func time(_ nanoseconds: Double) -> Nanoseconds {

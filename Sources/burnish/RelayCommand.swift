@@ -41,7 +41,6 @@ struct RelayCommand: ParsableCommand {
     }
 
     func run() throws {
-        EndSignals.hold()
         let final = try relayed()
         if let report {
             do {

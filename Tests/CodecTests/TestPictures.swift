@@ -70,6 +70,9 @@ struct KeptOutput: Equatable {
     /// How many units had gone in when it came out.
     var after = 0
     var meanLuma = 0
+    /// Of the luma samples.
+    var hash: UInt64 = 0
+    var isNewFormat = false
 }
 
 extension VideoDecoder {
@@ -82,10 +85,12 @@ extension VideoDecoder {
                 let view = picture.view
                 var sum = 0
                 for y in 0..<view.y.height { for x in 0..<view.y.width { sum += Int(view.y.row(y)[x]) } }
+                let hash = lumaHash(view)
                 outputs.append(
                     KeptOutput(
                         id: picture.id, damage: picture.damage, isKeyframe: picture.isKeyframe, size: picture.size,
-                        color: picture.color, after: after, meanLuma: sum / (view.y.height * view.y.width)))
+                        color: picture.color, after: after, meanLuma: sum / (view.y.height * view.y.width),
+                        hash: hash, isNewFormat: picture.isNewFormat))
             case .noPicture(let id, let reason): outputs.append(KeptOutput(id: id, reason: reason, after: after))
             }
         }
@@ -101,4 +106,13 @@ extension VideoDecoder {
         drain()
         return outputs + (try takeAll(after: units.count))
     }
+}
+
+/// FNV-1a over the luma samples.
+func lumaHash(_ view: PictureView) -> UInt64 {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for y in 0..<view.y.height {
+        for x in 0..<view.y.width { hash = (hash ^ UInt64(view.y.row(y)[x])) &* 0x100_0000_01b3 }
+    }
+    return hash
 }

@@ -4,12 +4,18 @@
 #pragma once
 
 #include "cpu.h"
+#include "network.h"
+#include "peak.h"
+#include "motion.h"
 #include "scale.h"
 
 /// Every kernel, as chosen for one set of CPU features. A table is a value: tests hold several side by side.
 typedef struct {
     uint32_t features;
     burnish_scale_kernels scale;
+    burnish_network_kernels network;
+    burnish_peak_kernels peak;
+    burnish_motion_kernels motion;
 } burnish_kernels;
 
 /// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a subset

@@ -1,5 +1,5 @@
 /// What the decoder's bookkeeping needs to know of an H.264 access unit before it is decoded, read from the NAL units
-/// up to its first slice (ITU-T H.264 Annex B, 7.3.1, D.1.8). No state, no allocation, any bytes at all.
+/// up to its first slice (ITU-T H.264 Annex B, 7.3.1, D.1.8). No allocation, any bytes at all.
 struct CodedUnitSummary: Equatable {
     /// A slice of a coded picture was found.
     var hasSlice = false
@@ -7,6 +7,8 @@ struct CodedUnitSummary: Equatable {
     var isRefresh = false
     /// Later pictures may refer to this one (`nal_ref_idc` is not zero).
     var isReference = false
+    /// Reference pictures before it are missing.
+    var followsGap = false
     /// From the recovery point message: how many frames until the pictures are right again; nil without the message.
     var recoveryFrameCount: Int?
 
@@ -15,16 +17,22 @@ struct CodedUnitSummary: Equatable {
 
     init() {}
 
-    init(_ unit: UnsafeRawBufferPointer) {
+    /// - Parameter watch: told of the parameter sets and of the slice.
+    init(_ unit: UnsafeRawBufferPointer, _ watch: inout FrameNumberWatch) {
         var at = unsafe Self.nextNAL(in: unit, from: 0)
         while at < unit.count {
             let header = unsafe unit[at]
+            let nal = unsafe UnsafeRawBufferPointer(rebasing: unit[at...])
             switch header & 0x1f {
             case 1, 2, 5:
                 hasSlice = true
                 isRefresh = header & 0x1f == 5
                 isReference = header & 0x60 != 0
+                followsGap = unsafe watch.readSlice(
+                    nal, isRefresh: isRefresh, isReference: isReference)
                 return
+            case 7: unsafe watch.readSequence(nal)
+            case 8: unsafe watch.readPicture(nal)
             case 6:
                 if recoveryFrameCount == nil {
                     recoveryFrameCount = unsafe Self.recoveryFrameCount(in: unit, from: at + 1)
@@ -53,8 +61,7 @@ struct CodedUnitSummary: Equatable {
         return unit.count
     }
 
-    /// Looks for payload type 6 in an SEI NAL unit. A recovery point whose count is split by an emulation prevention
-    /// byte would need a count above 4096: not possible, `frame_num` has at most 16 bits and real counts are small.
+    /// Looks for payload type 6 in an SEI NAL unit.
     private static func recoveryFrameCount(in unit: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var i = start
         while i + 2 < unit.count, unsafe unit[i] != 0x80 {
@@ -70,19 +77,12 @@ struct CodedUnitSummary: Equatable {
             i += 1
             guard size <= unit.count - i else { return nil }
             if type == 6 {
-                return unsafe exponentialGolomb(UnsafeRawBufferPointer(rebasing: unit[i..<(i + size)]))
+                var reader = unsafe RBSPReader(UnsafeRawBufferPointer(rebasing: unit[i...]), skipping: 0)
+                let count = reader.unsigned()
+                return reader.isExhausted ? nil : count
             }
             i += size
         }
         return nil
-    }
-
-    /// The first ue(v) of the bytes (9.1); nil when they end before it does.
-    private static func exponentialGolomb(_ bytes: UnsafeRawBufferPointer) -> Int? {
-        var window: UInt64 = 0
-        for i in 0..<8 { window = window << 8 | (i < bytes.count ? unsafe UInt64(bytes[i]) : 0) }
-        let zeros = window.leadingZeroBitCount
-        guard zeros < 24, 2 * zeros + 1 <= 8 * bytes.count else { return nil }
-        return Int(window >> UInt64(63 - 2 * zeros)) - 1
     }
 }

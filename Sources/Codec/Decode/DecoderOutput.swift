@@ -15,6 +15,8 @@ public enum UnresolvedReason: Hashable, Sendable, BitwiseCopyable {
     case awaitingKeyframe
     /// libavcodec could make no picture of it, or dropped it as out of order.
     case decodeError
+    /// It is the second field of a picture, which came out with the unit before.
+    case joined
     /// No other picture refers to it, and the decoder was told to leave such ones out.
     case skipped
     /// The decoder was flushed while it was inside.

@@ -13,6 +13,10 @@ struct UnitLedger {
         var isDamaged = false
         var isTainted = false
         var isCleanStart = false
+        /// The decoder refused it.
+        var hasFailed = false
+        /// It came out as a picture of two fields.
+        var gaveFields = false
         var reason: UnresolvedReason? = nil
         var reasonIfLost = UnresolvedReason.decodeError
     }
@@ -42,7 +46,7 @@ struct UnitLedger {
         nextNumber += 1
         let slot = Int(number % Int64(Self.capacity))
         precondition(!entries[slot].isPending, "the decoder's outputs must be taken until there are none")
-        if flags.contains(.followsGap) { isTainted = isTainted || hasStarted }
+        if flags.contains(.followsGap) || summary.followsGap { isTainted = isTainted || hasStarted }
         let isClean = isCleanStart(summary)
         if isClean {
             if isTainted { pendingCleanStart = number }
@@ -72,17 +76,20 @@ struct UnitLedger {
     /// The decoder refused the unit, or concealed so much that references to it are wrong.
     mutating func failed(_ number: Int64) {
         guard let slot = slot(of: number) else { return }
-        taintAfter(slot)
+        entries[slot].hasFailed = true
+        if hasStarted { taintAfter(slot) }
     }
 
     /// A picture came out.
+    /// - Parameter isInterlaced: of two fields: the next unit may be its second one.
     /// - Returns: the unit's id and what is wrong with the picture; nil when the unit was already declared lost.
     mutating func cameOut(
-        _ number: Int64, isKeyframe: Bool, wasConcealed: Bool, lacksReference: Bool
+        _ number: Int64, isKeyframe: Bool, isInterlaced: Bool, wasConcealed: Bool, lacksReference: Bool
     ) -> (id: Int64, damage: PictureDamage)? {
         guard let slot = slot(of: number), entries[slot].isPending, entries[slot].reason == nil else { return nil }
         let entry = entries[slot]
         entries[slot].isPending = false
+        entries[slot].gaveFields = isInterlaced
         pendingCount -= 1
         hasStarted = true
         var damage: PictureDamage = []
@@ -97,10 +104,16 @@ struct UnitLedger {
     }
 
     /// The decoder has given all that it can for now.
-    /// - Parameter holdsNothing: it keeps no picture back, so what has not come out never will.
-    mutating func settled(holdsNothing: Bool) {
-        if holdsNothing {
+    /// - Parameters:
+    ///   - holdsNothing: it keeps no picture back, so what has not come out never will, except that the newest unit may
+    ///     be a field that waits for the other.
+    ///   - isEnd: nothing more will come out at all.
+    mutating func settled(holdsNothing: Bool, isEnd: Bool) {
+        if isEnd {
             loseAll(before: nextNumber)
+        } else if holdsNothing {
+            let newest = slot(of: nextNumber - 1)
+            loseAll(before: newest.map { entries[$0].hasFailed } ?? true ? nextNumber : nextNumber - 1)
         } else if pendingCount > 0 {
             loseAll(before: nextNumber - Self.oldestPlausible)
         }
@@ -167,9 +180,10 @@ struct UnitLedger {
 
     private mutating func lose(_ slot: Int, _ reason: UnresolvedReason? = nil) {
         guard entries[slot].reason == nil else { return }
-        entries[slot].reason = reason ?? entries[slot].reasonIfLost
+        let before = self.slot(of: entries[slot].number - 1)
+        let isSecondField = before.map { entries[$0].gaveFields } ?? false
+        entries[slot].reason = reason ?? (isSecondField ? .joined : entries[slot].reasonIfLost)
         pendingCount -= 1
         lostCount += 1
-        if reason == nil, entries[slot].isReference, hasStarted { taintAfter(slot) }
     }
 }

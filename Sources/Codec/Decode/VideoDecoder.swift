@@ -41,6 +41,7 @@ import Media
     private var spare: UnsafeMutablePointer<AVFrame>?
     private var input = PaddedInput()
     private var ledger = UnitLedger()
+    private var watch = FrameNumberWatch()
     private var format = PictureFormat()
     private var isDraining = false
     private let shells = FrameShells()
@@ -83,7 +84,7 @@ import Media
     /// - Throws: only what makes the decoder useless (memory); bad data is an output.
     public func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags = []) throws(CodecError) {
         if isDraining { reopen() }
-        let summary = unsafe CodedUnitSummary(unit)
+        let summary = unsafe CodedUnitSummary(unit, &watch)
         if skipsNonReference, summary.hasSlice, !summary.isReference {
             ledger.skipped(id: id, .skipped)
             return
@@ -109,8 +110,8 @@ import Media
                 try noteFailure(code, of: -1, "avcodec_receive_frame")
                 continue
             }
-            let holdsNothing = unsafe code == burnish_averror_eof || context!.pointee.has_b_frames == 0
-            ledger.settled(holdsNothing: holdsNothing)
+            let holdsNothing = unsafe context!.pointee.has_b_frames == 0
+            ledger.settled(holdsNothing: holdsNothing, isEnd: code == burnish_averror_eof)
             return ledger.takeLost().map { .noPicture(id: $0.id, reason: $0.reason) }
         }
     }
@@ -132,6 +133,7 @@ import Media
     private func reopen() {
         unsafe avcodec_flush_buffers(context)
         isDraining = false
+        watch.reset()
     }
 
     private func noteFailure(_ code: Int32, of number: Int64, _ operation: StaticString) throws(CodecError) {
@@ -148,6 +150,7 @@ import Media
         let errors = unsafe frame.pointee.decode_error_flags
         let fate = unsafe ledger.cameOut(
             frame.pointee.reordered_opaque, isKeyframe: frame.pointee.key_frame != 0,
+            isInterlaced: frame.pointee.interlaced_frame != 0,
             wasConcealed: errors & ~FF_DECODE_ERROR_MISSING_REFERENCE != 0,
             lacksReference: errors & FF_DECODE_ERROR_MISSING_REFERENCE != 0)
         guard let (id, known) = fate else {

@@ -54,7 +54,7 @@ import Media
         unsafe avcodec_free_context(&context)
     }
 
-    /// The parameter sets, where they are not repeated in the stream (``VideoEncoderConfiguration/hasGlobalHeader``).
+    /// For a container's header, which holds the parameter sets where the stream does not.
     var contextForMuxer: UnsafeMutablePointer<AVCodecContext> { unsafe context! }
 
     /// Encodes one picture.

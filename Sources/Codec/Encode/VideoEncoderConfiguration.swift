@@ -25,9 +25,9 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
     public var threads = 1
     /// A keyframe at least every so many pictures; nil: only the first and those asked for.
     public var keyframeInterval: Int?
-    /// For files: parameter sets in the container's header instead of before every keyframe, delay allowed (lookahead
-    /// and B-frames as the preset has them).
-    var isForFile = false
+    /// For files: the unit of times, parameter sets in the container's header instead of before every keyframe, delay
+    /// allowed (lookahead and B-frames as the preset has them). Nil for live streams.
+    var fileTimeBase: Rational?
 
     public init(size: PictureSize, frameRate: Rational) {
         self.size = size
@@ -45,7 +45,8 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         unsafe color.apply(to: context)
         unsafe try set("preset", preset.rawValue, of: context, at: place)
         unsafe try set("forced-idr", "1", of: context, at: place)
-        if isForFile {
+        if let fileTimeBase {
+            unsafe context.pointee.time_base = AVRational(fileTimeBase)
             unsafe context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
             unsafe context.pointee.gop_size = Int32(clamping: keyframeInterval ?? 250)
         } else {

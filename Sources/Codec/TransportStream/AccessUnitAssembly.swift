@@ -38,6 +38,8 @@ struct AccessUnitAssembly {
     /// Where the newest packet's bytes begin.
     private var packetStart = 0
     private var damage: StreamUnit.Damage = []
+    /// Where bytes are missing in the storage; -1 when they are not.
+    private var lossOffset = -1
     private var isMarkedRandomAccess = false
     private var followsTorn = false
     private var isAfterLoss = false
@@ -104,14 +106,14 @@ struct AccessUnitAssembly {
         // A length near the field's end is what a muxer writes that spreads a large unit over several packets.
         guard declared <= 65_000 else { return }
         signs.insert(.length)
-        guard phase == .open, scanner.picture.hasSlice, damage.isEmpty else { return }
+        guard phase == .open, scanner.picture.hasSlice, damage.isEmpty, context.believesSigns else { return }
         if let evidence = trust.accepts(.length, scanner.picture) { handOn(evidence, &context, handler) }
     }
 
     /// The message is used up; its last packet was of this stream and the sender did not fill it.
-    mutating func messageFlushed() {
+    mutating func messageFlushed(_ context: StreamContext) {
         signs.insert(.flush)
-        guard phase == .open, scanner.picture.hasSlice, let quiet = trust.quiet(after: scanner.picture) else { return }
+        guard context.believesSigns, phase == .open, scanner.picture.hasSlice, let quiet = trust.quiet(after: scanner.picture) else { return }
         deadline = last.arrival + quiet
     }
 
@@ -134,6 +136,7 @@ struct AccessUnitAssembly {
         ready = nil
         deadline = nil
         isAfterLoss = true
+        lossOffset = storage.count
         switch phase {
         case .open: damage.insert(.packetsLost)
         case .handedOn: phase = .searching
@@ -175,7 +178,8 @@ struct AccessUnitAssembly {
                 } else {
                     skip(at, &context)
                 }
-                begin(context)
+                // The scanner finds the next unit's start again, at 0.
+                phase = .handedOn
             case .continuation(let at):
                 if boundary >= 0, at >= boundary { _ = judgeBoundary(unitBeganAt: -1) }
                 if phase == .handedOn { tear(&context, handler) }
@@ -218,7 +222,8 @@ struct AccessUnitAssembly {
         stamp = pending ?? UnitStamp()
         pending = nil
         first = context.message
-        damage = []
+        // A start code may have been put together from both sides of a loss.
+        damage = lossOffset > 0 ? .packetsLost : []
     }
 
     private mutating func handOnReady(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
@@ -271,6 +276,7 @@ struct AccessUnitAssembly {
         storage.removeFirst(at)
         scanner.cut(at: at)
         packetStart = max(0, packetStart - at)
+        lossOffset = lossOffset > at ? lossOffset - at : -1
         if boundary >= 0 { boundary = max(0, boundary - at) }
     }
 

@@ -61,8 +61,10 @@
                 isAligned = false
                 losses += 1
             }
-            fill(&input, upTo: Self.capacity)
-            guard align() else { return nil }
+            repeat {
+                fill(&input, upTo: Self.capacity)
+            } while !align() && input.left > 0
+            if !isAligned { return nil }
         }
     }
 

@@ -30,6 +30,8 @@ public struct SequenceParameterSet: Hashable, Sendable {
 
     let frameNumberBits: Int
     let hasSeparateColourPlanes: Bool
+    /// Jumps of `frame_num` are no sign of loss.
+    let allowsFrameNumberGaps: Bool
 
     /// The largest width or height that is taken for a picture.
     static let largestSide = 16_384
@@ -88,7 +90,7 @@ public struct SequenceParameterSet: Hashable, Sendable {
         }
         referenceFrames = r.unsigned()
         guard referenceFrames <= 16 else { throw .invalid(field: "max_num_ref_frames") }
-        _ = r.bit()
+        allowsFrameNumberGaps = r.flag()
         let columns = r.unsigned() + 1
         let rows = r.unsigned() + 1
         isProgressive = r.flag()

@@ -82,7 +82,9 @@ public struct TransportStreamDemuxer: ~Copyable {
         guard mainVideoIndex >= 0 else { return }
         let main = streams[mainVideoIndex]
         main.video!.messageEnded(&context, handler)
-        if bytes.count < largestMessage, lastPayloadPID == main.id, aligner.isEmpty { main.video!.messageFlushed() }
+        if bytes.count < largestMessage, lastPayloadPID == main.id, aligner.isEmpty {
+            main.video!.messageFlushed(context)
+        }
         largestMessage = max(largestMessage, bytes.count)
     }
 

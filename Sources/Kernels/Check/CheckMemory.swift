@@ -40,6 +40,18 @@
         for y in 0..<height { for x in 0..<width { unsafe row(y)[x] = value(x, y) } }
     }
 
+    /// As ``firstDifference(from:)``, for a kernel that may write beyond what it was asked for: in each row the payload from
+    /// byte `end` on is not compared. It is wiped in both.
+    public func clearedDifference(from other: CheckMemory, beyond end: Int) -> String? {
+        for y in 0..<height {
+            for x in end..<width {
+                unsafe row(y)[x] = 0
+                unsafe other.row(y)[x] = 0
+            }
+        }
+        return firstDifference(from: other).map { "byte \($0.x) of row \($0.y)" }
+    }
+
     /// The place of the first byte that differs, canaries included; nil when there is none.
     public func firstDifference(from other: CheckMemory) -> (x: Int, y: Int)? {
         for i in unsafe memory.indices where unsafe memory[i] != other.memory[i] {

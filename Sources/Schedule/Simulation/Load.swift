@@ -18,8 +18,9 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
     public var tileM = 0.0
     /// One synthesised frame.
     public var synthesise = 0.0
-    /// One encoded frame.
+    /// Encoding the original, and one synthesised frame.
     public var encode = 0.0
+    public var encodeSynthesised = 0.0
 
     public init(arrival: MonotonicTime, emitBy: MonotonicTime) {
         self.arrival = arrival
@@ -41,6 +42,7 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
         tileM *= factor
         synthesise *= factor
         encode *= factor
+        encodeSynthesised *= factor
     }
 }
 
@@ -86,7 +88,7 @@ public struct Load: Sendable {
     public var costs: FrameLoad
     /// Each cost of each frame varies by up to this share, both ways.
     public var noise = 0.15
-    /// The share of frames whose costs are ``spike`` times as high.
+    /// The share of pieces of work that take ``spike`` times as long: something else ran instead.
     public var spikes = 0.0
     public var spike = 5.0
     public var keyframeEvery = 60
@@ -199,7 +201,10 @@ struct FrameSource: Sendable {
         frame.synthesised = index == 0 ? 0 : load.synthesised
         let active = min(1, load.activity * (0.5 + random.unit()))
         frame.tiles = frame.isKeyframe ? load.tiles : Int(Double(load.tiles) * active)
-        func noise() -> Double { 1 + load.noise * (2 * random.unit() - 1) }
+        func noise() -> Double {
+            let spike = load.spikes > 0 && random.unit() < load.spikes ? load.spike : 1
+            return spike * (1 + load.noise * (2 * random.unit() - 1))
+        }
         frame.decode *= noise()
         frame.base *= noise()
         let tile = noise()
@@ -207,7 +212,7 @@ struct FrameSource: Sendable {
         frame.tileM *= tile
         frame.synthesise *= noise()
         frame.encode *= noise()
-        if load.spikes > 0, random.unit() < load.spikes { frame.scale(by: load.spike) }
+        frame.encodeSynthesised *= noise()
         return frame
     }
 }

@@ -11,6 +11,7 @@ extension Load {
         costs.tileM = 0.25e6
         costs.synthesise = 6e6
         costs.encode = 8e6
+        costs.encodeSynthesised = 8e6
         var load = Load(
             name: name, frames: Int(seconds * framesPerSecond), interval: .seconds(1 / framesPerSecond),
             budget: .milliseconds(80), costs: costs)

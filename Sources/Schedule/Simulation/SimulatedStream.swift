@@ -115,6 +115,8 @@ struct SimulatedStream<P: Policy> {
     }
     private var stopped = false
 
+    mutating func use(cores: Double) { policy.use(cores: cores) }
+
     /// Lets everything happen that is due, and starts whatever can start.
     mutating func settle(_ moment: Moment, _ load: Load?) {
         while arrive(moment) || finishEncoding(moment) || startEncoding(moment, load) || enhance(moment, load)
@@ -204,7 +206,7 @@ struct SimulatedStream<P: Policy> {
         let request = FrameRequest(
             now: moment.time, emitBy: frame.emitBy, synthesised: frame.synthesised, order: order, tiles: frame.tiles,
             waiting: coded.count + decoded.count + (decoding == nil ? 0 : 1), newestEmitBy: newestEmitBy,
-            encoderQueue: toEncode.count + (encoding == nil ? 0 : 1))
+            encoderQueue: toEncode.count, encoderBusySince: encoding?.job.start)
         let plan = policy.plan(request)
         if plan.rung != lastRung, lastRung >= 0 { outcome.rungChanges += 1 }
         lastRung = plan.rung
@@ -213,7 +215,7 @@ struct SimulatedStream<P: Policy> {
             note(frame, plan, latency: nil, tiles: 0)
             return true
         }
-        if frame.synthesised > 0, !plan.synthesises { outcome.withoutSynthesis += 1 }
+        if frame.synthesised > 0, plan.synthesised == 0 { outcome.withoutSynthesis += 1 }
         enhanced = Picture(frame: frame, kind: .original, plan: plan)
         enhancing = .base
         enhanceJob = job(frame.base, moment, load)
@@ -253,7 +255,9 @@ struct SimulatedStream<P: Policy> {
     /// Makes the n-th synthesised frame; past the last one comes the original, which is number 0.
     private mutating func synthesise(_ number: Int, _ moment: Moment, _ load: Load?) {
         let picture = enhanced!
-        if picture.plan!.synthesises, number <= picture.frame.synthesised {
+        if number <= picture.plan!.synthesised,
+            moment.time <= picture.plan!.synthesiseBy
+        {
             enhancing = .synthesising(number)
             enhanceJob = job(picture.frame.synthesise, moment, load)
         } else if order == .beforeOriginal {
@@ -279,7 +283,8 @@ struct SimulatedStream<P: Policy> {
     private mutating func startEncoding(_ moment: Moment, _ load: Load?) -> Bool {
         guard encoding == nil, !toEncode.isEmpty else { return false }
         let picture = toEncode.removeFirst()
-        var behind: MonotonicTime?
+        // Behind an interpolated frame its own original comes for certain.
+        var behind = picture.kind == .synthesised && order == .beforeOriginal ? picture.frame.emitBy : nil
         for index in 0..<toEncode.count where toEncode[index].kind == .original && behind == nil {
             behind = toEncode[index].frame.emitBy
         }
@@ -293,7 +298,8 @@ struct SimulatedStream<P: Policy> {
                 outcome.droppedSynthesised += 1
             }
         } else {
-            encoding = (picture, job(picture.frame.encode, moment, load))
+            let cost = picture.kind == .original ? picture.frame.encode : picture.frame.encodeSynthesised
+            encoding = (picture, job(cost, moment, load))
         }
         return true
     }
@@ -309,6 +315,7 @@ struct SimulatedStream<P: Policy> {
             return true
         }
         outcome.emittedOriginals += 1
+        policy.emitted(slack: picture.frame.emitBy - moment.time)
         if isLate { outcome.lateOriginals += 1 }
         let tier = Int((picture.tiles > 0 ? picture.plan!.tier : .base).rawValue)
         outcome.framesByTier[tier] += 1
@@ -326,7 +333,7 @@ struct SimulatedStream<P: Policy> {
         outcome.timeline.append(
             TimelinePoint(
                 arrival: frame.arrival, latency: latency, tier: plan.tier, tiles: tiles, rung: plan.rung,
-                synthesised: plan.synthesises))
+                synthesised: plan.synthesised))
     }
 
     /// Counts what is still under way, from where it is.

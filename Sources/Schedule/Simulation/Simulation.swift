@@ -46,6 +46,11 @@ public enum Simulation {
         _ streams: inout [SimulatedStream<P>], _ load: Load?, cores: Int, until end: MonotonicTime?
     ) {
         var moment = Moment()
+        var meter = CoreMeter(streams: streams.count, cores: cores)
+        if streams.count > 1 {
+            for index in streams.indices { streams[index].use(cores: meter.available(index)) }
+            meter.restart(at: moment.time)
+        }
         let cores = Double(cores)
         while true {
             var threads = load?.foreignThreads(at: moment.time) ?? 0
@@ -70,9 +75,47 @@ public enum Simulation {
             }
             if let end, nextTime > end { break }
             nextTime = max(nextTime, moment.time)
+            for index in streams.indices { meter.add(index, streams[index].threads * speed, nextTime - moment.time) }
+            if meter.isFull(at: nextTime) {
+                for index in streams.indices { streams[index].use(cores: meter.available(index)) }
+                meter.restart(at: nextTime)
+            }
             moment.work += Double((nextTime - moment.time).count) * speed
             moment.time = nextTime
         }
         for index in streams.indices { streams[index].close() }
+    }
+}
+
+/// Tells each simulated stream once a second what the others leave of the machine, as a worker would read it from the
+/// operating system. What other programs take is not told: it shows in the costs.
+private struct CoreMeter {
+    private static let period = Nanoseconds.seconds(1)
+    private let cores: Int
+    private var used: [Double]
+    private var start = MonotonicTime(nanoseconds: 0)
+
+    /// Before anything is known everybody is taken to be busy.
+    init(streams: Int, cores: Int) {
+        self.cores = cores
+        used = Array(repeating: Double(Self.period.count * Int64(cores)), count: streams)
+    }
+
+    mutating func add(_ stream: Int, _ threads: Double, _ time: Nanoseconds) {
+        used[stream] += threads * Double(time.count)
+    }
+
+    func isFull(at time: MonotonicTime) -> Bool { used.count > 1 && time - start >= Self.period }
+
+    func available(_ stream: Int) -> Double {
+        var others = 0.0
+        for index in used.indices where index != stream { others += used[index] }
+        return Capacity.available(
+            cores: cores, usedByOthers: others / Double(Self.period.count), streams: used.count)
+    }
+
+    mutating func restart(at time: MonotonicTime) {
+        for index in used.indices { used[index] = 0 }
+        start = time
     }
 }

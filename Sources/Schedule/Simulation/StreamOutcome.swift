@@ -75,5 +75,5 @@ public struct TimelinePoint: Sendable {
     public var tier: Tier
     public var tiles: Int
     public var rung: Int
-    public var synthesised: Bool
+    public var synthesised: Int
 }

@@ -40,6 +40,16 @@ import Testing
         #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
         #expect(Set(outputs.map(\.id)).count == 60)
         #expect(outputs.map(\.id) != outputs.map(\.id).sorted())
+        // Display order, as libavformat and libavcodec have it with all the time in the world.
+        let folder = try TemporaryFolder()
+        let file = folder.file("a.h264")
+        try Data(units.joined()).write(to: file)
+        let reader = try FileReader(path: file.path)
+        var hashes: [UInt64] = []
+        while let item = try reader.next() {
+            if case .picture(let picture, _) = consume item { hashes.append(lumaHash(picture.view)) }
+        }
+        #expect(outputs.map(\.hash) == hashes)
         let held = outputs.enumerated().map { $1.after - $0 }.max() ?? 0
         #expect(held <= 4, "pictures are held back longer than the stream's own reordering")
     }
@@ -85,6 +95,39 @@ import Testing
         let outputs = try VideoDecoder().decodeAll(units) { $0 == 13 ? .followsGap : [] }
         #expect(outputs.allSatisfy { $0.reason == nil })
         #expect(outputs.filter { $0.damage.contains(.reference) }.map(\.id) == Array(13..<19))
+    }
+
+    @Test func aLossThatNobodyReportedIsNoticed() throws {
+        var units = try encodeUnits(configuration(), count: 30, keyframeEvery: 10).map(\.bytes)
+        units.remove(at: 13)
+        let outputs = try VideoDecoder().decodeAll(units)
+        #expect(outputs.filter { $0.damage.contains(.reference) }.map(\.id) == Array(13..<19))
+    }
+
+    @Test func gradualRefreshEndsDamage() throws {
+        var units = try stream(["-bf", "0", "-x264-params", "intra-refresh=1:keyint=20:scenecut=0"], frames: 90)
+        units.remove(at: 45)
+        let outputs = try VideoDecoder().decodeAll(units) { $0 == 45 ? .followsGap : [] }
+        let damaged = outputs.filter { $0.damage.contains(.reference) }.map(\.id)
+        #expect(damaged.first == 45 && damaged.count >= 15 && damaged.count < 42)
+        #expect(damaged == Array(45..<(45 + Int64(damaged.count))))
+    }
+
+    @Test func interlacedPicturesAreWoven() throws {
+        let units = try stream(["-bf", "0", "-flags", "+ilme+ildct", "-x264-params", "tff=1"], frames: 10)
+        let outputs = try VideoDecoder().decodeAll(units)
+        #expect(outputs.map(\.id) == Array(0..<10))
+        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
+    }
+
+    @Test func aSizeChangeIsReported() throws {
+        let units =
+            try encodeUnits(configuration(), count: 3) + encodeUnits(configuration(176, 320), count: 3)
+            + encodeUnits(configuration(176, 320), count: 2)
+        let outputs = try VideoDecoder().decodeAll(units.map(\.bytes))
+        #expect(outputs.map(\.isNewFormat) == [true, false, false, true, false, false, false, false])
+        #expect(outputs.last?.size == PictureSize(width: 176, height: 320))
+        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
     }
 
     @Test func aDamagedUnitIsFlaggedAndOverAtTheNextKeyframe() throws {
