@@ -33,6 +33,9 @@ public struct RelayConfiguration: Sendable {
     /// A scaled picture never gets larger than this: a larger input passes at its own size.
     public var largestOutput = PictureSize(width: 3840, height: 2160)
 
+    /// How long an output that is called may take to answer for the first time.
+    public var firstConnection = Nanoseconds.seconds(5)
+
     /// How many times larger a picture of this size leaves.
     func scale(for size: PictureSize) -> Int {
         let scaled = size.scaled(by: scale)
