@@ -151,6 +151,8 @@ struct AccessUnitAssembly {
             handOn(.endOfStream, &context, handler)
         }
         dropUnit()
+        // Whoever sends next may have other habits.
+        trust = EndOfUnitTrust()
     }
 
     // MARK: Units

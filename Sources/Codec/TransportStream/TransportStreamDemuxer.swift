@@ -105,10 +105,12 @@ public struct TransportStreamDemuxer: ~Copyable {
         streams[mainVideoIndex].video!.timePassed(now, &context, handler)
     }
 
-    /// The stream ends or is interrupted: hands on what is there. Tables and what was learnt stay; more may be pushed.
+    /// The stream ends or is interrupted: hands on what is there. More may be pushed: the tables stay, but how units end is
+    /// learnt anew, since another sender may have taken over.
     public mutating func finish(handler: Handler) {
         for stream in streams { stream.finish(&context, handler) }
         aligner.reset()
+        largestMessage = 0
     }
 
     private mutating func take(_ p: UnsafePointer<UInt8>, _ handler: Handler) {

@@ -220,6 +220,22 @@ import Testing
         #expect(demuxer.counters[.timer] > 25)
     }
 
+    @Test func anInterruptedStreamIsLearntAnew() {
+        var random = SeededGenerator(seed: 15)
+        var stream = SyntheticStream()
+        let units = Self.plain(60, into: &stream, &random)
+        let harvest = Harvest()
+        var demuxer = TransportStreamDemuxer()
+        for _ in 0..<2 {
+            harvest.push(stream.bytes, into: &demuxer, size: 188)
+            #expect(demuxer.standing.trustsStuffing)
+            demuxer.finish(handler: harvest.take)
+            #expect(!demuxer.standing.trustsStuffing)
+        }
+        Self.expectExact(harvest, units + units)
+        #expect(harvest.video[60..<80].allSatisfy { $0.evidence == .nextStart })
+    }
+
     @Test func withoutEarlyHandingOnEveryUnitWaits() {
         var random = SeededGenerator(seed: 12)
         var stream = SyntheticStream()
