@@ -8,7 +8,8 @@ import Media
 /// stream with B-frames that does not say so costs its first few B-frames, and is right after that.
 ///
 /// Damage is not an error: it is concealed, flagged on the pictures (``PictureDamage``) until the next clean start, and
-/// units that give no picture are reported as such (``DecoderOutput``). Pictures that are not 8-bit 4:2:0 are converted.
+/// units that give no picture are reported as such (``DecoderOutput``). Pictures that are not 8-bit 4:2:0 are
+/// converted.
 ///
 /// Confined to one thread at a time. Does not allocate per picture outside libav.
 ///

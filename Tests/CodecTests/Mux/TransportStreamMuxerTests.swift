@@ -97,7 +97,8 @@ import Testing
 
     @Test func moreStreamsThanAMapHoldsAreATypedError() {
         var layout = TransportStreamLayout()
-        layout.passedStreams = Array(repeating: .init(streamType: 6, descriptors: Array(repeating: 0, count: 90)), count: 11)
+        let stream = TransportStreamLayout.PassedStream(streamType: 6, descriptors: Array(repeating: 0, count: 90))
+        layout.passedStreams = Array(repeating: stream, count: 11)
         #expect(throws: CodecError.self) { _ = try TransportStreamMuxer(layout) }
     }
 
