@@ -54,7 +54,10 @@ let package = Package(
             swiftSettings: strictAndMarked),
 
         // What a stream is made of.
-        .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: strictAndMarked),
+        .target(
+            name: "Enhance", dependencies: ["Kernels", "Media"],
+            resources: [.embedInCode("Weights/neural-s.bnw"), .embedInCode("Weights/neural-m.bnw")],
+            swiftSettings: strictAndMarked),
         .target(name: "Schedule", dependencies: ["Media"], swiftSettings: strict),
         .target(
             name: "Transport", dependencies: ["CSRT", "CSRTArrival", "Media"], swiftSettings: strictAndMarked,

@@ -78,20 +78,12 @@ bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packe
 
 static _Thread_local int32_t window_of_caller = -1;
 
-enum { kept_answers = 64 };
-static _Atomic uint64_t answers[kept_answers];  // socket << 32 | window + 1
-
 int32_t burnish_srt_window_asked_by_caller(void) { return window_of_caller; }
 
-int32_t burnish_srt_window_asked_by_listener(int32_t socket) {
-    uint64_t answer = atomic_load(&answers[(uint32_t)socket % kept_answers]);
-    return answer >> 32 == (uint32_t)socket ? (int32_t)(answer & 0xffffffff) - 1 : -1;
-}
-
 /// Reads the window from a handshake's extensions (sections 3.2.1 and 3.2.1.1): 12 words of handshake, then blocks of
-/// type, length and contents. Types 1 and 2 are the request and the response of SRT's own block, whose third word has
-/// the delay of the writer as receiver in its upper half and, in its lower, the one that it asks of the other side.
-static void note_handshake(uint32_t socket, const uint8_t *body, size_t count) {
+/// type, length and contents. Type 1 is the request of SRT's own block, whose third word has the writer's delay as
+/// receiver in its upper half and, in its lower, the one that it asks of the other side.
+static void note_handshake(const uint8_t *body, size_t count) {
     window_of_caller = -1;
     for (size_t at = 48; at + 4 <= count;) {
         uint16_t block[2];
@@ -99,12 +91,10 @@ static void note_handshake(uint32_t socket, const uint8_t *body, size_t count) {
         unsigned type = ntohs(block[0]), length = 4u * ntohs(block[1]);
         at += 4;
         if (length > count - at) return;
-        if ((type == 1 || type == 2) && length >= 12) {
+        if (type == 1 && length >= 12) {
             uint32_t word;
             memcpy(&word, body + at + 8, 4);
-            uint32_t window = ntohl(word) & 0xffff;
-            if (type == 1) window_of_caller = (int32_t)window;
-            if (type == 2) atomic_store(&answers[socket % kept_answers], (uint64_t)socket << 32 | (window + 1));
+            window_of_caller = (int32_t)(ntohl(word) & 0xffff);
         }
         at += length;
     }
@@ -146,7 +136,7 @@ static void note(struct msghdr *message, size_t count) {
     if (first >> 31 == 0) {
         keep_packet(socket, first, ntohl(header[1]), arrival_of(message));
     } else if (first >> 16 == 0x8000) {
-        note_handshake(socket, message->msg_iov[1].iov_base, count - 16);
+        note_handshake(message->msg_iov[1].iov_base, count - 16);
     }
 }
 

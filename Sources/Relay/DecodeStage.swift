@@ -30,6 +30,7 @@ final class DecodeStage: Sendable {
         do throws(CodecError) {
             var configuration = VideoDecoder.Configuration()
             configuration.threads = stream.configuration.decodeThreads
+            configuration.exportsQuantisers = stream.configuration.tier > .base
             let decoder = try VideoDecoder(configuration)
             var shelf = TicketShelf()
             while let unit = units.pop() {
@@ -94,6 +95,8 @@ extension UnresolvedReason {
         case .decodeError: .decodeError
         case .skipped: .overload
         case .flushed: .discontinuity
+        // Two units, one picture: the second adds none to the output.
+        case .joined: .cadence
         }
     }
 }

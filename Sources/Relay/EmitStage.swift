@@ -81,9 +81,11 @@ final class EmitStage {
         if !stream.outputIsConnected { return .outputDown }
         // Decoding order is presentation order here; a picture that does not follow belongs to a time that is gone.
         if record.presentation <= newest { return .discontinuity }
-        // A synthesised picture that is late only delays the original behind it.
-        if record.kind == .synthesised, let deadline = record.deadline, MonotonicTime.now() > deadline { return .late }
-        return nil
+        let now = MonotonicTime.now()
+        let request = EncodeRequest(
+            now: now, emitBy: record.deadline ?? now, kind: record.kind,
+            nextOriginalEmitBy: finished.count > 0 ? stream.newestEmitBy : nil)
+        return stream.withPlanner { $0.encode(request) } ?? nil
     }
 
     private func prepare(for size: PictureSize, color: ColorDescription, interval: Nanoseconds) throws(CodecError) {
@@ -106,6 +108,8 @@ final class EmitStage {
 
     private func encodeAndSend(_ picture: PictureView, _ record: FrameRecord) throws(CodecError) -> Emission {
         let encodeIn = MonotonicTime.now()
+        stream.encoderBusySince = encodeIn
+        defer { stream.encoderBusySince = nil }
         var emission = Emission(encodeIn: encodeIn)
         let asKeyframe = needsKeyframe || (record.isKeyframe && record.kind == .original)
         if asKeyframe { stream.counters.add(.keyframesForced) }
@@ -140,9 +144,11 @@ final class EmitStage {
         ticket.stamp(.encodeOut, at: encoded)
         ticket.stamp(.sent, at: sent)
         ticket.record.bytesOut = Int32(clamping: emission.bytes)
+        let record = ticket.record
         _ = stream.withPlanner { planner in
             planner.observe(.encode, encoded - emission.encodeIn)
             planner.observe(.emit, sent - encoded)
+            if record.kind == .original, let deadline = record.deadline { planner.emitted(slack: deadline - sent) }
         }
         // A unit that did not go out whole breaks the pictures after it, until the next keyframe.
         needsKeyframe = emission.refused

@@ -46,14 +46,18 @@ final class EnhanceStage {
                 stream.ledger.close(frame.intoTicket(), as: .dropped(.outputDown))
                 continue
             }
-            do throws(EnhanceError) {
-                try prepare(for: frame.picture.size)
-                process(frame, with: enhancement!)
-            } catch {
-                stream.ledger.close(frame.intoTicket(), as: .dropped(.decodeError))
-                stream.fail(.input("pictures of this input cannot be enhanced: \(error)"))
-            }
+            enhance(frame)
         }
+    }
+
+    private func enhance(_ frame: consuming DecodedFrame) {
+        do throws(EnhanceError) {
+            try prepare(for: frame.picture.size)
+        } catch {
+            stream.ledger.close(frame.ticket, as: .dropped(.decodeError))
+            return stream.fail(.input("pictures of this input cannot be enhanced: \(error)"))
+        }
+        process(frame, with: enhancement!)
     }
 
     private func prepare(for size: PictureSize) throws(EnhanceError) {
@@ -61,11 +65,12 @@ final class EnhanceStage {
         let configuration = stream.configuration
         let made = try Enhancement(
             input: size, scale: configuration.scale(for: size), threads: configuration.threads,
-            synthesises: configuration.interpolate > 1)
+            synthesises: configuration.interpolate > 1, ceiling: configuration.tier)
         enhancement = made
         stream.report(.picture(input: size, output: made.output))
         var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
-        planning.ceiling = .base
+        planning.ceiling = made.tileCount > 0 ? configuration.tier : .base
+        planning.tilePixels = made.tilePixels
         planning.synthesises = configuration.interpolate > 1
         planning.workers = configuration.threads
         stream.schedule(with: Planner(planning))
@@ -73,34 +78,47 @@ final class EnhanceStage {
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
         frame.ticket.stamp(.planned)
-        let plan = plan(frame.ticket.record)
-        if let reason = plan.drop { return stream.ledger.close(frame.intoTicket(), as: .dropped(reason)) }
+        let plan = plan(frame.ticket.record, tiles: enhancement.tileCount)
+        if let reason = plan.drop { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
         guard let target = enhancement.lease() else {
-            return stream.ledger.close(frame.intoTicket(), as: .dropped(.overload))
+            return stream.ledger.close(frame.ticket, as: .dropped(.overload))
         }
         frame.ticket.stamp(.enhanceIn)
-        let cost = enhancement.upscale(frame.picture, into: target, until: plan.stop)
+        let result = enhancement.upscale(frame.picture, into: target, plan)
+        let interval = enhancement.pair(frame.picture, target, at: frame.ticket.record.presentation)
         frame.ticket.stamp(.enhanceOut)
-        _ = stream.withPlanner { $0.observe(.base, cost) }
+        note(result, plan.tier, in: &frame.ticket)
 
         let color = frame.picture.color
-        let interval = enhancement.interval(to: frame.ticket.record.presentation)
-        if plan.synthesises {
-            synthesise(before: frame.ticket.record, frame.picture, target, interval: interval, with: enhancement)
+        if plan.synthesised > 0, let interval {
+            synthesise(before: frame.ticket.record, plan, interval: interval, color: color, with: enhancement)
         } else if stream.configuration.interpolate > 1 {
             stream.counters.add(.synthesisSkipped)
         }
-        let share = target.share()
-        enhancement.remember(frame.picture, target, presentation: frame.ticket.record.presentation)
-        push(FinishedFrame(ticket: frame.ticket, picture: share, color: color, interval: interval ?? .zero))
+        push(FinishedFrame(ticket: frame.ticket, picture: target, color: color, interval: interval ?? .zero))
     }
 
-    private func plan(_ record: FrameRecord) -> FramePlan {
+    private func note(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
+        let computed = result.tilesSmall + result.tilesMedium
+        ticket.record.tier = computed + result.tilesReused > 0 ? tier.rawValue : Tier.base.rawValue
+        ticket.record.tilesComputed = Int32(clamping: computed)
+        ticket.record.tilesReused = Int32(clamping: result.tilesReused)
+        stream.counters.add(.tilesSmall, UInt64(result.tilesSmall))
+        stream.counters.add(.tilesMedium, UInt64(result.tilesMedium))
+        stream.counters.add(.tilesReused, UInt64(result.tilesReused))
+        stream.counters.add(.tilesLeft, UInt64(result.tilesLeft))
+        _ = stream.withPlanner { planner in
+            planner.observe(.base, result.baseTime)
+            if computed > 0 { planner.observe(.tile(tier), result.tileTime, units: computed) }
+        }
+    }
+
+    private func plan(_ record: FrameRecord, tiles: Int) -> FramePlan {
         let now = record[.planned]!
         let request = FrameRequest(
-            now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1, tiles: 0,
+            now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1, tiles: tiles,
             waiting: pictures.count + units.count, newestEmitBy: stream.newestEmitBy,
-            encoderQueue: finished.count + 1)
+            encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
         return stream.withPlanner { planner in
             let plan = planner.plan(request)
             stream.skipsNonReference = !planner.level.decodesAll
@@ -108,33 +126,29 @@ final class EnhanceStage {
         }!
     }
 
-    /// Makes the frame between the previous picture and this one, where the two belong together.
+    /// Makes the frame between the previous picture and this one.
     private func synthesise(
-        before original: FrameRecord, _ picture: borrowing DecodedPicture, _ enhanced: borrowing PictureLease,
-        interval: Nanoseconds?, with enhancement: Enhancement
+        before original: FrameRecord, _ plan: FramePlan, interval: Nanoseconds, color: ColorDescription,
+        with enhancement: Enhancement
     ) {
-        guard let interval, interval <= Self.longestPair, let target = enhancement.lease() else {
-            return stream.counters.add(.synthesisSkipped)
-        }
+        guard let target = enhancement.lease() else { return stream.counters.add(.synthesisSkipped) }
         let started = MonotonicTime.now()
-        guard enhancement.synthesise(picture, enhanced, into: target) else {
-            return stream.counters.add(.pairsWithoutMotion)
+        guard started <= plan.synthesiseBy, enhancement.synthesise(into: target, until: plan.emitBy) else {
+            return stream.counters.add(.synthesisSkipped)
         }
         let half = Nanoseconds(interval.count / 2)
         let presentation = MediaTime(ticks: original.presentation.ticks - half.count * 9 / 100_000)
         var ticket = stream.ledger.open(.synthesised, presentation: presentation)
-        ticket.record.deadline = original.deadline.map { $0 - half }
+        // It is due half an interval before its original, where it can be; it cannot be made before that has come.
+        ticket.record.deadline = original.deadline
         ticket.record.sourceTime = original.sourceTime.map { $0 - half }
         ticket.record[.lastPacket] = original[.lastPacket]
         ticket.record[.planned] = original[.planned]
         ticket.stamp(.enhanceIn, at: started)
         ticket.stamp(.enhanceOut)
         _ = stream.withPlanner { $0.observe(.synthesise, .now() - started) }
-        push(FinishedFrame(ticket: ticket, picture: target, color: picture.color, interval: interval))
+        push(FinishedFrame(ticket: ticket, picture: target, color: color, interval: interval))
     }
-
-    /// Pictures further apart than this show no motion that could be followed.
-    private static let longestPair = Nanoseconds.milliseconds(250)
 
     private func push(_ frame: consuming FinishedFrame) {
         if let refused = finished.push(frame) { stream.ledger.close(refused.intoTicket(), as: .dropped(.shutdown)) }

@@ -26,9 +26,6 @@ public final class Relay: Sendable {
         sink = try Sink(configuration.output)
     }
 
-    /// How long an output may take to answer for the first time.
-    private static let firstConnection = Nanoseconds.seconds(5)
-
     public var configuration: RelayConfiguration { stream.configuration }
     /// The ports that the ends are bound to; 0 where they have none of their own.
     public var inputPort: UInt16 { source.localPort }
@@ -40,7 +37,7 @@ public final class Relay: Sendable {
         // An output that refuses from the very start is a mistake that somebody should hear of at once; later it is a
         // fault that may pass, and is tried again.
         do throws(TransportError) {
-            try sink.awaitConnection(until: .now() + Self.firstConnection)
+            try sink.awaitConnection(until: .now() + configuration.firstConnection)
         } catch {
             throw .transport(error)
         }

@@ -15,6 +15,7 @@ final class StreamState: Sendable {
 
     private let planner: Mutex<Planner?> = Mutex(nil)
     private let newestDeadline = Atomic<Int64>(0)
+    private let encoding = Atomic<Int64>(0)
     private let skipping = Atomic<Bool>(false)
     private let connected = Atomic<Bool>(false)
     private let stopRequested = Atomic<Bool>(false)
@@ -42,6 +43,15 @@ final class StreamState: Sendable {
     var newestEmitBy: MonotonicTime {
         get { MonotonicTime(nanoseconds: newestDeadline.load(ordering: .relaxed)) }
         set { newestDeadline.store(newValue.nanoseconds, ordering: .relaxed) }
+    }
+
+    /// Since when the encoder has been at work on a picture; nil when it is idle.
+    var encoderBusySince: MonotonicTime? {
+        get {
+            let since = encoding.load(ordering: .relaxed)
+            return since == 0 ? nil : MonotonicTime(nanoseconds: since)
+        }
+        set { encoding.store(newValue?.nanoseconds ?? 0, ordering: .relaxed) }
     }
 
     /// The schedule's last resort before dropping pictures: the decoder leaves out those that no other refers to.

@@ -82,14 +82,17 @@ struct Forecast {
         let slack = slack - margin
         let extra = synthesised * (synthesise.careful + encode.careful)
         let first = max(base.careful, backlog) + carefulWay
-        return first + (afterOriginal ? 0 : extra) <= slack
+        return first + extra <= slack + synthesised * stepOfSynthesis
             && first + synthesised * max(synthesise.careful, encode.careful) + step * max(waiting, 1) <= slackOfNewest
     }
+
+    /// How much later than the original each further synthesised frame is due.
+    var stepOfSynthesis: Double { afterOriginal ? interval / (synthesised + 1) : 0 }
 
     /// The latest start of one synthesised frame, from now.
     var latestSynthesis: Double {
         let nextOne = slackOfNewest - synthesise.careful - step * max(waiting, 1) - carefulWay
-        return afterOriginal ? nextOne : min(nextOne, slack - margin - synthesise.careful - encode.careful - carefulWay)
+        return min(nextOne, slack + stepOfSynthesis - margin - synthesise.careful - encode.careful - carefulWay)
     }
 
     // MARK: Throughput

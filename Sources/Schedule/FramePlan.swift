@@ -16,9 +16,14 @@ public struct FramePlan: Hashable, Sendable, BitwiseCopyable {
     /// Work on a synthesised frame must not begin later than this: what went before took longer than expected, and the
     /// original comes first. The frame is then `late`.
     public var synthesiseBy: MonotonicTime
+    /// How much later than the original each further synthesised frame is due: 0 when they leave before it.
+    public var step: Nanoseconds
     /// Where the stream stands on the ladder (0 is the top), and how many rungs there are: for metrics.
     public var rung: Int
     public var rungs: Int
 
     @inlinable public var isDropped: Bool { drop != nil }
+
+    /// When the n-th synthesised frame (from 1) must be emitted at the latest.
+    @inlinable public func emitBy(synthesised number: Int) -> MonotonicTime { emitBy + step * Int64(number) }
 }

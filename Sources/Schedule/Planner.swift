@@ -110,7 +110,8 @@ public struct Planner: Policy, Sendable {
     // MARK: After the decoder
 
     public mutating func plan(_ frame: FrameRequest) -> FramePlan {
-        learnRhythm(frame)
+        // Afterwards: more time for this frame must not change what the rest of the forecast rests on.
+        defer { learnRhythm(frame) }
         let forecast = Forecast(
             costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: cores,
             workers: Double(configuration.workers), margin: margin)
@@ -123,7 +124,7 @@ public struct Planner: Policy, Sendable {
 
         var plan = FramePlan(
             drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesised: 0,
-            synthesiseBy: frame.now, rung: ladder.position, rungs: ladder.count)
+            synthesiseBy: frame.now, step: Self.time(forecast.stepOfSynthesis), rung: ladder.position, rungs: ladder.count)
         guard reason == nil else { return plan }
         lastTry = frame.now
         if ladder.rung.synthesises, forecast.hasTimeToSynthesise {

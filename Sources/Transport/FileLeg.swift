@@ -20,7 +20,7 @@ final class FileSource: @unchecked Sendable {
         }
         let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else {
-            throw TransportError(.inaccessible, place: path, "cannot be opened: \(Descriptor.lastError)")
+            throw TransportError(.inaccessible, place: oneLine(path), "cannot be opened: \(Descriptor.lastError)")
         }
         file = Descriptor(owning: number)
     }
@@ -73,7 +73,7 @@ final class FileSink: @unchecked Sendable {
         if let path {
             let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
             guard number >= 0 else {
-                throw TransportError(.inaccessible, place: path, "cannot be written: \(Descriptor.lastError)")
+                throw TransportError(.inaccessible, place: oneLine(path), "cannot be written: \(Descriptor.lastError)")
             }
             file = Descriptor(owning: number)
         } else {

@@ -1,3 +1,4 @@
+import CSRT  // Some of the kernel's names are filed under whichever module includes them first.
 import Glibc
 import Media
 import Synchronization

@@ -101,10 +101,8 @@ final class SRTLink: Sendable {
                 let early = nextReadsEarly.load(ordering: .relaxed)
                 let connection = try connect(early: early)
                 let began = MonotonicTime.now()
-                let asked = burnish_srt_window_asked_by_listener(connection.id)
                 attend(
-                    connection, streamID: endpoint.streamID ?? "", early: early && direction == .input,
-                    windowAsked: asked
+                    connection, streamID: endpoint.streamID ?? "", early: early && direction == .input, windowAsked: -1
                 ) { false }
                 if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
             } catch {

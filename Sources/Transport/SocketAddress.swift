@@ -1,4 +1,4 @@
-import CSRT  // sockaddr_storage: the importer may file it under whichever module includes it first
+import CSRT  // Some of the kernel's names are filed under whichever module includes them first.
 import Glibc
 
 /// An IPv4 or IPv6 address with a port, in the kernel's form.

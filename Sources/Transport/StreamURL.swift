@@ -30,7 +30,7 @@ public enum StreamURL: Hashable, Sendable {
         case "file": self = .file(path: String(rest))
         default:
             throw TransportError(
-                .badURL, place: "\(scheme)://", "unknown kind of URL; known are srt://, udp://, a path and -")
+                .badURL, place: "URL", "unknown kind of URL \(quoted(scheme)); known are srt://, udp://, a path and -")
         }
     }
 }

@@ -78,6 +78,14 @@ func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : ho
 
 /// A piece of user input for an error message: one line, not endless.
 func quoted(_ text: some StringProtocol) -> String {
-    let printable = text.unicodeScalars.prefix(40).map { $0.properties.isWhitespace || $0.value < 0x20 ? "?" : String($0) }
-    return "'\(printable.joined())\(text.unicodeScalars.count > 40 ? "…" : "")'"
+    "'\(oneLine(String(text.prefix(40))))\(text.count > 40 ? "…" : "")'"
+}
+
+/// Text without the characters that would break a line.
+func oneLine(_ text: String) -> String {
+    String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory.breaksLines ? "?" : $0 }))
+}
+
+extension Unicode.GeneralCategory {
+    fileprivate var breaksLines: Bool { [.control, .lineSeparator, .paragraphSeparator].contains(self) }
 }

@@ -25,7 +25,10 @@ struct EarlyIngestMatrix {
                 "exec ffmpeg -v error -re -stream_loop -1 -i \(clip) -c copy -f mpegts"
                     + " 'srt://127.0.0.1:\(port)?mode=caller&latency=\(window)000&pkt_size=1316'"
             case .gstreamer:
-                "exec gst-launch-1.0 -q multifilesrc location=\(clip) loop=true ! tsparse set-timestamps=true"
+                "exec gst-launch-1.0 -q videotestsrc is-live=true pattern=snow"
+                    + " ! video/x-raw,width=640,height=360,framerate=30/1"
+                    + " ! x264enc tune=zerolatency speed-preset=ultrafast bitrate=2000 key-int-max=30"
+                    + " ! mpegtsmux alignment=7"
                     + " ! srtsink uri='srt://127.0.0.1:\(port)?mode=caller' latency=\(window) wait-for-connection=true"
             case .srtLiveTransmit:
                 "ffmpeg -v error -re -stream_loop -1 -i \(clip) -c copy -f mpegts -flush_packets 1 - |"
@@ -77,8 +80,8 @@ struct EarlyIngestMatrix {
         process.standardError = FileHandle.nullDevice
         try process.run()
         defer {
-            // FFmpeg would wait for its last messages to be read.
-            kill(process.processIdentifier, SIGKILL)
+            // All of its group, at once: FFmpeg would wait for its last messages to be read.
+            kill(-process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
 

@@ -136,6 +136,36 @@ import Testing
         }
     }
 
+    /// The sender's 32 bits of microseconds begin one second before they wrap.
+    @Test func sourceTimeWraps() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20&ingest=early")
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        let ahead = Nanoseconds.microseconds(1 << 32) - .seconds(1)
+        let start = MonotonicTime.now()
+        for i in 0..<200 {
+            let time = start + .milliseconds(Double(10 * i))
+            time.sleep()
+            #expect(sink.send(numbered(i), sourceTime: time + ahead) == .sent)
+            let message = try #require(reader.next()).message
+            let sourceTime = try #require(message.sourceTime)
+            // Unwrapped wrongly it would be off by more than an hour.
+            #expect(sourceTime <= message.arrival && sourceTime > message.arrival - .seconds(60))
+        }
+        #expect(!reader.events.contains(.clockReset))
+    }
+
+    /// libsrt itself would take ours, whatever the caller says, while TSBPD is off.
+    @Test func theLargerWindowCounts() throws {
+        for (ours, theirs) in [(20, 300), (300, 20)] {
+            let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=\(ours)&ingest=early")
+            let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=\(theirs)"))
+            #expect(reader.awaitConnection()?.window == .milliseconds(300))
+            #expect(sink.awaitPeer())
+        }
+    }
+
     @Test func secondCallerIsTurnedAway() throws {
         let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))

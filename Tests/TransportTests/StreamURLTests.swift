@@ -99,7 +99,7 @@ struct StreamURLTests {
                 _ = try "\(StreamURL(text))"
             } catch {
                 #expect(error.code == .badURL)
-                #expect(!error.description.contains("\n"))
+                #expect(!error.description.unicodeScalars.contains("\n"))
             }
         }
     }

@@ -6,7 +6,8 @@
 // Package.swift), so that
 // - each call that follows a datagram moves a counter on and wakes whoever waits for it: nobody needs to poll;
 // - the kernel's arrival stamp and the flags of every data packet are kept for whoever reads the message;
-// - the recovery window that the peer wants is read from its handshake: libsrt ignores that wish while TSBPD is off.
+// - the recovery window that a caller wants is read from its handshake: libsrt ignores that wish while TSBPD is off (and
+//   a listener does not utter it then).
 #pragma once
 
 #include <stdbool.h>
@@ -37,6 +38,3 @@ bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packe
 /// The window in milliseconds that a caller asks of the receiver. Valid on libsrt's thread only, inside the hook that
 /// judges the caller; -1 when its handshake does not say.
 int32_t burnish_srt_window_asked_by_caller(void);
-
-/// The window in milliseconds that the listener asked of the socket that called it; -1 when it is not known (any more).
-int32_t burnish_srt_window_asked_by_listener(int32_t socket);

@@ -57,12 +57,17 @@ public struct SuperResolutionConfiguration: Sendable {
     public var size: PictureSize
     /// 1 copies the picture, 2 doubles both sides.
     public var scaleFactor = 2
-    /// The networks of the neural tiers; a tier without one cannot be asked for.
+    /// The networks of the neural tiers; a tier without one cannot be asked for. See ``useShippedNetworks()``.
     public var networks: [SuperResolutionTier: SuperResolutionNetwork] = [:]
     /// Which kernels to use; a test may restrict them.
     public var kernels = Kernels.best
 
     public init(size: PictureSize) { self.size = size }
+
+    /// Takes the networks that come with this library, for all neural tiers.
+    public mutating func useShippedNetworks() {
+        for tier in SuperResolutionTier.allCases { networks[tier] = SuperResolutionNetwork.shipped(tier) }
+    }
 
     public static let minimumSize = PictureSize(width: 1, height: 1)
     public static let maximumSize = PictureSize(width: 8192, height: 8192)

@@ -14,6 +14,22 @@ public struct SuperResolutionNetwork: Sendable {
         }
     }
 
+    /// The weights that come with this library; docs/models.md says what they were trained on.
+    /// - Returns: nil for `base`, which has none.
+    public static func shipped(_ tier: SuperResolutionTier) -> SuperResolutionNetwork? {
+        let bytes: [UInt8]
+        switch tier {
+        case .base: return nil
+        case .neuralSmall: bytes = PackageResources.neural_s_bnw
+        case .neuralMedium: bytes = PackageResources.neural_m_bnw
+        }
+        do throws(EnhanceError) {
+            return try SuperResolutionNetwork(bytes)
+        } catch {
+            preconditionFailure("the library was built with unusable weights: \(error)")
+        }
+    }
+
     /// Multiplications for one input sample.
     public var multiplicationsPerSample: Int { network.multiplicationsPerSample }
     /// How many input samples around it an output sample depends on.

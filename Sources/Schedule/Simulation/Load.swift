@@ -35,7 +35,8 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
         }
     }
 
-    mutating func scale(by factor: Double) {
+    /// Makes all of its work dearer by a factor.
+    public mutating func scale(by factor: Double) {
         decode *= factor
         base *= factor
         tileS *= factor

@@ -49,6 +49,7 @@ struct SimulatedStream<P: Policy> {
         var kind: FrameKind
         var plan: FramePlan?
         var tiles = 0
+        var emitBy: MonotonicTime
     }
 
     /// A piece of work under way on one of the stream's threads.
@@ -216,7 +217,7 @@ struct SimulatedStream<P: Policy> {
             return true
         }
         if frame.synthesised > 0, plan.synthesised == 0 { outcome.withoutSynthesis += 1 }
-        enhanced = Picture(frame: frame, kind: .original, plan: plan)
+        enhanced = Picture(frame: frame, kind: .original, plan: plan, emitBy: frame.emitBy)
         enhancing = .base
         enhanceJob = job(frame.base, moment, load)
         return true
@@ -272,6 +273,7 @@ struct SimulatedStream<P: Policy> {
         guard toEncode.count < Self.rawQueue else { return false }
         var out = picture
         out.kind = number == 0 ? .original : .synthesised
+        out.emitBy = picture.plan!.emitBy(synthesised: number)
         toEncode.append(out)
         outcome.deepestRawQueue = max(outcome.deepestRawQueue, toEncode.count)
         if number == 0, order == .beforeOriginal { enhanced = nil } else { synthesise(number + 1, moment, load) }
@@ -286,10 +288,10 @@ struct SimulatedStream<P: Policy> {
         // Behind an interpolated frame its own original comes for certain.
         var behind = picture.kind == .synthesised && order == .beforeOriginal ? picture.frame.emitBy : nil
         for index in 0..<toEncode.count where toEncode[index].kind == .original && behind == nil {
-            behind = toEncode[index].frame.emitBy
+            behind = toEncode[index].emitBy
         }
         let request = EncodeRequest(
-            now: moment.time, emitBy: picture.frame.emitBy, kind: picture.kind, nextOriginalEmitBy: behind)
+            now: moment.time, emitBy: picture.emitBy, kind: picture.kind, nextOriginalEmitBy: behind)
         if let reason = policy.encode(request) {
             if picture.kind == .original {
                 outcome.droppedOriginals[Int(reason.rawValue)] += 1
@@ -308,7 +310,7 @@ struct SimulatedStream<P: Policy> {
         guard let (picture, job) = encoding, isDone(job, moment) else { return false }
         encoding = nil
         policy.observe(.encode, moment.time - job.start, units: 1)
-        let isLate = moment.time > picture.frame.emitBy
+        let isLate = moment.time > picture.emitBy
         if picture.kind == .synthesised {
             outcome.emittedSynthesised += 1
             if isLate { outcome.lateSynthesised += 1 }

@@ -29,10 +29,28 @@ import Testing
         #expect(counters.packets == golden.bytes.count / 188)
     }
 
-    @Test(arguments: names) func unitsComeEarly(name: String) throws {
+    /// How many units wait for the next one's start: those of the probation, and those that fill their last packet.
+    @Test(arguments: [("ffmpeg", 24), ("ffmpeg-slices", 26), ("ffmpeg-lengths", 3), ("gstreamer", 3)])
+    func unitsComeEarly(name: String, waiting: Int) throws {
         let golden = try GoldenStream(name)
         let (harvest, counters, _) = Harvest.of(golden.bytes, size: 188)
-        let early = harvest.video.filter { $0.after == $0.lastArrival }.count
-        print(name, "early", early, "of", harvest.video.count, EndEvidence.allCases.map { "\($0) \(counters[$0])" })
+        #expect(counters[.nextStart] <= waiting)
+        let early = harvest.video.filter { $0.evidence == .length || $0.evidence == .stuffing }
+        #expect(early.count >= harvest.video.count - waiting)
+        #expect(early.allSatisfy { $0.after == $0.lastArrival })
+    }
+
+    @Test(arguments: names) func losingAnyPacketMakesNoWrongUnit(name: String) throws {
+        let golden = try GoldenStream(name)
+        let known = Set(golden.units.map(\.checksum))
+        let packets = golden.packets
+        // The first 60 packets and a regular choice of the others.
+        for k in packets.indices where k < 60 || k % 7 == 0 {
+            var lossy = packets
+            lossy.remove(at: k)
+            let (harvest, _, _) = Harvest.of(lossy.joined())
+            #expect(harvest.video.allSatisfy { !$0.damage.isEmpty || known.contains($0.checksum) })
+            #expect(harvest.torn.isEmpty && harvest.video.count >= golden.units.count - 4)
+        }
     }
 }
