@@ -78,6 +78,8 @@ final class EnhanceStage {
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
         frame.ticket.stamp(.planned)
+        frame.ticket.record.tilesWanted = Int32(enhancement.tileCount)
+        frame.ticket.record.synthesisedAsked = Int32(stream.configuration.interpolate - 1)
         let plan = plan(frame.ticket.record, tiles: enhancement.tileCount)
         if let reason = plan.drop { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
         guard let target = enhancement.lease() else {
@@ -103,6 +105,8 @@ final class EnhanceStage {
         ticket.record.tier = computed + result.tilesReused > 0 ? tier.rawValue : Tier.base.rawValue
         ticket.record.tilesComputed = Int32(clamping: computed)
         ticket.record.tilesReused = Int32(clamping: result.tilesReused)
+        ticket.record.baseTime = result.baseTime
+        ticket.record.tileTime = computed > 0 ? result.tileTime : nil
         stream.counters.add(.tilesSmall, UInt64(result.tilesSmall))
         stream.counters.add(.tilesMedium, UInt64(result.tilesMedium))
         stream.counters.add(.tilesReused, UInt64(result.tilesReused))

@@ -1,4 +1,5 @@
 import Codec
+import Foundation
 import Media
 import Schedule
 import Telemetry
@@ -41,6 +42,7 @@ public final class Relay: Sendable {
         } catch {
             throw .transport(error)
         }
+        let trace = try openTrace()
         let start = MonotonicTime.now()
         let threads = startStages()
         var nextStatus = start + .seconds(1)
@@ -51,10 +53,12 @@ public final class Relay: Sendable {
             }
             if MonotonicTime.now() >= nextStatus {
                 observe(.second(status(since: start)))
+                trace?.write()
                 nextStatus = nextStatus + .seconds(1)
             }
         }
         for thread in threads { thread.join() }
+        trace?.write()
         if let failure = stream.firstFailure { throw failure }
         return report(since: start)
     }
@@ -71,6 +75,16 @@ public final class Relay: Sendable {
             seconds: (MonotonicTime.now() - start).seconds, ledger: stream.ledger, counters: stream.counters,
             input: .init(url: configuration.input, source.statistics()),
             output: .init(url: configuration.output, sink.statistics()))
+    }
+
+    private func openTrace() throws(RelayError) -> TraceFile? {
+        guard let path = configuration.tracePath else { return nil }
+        do {
+            return try TraceFile(path: path, ledger: stream.ledger)
+        } catch {
+            throw .transport(
+                TransportError(.inaccessible, place: path, "the trace cannot be written: \(error.localizedDescription)"))
+        }
     }
 
     private func startStages() -> [StageThread] {

@@ -9,8 +9,6 @@ public struct RelayConfiguration: Sendable {
     public enum Pacing: String, Sendable, CaseIterable {
         /// As soon as it is ready; SRT source times let the next hop's window restore the cadence.
         case eager
-        /// At its deadline: a constant delay, for outputs that carry no source times.
-        case paced
     }
 
     public var input: StreamURL
@@ -36,6 +34,8 @@ public struct RelayConfiguration: Sendable {
     /// A scaled picture never gets larger than this: a larger input passes at its own size.
     public var largestOutput = PictureSize(width: 3840, height: 2160)
 
+    /// Where to write a trace of every frame for `burnish replay`; nil writes none.
+    public var tracePath: String?
     /// How long an output that is called may take to answer for the first time.
     public var firstConnection = Nanoseconds.seconds(5)
 

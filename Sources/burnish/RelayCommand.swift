@@ -24,7 +24,7 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "The best super-resolution that may be used: auto, base, neural-s or neural-m.")
     var tier = TierArgument(.neuralM)
     @Option(help: "What may pass between a frame's arrival and its emission.") var budget = TimeArgument(.milliseconds(80))
-    @Option(help: "When a finished frame leaves: eager (at once) or paced (at its deadline).")
+    @Option(help: "When a finished frame leaves: eager is at once.")
     var pacing = RelayConfiguration.Pacing.eager
     @Option(help: "Threads that enhance a frame together.") var threads = 2
     @Option(help: "The output video's bit rate, e.g. 4M; by default it follows from size and rate.")
@@ -33,6 +33,7 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "Pictures are never enlarged beyond this.") var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
     @Option(help: "End after this time.") var duration: TimeArgument?
     @Option(help: "Write the final report to this file, as JSON.") var report: String?
+    @Option(help: "Write a record of every frame to this file, for burnish replay.") var trace: String?
     @Flag(help: "Print the final report as JSON.") var json = false
     @Flag(help: "No status line each second.") var quiet = false
 
@@ -73,7 +74,9 @@ struct RelayCommand: ParsableCommand {
             return try relay.run { observation in
                 switch observation {
                 case .event(let event): StandardError.line("\(event)")
-                case .second(let status): if !quiet { StandardError.line(status.line) }
+                case .second(let status):
+                    if !quiet { StandardError.line(status.line) }
+                    if let duration, status.seconds >= duration.value.seconds { relay.stop() }
                 }
             }
         } catch {
@@ -88,6 +91,7 @@ struct RelayCommand: ParsableCommand {
         configuration.tier = tier.value
         configuration.budget = budget.value
         configuration.pacing = pacing
+        configuration.tracePath = trace
         configuration.threads = threads
         configuration.bitRate = bitrate?.value
         configuration.preset = preset
