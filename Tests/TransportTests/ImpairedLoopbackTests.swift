@@ -24,8 +24,9 @@ import Testing
     private func paced(_ sink: Sink, _ range: Range<Int>, every interval: Nanoseconds = .milliseconds(2)) {
         let start = MonotonicTime.now()
         for i in range {
-            (start + Nanoseconds(interval.count * Int64(i - range.lowerBound))).sleep()
-            #expect(sink.send(numbered(i)) == .sent)
+            let time = start + Nanoseconds(interval.count * Int64(i - range.lowerBound))
+            time.sleep()
+            #expect(sink.send(numbered(i), sourceTime: time) == .sent)
         }
     }
 
@@ -39,12 +40,17 @@ import Testing
         let sink = leg.sink
         let sender = StageThread(name: "sender") { paced(sink, 0..<420) }
         // Twenty more than are read: SRT repairs a loss when it sees what comes after it.
-        var last: Int64?
+        var last: Message?
         for i in 0..<400 {
             let (message, bytes) = try #require(leg.reader.next(), "message \(i)")
             try #require(number(of: bytes) == i)
-            if let last { #expect(message.sequence == last + 1) }
-            last = message.sequence
+            if let last, let before = last.sourceTime, let time = message.sourceTime {
+                #expect(message.sequence == last.sequence + 1)
+                // Sent 2 ms apart. The fit may come down between two messages; a repeat dated by its sending would be
+                // a round trip late.
+                #expect(time - before < .milliseconds(2.1), "message \(i)")
+            }
+            last = message
         }
         sender.join()
         #expect(leg.reader.source.statistics().packetsLost > 0)
