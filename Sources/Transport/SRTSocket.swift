@@ -139,7 +139,8 @@ extension SRTSocket {
     static func setIngest(early: Bool, windowAsked: Int32 = 0, on id: SRTSOCKET) throws(SRTFailure) {
         try set(SRTO_TSBPDMODE, !early, on: id)
         // With TSBPD off and this left on, an outage wedges the connection for good when the sender marks its messages
-        // as ordered: the packets that it drops are waited for for ever.
+        // as ordered: the packets that it drops are waited for for ever. In a listener's hook the option comes too late;
+        // there the handshake says so (below).
         try set(SRTO_TLPKTDROP, !early, on: id)
         if early {
             var window: Int32 = 0

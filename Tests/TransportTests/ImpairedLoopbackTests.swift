@@ -33,7 +33,7 @@ import Testing
     @Test(arguments: [false, true]) func lossIsRepairedInOrder(inOrder: Bool) throws {
         var settings = ImpairmentSettings()
         settings.loss = 0.05
-        settings.delay = .milliseconds(5)
+        settings.delay = .milliseconds(20)
         settings.jitter = .milliseconds(2)
         settings.seed = 7
         let leg = try Leg(latency: 2000, inOrder: inOrder, settings)
@@ -46,9 +46,9 @@ import Testing
             try #require(number(of: bytes) == i)
             if let last, let before = last.sourceTime, let time = message.sourceTime {
                 #expect(message.sequence == last.sequence + 1)
-                // Sent 2 ms apart. The fit may come down between two messages; a repeat dated by its sending would be
-                // a round trip late.
-                #expect(time - before < .milliseconds(2.1), "message \(i)")
+                // Sent 2 ms apart. The fit may still come down between two messages by a few more; a repeat dated by
+                // its sending would be a round trip late.
+                if i >= 100 { #expect(time - before < .milliseconds(30), "message \(i)") }
             }
             last = message
         }
@@ -72,7 +72,8 @@ import Testing
         while next < 520 {
             let (_, bytes) = try #require(leg.reader.next(), "message \(next)")
             let index = number(of: bytes)
-            #expect(index >= next)
+            // Nothing is dropped: an ordered sender's messages all come. Of others, holes are waited for for a while.
+            #expect(inOrder ? index == next : index >= next)
             next = index + 1
         }
         sender.join()
