@@ -22,7 +22,7 @@ let linkSRT: [LinkerSetting] = [
     .linkedLibrary(":libsrt.a"),
     .unsafeFlags(["-Xlinker", "--exclude-libs=libsrt.a"]),
     // Sources/CSRTArrival says why.
-    .unsafeFlags(["-Xlinker", "--wrap=recvmsg"]),
+    .unsafeFlags(["-Xlinker", "--wrap=recvmsg", "-Xlinker", "--wrap=sendmsg"]),
     .linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("stdc++"), .linkedLibrary("m"),
 ]
 

@@ -171,6 +171,20 @@ static void blend(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predicti
     }
 }
 
+static void mix(uint8_t *out, const uint8_t *a, const uint8_t *b, int width) {
+    const __m256i two = _mm256_set1_epi16(2);
+    int x = 0;
+    for (; x + 16 <= width; x += 16) {
+        __m256i sum = _mm256_add_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(a + x))),
+                                       _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(b + x))));
+        __m256i twice = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(out + x))), 1);
+        sum = _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(sum, twice), two), 2);
+        sum = _mm256_permute4x64_epi64(_mm256_packus_epi16(sum, sum), 0x08);
+        _mm_storeu_si128((__m128i *)(out + x), _mm256_castsi256_si128(sum));
+    }
+    for (; x < width; x++) out[x] = (uint8_t)((2 * out[x] + a[x] + b[x] + 2) >> 2);
+}
+
 BURNISH_TARGET_END
 
 void burnish_motion_init_avx2(burnish_motion_kernels *kernels) {
@@ -180,5 +194,6 @@ void burnish_motion_init_avx2(burnish_motion_kernels *kernels) {
     kernels->differ = differ;
     kernels->predict = predict;
     kernels->blend = blend;
+    kernels->mix = mix;
 }
 #endif

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "motion_place.h"
 
 /// A field between its cells: x, y in 1/256 cell.
@@ -42,14 +44,51 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
         if (tried[k].x == best.x && tried[k].y == best.y) continue;
         int d = difference(m, column, row, tried[k]);
         // No motion at all explains flat places by chance, so it must be better by some margin.
-        int c = k == 3 ? d + d / 8 : d;
+        int c = k == 3 ? d + d / 2 : d;
         if (c < cost) cost = c, least = d, best = tried[k];
     }
-    burnish_motion_cell cell = {best, (uint16_t)burnish_clamp(least >> 6, 0, 65535), 0};
+    burnish_motion_cell cell = {best, (uint16_t)burnish_clamp(least >> 6, 0, 65535),
+                                (uint16_t)burnish_clamp(abs(f.x + b.x) + abs(f.y + b.y), 0, 65535)};
     m->cells[i] = cell;
 }
 
 void burnish_motion_middle_rows(const burnish_motion_middle *middle, int first, int last) {
     for (int row = first; row < last; row++)
         for (int column = 0; column < middle->columns; column++) decide(middle, column, row);
+}
+
+static inline void order(int *a, int *b) {
+    int low = *a < *b ? *a : *b, high = *a < *b ? *b : *a;
+    *a = low, *b = high;
+}
+
+/// The median of nine by 19 exchanges (Smith, Implementing median filters in XC4000E FPGAs, 1996).
+static int median(int *v) {
+    order(v + 1, v + 2), order(v + 4, v + 5), order(v + 7, v + 8);
+    order(v + 0, v + 1), order(v + 3, v + 4), order(v + 6, v + 7);
+    order(v + 1, v + 2), order(v + 4, v + 5), order(v + 7, v + 8);
+    order(v + 0, v + 3), order(v + 5, v + 8), order(v + 4, v + 7);
+    order(v + 3, v + 6), order(v + 1, v + 4), order(v + 2, v + 5);
+    order(v + 4, v + 7), order(v + 4, v + 2), order(v + 6, v + 4);
+    order(v + 4, v + 2);
+    return v[4];
+}
+
+void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows, int first,
+                                int last) {
+    for (int row = first; row < last; row++) {
+        for (int column = 0; column < columns; column++) {
+            int x[9], y[9], count = 0;
+            for (int j = -1; j <= 1; j++) {
+                const burnish_motion_cell *line = cells + burnish_clamp(row + j, 0, rows - 1) * columns;
+                for (int i = -1; i <= 1; i++, count++) {
+                    burnish_motion_vector v = line[burnish_clamp(column + i, 0, columns - 1)].vector;
+                    x[count] = v.x, y[count] = v.y;
+                }
+            }
+            burnish_motion_cell cell = cells[row * columns + column];
+            cell.vector.x = (int16_t)median(x), cell.vector.y = (int16_t)median(y);
+            out[row * columns + column] = cell;
+        }
+    }
 }

@@ -91,6 +91,10 @@ static void blend(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predicti
     }
 }
 
+static void mix(uint8_t *out, const uint8_t *a, const uint8_t *b, int width) {
+    for (int x = 0; x < width; x++) out[x] = (uint8_t)((2 * out[x] + a[x] + b[x] + 2) >> 2);
+}
+
 void burnish_motion_init_scalar(burnish_motion_kernels *kernels) {
     kernels->halve = halve;
     kernels->patch = patch;
@@ -98,4 +102,5 @@ void burnish_motion_init_scalar(burnish_motion_kernels *kernels) {
     kernels->differ = differ;
     kernels->predict = predict;
     kernels->blend = blend;
+    kernels->mix = mix;
 }

@@ -78,26 +78,81 @@ bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packe
 
 static _Thread_local int32_t window_of_caller = -1;
 
+/// A small memory of numbers by socket: the last writer of a slot wins.
+enum { kept_sockets = 256 };
+typedef _Atomic uint64_t socket_memory[kept_sockets];  // socket << 32 | number + 1
+static socket_memory answers, wishes;
+
+static void keep_number(socket_memory memory, uint32_t socket, uint32_t number) {
+    atomic_store(&memory[socket % kept_sockets], (uint64_t)socket << 32 | (number + 1));
+}
+
+static int32_t number_kept(socket_memory memory, uint32_t socket) {
+    uint64_t entry = atomic_load(&memory[socket % kept_sockets]);
+    return entry >> 32 == socket ? (int32_t)(entry & 0xffffffff) - 1 : -1;
+}
+
+void burnish_srt_want_source_times(int32_t socket, int32_t window_ms) {
+    keep_number(wishes, (uint32_t)socket, (uint32_t)window_ms);
+}
+
 int32_t burnish_srt_window_asked_by_caller(void) { return window_of_caller; }
 
-/// Reads the window from a handshake's extensions (sections 3.2.1 and 3.2.1.1): 12 words of handshake, then blocks of
-/// type, length and contents. Type 1 is the request of SRT's own block, whose third word has the writer's delay as
-/// receiver in its upper half and, in its lower, the one that it asks of the other side.
-static void note_handshake(const uint8_t *body, size_t count) {
-    window_of_caller = -1;
-    for (size_t at = 48; at + 4 <= count;) {
-        uint16_t block[2];
-        memcpy(block, body + at, 4);
-        unsigned type = ntohs(block[0]), length = 4u * ntohs(block[1]);
+int32_t burnish_srt_window_asked_by_listener(int32_t socket) { return number_kept(answers, (uint32_t)socket); }
+
+// Handshake packets (draft-sharabayko-srt, sections 3.2.1 and 3.2.1.1): 12 words, the seventh of which is the sender's
+// socket, then blocks of type, length and contents. Types 1 and 2 are the request and the response of SRT's own block:
+// version, flags, and the delay of the writer as receiver (upper half) and as sender (lower half).
+enum { fixed_part = 48, socket_word = 24, type_request = 1, type_response = 2 };
+/// "I send with source times" and "I receive by them". A listener's libsrt takes source times from its application only
+/// when its caller says both.
+static const uint32_t flags_by_time = 1u << 0 | 1u << 1;
+
+static uint32_t word_at(const uint8_t *bytes) {
+    uint32_t word;
+    memcpy(&word, bytes, 4);
+    return ntohl(word);
+}
+
+static void set_word_at(uint8_t *bytes, uint32_t word) {
+    word = htonl(word);
+    memcpy(bytes, &word, 4);
+}
+
+/// Where SRT's own block begins (after its type and length), or 0.
+static size_t find_block(const uint8_t *body, size_t count, unsigned *type) {
+    for (size_t at = fixed_part; at + 4 <= count;) {
+        uint32_t head = word_at(body + at);
+        size_t length = 4u * (head & 0xffff);
         at += 4;
-        if (length > count - at) return;
-        if (type == 1 && length >= 12) {
-            uint32_t word;
-            memcpy(&word, body + at + 8, 4);
-            window_of_caller = (int32_t)(ntohl(word) & 0xffff);
-        }
+        if (length > count - at) return 0;
+        *type = head >> 16;
+        if ((*type == type_request || *type == type_response) && length >= 12) return at;
         at += length;
     }
+    return 0;
+}
+
+static void note_handshake(uint32_t socket, const uint8_t *body, size_t count) {
+    window_of_caller = -1;
+    unsigned type;
+    size_t block = find_block(body, count, &type);
+    if (block == 0) return;
+    uint32_t asked = word_at(body + block + 8) & 0xffff;
+    if (type == type_request) window_of_caller = (int32_t)asked;
+    if (type == type_response) keep_number(answers, socket, asked);
+}
+
+/// Says in an outgoing handshake that we receive by source time, when its socket wants that.
+static void complete_handshake(uint8_t *body, size_t count) {
+    if (count < fixed_part) return;
+    int32_t window = number_kept(wishes, word_at(body + socket_word));
+    if (window < 0) return;
+    unsigned type;
+    size_t block = find_block(body, count, &type);
+    if (block == 0) return;
+    set_word_at(body + block + 4, word_at(body + block + 4) | flags_by_time);
+    set_word_at(body + block + 8, (uint32_t)window << 16 | (word_at(body + block + 8) & 0xffff));
 }
 
 // MARK: The calls that the linker hands to us
@@ -136,7 +191,7 @@ static void note(struct msghdr *message, size_t count) {
     if (first >> 31 == 0) {
         keep_packet(socket, first, ntohl(header[1]), arrival_of(message));
     } else if (first >> 16 == 0x8000) {
-        note_handshake(message->msg_iov[1].iov_base, count - 16);
+        note_handshake(socket, message->msg_iov[1].iov_base, count - 16);
     }
 }
 
@@ -163,4 +218,22 @@ ssize_t __wrap_recvmsg(int socket, struct msghdr *message, int flags) {
     message->msg_control = NULL;
     message->msg_controllen = 0;
     return count;
+}
+
+ssize_t __real_sendmsg(int socket, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int socket, const struct msghdr *message, int flags);
+
+ssize_t __wrap_sendmsg(int socket, const struct msghdr *message, int flags) {
+    const struct iovec *parts = message->msg_iov;
+    uint8_t body[1500];
+    if (message->msg_iovlen != 2 || parts[0].iov_len != 16 || parts[1].iov_len > sizeof body ||
+        word_at(parts[0].iov_base) >> 16 != 0x8000)
+        return __real_sendmsg(socket, message, flags);
+    // libsrt keeps its packet: ours is a copy.
+    memcpy(body, parts[1].iov_base, parts[1].iov_len);
+    complete_handshake(body, parts[1].iov_len);
+    struct iovec completed[2] = {parts[0], {body, parts[1].iov_len}};
+    struct msghdr copy = *message;
+    copy.msg_iov = completed;
+    return __real_sendmsg(socket, &copy, flags);
 }

@@ -2,9 +2,9 @@ import CFFmpeg
 import Glibc
 import Synchronization
 
-/// Where libav's own log goes: nowhere, except that the last error line of a thread is kept (in a fixed buffer) to be put
-/// into the ``CodecError`` that follows it. libav would otherwise write to standard error, many lines for every damaged
-/// picture.
+/// Where libav's own log goes: nowhere, except that the last error line of a thread is kept (in a fixed buffer) to be
+/// put into the ``CodecError`` that follows it. libav would otherwise write to standard error, many lines for every
+/// damaged picture.
 enum LibraryLog {
     private struct LastError {
         var thread: pthread_t = 0

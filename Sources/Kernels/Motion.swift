@@ -21,13 +21,8 @@ public struct MotionCell: Sendable, BitwiseCopyable {
     public var vector: MotionVector
     /// Mean absolute difference between what both pictures show there, in 1/64 level.
     public var difference: UInt16
-    var unused: UInt16
-
-    public init(vector: MotionVector, difference: UInt16) {
-        self.vector = vector
-        self.difference = difference
-        unused = 0
-    }
+    /// How far both directions' vectors are from being opposite, in 1/64 sample, |x| + |y|.
+    public var disagreement: UInt16
 }
 
 /// A grid of vectors that somebody else owns, row by row; cell i, j covers samples 4i ... 4i + 3 and 4j ... 4j + 3.
@@ -114,6 +109,22 @@ extension Kernels {
                 cells: UnsafeMutableRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self))
             unsafe burnish_motion_middle_rows(&middle, Int32(rows.lowerBound), Int32(rows.upperBound))
         }
+    }
+
+    /// Copies rows of cells, each vector the median of its 3x3 neighbourhood.
+    @unsafe public func smoothMotion(
+        _ cells: UnsafePointer<MotionCell>, into output: UnsafeMutablePointer<MotionCell>, columns: Int,
+        totalRows: Int, rows: Range<Int>
+    ) {
+        unsafe burnish_motion_smooth_rows(
+            UnsafeMutableRawPointer(output).assumingMemoryBound(to: burnish_motion_cell.self),
+            UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self), Int32(columns),
+            Int32(totalRows), Int32(rows.lowerBound), Int32(rows.upperBound))
+    }
+
+    /// Mixes rows of two planes into a third, which keeps half of the weight.
+    @unsafe public func mix(_ a: PlaneView, _ b: PlaneView, into output: MutablePlaneView, rows: Range<Int>) {
+        for y in rows { unsafe table.motion.mix(output.row(y), a.row(y), b.row(y), Int32(output.width)) }
     }
 
     /// Writes rows of blocks of a plane between two others; there is one row of blocks more than of cells, and the first

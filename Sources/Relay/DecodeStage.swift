@@ -30,6 +30,7 @@ final class DecodeStage: Sendable {
         do throws(CodecError) {
             var configuration = VideoDecoder.Configuration()
             configuration.threads = stream.configuration.decodeThreads
+            configuration.exportsQuantisers = stream.configuration.tier > .base
             let decoder = try VideoDecoder(configuration)
             var shelf = TicketShelf()
             while let unit = units.pop() {

@@ -66,8 +66,8 @@ final class EmitStage {
         if let reason = obstacle(to: record) { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
         let outcome: Emission
         do throws(CodecError) {
-            try prepare(for: frame.picture.picture.size, color: color, interval: interval)
-            outcome = unsafe try encodeAndSend(frame.picture.picture.view, record)
+            try prepare(for: frame.picture.picture.size.even, color: color, interval: interval)
+            outcome = unsafe try encodeAndSend(frame.picture.picture.view.even, record)
         } catch {
             stream.report(.note("\(error)"))
             encoder = nil
@@ -182,5 +182,22 @@ final class EmitStage {
             }
         }
         return isWhole
+    }
+}
+
+extension PictureSize {
+    /// H.264 with 4:2:0 has whole chroma samples only: an odd picture, passed at its own size, loses its last column or
+    /// row.
+    fileprivate var even: PictureSize { PictureSize(width: width & ~1, height: height & ~1) }
+}
+
+extension PictureView {
+    fileprivate var even: PictureView {
+        let size = unsafe size.even
+        let chroma = size.chroma
+        return unsafe PictureView(
+            y: PlaneView(base: y.base, stride: y.stride, width: size.width, height: size.height),
+            u: PlaneView(base: u.base, stride: u.stride, width: chroma.width, height: chroma.height),
+            v: PlaneView(base: v.base, stride: v.stride, width: chroma.width, height: chroma.height))
     }
 }

@@ -65,11 +65,12 @@ final class EnhanceStage {
         let configuration = stream.configuration
         let made = try Enhancement(
             input: size, scale: configuration.scale(for: size), threads: configuration.threads,
-            synthesises: configuration.interpolate > 1)
+            synthesises: configuration.interpolate > 1, ceiling: configuration.tier)
         enhancement = made
         stream.report(.picture(input: size, output: made.output))
         var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
-        planning.ceiling = .base
+        planning.ceiling = made.tileCount > 0 ? configuration.tier : .base
+        planning.tilePixels = made.tilePixels
         planning.synthesises = configuration.interpolate > 1
         planning.workers = configuration.threads
         stream.schedule(with: Planner(planning))
@@ -77,16 +78,18 @@ final class EnhanceStage {
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
         frame.ticket.stamp(.planned)
-        let plan = plan(frame.ticket.record)
+        frame.ticket.record.tilesWanted = Int32(enhancement.tileCount)
+        frame.ticket.record.synthesisedAsked = Int32(stream.configuration.interpolate - 1)
+        let plan = plan(frame.ticket.record, tiles: enhancement.tileCount)
         if let reason = plan.drop { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
         guard let target = enhancement.lease() else {
             return stream.ledger.close(frame.ticket, as: .dropped(.overload))
         }
         frame.ticket.stamp(.enhanceIn)
-        let cost = enhancement.upscale(frame.picture, into: target, until: plan.stop)
+        let result = enhancement.upscale(frame.picture, into: target, plan)
         let interval = enhancement.pair(frame.picture, target, at: frame.ticket.record.presentation)
         frame.ticket.stamp(.enhanceOut)
-        _ = stream.withPlanner { $0.observe(.base, cost) }
+        note(result, plan.tier, in: &frame.ticket)
 
         let color = frame.picture.color
         if plan.synthesised > 0, let interval {
@@ -97,10 +100,27 @@ final class EnhanceStage {
         push(FinishedFrame(ticket: frame.ticket, picture: target, color: color, interval: interval ?? .zero))
     }
 
-    private func plan(_ record: FrameRecord) -> FramePlan {
+    private func note(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
+        let computed = result.tilesSmall + result.tilesMedium
+        ticket.record.tier = computed + result.tilesReused > 0 ? tier.rawValue : Tier.base.rawValue
+        ticket.record.tilesComputed = Int32(clamping: computed)
+        ticket.record.tilesReused = Int32(clamping: result.tilesReused)
+        ticket.record.baseTime = result.baseTime
+        ticket.record.tileTime = computed > 0 ? result.tileTime : nil
+        stream.counters.add(.tilesSmall, UInt64(result.tilesSmall))
+        stream.counters.add(.tilesMedium, UInt64(result.tilesMedium))
+        stream.counters.add(.tilesReused, UInt64(result.tilesReused))
+        stream.counters.add(.tilesLeft, UInt64(result.tilesLeft))
+        _ = stream.withPlanner { planner in
+            planner.observe(.base, result.baseTime)
+            if computed > 0 { planner.observe(.tile(tier), result.tileTime, units: computed) }
+        }
+    }
+
+    private func plan(_ record: FrameRecord, tiles: Int) -> FramePlan {
         let now = record[.planned]!
         let request = FrameRequest(
-            now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1, tiles: 0,
+            now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1, tiles: tiles,
             waiting: pictures.count + units.count, newestEmitBy: stream.newestEmitBy,
             encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
         return stream.withPlanner { planner in

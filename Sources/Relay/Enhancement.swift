@@ -1,6 +1,7 @@
 import Codec
 import Enhance
 import Media
+import Schedule
 
 /// The processors for pictures of one size, and the memory for their results.
 ///
@@ -12,16 +13,21 @@ final class Enhancement {
     private let interpolation: LowLatencyFrameInterpolation?
     private let pool: PicturePool
     private var previousTime: MediaTime?
+    private var tiles: TileOrder
+    private var requests: [TileRequest]
 
     /// Two wait for the encoder, one is in it, two are being made, and one is still held by a queue while the next goes
     /// in.
     private static let pictures = 7
 
-    init(input: PictureSize, scale: Int, threads: Int, synthesises: Bool) throws(EnhanceError) {
+    init(
+        input: PictureSize, scale: Int, threads: Int, synthesises: Bool, ceiling: Tier
+    ) throws(EnhanceError) {
         self.input = input
         let workers = WorkerPool(threadCount: threads)
         var enlarging = SuperResolutionConfiguration(size: input)
         enlarging.scaleFactor = scale
+        if ceiling > .base, scale > 1 { enlarging.useShippedNetworks() }
         superResolution = try SuperResolutionSession(enlarging, workers: workers)
         output = superResolution.outputSize
         if synthesises {
@@ -32,23 +38,43 @@ final class Enhancement {
             interpolation = nil
         }
         pool = PicturePool(size: output, count: Self.pictures)
+        let grid = superResolution.grid
+        tiles = TileOrder(columns: grid.columns, rows: grid.rows, tile: grid.tileSize)
+        requests = []
+        requests.reserveCapacity(grid.count)
     }
+
+    /// How many tiles a picture has; none where there is nothing but `base`.
+    var tileCount: Int { superResolution.tiers.count > 1 ? superResolution.grid.count : 0 }
+    /// Input samples of a whole tile.
+    var tilePixels: Int { superResolution.grid.tileSize.width * superResolution.grid.tileSize.height }
 
     /// Memory for one result; nil when all of it is in use.
     func lease() -> PictureLease? { pool.lease() }
 
-    /// Enlarges a picture, and makes it the newer one of the pair.
-    /// - Returns: what the complete cheap upscale cost.
+    /// Enlarges a picture as well as the plan has time for.
     func upscale(
-        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, until: MonotonicTime
-    ) -> Nanoseconds {
-        let parameters = SuperResolutionParameters(
-            until: until, quantiser: nil, chromaLocation: picture.color.chromaLocation)
-        return certainly { () throws(EnhanceError) in
-            unsafe try superResolution.process(
-                picture.view, into: target.picture.mutableView, tier: .base, parameters
-            ).baseTime
+        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan
+    ) -> SuperResolutionResult {
+        requests.removeAll(keepingCapacity: true)
+        if plan.tiles > 0, tileCount > 0, let tier = plan.tier.network {
+            unsafe tiles.arrange(for: picture.view.y)
+            for tile in tiles.order { requests.append(TileRequest(tile: tile, tier: tier)) }
         }
+        let parameters = SuperResolutionParameters(
+            until: plan.stop, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
+            chromaLocation: picture.color.chromaLocation)
+        let result: SuperResolutionResult
+        do throws(EnhanceError) {
+            result = unsafe try superResolution.process(
+                picture.view, into: target.picture.mutableView, tiles: requests.span, parameters)
+        } catch {
+            refused(error)
+        }
+        if tileCount > 0 {
+            for tile in 0..<tileCount where superResolution.outcome(ofTile: tile).tier > .base { tiles.refined(tile) }
+        }
+        return result
     }
 
     /// Takes a picture and its enlarged version as the newer one of the pair.
@@ -84,13 +110,28 @@ final class Enhancement {
         do throws(EnhanceError) {
             return try body()
         } catch {
-            preconditionFailure("a picture of the right size was refused: \(error)")
+            refused(error)
         }
+    }
+
+    private func refused(_ error: EnhanceError) -> Never {
+        preconditionFailure("a picture of the right size was refused: \(error)")
     }
 
     /// The next picture has nothing to do with those before.
     func forget() {
         interpolation?.reset()
         previousTime = nil
+    }
+}
+
+extension Tier {
+    /// The network that this tier runs, as `Enhance` calls it.
+    var network: SuperResolutionTier? {
+        switch self {
+        case .base: nil
+        case .neuralS: .neuralSmall
+        case .neuralM: .neuralMedium
+        }
     }
 }

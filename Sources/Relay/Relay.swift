@@ -1,4 +1,5 @@
 import Codec
+import Foundation
 import Media
 import Schedule
 import Telemetry
@@ -26,9 +27,6 @@ public final class Relay: Sendable {
         sink = try Sink(configuration.output)
     }
 
-    /// How long an output may take to answer for the first time.
-    private static let firstConnection = Nanoseconds.seconds(5)
-
     public var configuration: RelayConfiguration { stream.configuration }
     /// The ports that the ends are bound to; 0 where they have none of their own.
     public var inputPort: UInt16 { source.localPort }
@@ -40,10 +38,11 @@ public final class Relay: Sendable {
         // An output that refuses from the very start is a mistake that somebody should hear of at once; later it is a
         // fault that may pass, and is tried again.
         do throws(TransportError) {
-            try sink.awaitConnection(until: .now() + Self.firstConnection)
+            try sink.awaitConnection(until: .now() + configuration.firstConnection)
         } catch {
             throw .transport(error)
         }
+        let trace = try openTrace()
         let start = MonotonicTime.now()
         let threads = startStages()
         var nextStatus = start + .seconds(1)
@@ -54,10 +53,12 @@ public final class Relay: Sendable {
             }
             if MonotonicTime.now() >= nextStatus {
                 observe(.second(status(since: start)))
+                trace?.write()
                 nextStatus = nextStatus + .seconds(1)
             }
         }
         for thread in threads { thread.join() }
+        trace?.write()
         if let failure = stream.firstFailure { throw failure }
         return report(since: start)
     }
@@ -74,6 +75,16 @@ public final class Relay: Sendable {
             seconds: (MonotonicTime.now() - start).seconds, ledger: stream.ledger, counters: stream.counters,
             input: .init(url: configuration.input, source.statistics()),
             output: .init(url: configuration.output, sink.statistics()))
+    }
+
+    private func openTrace() throws(RelayError) -> TraceFile? {
+        guard let path = configuration.tracePath else { return nil }
+        do {
+            return try TraceFile(path: path, ledger: stream.ledger)
+        } catch {
+            throw .transport(
+                TransportError(.inaccessible, place: path, "the trace cannot be written: \(error.localizedDescription)"))
+        }
     }
 
     private func startStages() -> [StageThread] {

@@ -92,6 +92,8 @@ public struct Cadence: Sendable {
     private var outputStart: MediaTime
     /// The next free output position: all before are taken.
     private var next: Int64 = 0
+    /// The shortest of the last few pairs, in fine units: extrapolation goes no further, so as not to outrun the input.
+    private var shortestPair = Int64.max / 4
     /// How many of the last output slots were filled by ``filler(now:)``.
     private var filled = 0
     private var impossibleSince: MonotonicTime?
@@ -178,13 +180,16 @@ public struct Cadence: Sendable {
             step.originalAlone = output(next)
             next += slotLength
         }
-        // An original that predictions follow always takes a slot, even if the last prediction has gone too far.
-        if next <= position + (extrapolates ? slotLength : snap) {
+        // An original is not left out because predictions have gone further than the input then did: where there is a slot
+        // for each, being up to one ahead does not add up.
+        let reach = !extrapolates ? snap : pair >= slotLength ? slotLength : slotLength / 2
+        if next <= position + reach {
             step.original = output(next)
             step.originalAlone = step.original
             next += slotLength
         }
-        while extrapolates, step.original != nil, next < position + pair - slotLength / 2 {
+        shortestPair = min(pair, shortestPair + shortestPair / 8 + 1)
+        while extrapolates, step.original != nil, next < position + shortestPair - slotLength / 2 {
             step.add(output(next), next - previous, pair)
             next += slotLength
         }

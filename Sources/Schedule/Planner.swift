@@ -110,7 +110,8 @@ public struct Planner: Policy, Sendable {
     // MARK: After the decoder
 
     public mutating func plan(_ frame: FrameRequest) -> FramePlan {
-        learnRhythm(frame)
+        // Afterwards: more time for this frame must not change what the rest of the forecast rests on.
+        defer { learnRhythm(frame) }
         let forecast = Forecast(
             costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: cores,
             workers: Double(configuration.workers), margin: margin)

@@ -27,6 +27,9 @@ public final class StreamCounters: Sendable {
         /// Pairs that are no motion: a scene cut, a repeated picture.
         case pairsWithoutMotion
         case keyframesForced
+        /// Tiles of super-resolution: computed by the small and the medium network, copied from the frame before, and
+        /// asked for but not reached in time.
+        case tilesSmall, tilesMedium, tilesReused, tilesLeft
 
         /// The name in reports; metrics add a prefix and `_total`.
         public var name: String {
@@ -51,6 +54,10 @@ public final class StreamCounters: Sendable {
             case .synthesisSkipped: "synthesis_skipped"
             case .pairsWithoutMotion: "pairs_without_motion"
             case .keyframesForced: "keyframes_forced"
+            case .tilesSmall: "tiles_neural_s"
+            case .tilesMedium: "tiles_neural_m"
+            case .tilesReused: "tiles_reused"
+            case .tilesLeft: "tiles_left"
             }
         }
     }
@@ -59,7 +66,7 @@ public final class StreamCounters: Sendable {
 
     /// Each on its own, without false sharing to speak of: these move a few hundred times a second at most.
     private struct Values: ~Copyable {
-        var slots: InlineArray<21, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<25, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     public init() { values = Values() }

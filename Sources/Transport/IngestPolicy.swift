@@ -18,12 +18,14 @@ struct IngestPolicy: Sendable {
         var retransmitted: Int64 = 0
         var roundTripTime = Nanoseconds.zero
         var window = Nanoseconds.zero
-        /// The longest pause between two packets on the wire: an outage when it exceeds the window.
+        /// The longest pause between two packets on the wire.
         var longestSilence = Nanoseconds.zero
     }
 
     /// A second is bad when more than this share of its messages was late while packets were being lost.
     static let lateShare = 0.02
+    /// A silence on the wire that is longer than this and than the window is an outage.
+    static let outage = Nanoseconds.milliseconds(250)
     /// So many bad seconds among the last ``memory`` make the leg unfit.
     static let badSeconds = 3
     static let memory = 10
@@ -45,7 +47,7 @@ struct IngestPolicy: Sendable {
         guard second.messages > 0 else { return isFit }
         let lossShare = Double(second.lost) / Double(second.messages + second.lost)
         if readEarly {
-            let outage = second.longestSilence > second.window
+            let outage = second.longestSilence > max(second.window, Self.outage)
             let isBad =
                 !outage && second.lost + second.retransmitted > 0
                 && Double(second.late) > Self.lateShare * Double(second.messages)

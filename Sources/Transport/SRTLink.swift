@@ -65,6 +65,7 @@ final class SRTLink: Sendable {
 
     private func start(_ run: @escaping @Sendable (SRTLink) -> Void) {
         let link = self
+        SRTLibrary.live.withLock { $0.append(link) }
         thread.withLock { $0 = StageThread(name: direction == .input ? "srt-in" : "srt-out") { run(link) } }
     }
 
@@ -73,6 +74,7 @@ final class SRTLink: Sendable {
         stopping.store(true, ordering: .releasing)
         burnish_srt_arrivals_wake()
         thread.withLock { $0.take() }?.join()
+        SRTLibrary.live.withLock { $0.removeAll { $0 === self } }
     }
 
     var negotiatedWindow: Nanoseconds { Nanoseconds(window.load(ordering: .acquiring)) }
@@ -101,8 +103,10 @@ final class SRTLink: Sendable {
                 let early = nextReadsEarly.load(ordering: .relaxed)
                 let connection = try connect(early: early)
                 let began = MonotonicTime.now()
+                let asked = burnish_srt_window_asked_by_listener(connection.id)
                 attend(
-                    connection, streamID: endpoint.streamID ?? "", early: early && direction == .input, windowAsked: -1
+                    connection, streamID: endpoint.streamID ?? "", early: early && direction == .input,
+                    windowAsked: asked
                 ) { false }
                 if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
             } catch {
@@ -223,12 +227,14 @@ final class SRTLink: Sendable {
         burnish_srt_arrivals_wake()
 
         var reason = "stopped"
+        var isBroken = false
         // libsrt gives no figures of a broken connection: those of the last look stand for its end.
         var figures = LegStatistics()
         while !isStopping {
             figures = LegStatistics(of: id, window: .zero) ?? figures
             if connection.state != SRTS_CONNECTED {
                 reason = "the peer has gone"
+                isBroken = true
                 break
             }
             if replaced() {
@@ -237,7 +243,7 @@ final class SRTLink: Sendable {
             }
             pause(until: .now() + Self.lookEvery)
         }
-        if direction == .input && !isStopping {
+        if isBroken && direction == .input {
             let limit = MonotonicTime.now() + Self.drainTime
             burnish_srt_arrivals_wake()
             while drained.load(ordering: .acquiring) != id && !isStopping && .now() < limit {

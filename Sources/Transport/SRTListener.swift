@@ -139,12 +139,15 @@ private final class Door: Sendable {
             refuse("\(from) asked for a stream ID that is not served here")
             return false
         }
-        guard (try? SRTSocket.setIngest(early: rules.readingEarly, on: id)) != nil else { return false }
+        let asked = burnish_srt_window_asked_by_caller()
+        guard (try? SRTSocket.setIngest(early: rules.readingEarly, windowAsked: asked, on: id)) != nil else {
+            return false
+        }
         book.withLock {
             if $0.candidates.count == Self.most { $0.candidates.removeFirst() }
             $0.candidates.append(
                 Candidate(
-                    id: id, from: from, early: rules.readingEarly, windowAsked: burnish_srt_window_asked_by_caller(),
+                    id: id, from: from, early: rules.readingEarly, windowAsked: asked,
                     since: .now()))
         }
         return true

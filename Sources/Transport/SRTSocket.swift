@@ -1,6 +1,8 @@
 import CSRT
+import CSRTArrival
 import Glibc
 import Media
+import Synchronization
 
 /// libsrt, started once for the process and shut down when it exits.
 enum SRTLibrary {
@@ -9,8 +11,15 @@ enum SRTLibrary {
         srt_startup()
         // What libsrt prints about refused connections arrives here as events; without this it would write to standard error.
         srt_setloglevel(LOG_CRIT)
-        atexit { srt_cleanup() }
+        atexit {
+            // A thread that still calls libsrt while its globals are destroyed would crash the exit.
+            for link in SRTLibrary.live.withLock({ $0 }) { link.stop() }
+            srt_cleanup()
+        }
     }()
+
+    /// The legs whose threads run.
+    static let live = Mutex<[SRTLink]>([])
 
     /// libsrt's clock minus ours, in nanoseconds: zero in the usual build, which reads CLOCK_MONOTONIC too.
     static func clockOffset() -> Int64 {
@@ -114,10 +123,17 @@ extension SRTSocket {
     }
 
     /// Chooses when messages become readable; possible until the handshake is answered.
-    static func setIngest(early: Bool, on id: SRTSOCKET) throws(SRTFailure) {
+    /// - Parameter windowAsked: what the peer wants, in milliseconds, as far as it is known.
+    static func setIngest(early: Bool, windowAsked: Int32 = 0, on id: SRTSOCKET) throws(SRTFailure) {
         try set(SRTO_TSBPDMODE, !early, on: id)
         // With TSBPD off and this left on, an outage wedges the connection for good when the sender marks its messages as
         // ordered: the packets that it drops are waited for for ever.
         try set(SRTO_TLPKTDROP, !early, on: id)
+        if early {
+            var window: Int32 = 0
+            var length = Int32(MemoryLayout<Int32>.size)
+            guard unsafe srt_getsockflag(id, SRTO_RCVLATENCY, &window, &length) != SRT_ERROR else { throw .last }
+            burnish_srt_want_source_times(id, max(window, windowAsked))
+        }
     }
 }

@@ -4,5 +4,8 @@ import ArgumentParser
 struct Burnish: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "burnish", abstract: "Relays live video, upscaled and interpolated, under a per-frame deadline.",
-        subcommands: [RelayCommand.self, TestSourceCommand.self, ProbeCommand.self, ImpairCommand.self])
+        subcommands: [
+            RelayCommand.self, EnhanceCommand.self, TestSourceCommand.self, ProbeCommand.self, ImpairCommand.self,
+            ReplayCommand.self, BenchCommand.self,
+        ])
 }

@@ -3,6 +3,7 @@ import Codec
 import Foundation
 import Media
 import Relay
+import Schedule
 import Transport
 
 struct RelayCommand: ParsableCommand {
@@ -20,16 +21,19 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "Where it goes to.") var output: String
     @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
     @Option(help: "Frames out for each frame in: 1 or 2.") var interpolate = 1
+    @Option(help: "The best super-resolution that may be used: auto, base, neural-s or neural-m.")
+    var tier = TierArgument(.neuralM)
     @Option(help: "What may pass between a frame's arrival and its emission.") var budget = TimeArgument(.milliseconds(80))
-    @Option(help: "When a finished frame leaves: eager (at once) or paced (at its deadline).")
+    @Option(help: "When a finished frame leaves: eager is at once.")
     var pacing = RelayConfiguration.Pacing.eager
     @Option(help: "Threads that enhance a frame together.") var threads = 2
     @Option(help: "The output video's bit rate, e.g. 4M; by default it follows from size and rate.")
     var bitrate: BitRateArgument?
-    @Option(help: "libx264's preset.") var preset = VideoEncoderConfiguration.Preset.ultrafast
+    @Option(help: "libx264's preset.") var preset = VideoEncoderConfiguration.Preset.superfast
     @Option(help: "Pictures are never enlarged beyond this.") var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
     @Option(help: "End after this time.") var duration: TimeArgument?
     @Option(help: "Write the final report to this file, as JSON.") var report: String?
+    @Option(help: "Write a record of every frame to this file, for burnish replay.") var trace: String?
     @Flag(help: "Print the final report as JSON.") var json = false
     @Flag(help: "No status line each second.") var quiet = false
 
@@ -70,7 +74,9 @@ struct RelayCommand: ParsableCommand {
             return try relay.run { observation in
                 switch observation {
                 case .event(let event): StandardError.line("\(event)")
-                case .second(let status): if !quiet { StandardError.line(status.line) }
+                case .second(let status):
+                    if !quiet { StandardError.line(status.line) }
+                    if let duration, status.seconds >= duration.value.seconds { relay.stop() }
                 }
             }
         } catch {
@@ -82,8 +88,10 @@ struct RelayCommand: ParsableCommand {
         var configuration = RelayConfiguration(input: try StreamURL(input), output: try StreamURL(output))
         configuration.scale = scale
         configuration.interpolate = interpolate
+        configuration.tier = tier.value
         configuration.budget = budget.value
         configuration.pacing = pacing
+        configuration.tracePath = trace
         configuration.threads = threads
         configuration.bitRate = bitrate?.value
         configuration.preset = preset
@@ -94,3 +102,18 @@ struct RelayCommand: ParsableCommand {
 
 extension RelayConfiguration.Pacing: ExpressibleByArgument {}
 extension VideoEncoderConfiguration.Preset: ExpressibleByArgument {}
+
+/// A ceiling for super-resolution; `auto` is the best there is.
+struct TierArgument: ExpressibleByArgument {
+    var value: Tier
+
+    init(_ value: Tier) { self.value = value }
+
+    init?(argument: String) {
+        guard let tier = argument == "auto" ? .neuralM : Tier(name: argument) else { return nil }
+        value = tier
+    }
+
+    var defaultValueDescription: String { "auto" }
+    static var allValueStrings: [String] { ["auto"] + Tier.allCases.map(\.name) }
+}

@@ -6,9 +6,7 @@ enum StopRequest {
 
     static var isMade: Bool { made.load(ordering: .relaxed) }
 
-    /// Call before any thread is started, see ``EndSignals/hold()``.
     static func install() {
-        EndSignals.hold()
         EndSignals.onArrival { made.store(true, ordering: .relaxed) }
     }
 }

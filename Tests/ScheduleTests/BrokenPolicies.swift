@@ -45,30 +45,3 @@ struct OverDroppingPolicy: Policy {
         return plan
     }
 }
-
-/// Does everything to every frame and drops none: as most chains do.
-struct HoardingPolicy: Policy {
-    var planner: Planner
-    let ceiling: Tier
-
-    init(_ configuration: Planner.Configuration) {
-        planner = Planner(configuration)
-        ceiling = configuration.ceiling
-    }
-
-    mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) {}
-    mutating func use(cores: Double) {}
-    mutating func emitted(slack: Nanoseconds) {}
-    mutating func admit(_ unit: UnitRequest) -> DropReason? { nil }
-    mutating func encode(_ frame: EncodeRequest) -> DropReason? { nil }
-    mutating func plan(_ frame: FrameRequest) -> FramePlan {
-        var plan = planner.plan(frame)
-        plan.drop = nil
-        plan.tier = ceiling
-        plan.tiles = frame.tiles
-        plan.stop = frame.now + .seconds(1_000)
-        plan.synthesised = frame.synthesised
-        plan.synthesiseBy = plan.stop
-        return plan
-    }
-}

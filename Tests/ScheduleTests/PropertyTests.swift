@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func aPolicyThatLetsLatencyGrowFails() {
-        let broken = broken { HoardingPolicy($0) }
+        let broken = broken { EverythingPolicy($0) }
         #expect(broken.contains(.latencyIsBounded) && broken.contains(.queuesAreBounded))
     }
 }

@@ -42,9 +42,7 @@ struct AllocationTests {
         try Self.interposer.write(to: source, atomically: true, encoding: .utf8)
         let compiled = try run("/usr/bin/env", ["clang", "-O1", "-shared", "-fPIC", "-o", library.path, source.path, "-ldl"])
         try #require(compiled.status == 0, "\(compiled.output)")
-        let (status, output) = try run(
-            CommandLine.arguments[0], ["--testing-library", "swift-testing", "--filter", "AllocationProbe"],
-            [Self.variable: "1", "LD_PRELOAD": library.path])
+        let (status, output) = try runChild("AllocationProbe", [Self.variable: "1", "LD_PRELOAD": library.path])
         // libsrt was used and the process ended cleanly.
         #expect(status == 0, "\(output)")
         let counts = output.split(separator: "\n").filter { $0.hasPrefix("allocations ") }
@@ -55,21 +53,6 @@ struct AllocationTests {
         }
     }
 
-    private func run(_ program: String, _ arguments: [String], _ environment: [String: String] = [:]) throws
-        -> (status: Int32, output: String)
-    {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let output = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
-    }
 
     /// The child's part.
     @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment[variable] != nil)) struct AllocationProbe {

@@ -87,6 +87,30 @@ import Testing
         for i in 0..<5 { #expect(leg.reader.nextNumber() == i) }
     }
 
+    /// Ordered messages, a window of less than a round trip: what is behind a lost message comes too late.
+    @Test func anUnfitLegIsReadWithTSBPDNextTime() throws {
+        var settings = ImpairmentSettings()
+        settings.loss = 0.1
+        settings.delay = .milliseconds(20)
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=30")
+        let proxy = try ImpairmentProxy(
+            to: UDPEndpoint(host: "127.0.0.1", port: reader.source.localPort), settings: settings)
+        let url = try StreamURL("srt://127.0.0.1:\(proxy.localPort)?latency=30")
+        var ingest: [SRTEndpoint.Ingest?] = []
+        // How many seconds that takes depends on the machine: come back until it has, for a while.
+        for _ in 0..<10 where ingest.last != .tsbpd {
+            reader.forget()
+            let sink = try Sink(url, marksOrder: true)
+            ingest.append(try #require(reader.awaitConnection()).ingest)
+            #expect(sink.awaitPeer())
+            let sender = StageThread(name: "sender") { paced(sink, 0..<1000, every: .milliseconds(4)) }
+            while let index = reader.nextNumber(within: .seconds(1)), index < 990 {}
+            sender.join()
+        }
+        #expect(ingest.first == .early)
+        #expect(ingest.last == .tsbpd)
+    }
+
     @Test func garbageLeavesTheListenerAlone() throws {
         let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
         let port = reader.source.localPort

@@ -41,7 +41,26 @@ struct LinkingTests {
         return [own] + (FileManager.default.fileExists(atPath: command) ? [command] : [])
     }
 
-    @Test func noDynamicLibsrtIsCalledOrHidden() throws {
+    private static let variable = "BURNISH_EXIT_WITH_LIVE_LEGS"
+
+    /// A process may end while its legs are connected.
+    @Test func exitIsCleanWithLiveLegs() throws {
+        let (status, output) = try runChild("LiveLegs", [Self.variable: "1"])
+        #expect(status == 23, "\(output)")
+    }
+
+    /// The child's part.
+    @Suite(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil)) struct LiveLegs {
+        @Test func leave() throws {
+            let reader = try Reader("srt://127.0.0.1:0?mode=listener")
+            let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)"))
+            #expect(reader.awaitConnection() != nil)
+            #expect(sink.awaitPeer())
+            exit(23)
+        }
+    }
+
+    @Test func theProgramsLibsrtIsItsOwn() throws {
         for program in Self.programs {
             let symbols = try DynamicSymbols(of: program)
             #expect(!symbols.undefined.isEmpty, "\(program) has dynamic symbols")

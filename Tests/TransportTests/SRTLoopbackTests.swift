@@ -118,42 +118,52 @@ import Testing
         exchange(reader, again, count: 5)
     }
 
-    @Test func sourceTimesTravel() throws {
+    /// Sends messages that are dated a millisecond apart, whatever the time between them, and reads each.
+    private func datedMessages(_ reader: Reader, _ sink: Sink, from first: MonotonicTime, count: Int) throws {
+        var begin: MonotonicTime?
+        for i in 0..<count {
+            let date = first + .milliseconds(Double(i))
+            // Later than dated, never earlier: the first message has the least delay and sets the fit.
+            (MonotonicTime.now() + .milliseconds(3)).sleep()
+            #expect(sink.send(numbered(i), sourceTime: date) == .sent)
+            let message = try #require(reader.next()).message
+            let time = try #require(message.sourceTime)
+            if let begin {
+                let error = time - begin - .milliseconds(Double(i))
+                #expect(abs(error.count) <= 2_000, "message \(i)")
+            } else {
+                begin = time
+                #expect(time == message.arrival)
+            }
+        }
+        #expect(!reader.events.contains(.clockReset))
+    }
+
+    /// With TSBPD off at the receiver, libsrt's sender would date messages by their sending: it is told better.
+    @Test func sourceTimesTravelToAListener() throws {
         let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20&ingest=early")
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
         #expect(reader.awaitConnection() != nil)
         #expect(sink.awaitPeer())
-        let start = MonotonicTime.now() + .milliseconds(1)
-        var first: MonotonicTime?
-        // Dated 40 ms apart, sent as fast as they go.
-        for i in 0..<10 {
-            #expect(sink.send(numbered(i), sourceTime: start + .milliseconds(Double(40 * i))) == .sent)
-            let message = try #require(reader.next()).message
-            let time = try #require(message.sourceTime)
-            if first == nil { first = time }
-            // The fit follows the earliest, so that only the first is sure to be exact.
-            if i == 0 { #expect(time == message.arrival) }
-        }
+        try datedMessages(reader, sink, from: .now(), count: 50)
     }
 
-    /// The sender's 32 bits of microseconds begin one second before they wrap.
+    @Test func sourceTimesTravelToACaller() throws {
+        let sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
+        let reader = try Reader("srt://127.0.0.1:\(sink.localPort)?latency=20&ingest=early")
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        try datedMessages(reader, sink, from: .now(), count: 50)
+    }
+
+    /// The sender's 32 bits of microseconds begin 100 ms before they wrap.
     @Test func sourceTimeWraps() throws {
         let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20&ingest=early")
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
         #expect(reader.awaitConnection() != nil)
         #expect(sink.awaitPeer())
-        let ahead = Nanoseconds.microseconds(1 << 32) - .seconds(1)
-        let start = MonotonicTime.now()
-        for i in 0..<200 {
-            let time = start + .milliseconds(Double(10 * i))
-            time.sleep()
-            #expect(sink.send(numbered(i), sourceTime: time + ahead) == .sent)
-            let message = try #require(reader.next()).message
-            let sourceTime = try #require(message.sourceTime)
-            // Unwrapped wrongly it would be off by more than an hour.
-            #expect(sourceTime <= message.arrival && sourceTime > message.arrival - .seconds(60))
-        }
-        #expect(!reader.events.contains(.clockReset))
+        let ahead = Nanoseconds.microseconds(1 << 32) - .milliseconds(100)
+        try datedMessages(reader, sink, from: .now() + ahead, count: 300)
     }
 
     /// libsrt itself would take ours, whatever the caller says, while TSBPD is off.
@@ -163,6 +173,9 @@ import Testing
             let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=\(theirs)"))
             #expect(reader.awaitConnection()?.window == .milliseconds(300))
             #expect(sink.awaitPeer())
+            let listener = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=\(theirs)"))
+            let caller = try Reader("srt://127.0.0.1:\(listener.localPort)?latency=\(ours)&ingest=early")
+            #expect(caller.awaitConnection()?.window == .milliseconds(300))
         }
     }
 

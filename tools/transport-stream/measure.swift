@@ -1,7 +1,9 @@
 import Foundation
+import Glibc
 
 /// Pushes each file given in messages of 1,316 bytes: how the ends of units were known; and over and over again: speed,
-/// and how often malloc was called after the first two rounds.
+/// and how often malloc was called after the first two rounds, which should be never (else the
+/// exit code is 1).
 nonisolated(unsafe) var allocations = 0
 @_silgen_name("__libc_malloc") func libraryMalloc(_ count: Int) -> UnsafeMutableRawPointer?
 @_cdecl("malloc") public func countingMalloc(_ count: Int) -> UnsafeMutableRawPointer? {
@@ -39,4 +41,5 @@ func measure(_ name: String) throws {
     let rate = Double(rounds * bytes.count) / seconds / 1e6
     let mallocs = allocations - allocationsBefore
     print("\(name): \(evidence); \(Int(rate)) MB/s; \(mallocs) mallocs in \(units - unitsBefore) units")
+    if mallocs > 0 { exit(1) }
 }

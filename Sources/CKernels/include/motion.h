@@ -78,6 +78,8 @@ typedef struct {
     /// at most 8; one prediction is taken as it is. Writes nothing beyond `width`.
     void (*blend)(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions, const int16_t *const *windows,
                   int count, int width, int rows);
+    /// out[x] = (2 · out[x] + a[x] + b[x] + 2) >> 2 for x < width. Writes nothing beyond.
+    void (*mix)(uint8_t *out, const uint8_t *a, const uint8_t *b, int width);
 } burnish_motion_kernels;
 
 /// One direction of flow at one level.
@@ -106,7 +108,8 @@ typedef struct {
     burnish_motion_vector vector;
     /// Mean absolute difference between what both pictures say, in 1/64.
     uint16_t difference;
-    uint16_t unused;
+    /// How far both directions' vectors are from being opposite, in 1/64 sample, |x| + |y|.
+    uint16_t disagreement;
 } burnish_motion_cell;
 
 /// Motion seen from a picture between two others.
@@ -124,6 +127,10 @@ typedef struct {
 
 /// Decides on rows first ..< last of cells.
 void burnish_motion_middle_rows(const burnish_motion_middle *middle, int first, int last);
+
+/// Copies rows first ..< last of cells, each vector the median of its 3x3, each way for itself.
+void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows, int first,
+                                int last);
 
 /// Windows for cells of one size: 16 sets of corners, each `size` rows of `size` weights in columns of 8.
 enum { BURNISH_MOTION_WINDOWS = 16 };

@@ -1,13 +1,16 @@
-// What libsrt 1.5.1 does not tell: when a packet came, and that it can now be read.
+// What libsrt 1.5.1 does not tell and not say while TSBPD is off: when a packet came, that it can now be read, and that
+// its source time is wanted.
 //
 // With TSBPD off, libsrt makes a message readable as soon as its packet has come, but wakes readers (blocking calls and
 // epoll alike) only on its 10 ms acknowledgement tick. Its network thread, however, asks the kernel for the next
-// datagram right after it has filed the last one. The linker hands those calls to us (--wrap=recvmsg, see
+// datagram right after it has filed the last one. The linker hands those calls to us (--wrap=recvmsg, --wrap=sendmsg, see
 // Package.swift), so that
 // - each call that follows a datagram moves a counter on and wakes whoever waits for it: nobody needs to poll;
 // - the kernel's arrival stamp and the flags of every data packet are kept for whoever reads the message;
-// - the recovery window that a caller wants is read from its handshake: libsrt ignores that wish while TSBPD is off (and
-//   a listener does not utter it then).
+// - handshakes can be read and completed. With TSBPD off, libsrt tells its peer that nobody cares for source times: the
+//   peer then dates each packet with the time of its sending, repeats included, whatever its application says, and the
+//   two do not agree on a window. For sockets that ask for it we say on the wire what is true: messages are wanted with
+//   their source times, within this window. (The peer is still told not to drop what is late.)
 #pragma once
 
 #include <stdbool.h>
@@ -35,6 +38,13 @@ typedef struct {
 /// Looks up a packet of the last few thousand by the receiving socket and the packet's sequence number. Any thread.
 bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packet *packet);
 
+/// Has this socket's handshakes ask for source times, and for this window at least. To be called before the handshake
+/// goes out: before connecting, or in the hook that judges a caller. Any thread.
+void burnish_srt_want_source_times(int32_t socket, int32_t window_ms);
+
 /// The window in milliseconds that a caller asks of the receiver. Valid on libsrt's thread only, inside the hook that
 /// judges the caller; -1 when its handshake does not say.
 int32_t burnish_srt_window_asked_by_caller(void);
+
+/// The window in milliseconds that the listener settled on for the socket that called it; -1 when it did not say.
+int32_t burnish_srt_window_asked_by_listener(int32_t socket);

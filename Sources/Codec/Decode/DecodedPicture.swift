@@ -16,8 +16,8 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
 
 /// A decoded picture, 8-bit 4:2:0, moved out of the decoder without a copy.
 ///
-/// It owns its samples' memory (a reference to the decoder's buffer) and gives it back when it goes away, which may be on
-/// another thread and after the decoder itself is gone. Nobody writes to it: the decoder may still refer to it.
+/// It owns its samples' memory (a reference to the decoder's buffer) and gives it back when it goes away, which may be
+/// on another thread and after the decoder itself is gone. Nobody writes to it: the decoder may still refer to it.
 @safe public struct DecodedPicture: ~Copyable, @unchecked Sendable {
     /// The caller's number of the access unit that it was decoded from.
     public let id: Int64

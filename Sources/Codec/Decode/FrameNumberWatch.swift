@@ -7,6 +7,7 @@ struct FrameNumberWatch {
         var bitCount: UInt8 = 0
         var hasColourPlanes = false
         var allowsGaps = false
+        var reordering: UInt8?
     }
     private static let noSequence = UInt8.max
 
@@ -15,6 +16,8 @@ struct FrameNumberWatch {
     private var sequenceOfPicture = InlineArray<256, UInt8>(repeating: noSequence)
     /// `PrevRefFrameNum`; nil before the first picture.
     private var lastReference: Int?
+    /// How far the newest slice's sequence reorders pictures; nil where it does not say.
+    private(set) var reordering: Int?
 
     /// Forgets the last picture, keeps the parameter sets.
     mutating func reset() { lastReference = nil }
@@ -24,7 +27,7 @@ struct FrameNumberWatch {
         guard let set = unsafe try? SequenceParameterSet(nal) else { return }
         sequences[set.id] = Sequence(
             isKnown: true, bitCount: UInt8(set.frameNumberBits), hasColourPlanes: set.hasSeparateColourPlanes,
-            allowsGaps: set.allowsFrameNumberGaps)
+            allowsGaps: set.allowsFrameNumberGaps, reordering: set.reordering.map { UInt8($0) })
     }
 
     /// Reads a picture parameter set's two numbers (7.3.2.2).
@@ -44,6 +47,7 @@ struct FrameNumberWatch {
         guard picture < 256, sequenceOfPicture[picture] < 32 else { return false }
         let sequence = sequences[Int(sequenceOfPicture[picture])]
         guard sequence.isKnown else { return false }
+        reordering = sequence.reordering.map { Int($0) }
         if sequence.hasColourPlanes { _ = reader.bits(2) }
         let number = reader.bits(Int(sequence.bitCount))
         guard !reader.isExhausted else { return false }

@@ -1,8 +1,8 @@
 import CFFmpeg
 import Synchronization
 
-/// Empty `AVFrame`s for pictures to travel in, kept so that a picture costs no allocation of ours. Thread-safe: pictures
-/// are released on whatever thread used them last.
+/// Empty `AVFrame`s for pictures to travel in, kept so that a picture costs no allocation of ours. Thread-safe:
+/// pictures are released on whatever thread used them last.
 @safe final class FrameShells: @unchecked Sendable {
     private let capacity: Int
     private let frames: UnsafeMutablePointer<UnsafeMutablePointer<AVFrame>?>

@@ -37,14 +37,19 @@ import CFFmpeg
         // RGB has no matrix of its own: what the picture becomes is written down with it.
         if isRGB { unsafe target.pointee.colorspace = height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M }
         let isFull = unsafe !isRGB && source.pointee.color_range == AVCOL_RANGE_JPEG || isFullRange(format)
-        unsafe target.pointee.color_range = isFull ? AVCOL_RANGE_JPEG : (isRGB ? AVCOL_RANGE_MPEG : target.pointee.color_range)
+        if isFull {
+            unsafe target.pointee.color_range = AVCOL_RANGE_JPEG
+        } else if isRGB {
+            unsafe target.pointee.color_range = AVCOL_RANGE_MPEG
+        }
         let matrix = unsafe sws_getCoefficients(Int32(target.pointee.colorspace.rawValue))
         unsafe sws_setColorspaceDetails(
             scaler, matrix, isRGB || isFull ? 1 : 0, matrix, isFull ? 1 : 0, 0, 1 << 16, 1 << 16)
         unsafe target.pointee.width = width
         unsafe target.pointee.height = height
         unsafe target.pointee.format = AV_PIX_FMT_YUV420P.rawValue
-        unsafe try check(buffers.fill(target, width: Int(width), height: Int(height) + 2), "av_buffer_pool_get", at: place)
+        unsafe try check(
+            buffers.fill(target, width: Int(width), height: Int(height) + 2), "av_buffer_pool_get", at: place)
         unsafe try check(
             sws_scale(
                 scaler, burnish_const_planes(source), burnish_linesizes(source), 0, height,

@@ -8,7 +8,8 @@ import Media
 /// stream with B-frames that does not say so costs its first few B-frames, and is right after that.
 ///
 /// Damage is not an error: it is concealed, flagged on the pictures (``PictureDamage``) until the next clean start, and
-/// units that give no picture are reported as such (``DecoderOutput``). Pictures that are not 8-bit 4:2:0 are converted.
+/// units that give no picture are reported as such (``DecoderOutput``). Pictures that are not 8-bit 4:2:0 are
+/// converted.
 ///
 /// Confined to one thread at a time. Does not allocate per picture outside libav.
 ///
@@ -44,6 +45,8 @@ import Media
     private var watch = FrameNumberWatch()
     private var format = PictureFormat()
     private var isDraining = false
+    /// The unit in `packet` goes in when the decoder is empty.
+    private var waitingUnit: Int64?
     private let shells = FrameShells()
     private let buffers = PictureBuffers()
     private let conversion = PictureConversion()
@@ -91,6 +94,20 @@ import Media
         }
         let number = ledger.sent(id: id, summary, flags)
         unsafe try input.fill(packet!, with: unit, at: Self.place)
+        // libavcodec never lowers the number of pictures that it holds back. Where a sender was started again with less
+        // reordering, what is inside has to come out first, or every picture would be late from here on.
+        if summary.isRefresh, let reordering = watch.reordering,
+            unsafe reordering < Int(context!.pointee.has_b_frames)
+        {
+            waitingUnit = number
+            unsafe avcodec_send_packet(context, nil)
+        } else {
+            try send(number)
+        }
+    }
+
+    /// Sends the unit in `packet`.
+    private func send(_ number: Int64) throws(CodecError) {
         unsafe context!.pointee.reordered_opaque = number
         let code = unsafe avcodec_send_packet(context, packet)
         unsafe av_packet_unref(packet)
@@ -99,6 +116,7 @@ import Media
 
     /// The next picture or report; nil when the decoder needs another unit, or, after ``drain()``, when it is empty.
     public func next() throws(CodecError) -> DecoderOutput? {
+        var failures = 0
         while true {
             if unsafe spare == nil { unsafe spare = try shells.take() }
             let code = unsafe avcodec_receive_frame(context, spare)
@@ -107,7 +125,17 @@ import Media
                 continue
             }
             if code != burnish_averror_again && code != burnish_averror_eof {
+                // Bad data; but the same answer for ever would be a broken library.
+                failures += 1
+                if failures > 32 { try check(code, "avcodec_receive_frame", at: Self.place) }
                 try noteFailure(code, of: -1, "avcodec_receive_frame")
+                continue
+            }
+            if let number = waitingUnit {
+                waitingUnit = nil
+                unsafe avcodec_flush_buffers(context)
+                unsafe context!.pointee.has_b_frames = 0
+                try send(number)
                 continue
             }
             let holdsNothing = unsafe context!.pointee.has_b_frames == 0
@@ -127,10 +155,13 @@ import Media
     /// Forgets everything, as before the first unit. What was inside is reported as flushed by ``next()``.
     public func flush() {
         reopen()
+        unsafe context!.pointee.has_b_frames = 0
         ledger.flushed()
     }
 
     private func reopen() {
+        waitingUnit = nil
+        unsafe av_packet_unref(packet)
         unsafe avcodec_flush_buffers(context)
         isDraining = false
         watch.reset()

@@ -1,4 +1,3 @@
-import CFFmpeg
 import Media
 
 /// The coded bytes of one picture, borrowed from the encoder for the length of a call.

@@ -1,12 +1,13 @@
 import CFFmpeg
 import Media
 
-/// 8-bit 4:2:0 pictures in, H.264 access units out (libx264, through libavcodec), tuned for latency: every picture gives
-/// its unit before ``encode(_:id:at:asKeyframe:emit:)`` returns. No B-frames, no lookahead, no scene-cut keyframes (the
-/// source's keyframes are asked for by the caller), access unit delimiters, parameter sets before every keyframe.
+/// 8-bit 4:2:0 pictures in, H.264 access units out (libx264, through libavcodec), tuned for latency: every picture
+/// gives its unit before ``encode(_:id:at:asKeyframe:emit:)`` returns. No B-frames, no lookahead, no scene-cut
+/// keyframes (the source's keyframes are asked for by the caller), access unit delimiters, parameter sets before every
+/// keyframe.
 ///
-/// Confined to one thread at a time. Does not allocate per picture outside libav, and does not copy the picture: x264 makes
-/// its own copy while the call lasts.
+/// Confined to one thread at a time. Does not allocate per picture outside libav, and does not copy the picture: x264
+/// makes its own copy while the call lasts.
 @safe public final class VideoEncoder {
     private static let place = "H.264 encoder"
     public let configuration: VideoEncoderConfiguration

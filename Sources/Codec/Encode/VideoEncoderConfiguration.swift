@@ -112,7 +112,9 @@ extension ColorDescription {
         case .limited: unsafe context.pointee.color_range = AVCOL_RANGE_MPEG
         case .full: unsafe context.pointee.color_range = AVCOL_RANGE_JPEG
         }
-        if chromaLocation <= 6 { unsafe context.pointee.chroma_sample_location = AVChromaLocation(UInt32(chromaLocation)) }
+        if chromaLocation <= 6 {
+            unsafe context.pointee.chroma_sample_location = AVChromaLocation(UInt32(chromaLocation))
+        }
         unsafe context.pointee.sample_aspect_ratio = AVRational(sampleAspectRatio)
     }
 }

@@ -91,7 +91,8 @@ import Media
         unsafe avformat_close_input(&format)
     }
 
-    /// The next picture or audio packet, in the file's order; nil at the end. Damaged packets are passed over and counted.
+    /// The next picture or audio packet, in the file's order; nil at the end. Damaged packets are passed over and
+    /// counted.
     /// - Throws: `noVideo` at the end of a file of which no picture could be decoded.
     public func next() throws(CodecError) -> Item? {
         while true {
@@ -186,6 +187,6 @@ import Media
         let isMissing = index == burnish_averror_decoder_not_found
         return try check(
             index, "av_find_best_stream", at: place, isMissing ? .unsupportedCodec : .noVideo,
-            advice: isMissing ? "convert the video to a codec that this libavcodec has" : "give a file with video in it")
+            advice: isMissing ? "convert the video to a codec that libavcodec has" : "give a file with video in it")
     }
 }

@@ -4,7 +4,8 @@ import Media
 /// Writes pictures to a file: `.y4m` uncompressed, any other container that libavformat knows by its name with H.264
 /// (libx264) and, where asked for, another file's audio copied.
 ///
-/// Confined to one thread at a time. Call ``finish()`` at the end: without it the file has no index and may be unreadable.
+/// Confined to one thread at a time. Call ``finish()`` at the end: without it the file has no index and may be
+/// unreadable.
 @safe public final class FileWriter {
     public struct Settings: Hashable, Sendable {
         /// x264's constant rate factor, 0…51.

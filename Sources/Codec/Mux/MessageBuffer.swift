@@ -1,5 +1,5 @@
-/// Gathers transport packets into messages of seven (1316 bytes: what SRT and UDP carry), and gives each on as soon as it
-/// is full or the unit ends. Allocates once.
+/// Gathers transport packets into messages of seven (1316 bytes: what SRT and UDP carry), and gives each on as soon as
+/// it is full or the unit ends. Allocates once.
 @safe struct MessageBuffer: ~Copyable {
     static let capacity = 7 * OutgoingTables.packetSize
     private let bytes: UnsafeMutableRawBufferPointer

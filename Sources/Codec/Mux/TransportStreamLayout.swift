@@ -26,8 +26,8 @@ public struct TransportStreamLayout: Hashable, Sendable {
     /// The video stream's packet identifier; those passed through follow it.
     public var videoPID: UInt16 = 0x100
     public var mapPID: UInt16 = 0x1000
-    /// How far the program clock runs behind the video's decode times, in 90 kHz ticks: what a receiver that follows the
-    /// clock has time for between a unit's arrival and its decoding, and how far streams may lag behind the video.
+    /// How far the program clock runs behind the video's decode times, in 90 kHz ticks: what a receiver that follows
+    /// the clock has time for between a unit's arrival and its decoding, and how far streams may lag behind the video.
     public var clockLead: Int64 = 4500
 
     public init() {}

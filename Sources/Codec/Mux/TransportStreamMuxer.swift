@@ -1,12 +1,12 @@
 import Media
 
 /// Access units and passed-through PES payloads in, transport stream messages out (ISO/IEC 13818-1), with nothing held
-/// back: when a call returns, every byte of what it was given has been emitted, and the receiver can tell without waiting
-/// for the next unit that this one is complete, from the PES length, or, for video units beyond its 16 bits, from the
-/// stuffing in the last packet.
+/// back: when a call returns, every byte of what it was given has been emitted, and the receiver can tell without
+/// waiting for the next unit that this one is complete, from the PES length, or, for video units beyond its 16 bits,
+/// from the stuffing in the last packet.
 ///
-/// libavformat's muxer is not used: it wants audio as frames with codec parameters where we have PES payloads to pass on
-/// untouched, and ties its clock to its own interleaving.
+/// libavformat's muxer is not used: it wants audio as frames with codec parameters where we have PES payloads to pass
+/// on untouched, and ties its clock to its own interleaving.
 ///
 /// Confined to one thread at a time; does not allocate after `init`. Counters run on over an output's reconnection.
 ///
@@ -17,8 +17,8 @@ import Media
     private static let tableInterval: Int64 = 6000
     /// Clock references are to be no further apart than this (40 ms, the recommendation of ETSI TR 101 290).
     private static let longestClockInterval: Int64 = 3600
-    /// Where video is too slow to keep to that, other streams' packets bring one along when the last is this old (19 ms;
-    /// an AAC frame lasts 21).
+    /// Where video is too slow to keep to that, other streams' packets bring one along when the last is this old (19
+    /// ms; an AAC frame lasts 21).
     private static let clockInterval: Int64 = 1700
     private static let jump: Int64 = 90_000
 
@@ -51,7 +51,9 @@ import Media
         _ unit: UnsafeRawBufferPointer, presentationTime: MediaTime, decodeTime: MediaTime, isKeyframe: Bool,
         emit: (UnsafeRawBufferPointer) -> Void
     ) {
-        if isKeyframe || isTableDue(at: decodeTime.ticks, backwards: true) { unsafe writeTables(at: decodeTime.ticks, emit) }
+        if isKeyframe || isTableDue(at: decodeTime.ticks, backwards: true) {
+            unsafe writeTables(at: decodeTime.ticks, emit)
+        }
         if let lastVideo { isVideoSlow = decodeTime.ticks - lastVideo > Self.longestClockInterval }
         lastVideo = decodeTime.ticks
         let clock = nextClock(decodeTime.ticks - layout.clockLead)
@@ -134,7 +136,7 @@ import Media
 
     /// A packet with nothing but a clock reference, where video is too slow to carry them often enough.
     private func writeClockIfDue(at ticks: Int64, _ emit: (UnsafeRawBufferPointer) -> Void) {
-        guard isVideoSlow, let last = lastClock, ticks - last >= Self.clockInterval, ticks - last < Self.jump else { return }
+        guard isVideoSlow, let last = lastClock, (Self.clockInterval..<Self.jump).contains(ticks - last) else { return }
         lastClock = ticks
         let packet = unsafe message.nextPacket(emit)
         let opening = PacketOpening(clock: ticks, stuffing: OutgoingTables.packetSize - 4 - 8)
@@ -155,7 +157,8 @@ import Media
     }
 
     private func writePES(
-        _ header: OutgoingPESHeader, _ payload: UnsafeRawBufferPointer, pid: UInt16, counter: Int, _ first: PacketOpening,
+        _ header: OutgoingPESHeader, _ payload: UnsafeRawBufferPointer, pid: UInt16, counter: Int,
+        _ first: PacketOpening,
         _ emit: (UnsafeRawBufferPointer) -> Void
     ) {
         var opening = first

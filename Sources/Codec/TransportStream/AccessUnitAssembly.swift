@@ -16,7 +16,8 @@ struct AccessUnitAssembly {
     private var scanner = PictureScanner()
     private(set) var trust = EndOfUnitTrust()
     private var phase = Phase.searching
-    private var knownFormats = 0
+    /// The parameters that were told last.
+    private(set) var format: SequenceParameterSet?
 
     /// Signs of the newest packet, not yet confirmed.
     private var signs: EndSigns = []
@@ -150,6 +151,8 @@ struct AccessUnitAssembly {
             handOn(.endOfStream, &context, handler)
         }
         dropUnit()
+        // Whoever sends next may have other habits.
+        trust = EndOfUnitTrust()
     }
 
     // MARK: Units
@@ -249,11 +252,11 @@ struct AccessUnitAssembly {
         _ count: Int, _ evidence: EndEvidence, _ end: MessageTime, _ context: inout StreamContext,
         _ handler: PacketizedStream.Handler
     ) {
-        if scanner.parameterSets.changes != knownFormats, let format = scanner.parameterSets.newest {
-            knownFormats = scanner.parameterSets.changes
-            handler(.format(format))
-        }
         let picture = scanner.picture
+        if let active = scanner.parameterSets.sequence(ofPicture: picture.parameterSet), active != format {
+            format = active
+            handler(.format(active))
+        }
         let access: StreamUnit.RandomAccess =
             picture.isInstantaneousRefresh ? .instantaneousRefresh : picture.hasRecoveryPoint ? .recoveryPoint : .none
         if access != .none { followsTorn = false }

@@ -64,7 +64,7 @@ final class PacketizedStream {
             return
         }
         if packet.startsUnit {
-            if let unit = passing?.takeUnfinished(), unit { deliverPassing(.nextStart, &context, handler) }
+            if passing?.hasUnfinished ?? false { deliverPassing(.nextStart, &context, handler) }
             header.begin()
             layer = .header
         }
@@ -117,7 +117,7 @@ final class PacketizedStream {
             layer = .waiting
             if video != nil {
                 video!.lengthReached(declared: header.declaredLength, &context, handler)
-            } else if passing!.takeUnfinished() {
+            } else if passing!.hasUnfinished {
                 deliverPassing(.length, &context, handler)
             }
         }
@@ -205,7 +205,7 @@ final class PacketizedStream {
     func finish(_ context: inout StreamContext, _ handler: Handler) {
         if video != nil {
             video!.finish(&context, handler)
-        } else if passing!.takeUnfinished() {
+        } else if passing!.hasUnfinished {
             passing!.damage.insert(.truncated)
             deliverPassing(.endOfStream, &context, handler)
         }
@@ -252,7 +252,8 @@ struct PassingAssembly {
 
     mutating func noteLoss() { if storage.count > 0 { damage.insert(.packetsLost) } }
 
-    func takeUnfinished() -> Bool { storage.count > 0 }
+    /// Whether a unit is begun.
+    var hasUnfinished: Bool { storage.count > 0 }
 
     mutating func deliver(
         _ evidence: EndEvidence, _ context: inout StreamContext, _ handler: PacketizedStream.Handler

@@ -2,8 +2,6 @@
 struct ParameterSets {
     /// The newest sequence parameter set that could be read.
     private(set) var newest: SequenceParameterSet?
-    /// Grows by one whenever ``newest`` becomes another.
-    private(set) var changes = 0
     /// Sequence parameter sets that could not be read.
     private(set) var faults = 0
     private(set) var lastFault: SequenceParameterSet.Fault?
@@ -12,21 +10,18 @@ struct ParameterSets {
 
     private var sequences: [SequenceParameterSet?] = Array(repeating: nil, count: 32)
     private var sequenceOfPicture: [UInt8] = Array(repeating: 0xFF, count: 256)
-    /// The last set's bytes: most streams repeat one, and reading it again is not worth the time.
-    private var lastBytes: [UInt8] = []
+    /// The bytes of each sequence parameter set: they come again with every keyframe and need not be read again.
+    private var bytes: [[UInt8]] = Array(repeating: [], count: 32)
 
     mutating func readSequence(_ nal: UnsafeRawBufferPointer) {
         guard nal.count <= 4096 else { return }
-        if unsafe lastBytes.count == nal.count && lastBytes.elementsEqual(nal) { return }
+        if bytes.contains(where: { unsafe $0.count == nal.count && $0.elementsEqual(nal) }) { return }
         do throws(SequenceParameterSet.Fault) {
             let set = unsafe try SequenceParameterSet(nal)
-            unsafe lastBytes = Array(nal)
+            bytes[set.id] = unsafe Array(nal)
             sequences[set.id] = set
             mayHaveFields = sequences.contains { $0.map { !$0.isProgressive } ?? false }
-            if set != newest {
-                newest = set
-                changes += 1
-            }
+            newest = set
         } catch {
             faults += 1
             lastFault = error
@@ -37,6 +32,13 @@ struct ParameterSets {
         var r = unsafe RBSPReader(nal)
         let (picture, sequence) = (r.unsigned(), r.unsigned())
         if !r.isExhausted, picture < 256, sequence < 32 { sequenceOfPicture[picture] = UInt8(sequence) }
+    }
+
+    /// The sequence parameter set that a slice with this `pic_parameter_set_id` refers to; where a picture parameter set
+    /// is missing, the newest.
+    func sequence(ofPicture id: Int) -> SequenceParameterSet? {
+        guard id < 256, sequenceOfPicture[id] < 32 else { return newest }
+        return sequences[Int(sequenceOfPicture[id])] ?? newest
     }
 
     /// Reads a slice header (7.3.3) up to its field flags.

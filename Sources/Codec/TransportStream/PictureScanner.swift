@@ -7,6 +7,8 @@ struct PictureScanner {
         var sliceCount = 0
         /// `first_mb_in_slice` of the newest slice.
         var lastFirstMacroblock = 0
+        /// `pic_parameter_set_id` of the newest slice.
+        var parameterSet = 0
         var isInstantaneousRefresh = false
         var hasRecoveryPoint = false
         /// The first slice is one field of a frame, of this parity; its other field may follow.
@@ -106,6 +108,8 @@ struct PictureScanner {
             picture.sliceCount += 1
             var reader = unsafe RBSPReader(UnsafeRawBufferPointer(rebasing: bytes[nal...].prefix(24)))
             picture.lastFirstMacroblock = reader.unsigned()
+            _ = reader.unsigned()
+            picture.parameterSet = reader.unsigned()
             if type == 5 { picture.isInstantaneousRefresh = true }
             return begins ? start(begin) : .continuation(begin)
         case 6, 7, 8, 9, 15, 16, 17, 18:

@@ -31,13 +31,15 @@ struct ProgramFollower {
         var changed = false
         if packet.pid == 0 {
             var found: [ProgramAssociation] = []
-            unsafe association.push(payload, packet: packet) { section in
+            unsafe association.push(payload, packet: packet, skipsRepeats: current != nil) { section in
                 if let table = ProgramAssociation(section) { found.append(table) }
             }
             for table in found where take(table) { changed = true }
         } else {
             var found: [ProgramDescription] = []
-            unsafe maps[packet.pid, default: SectionAssembler()].push(payload, packet: packet) { section in
+            let skips = current != nil
+            unsafe maps[packet.pid, default: SectionAssembler()].push(payload, packet: packet, skipsRepeats: skips) {
+                section in
                 if let map = ProgramDescription(section, mapID: packet.pid) { found.append(map) }
             }
             for map in found where take(map) { changed = true }

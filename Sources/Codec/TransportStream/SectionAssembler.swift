@@ -2,6 +2,8 @@
 /// several. Only sections with a right CRC-32 come out. Holds at most one section (4,096 bytes).
 struct SectionAssembler {
     private var bytes: [UInt8] = []
+    /// The section that came out last: tables repeat several times a second.
+    private var last: [UInt8] = []
     private var isOpen = false
     private var lastContinuity = -1
     /// Sections thrown away for a wrong checksum or an impossible length.
@@ -10,9 +12,11 @@ struct SectionAssembler {
     init() { bytes.reserveCapacity(4096) }
 
     /// Feeds one packet's payload.
-    /// - Parameter section: called for every complete section, header and CRC included.
+    /// - Parameters:
+    ///   - skipsRepeats: leave out a section that is the same as the one before it.
+    ///   - section: called for every complete section, header and CRC included.
     mutating func push(
-        _ payload: UnsafeRawBufferPointer, packet: TransportPacket, section: ([UInt8]) -> Void
+        _ payload: UnsafeRawBufferPointer, packet: TransportPacket, skipsRepeats: Bool, section: ([UInt8]) -> Void
     ) {
         let continuity = Int(packet.continuity)
         if lastContinuity == continuity { return }
@@ -23,12 +27,12 @@ struct SectionAssembler {
         if packet.startsUnit {
             guard let pointer = unsafe rest.first, unsafe Int(pointer) < rest.count else { return abandon() }
             let former = unsafe rest.dropFirst().prefix(Int(pointer))
-            if isOpen { unsafe append(former, section: section) }
+            if isOpen { unsafe append(former, skipsRepeats, section) }
             abandon()
             unsafe rest = rest.dropFirst(1 + Int(pointer))
             isOpen = true
         }
-        if isOpen { unsafe append(rest, section: section) }
+        if isOpen { unsafe append(rest, skipsRepeats, section) }
     }
 
     private mutating func abandon() {
@@ -36,7 +40,9 @@ struct SectionAssembler {
         isOpen = false
     }
 
-    private mutating func append(_ more: Slice<UnsafeRawBufferPointer>, section: ([UInt8]) -> Void) {
+    private mutating func append(
+        _ more: Slice<UnsafeRawBufferPointer>, _ skipsRepeats: Bool, _ section: ([UInt8]) -> Void
+    ) {
         for unsafe byte in unsafe more {
             // Stuffing after the last section.
             if bytes.isEmpty, byte == 0xFF { return abandon() }
@@ -48,7 +54,14 @@ struct SectionAssembler {
                 return abandon()
             }
             guard bytes.count == length else { continue }
-            if CRC32.mpeg(bytes) == 0 { section(bytes) } else { faults += 1 }
+            if skipsRepeats, bytes == last {
+                // Nothing new.
+            } else if CRC32.mpeg(bytes) == 0 {
+                section(bytes)
+                last = bytes
+            } else {
+                faults += 1
+            }
             bytes.removeAll(keepingCapacity: true)
         }
     }

@@ -89,7 +89,7 @@ public struct TransportStreamCounters: Hashable, Sendable {
     public var damagedUnits = 0
     public var tornUnits = 0
     /// Units of the main video by how their end was known; index by ``EndEvidence/rawValue``.
-    public var unitsByEvidence: InlineCounts = InlineCounts()
+    public var unitsByEvidence: EvidenceCounts = EvidenceCounts()
     /// Units of the other streams.
     public var passingUnits = 0
     /// Bytes of the main video that belong to no unit that could be begun.
@@ -99,7 +99,7 @@ public struct TransportStreamCounters: Hashable, Sendable {
 }
 
 /// A count for each ``EndEvidence``.
-public struct InlineCounts: Hashable, Sendable {
+public struct EvidenceCounts: Hashable, Sendable {
     private var counts: (Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0)
 
     public subscript(evidence: EndEvidence) -> Int {

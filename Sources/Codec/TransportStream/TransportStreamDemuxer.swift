@@ -30,6 +30,7 @@ public struct TransportStreamDemuxer: ~Copyable {
     private var largestMessage = 0
     private var lastPayloadPID = -1
     private var mainVideoIndex = -1
+    private var told: ProgramDescription?
 
     /// The newest program clock reference (27 MHz) and when its message arrived; for cadence measurements.
     public private(set) var clockReference: (ticks: Int64, arrival: MonotonicTime)?
@@ -104,10 +105,12 @@ public struct TransportStreamDemuxer: ~Copyable {
         streams[mainVideoIndex].video!.timePassed(now, &context, handler)
     }
 
-    /// The stream ends or is interrupted: hands on what is there. Tables and what was learnt stay; more may be pushed.
+    /// The stream ends or is interrupted: hands on what is there. More may be pushed: the tables stay, but how units end is
+    /// learnt anew, since another sender may have taken over.
     public mutating func finish(handler: Handler) {
         for stream in streams { stream.finish(&context, handler) }
         aligner.reset()
+        largestMessage = 0
     }
 
     private mutating func take(_ p: UnsafePointer<UInt8>, _ handler: Handler) {
@@ -157,8 +160,7 @@ public struct TransportStreamDemuxer: ~Copyable {
                 stream.finish(&context, handler)
             }
         }
-        let hadProgram = told
-        if let program = tables.current, program != hadProgram {
+        if let program = tables.current, program != told {
             told = program
             handler(.program(program))
         }
@@ -170,12 +172,8 @@ public struct TransportStreamDemuxer: ~Copyable {
         mainVideoIndex = streams.firstIndex { $0.video != nil } ?? -1
     }
 
-    private var told: ProgramDescription?
-
-    /// The main video's parameters, once they were read.
-    public var format: SequenceParameterSet? {
-        mainVideoIndex >= 0 ? streams[mainVideoIndex].video!.parameterSets.newest : nil
-    }
+    /// The main video's parameters, once a picture with them was handed on.
+    public var format: SequenceParameterSet? { mainVideoIndex >= 0 ? streams[mainVideoIndex].video!.format : nil }
 
     /// What is known of the stream, or what it lacks.
     public var diagnosis: StreamDiagnosis {

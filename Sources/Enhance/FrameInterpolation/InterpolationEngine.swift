@@ -3,8 +3,8 @@ import Media
 
 /// How much work an interpolation does for its quality.
 struct InterpolationEffort: Sendable {
-    /// The pyramid's level that motion is found at.
-    var finestLevel: Int
+    /// The pyramid's levels that pictures are made from; with three, the first has half of the weight.
+    var levels: [Int]
     /// Steps of descent for a patch at most.
     var iterations: Int
 }
@@ -23,25 +23,25 @@ struct InterpolationEffort: Sendable {
     private var hasFlow = false
     private var isFlowComplete = true
 
-    private let cells: AlignedMemory
-    private let lumaWindows: BlendWindows
-    private let chromaWindows: BlendWindows
-    /// Samples of the output's luma to one of the plane that motion is found in: 2 ^ shift.
-    private let shift: Int
+    private let layers: [MotionLayer]
+    /// What the second and third layers make.
+    private let drafts: [Picture]
     /// The time that the last picture took to make once its motion was known: what must be left of the time to stop.
     private var lastSynthesisTime = Nanoseconds.zero
 
     // The call in hand.
-    private enum Stage { case load, decide, synthesise }
+    private enum Stage { case load, decide, smooth, synthesise, mix, hold }
     private var stage = Stage.load
     private var source: (PictureView, PictureView)?
     private var destination: MutablePictureView?
+    private var layer = 0
     private var phase = 128
     private var stop: MonotonicTime?
 
-    private static let decideRows = 3
-    private static let lumaRows = 3
-    private static let chromaRows = 6
+    /// Rows of cells in one piece of work.
+    private static let bandHeight = 3
+    /// Output rows of luma in one piece of work of mixing.
+    private static let mixHeight = 64
 
     init(
         _ configuration: FrameInterpolationConfiguration, effort: InterpolationEffort, workers: WorkerPool
@@ -53,13 +53,19 @@ struct InterpolationEffort: Sendable {
         pictures = (0..<2).map { _ in
             InterpolationPicture(size: configuration.size, scaleFactor: configuration.scaleFactor)
         }
+        let shape = pictures[0].pyramid
         flow = FlowEstimator(
-            shape: pictures[0].pyramid, finestLevel: effort.finestLevel, iterations: effort.iterations,
+            shape: shape, finestLevel: effort.levels.min() ?? 0, iterations: effort.iterations,
             kernels: configuration.kernels)
-        shift = flow.finestLevel + (configuration.scaleFactor == 2 ? 1 : 0)
-        lumaWindows = BlendWindows(cellSize: Kernels.motionStep << shift)
-        chromaWindows = BlendWindows(cellSize: (Kernels.motionStep << shift) / 2)
-        cells = AlignedMemory(byteCount: flow.columns * flow.rows * MemoryLayout<MotionCell>.stride)
+        // A small picture has not all levels.
+        let levels = effort.levels.allSatisfy { $0 < shape.levels.count } ? effort.levels : [flow.finestLevel]
+        layers = levels.map { [flow] level in
+            let field = unsafe flow.forward(level: level)
+            return unsafe MotionLayer(
+                level: level, columns: field.columns, rows: field.rows,
+                enlargement: configuration.scaleFactor == 2 ? 1 : 0)
+        }
+        drafts = layers.dropFirst().map { [outputSize] _ in Picture(size: outputSize) }
     }
 
     /// Forgets all pictures: what comes next has nothing to do with them.
@@ -104,16 +110,8 @@ struct InterpolationEffort: Sendable {
         let begin = MonotonicTime.now()
         self.phase = min(max(Int((phase * 256).rounded()), 1), 255)
         self.stop = stop
-        stage = .decide
-        workers.run(self, pieces: (flow.rows + Self.decideRows - 1) / Self.decideRows)
         unsafe self.destination = unsafe destination
-        if isSceneCut {
-            result.method = .held
-            unsafe hold(in: destination)
-        } else {
-            stage = .synthesise
-            workers.run(self, pieces: lumaBands + 2 * chromaBands)
-        }
+        result.method = makePicture()
         unsafe self.destination = nil
         let end = MonotonicTime.now()
         result.synthesisTime = end - begin
@@ -122,83 +120,106 @@ struct InterpolationEffort: Sendable {
         return result
     }
 
+    private func makePicture() -> FrameInterpolationResult.Method {
+        for layer in layers.indices {
+            self.layer = layer
+            // Later layers only refine what the first has made.
+            if layer > 0, let stop, MonotonicTime.now() >= stop { return .motionCompensated }
+            let bands = (layers[layer].rows + Self.bandHeight - 1) / Self.bandHeight
+            run(.decide, pieces: bands)
+            run(.smooth, pieces: bands)
+            if layer == 0, layers[0].isSceneCut {
+                run(.hold, pieces: 3)
+                return .held
+            }
+            run(.synthesise, pieces: 2 * synthesisBands)
+        }
+        if layers.count == 3, stop.map({ MonotonicTime.now() < $0 }) ?? true {
+            run(.mix, pieces: (outputSize.height + Self.mixHeight - 1) / Self.mixHeight)
+        }
+        return .motionCompensated
+    }
+
+    private func run(_ stage: Stage, pieces: Int) {
+        self.stage = stage
+        workers.run(self, pieces: pieces)
+    }
+
     private var before: InterpolationPicture { pictures[1 - newest] }
     private var after: InterpolationPicture { pictures[newest] }
 
-    private var lumaBands: Int { (flow.rows + Self.lumaRows) / Self.lumaRows }
-    private var chromaBands: Int { (flow.rows + Self.chromaRows) / Self.chromaRows }
+    /// Bands of block rows; there is one block row more than there are rows of cells.
+    private var synthesisBands: Int { (layers[layer].rows + Self.bandHeight) / Self.bandHeight }
 
     func perform(piece: Int, worker: Int) {
+        let kernels = configuration.kernels
+        let layer = layers[layer]
+        let first = piece * Self.bandHeight
         switch stage {
         case .load:
             guard let (source, enhanced) = unsafe source else { return }
-            unsafe pictures[newest].load(
-                piece: piece, source: source, enhanced: enhanced, kernels: configuration.kernels)
+            unsafe pictures[newest].load(piece: piece, source: source, enhanced: enhanced, kernels: kernels)
         case .decide:
-            let first = piece * Self.decideRows
-            unsafe configuration.kernels.decideMotion(
-                MotionPair(
-                    before.pyramid.levels[flow.finestLevel].view, after.pyramid.levels[flow.finestLevel].view),
-                forward: flow.forward, backward: flow.backward, phase: phase, into: cellBase,
-                rows: first..<min(first + Self.decideRows, flow.rows))
+            let (forward, backward) = unsafe (flow.forward(level: layer.level), flow.backward(level: layer.level))
+            unsafe kernels.decideMotion(
+                MotionPair(before.pyramid.levels[layer.level].view, after.pyramid.levels[layer.level].view),
+                forward: forward, backward: backward, phase: phase, into: layer.decidedCells,
+                rows: first..<min(first + Self.bandHeight, layer.rows))
+        case .smooth:
+            unsafe kernels.smoothMotion(
+                layer.decidedCells, into: layer.cells, columns: layer.columns, totalRows: layer.rows,
+                rows: first..<min(first + Self.bandHeight, layer.rows))
         case .synthesise:
-            guard let destination = unsafe destination else { return }
-            if piece < lumaBands {
-                unsafe synthesise(0, destination.y, lumaWindows, shift, piece * Self.lumaRows, Self.lumaRows)
-            } else if piece < lumaBands + chromaBands {
-                unsafe synthesise(
-                    1, destination.u, chromaWindows, shift - 1, (piece - lumaBands) * Self.chromaRows,
-                    Self.chromaRows)
+            // Luma first: it is more.
+            if piece < synthesisBands {
+                synthesise(plane: 0, band: piece)
             } else {
-                unsafe synthesise(
-                    2, destination.v, chromaWindows, shift - 1,
-                    (piece - lumaBands - chromaBands) * Self.chromaRows, Self.chromaRows)
+                synthesise(plane: 1, band: piece - synthesisBands)
+                synthesise(plane: 2, band: piece - synthesisBands)
             }
+        case .mix:
+            for plane in 0..<3 {
+                let height = plane == 0 ? Self.mixHeight : Self.mixHeight / 2
+                let output = unsafe target(plane)
+                unsafe kernels.mix(
+                    drafts[0].view.plane(plane), drafts[1].view.plane(plane), into: output,
+                    rows: min(piece * height, output.height)..<min((piece + 1) * height, output.height))
+            }
+        case .hold:
+            unsafe hold(plane: piece, rows: 0..<target(piece).height, in: target(piece))
         }
     }
 
-    private func synthesise(
-        _ plane: Int, _ output: MutablePlaneView, _ windows: BlendWindows,
-        _ shift: Int, _ first: Int, _ count: Int
-    ) {
-        let blockRows = first..<min(first + count, flow.rows + 1)
+    /// Where the layer in hand goes.
+    private func target(_ plane: Int) -> MutablePlaneView {
+        if stage == .synthesise, layer > 0 { return unsafe drafts[layer - 1].mutableView.plane(plane) }
+        return unsafe destination!.plane(plane)
+    }
+
+    private func synthesise(plane: Int, band: Int) {
+        let layer = layers[layer]
+        let windows = plane == 0 ? layer.lumaWindows : layer.chromaWindows
+        let first = band * Self.bandHeight
+        let blockRows = first..<min(first + Self.bandHeight, layer.rows + 1)
+        let output = unsafe target(plane)
         if let stop, MonotonicTime.now() >= stop {
             let size = windows.cellSize
+            let top = max(blockRows.lowerBound * size - size / 2, 0)
             unsafe hold(
-                plane, in: output, rows: max(blockRows.lowerBound * size - size / 2, 0)..<min(
-                    blockRows.upperBound * size - size / 2, output.height))
+                plane: plane, rows: min(top, output.height)..<min(
+                    max(blockRows.upperBound * size - size / 2, top), output.height), in: output)
             return
         }
         unsafe configuration.kernels.synthesise(
-            MotionPair(before.planes(plane).view, after.planes(plane).view), into: output, cells: cellBase,
-            columns: flow.columns, rows: flow.rows, shift: shift, phase: phase, windows: windows,
-            blockRows: blockRows)
-    }
-
-    private var cellBase: UnsafeMutablePointer<MotionCell> {
-        unsafe cells.pointer().assumingMemoryBound(to: MotionCell.self)
+            MotionPair(before.plane(plane).view, after.plane(plane).view), into: output, cells: layer.cells,
+            columns: layer.columns, rows: layer.rows, shift: plane == 0 ? layer.shift : layer.shift - 1,
+            phase: phase, windows: windows, blockRows: blockRows)
     }
 
     /// Copies rows of the picture that is nearer in time.
-    private func hold(
-        _ plane: Int, in output: MutablePlaneView, rows: Range<Int>
-    ) {
-        let nearer = unsafe (phase <= 128 ? before : after).planes(plane).view
+    private func hold(plane: Int, rows: Range<Int>, in output: MutablePlaneView) {
+        let nearer = unsafe (phase <= 128 ? before : after).plane(plane).view
         for y in rows { unsafe output.row(y).update(from: nearer.row(y), count: output.width) }
-    }
-
-    private func hold(in destination: MutablePictureView) {
-        unsafe hold(0, in: destination.y, rows: 0..<destination.y.height)
-        unsafe hold(1, in: destination.u, rows: 0..<destination.u.height)
-        unsafe hold(2, in: destination.v, rows: 0..<destination.v.height)
-    }
-
-    /// Whether most of the picture has no counterpart: more than 10 levels apart, over patches, in 60 of 100 cells.
-    private var isSceneCut: Bool {
-        var apart = 0
-        let count = flow.columns * flow.rows
-        for i in 0..<count where unsafe cellBase[i].difference > 10 * 64 { apart += 1 }
-        return apart * 10 > count * 6
     }
 
     private func check(_ picture: PictureView, size: PictureSize, _ role: String) throws(EnhanceError) {
@@ -212,4 +233,14 @@ struct InterpolationEffort: Sendable {
             throw EnhanceError(.sizeMismatch, "\(role)'s chroma planes are not half of the luma plane, rounded up")
         }
     }
+}
+
+extension PictureView {
+    /// Luma, u and v by number.
+    @unsafe func plane(_ index: Int) -> PlaneView { unsafe index == 0 ? y : index == 1 ? u : v }
+}
+
+extension MutablePictureView {
+    /// Luma, u and v by number.
+    @unsafe func plane(_ index: Int) -> MutablePlaneView { unsafe index == 0 ? y : index == 1 ? u : v }
 }

@@ -21,7 +21,7 @@ final class InterpolationPicture {
     }
 
     /// Luma, u and v by number.
-    func planes(_ index: Int) -> PaddedPlane {
+    func plane(_ index: Int) -> PaddedPlane {
         switch index {
         case 0: luma
         case 1: u

@@ -21,7 +21,7 @@ public final class LowLatencyFrameInterpolation: @unchecked Sendable {
         _ configuration: FrameInterpolationConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
     ) throws(EnhanceError) {
         engine = try InterpolationEngine(
-            configuration, effort: InterpolationEffort(finestLevel: 1, iterations: 3), workers: workers)
+            configuration, effort: InterpolationEffort(levels: [1], iterations: 3), workers: workers)
     }
 
     public var configuration: FrameInterpolationConfiguration { engine.configuration }

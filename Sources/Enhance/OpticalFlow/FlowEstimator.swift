@@ -9,8 +9,6 @@ import Media
 @safe final class FlowEstimator: PiecewiseWork, @unchecked Sendable {
     /// The level whose flow is the result; 0 is full size.
     let finestLevel: Int
-    let columns: Int
-    let rows: Int
     private let iterations: Int
     private let kernels: Kernels
     private let levels: [Level]
@@ -55,13 +53,11 @@ import Media
         self.iterations = iterations
         self.kernels = kernels
         levels = shape.levels.map { Level(plane: $0) }
-        columns = levels[self.finestLevel].columns
-        rows = levels[self.finestLevel].rows
     }
 
-    /// The last pair's motion; valid while this estimator lives.
-    @unsafe var forward: MotionVectors { unsafe levels[finestLevel].field(0) }
-    @unsafe var backward: MotionVectors { unsafe levels[finestLevel].field(1) }
+    /// The last pair's motion at a level, `finestLevel` or coarser; valid while this estimator lives.
+    @unsafe func forward(level: Int) -> MotionVectors { unsafe levels[level].field(0) }
+    @unsafe func backward(level: Int) -> MotionVectors { unsafe levels[level].field(1) }
 
     /// Forgets the last pair, whose flow would be tried first for the next.
     func reset() { hasSeed = false }

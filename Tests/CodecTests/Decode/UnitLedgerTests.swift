@@ -13,7 +13,8 @@ import Testing
     }
 
     private func comeOut(
-        _ ledger: inout UnitLedger, _ number: Int64, key: Bool = false, interlaced: Bool = false, concealed: Bool = false
+        _ ledger: inout UnitLedger, _ number: Int64, key: Bool = false, interlaced: Bool = false,
+        concealed: Bool = false
     ) -> PictureDamage? {
         ledger.cameOut(
             number, isKeyframe: key, isInterlaced: interlaced, wasConcealed: concealed, lacksReference: false)?.damage

@@ -31,7 +31,9 @@ import Testing
         #expect(outputs.filter(\.isKeyframe).map(\.id) == [0, 20])
     }
 
-    @Test(arguments: [["-bf", "2"], ["-bf", "3", "-b_strategy", "0"], ["-bf", "3", "-x264-params", "open-gop=1:keyint=20"]])
+    @Test(arguments: [
+        ["-bf", "2"], ["-bf", "3", "-b_strategy", "0"], ["-bf", "3", "-x264-params", "open-gop=1:keyint=20"],
+    ])
     func picturesWithReorderingComeOutInOrder(_ options: [String]) throws {
         let units = try stream(["-preset", "medium"] + options)
         #expect(units.count == 60)
@@ -120,6 +122,17 @@ import Testing
         #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
     }
 
+    @Test func aSenderStartedAgainWithoutReorderingIsNotHeldBack() throws {
+        let before = try stream(["-bf", "3", "-b_strategy", "0"], frames: 20)
+        let after = try encodeUnits(configuration(), count: 10).map(\.bytes)
+        let outputs = try VideoDecoder().decodeAll(before + after)
+        #expect(outputs.count == 30)
+        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
+        #expect(outputs.suffix(10).map(\.id) == Array(20..<30))
+        #expect(outputs.suffix(10).map(\.after) == Array(21...30))
+        #expect(outputs.dropLast(10).allSatisfy { $0.after <= 21 })
+    }
+
     @Test func aSizeChangeIsReported() throws {
         let units =
             try encodeUnits(configuration(), count: 3) + encodeUnits(configuration(176, 320), count: 3)
@@ -137,6 +150,24 @@ import Testing
         #expect(Set(outputs.map(\.id)) == Set(0..<30))
         #expect(outputs.filter { $0.damage != [] || $0.reason != nil }.map(\.id) == Array(12..<20))
         #expect(outputs.first { $0.id == 12 }?.damage.contains(.concealed) == true)
+    }
+
+    @Test func aLostSliceIsConcealed() throws {
+        var configuration = self.configuration()
+        configuration.threads = 3
+        for slice in 0..<3 {
+            var units = try encodeUnits(configuration, count: 30, keyframeEvery: 10).map(\.bytes)
+            // Start codes of the slices of picture 14.
+            let starts = units[14].indices.filter { i in
+                i + 3 < units[14].count && units[14][i] == 0 && units[14][i + 1] == 0 && units[14][i + 2] == 1
+                    && units[14][i + 3] & 0x1f == 1
+            }
+            try #require(starts.count == 3)
+            units[14].removeSubrange(starts[slice]..<(slice == 2 ? units[14].count : starts[slice + 1]))
+            let outputs = try VideoDecoder().decodeAll(units)
+            let wrong = outputs.filter { $0.damage != [] || $0.reason != nil }
+            #expect(wrong.map(\.id) == Array(14..<20), "slice \(slice)")
+        }
     }
 
     @Test func nonReferencePicturesCanBeLeftOut() throws {
@@ -173,12 +204,15 @@ import Testing
     @Test func noBytesCrashItAndEveryUnitIsAccountedFor() throws {
         var random = SplitMix(seed: 4)
         let good = try encodeUnits(configuration(), count: 20, keyframeEvery: 5).map(\.bytes)
-        for _ in 0..<60 {
+        for _ in 0..<30 {
             var units = good
             for i in units.indices {
                 switch random.next() % 5 {
                 case 0: units[i] = (0..<Int(random.next() % 300)).map { _ in UInt8(random.next() & 255) }
-                case 1: for _ in 0..<20 { units[i][Int(random.next() % UInt64(units[i].count))] ^= 1 << (random.next() & 7) }
+                case 1:
+                    for _ in 0..<20 {
+                        units[i][Int(random.next() % UInt64(units[i].count))] ^= 1 << (random.next() & 7)
+                    }
                 case 2: units[i].removeLast(Int(random.next() % UInt64(units[i].count)))
                 case 3: units[i] = [0, 0, 0, 1, 0x67] + units[i].reversed()
                 default: break

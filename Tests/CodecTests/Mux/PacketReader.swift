@@ -1,7 +1,7 @@
 import Testing
 
-/// Reads transport packets strictly and slowly, for tests: checks every counter and gives PES packets as complete as they
-/// are when the bytes end.
+/// Reads transport packets strictly and slowly, for tests: checks every counter and gives PES packets as complete as
+/// they are when the bytes end.
 struct PacketReader {
     struct Unit {
         var pid: Int

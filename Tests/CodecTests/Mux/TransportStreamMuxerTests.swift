@@ -25,7 +25,9 @@ import Testing
         var ticks: Int64 = 90_000
         var emitted = Emitted()
         var reader = PacketReader()
-        for count in Array(6...400) + [65_520, 65_526, 65_527, 65_528, 65_530] + Array(70_000..<70_185) {
+        // All remainders of a packet; around the longest that has a length; around what would fill the last packet of
+        // one without (70082).
+        for count in Array(6...400) + Array(65_525...65_529) + Array(70_078...70_086) {
             let unit = self.unit(count)
             let before = emitted.bytes.count
             unit.withUnsafeBytes {
@@ -58,6 +60,65 @@ import Testing
             #expect(units.first?.presentationTime == (time.ticks + 6000) & 0x1_ffff_ffff)
             #expect(units.first?.decodeTime == time.ticks & 0x1_ffff_ffff)
         }
+    }
+
+    @Test func countersRunOnOverAReconnectionAndTablesComeFirst() throws {
+        let muxer = try TransportStreamMuxer()
+        var reader = PacketReader()
+        for i in 0..<12 {
+            var emitted = Emitted()
+            let isReconnected = i == 5 || i == 6
+            if isReconnected { muxer.restart() }
+            let time = MediaTime(ticks: 90_000 + Int64(i) * 1000)
+            unit(1000 + i).withUnsafeBytes {
+                muxer.writeVideo($0, presentationTime: time, decodeTime: time, isKeyframe: false) { emitted.add($0) }
+            }
+            // The reader checks that every counter goes on.
+            _ = try reader.read(emitted.bytes[...])
+            let startsWithTables = emitted.bytes[1] & 0x1f == 0 && emitted.bytes[2] == 0
+            #expect(startsWithTables == (isReconnected || i == 0 || i == 12))
+        }
+    }
+
+    @Test func aJumpOfTheTimeLineIsMarked() throws {
+        let muxer = try TransportStreamMuxer()
+        var marks: [Bool] = []
+        for ticks in [900_000, 903_000, 100_000, 103_000, 103_000] as [Int64] {
+            var emitted = Emitted()
+            let time = MediaTime(ticks: ticks)
+            unit(300).withUnsafeBytes {
+                muxer.writeVideo($0, presentationTime: time, decodeTime: time, isKeyframe: true) { emitted.add($0) }
+            }
+            // Tables are two packets; the video's first carries the field.
+            marks.append(emitted.bytes[2 * 188 + 5] & 0x80 != 0)
+        }
+        #expect(marks == [false, false, true, false, false])
+    }
+
+    @Test func moreStreamsThanAMapHoldsAreATypedError() {
+        var layout = TransportStreamLayout()
+        let stream = TransportStreamLayout.PassedStream(streamType: 6, descriptors: Array(repeating: 0, count: 90))
+        layout.passedStreams = Array(repeating: stream, count: 11)
+        #expect(throws: CodecError.self) { _ = try TransportStreamMuxer(layout) }
+    }
+
+    @Test func aLongMapTakesSeveralPackets() throws {
+        var layout = TransportStreamLayout()
+        let descriptor: [UInt8] = [0x0a, 4] + Array("eng".utf8) + [0]
+        layout.passedStreams = Array(repeating: .init(streamType: 0x0f, descriptors: descriptor), count: 30)
+        let muxer = try TransportStreamMuxer(layout)
+        var emitted = Emitted()
+        var demuxer = TransportStreamDemuxer()
+        unit(300).withUnsafeBytes {
+            muxer.writeVideo(
+                $0, presentationTime: MediaTime(ticks: 0), decodeTime: MediaTime(ticks: 0), isKeyframe: true
+            ) { emitted.add($0) }
+        }
+        emitted.bytes.withUnsafeBytes {
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil) { _ in }
+        }
+        #expect(demuxer.program?.streams.count == 31)
+        #expect(demuxer.program?.streams.last?.descriptors == descriptor)
     }
 
     @Test func aSlowStreamStillCarriesItsClock() throws {

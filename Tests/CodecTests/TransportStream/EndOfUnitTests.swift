@@ -168,6 +168,20 @@ import Testing
         Self.expectExact(harvest, units)
     }
 
+    /// GStreamer's habits: lengths, except for large units, and now and then stuffing in the middle.
+    @Test func stuffingMeansNothingInAStreamWithLengths() {
+        var random = SeededGenerator(seed: 14)
+        var stream = SyntheticStream()
+        var units = Self.plain(60, bounded: true, into: &stream, &random)
+        let large = SyntheticPicture.unit(size: 80_000, isKey: true, &random)
+        stream.addPES(large, pts: 90_000 + 60 * 3000, parts: [184, 182])
+        units.append(large)
+        units += Self.plain(10, bounded: true, into: &stream, from: 61, &random)
+        let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+        #expect(counters[.length] == 67 && counters[.stuffing] == 0)
+    }
+
     /// Units that fill their last packet, from a sender that flushes a short message after each.
     @Test func silenceAfterAFlushedMessageEndsAUnit() {
         var random = SeededGenerator(seed: 11)
@@ -206,6 +220,22 @@ import Testing
         #expect(demuxer.counters[.timer] > 25)
     }
 
+    @Test func anInterruptedStreamIsLearntAnew() {
+        var random = SeededGenerator(seed: 15)
+        var stream = SyntheticStream()
+        let units = Self.plain(60, into: &stream, &random)
+        let harvest = Harvest()
+        var demuxer = TransportStreamDemuxer()
+        for _ in 0..<2 {
+            harvest.push(stream.bytes, into: &demuxer, size: 188)
+            #expect(demuxer.standing.trustsStuffing)
+            demuxer.finish(handler: harvest.take)
+            #expect(!demuxer.standing.trustsStuffing)
+        }
+        Self.expectExact(harvest, units + units)
+        #expect(harvest.video[60..<80].allSatisfy { $0.evidence == .nextStart })
+    }
+
     @Test func withoutEarlyHandingOnEveryUnitWaits() {
         var random = SeededGenerator(seed: 12)
         var stream = SyntheticStream()
@@ -222,7 +252,7 @@ import Testing
         var random = SeededGenerator(seed: 13)
         var stream = SyntheticStream()
         let units = Self.plain(
-            36, bounded: bounded, slices: slices, sizes: 250...550, into: &stream, &random)
+            36, bounded: bounded, slices: slices, sizes: 250...450, into: &stream, &random)
         let known = Set(units)
         for k in 2..<stream.packets.count {
             var packets = stream.packets

@@ -133,7 +133,7 @@ struct SyntheticStream {
     }
 
     /// A PES packet whose last transport packet is stuffed unless it fits.
-    /// - Parameter stuffAt: sizes of the first packets' payloads, to stuff in the middle.
+    /// - Parameter parts: sizes of the first packets' payloads, to stuff in the middle.
     mutating func addPES(
         _ payload: [UInt8], pts: Int64?, dts: Int64? = nil, bounded: Bool = false, id: Int = Self.videoID,
         parts: [Int] = []
