@@ -2,18 +2,19 @@ import Glibc
 import Kernels
 import Media
 
-/// Times whole frames of every tier at every instruction set and number of threads, in turn over many rounds, so that what the
-/// machine's neighbours do falls on all alike. For `burnish bench`; not thread-safe.
+/// Times whole frames of every tier at every instruction set and number of threads, in turn over many rounds, so that
+/// what the machine's neighbours do falls on all alike. For `burnish bench`; not thread-safe.
 public struct SuperResolutionBench {
     public struct Row: Sendable {
         public let tier: SuperResolutionTier
         public let features: CPUFeatures
         public let threads: Int
-        /// Time of a whole frame, `base` and chroma included: median and least over the rounds. With one thread it is the
-        /// thread's processor time, which other programs on the core do not add to; with more it is wall time.
+        /// Time of a whole frame, `base` and chroma included: median and least over the rounds. With one thread it is
+        /// the thread's processor time, which other programs on the core do not add to; with more it is wall time.
         public let median: Nanoseconds
         public let least: Nanoseconds
-        /// The networks' multiplications in a nanosecond at the median, without those of borders and padding; 0 for `base`.
+        /// The networks' multiplications in a nanosecond at the median, without those of borders and padding; 0 for
+        /// `base`.
         public let rate: Double
         /// `rate` for each thread as a share of what the core can do at all, measured in the same rounds.
         public let shareOfPeak: Double
