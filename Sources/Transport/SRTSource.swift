@@ -32,6 +32,8 @@ final class SRTSource: @unchecked Sendable {
     private var secondEnds = MonotonicTime(nanoseconds: 0)
     private var lossesBefore: Int64 = 0
     private var lastArrival = MonotonicTime(nanoseconds: 0)
+    /// Until when holes are those of an outage.
+    private var backlogUntil = MonotonicTime(nanoseconds: 0)
 
     init(_ endpoint: SRTEndpoint) throws(TransportError) {
         _ = SRTLibrary.started
@@ -138,10 +140,12 @@ final class SRTSource: @unchecked Sendable {
         // What comes in order and yet leaves a hole leaves it for good.
         let isFinal = !early || known && packet.ordered
         let isLate = early && now > sourceTime + window
+        if arrival - lastArrival > max(window, IngestPolicy.outage) { backlogUntil = now + Self.backlogTime }
         let patience =
             isFinal
             ? arrival
-            : isLate ? now + max(window, Self.patienceWithBacklog) : max(sourceTime + window, arrival + window / 2)
+            : isLate || now < backlogUntil
+                ? now + max(window, Self.patienceWithBacklog) : max(sourceTime + window, arrival + window / 2)
         assess(arrival: arrival, isLate: isLate, isRepeat: known && packet.retransmitted, now: now)
         if restarted || hold.isFar(sequence) {
             // Nothing that is missing before it is worth a wait.
@@ -189,9 +193,10 @@ final class SRTSource: @unchecked Sendable {
         }
     }
 
-    /// What is past its window comes from an outage, and the rest of it is on its way: the sender drops nothing, and
-    /// whole pictures are worth more now than haste.
-    private static let patienceWithBacklog = Nanoseconds.milliseconds(300)
+    /// After an outage the sender's backlog is on its way, newest and oldest mixed: it drops nothing, and whole pictures
+    /// are worth more now than haste.
+    private static let patienceWithBacklog = Nanoseconds.milliseconds(500)
+    private static let backlogTime = Nanoseconds.seconds(1)
     private static let mostMissingAtFirst: Int64 = 64
     private static let longestWait = Nanoseconds.milliseconds(100)
 }
