@@ -15,8 +15,8 @@ import Media
     private var isListed: [Bool]
     private var plan: StripPlan
     private var bucket = 0
-    /// Nanoseconds for one input sample on one thread, by tier; learnt.
-    private var costs: [Double]
+    /// By the tier's raw value.
+    private var costs: [TileCost]
     // The run in hand.
     private var tier = SuperResolutionTier.base
     private var until: MonotonicTime?
@@ -34,7 +34,7 @@ import Media
     /// Columns of a strip at most, in samples: its rows of all layers together stay in the second-level cache.
     private static let stripWidth = 640
     /// How long a thread may work before it looks at the clock.
-    private static let attention = 150_000.0
+    private static let attention = Nanoseconds.microseconds(150)
 
     /// - Parameter networks: not empty; without `base`.
     init(
@@ -44,11 +44,11 @@ import Media
         self.kernels = kernels
         self.networks = networks.mapValues(\.network)
         var radii = SuperResolutionTier.allCases.map { _ in 0 }
-        costs = SuperResolutionTier.allCases.map { _ in 0 }
+        costs = SuperResolutionTier.allCases.map { _ in TileCost(guess: 0) }
         for (tier, network) in networks {
             radii[Int(tier.rawValue)] = network.radius
-            // A guess to begin with; the first frame corrects it.
-            costs[Int(tier.rawValue)] = Double(network.multiplicationsPerSample) / (kernels.features.isEmpty ? 1 : 50)
+            let speed = kernels.features.isEmpty ? 1.0 : 50.0
+            costs[Int(tier.rawValue)] = TileCost(guess: Double(network.multiplicationsPerSample) / speed)
         }
         history = TileHistory(grid: grid, radii: radii)
         let width = min(grid.size.width, max(Self.stripWidth, grid.tileSize.width))
@@ -78,6 +78,7 @@ import Media
         unsafe reuse(in: destination, &result)
         collect(tiles)
 
+        let hasTime = until.map { $0 > .now() } ?? true
         var next = 0
         while next < todo.count {
             let count = affordable(from: next, threads: workers.threadCount)
@@ -89,7 +90,9 @@ import Media
             next += count
             if !finished { break }
         }
-        result.tilesLeft = todo.count - result.tilesSmall - result.tilesMedium
+        let done = result.tilesSmall + result.tilesMedium
+        result.tilesLeft = todo.count - done
+        if hasTime && done == 0, let first = todo.first { costs[Int(first.tier.rawValue)].doubt() }
         unsafe self.source = nil
         unsafe self.destination = nil
     }
@@ -134,13 +137,13 @@ import Media
     /// How many of the requests from `first` on should be done by the time to stop.
     private func affordable(from first: Int, threads: Int) -> Int {
         guard let until else { return todo.count - first }
-        var budget = Double((until - MonotonicTime.now()).count) * Double(threads)
+        var budget = (until - MonotonicTime.now()) * Int64(threads)
         var count = 0
         while first + count < todo.count {
             let request = todo[first + count]
             let region = grid.region(request.tile)
-            budget -= costs[Int(request.tier.rawValue)] * Double(region.width * region.height)
-            if budget < 0 { break }
+            budget = budget - costs[Int(request.tier.rawValue)].time(samples: region.width * region.height)
+            if budget < .zero { break }
             count += 1
         }
         return count
@@ -188,11 +191,7 @@ import Media
             time = time + report.time
         }
         if tier == .neuralSmall { result.tilesSmall += done } else { result.tilesMedium += done }
-        if samples > 0 {
-            // Quick to rise, slower to fall: a frame that is late costs more than a tile that is left out.
-            let (old, new) = (costs[Int(tier.rawValue)], Double(time.count) / Double(samples))
-            costs[Int(tier.rawValue)] = old + (new - old) * (new > old ? 0.5 : 0.2)
-        }
+        costs[Int(tier.rawValue)].learn(time, samples: samples)
         return done == count
     }
 
@@ -206,8 +205,9 @@ import Media
         let top = grid.region(strip.row * grid.columns + strip.column)
         let right = grid.region(strip.row * grid.columns + strip.column + strip.columns - 1)
         let columns = top.x..<right.x + right.width
-        let cost = costs[Int(tier.rawValue)] * Double(columns.count)
-        let step = until == nil ? grid.tileSize.height : max(1, Int(Self.attention / max(cost, 1)))
+        let cost = costs[Int(tier.rawValue)].time(samples: columns.count)
+        let step =
+            until == nil ? grid.tileSize.height : max(1, Int(Self.attention.count / max(cost.count, 1)))
 
         let start = MonotonicTime.now()
         var now = start
@@ -217,7 +217,7 @@ import Media
         var row = top.y
         for tileRow in strip.row..<strip.row + strip.rows {
             let end = min(row + grid.tileSize.height, grid.size.height)
-            if let until, now + Nanoseconds(Int64(cost * Double(end - row))) > until { break }
+            if let until, now + cost * Int64(end - row) > until { break }
             for column in strip.column..<strip.column + strip.columns {
                 history.set(.base, ofTile: tileRow * grid.columns + column)
             }

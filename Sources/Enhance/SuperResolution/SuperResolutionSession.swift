@@ -1,3 +1,4 @@
+import Kernels
 import Media
 import Synchronization
 
@@ -24,7 +25,7 @@ public final class SuperResolutionSession: @unchecked Sendable {
     private let isBusy = Atomic<Bool>(false)
 
     /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
-    /// - Throws: `unsupportedSize`.
+    /// - Throws: `unsupportedSize`, `badParameter`, `badWeights`.
     public init(
         _ configuration: SuperResolutionConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
     ) throws(EnhanceError) {
@@ -47,6 +48,10 @@ public final class SuperResolutionSession: @unchecked Sendable {
         let networks = configuration.scaleFactor == 2 ? configuration.networks : [:]
         guard networks[.base] == nil else {
             throw EnhanceError(.badParameter, "the base tier takes no network; give it to a neural tier")
+        }
+        guard Set(networks.values.map(\.network.edges)).count <= 1 else {
+            throw EnhanceError(
+                .badWeights, "the networks divide quantisers differently; give the session networks of one training")
         }
         tiers = [.base] + networks.keys.sorted()
         neural =

@@ -29,3 +29,29 @@ import Testing
         }
     }
 }
+
+@Suite struct TileCostTests {
+    @Test func risesQuicklyAndFallsSlowly() {
+        var cost = TileCost(guess: 100)
+        cost.learn(Nanoseconds(20_000), samples: 100)
+        #expect(cost.perSample == 150)
+        cost.learn(Nanoseconds(10_000), samples: 100)
+        #expect(cost.perSample == 140)
+        cost.learn(Nanoseconds(5), samples: 0)
+        #expect(cost.time(samples: 1000) == Nanoseconds(140_000))
+    }
+
+    /// After a spike that makes a tile seem dearer than any budget, doubt brings it back within reach.
+    @Test func oneSpikeDoesNotForbidTilesForEver() {
+        var cost = TileCost(guess: 100)
+        cost.learn(.seconds(1), samples: 2048)
+        let budget = Nanoseconds.microseconds(500)
+        var frames = 0
+        while cost.time(samples: 2048) > budget {
+            cost.doubt()
+            frames += 1
+            #expect(frames < 100)
+        }
+        #expect(frames > 0)
+    }
+}
