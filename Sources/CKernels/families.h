@@ -1,0 +1,17 @@
+// Each family's initialisers, one an instruction set; only dispatch.c calls them.
+#pragma once
+
+#include "CKernels.h"
+
+void burnish_scale_init_scalar(burnish_scale_kernels *);
+void burnish_scale_init_avx2(burnish_scale_kernels *);
+
+void burnish_network_init_scalar(burnish_network_kernels *);
+void burnish_network_init_avx2(burnish_network_kernels *);
+void burnish_network_init_avx512(burnish_network_kernels *);
+
+void burnish_peak_init_scalar(burnish_peak_kernels *);
+void burnish_peak_init_avx2(burnish_peak_kernels *);
+void burnish_peak_init_avx512(burnish_peak_kernels *);
+void burnish_motion_init_scalar(burnish_motion_kernels *);
+void burnish_motion_init_avx2(burnish_motion_kernels *);

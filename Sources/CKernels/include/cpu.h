@@ -1,0 +1,17 @@
+// CPU features that kernels are written for, and their detection. One flag stands for a whole generation: a kernel may
+// use all of what its flag promises.
+#pragma once
+
+#include <stdint.h>
+
+enum {
+    /// AVX2, FMA and BMI (Haswell, Zen, and later).
+    BURNISH_CPU_AVX2 = 1 << 0,
+    /// AVX-512 F, BW, DQ, VL and VNNI (Cascade Lake, Ice Lake, Zen 4, and later). Implies AVX2.
+    BURNISH_CPU_AVX512 = 1 << 1,
+    /// Arm's Advanced SIMD with the dot-product instructions.
+    BURNISH_CPU_NEON = 1 << 2,
+};
+
+/// What this processor and this operating system support. Reads CPUID; a caller asks once.
+uint32_t burnish_cpu_detect(void);

@@ -1,0 +1,157 @@
+// Motion between two pictures, and pictures between them: the kernels under `OpticalFlow` and frame interpolation.
+//
+// Flow is coarse to fine by inverse search on patches of 8x8 samples, four apart (Kroeger, Timofte, Dai, Van Gool: Fast
+// Optical Flow using Dense Inverse Search, ECCV 2016). New pictures are sums of motion-compensated blocks under
+// overlapping windows (Orchard, Sullivan: Overlapped Block Motion Compensation, 1994). All arithmetic on samples is in
+// integers, so that every implementation gives the same bits; what is computed in floating point is in the C files that
+// all of them share.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    /// Samples around each plane, on all four sides, filled with the nearest one of the plane.
+    BURNISH_MOTION_MARGIN = 32,
+    /// A patch has this many samples each way.
+    BURNISH_MOTION_PATCH = 8,
+    /// Patches, and the cells of a vector field, lie this far apart.
+    BURNISH_MOTION_STEP = 4,
+    /// Fractional bits of vectors and sample positions.
+    BURNISH_MOTION_FRACTION = 6,
+    /// The largest block that is predicted at once.
+    BURNISH_MOTION_BLOCK = 32,
+};
+
+/// A plane with its margin.
+typedef struct {
+    const uint8_t *origin;
+    ptrdiff_t stride;
+    int width, height;
+} burnish_motion_plane;
+
+/// A displacement in 1/64 sample.
+typedef struct {
+    int16_t x, y;
+} burnish_motion_vector;
+
+/// What is needed of a patch to find it elsewhere.
+typedef struct {
+    /// Samples with 6 fractional bits, and differences between both neighbours (twice the gradient), rows in the order
+    /// 0, 4, 1, 5, 2, 6, 3, 7.
+    int16_t sample[64], dx[64], dy[64];
+    /// Sums over the patch.
+    int32_t xx, xy, yy, x, y;
+} burnish_motion_patch;
+
+/// Sums over a patch of d, the difference of a place from the patch in 1/8.
+typedef struct {
+    int32_t d, dd, dx, dy;
+} burnish_motion_match;
+
+/// How one block is taken from two planes: four taps each way around a place in each.
+typedef struct {
+    /// The upper left of the 4x4 taps of the first sample.
+    const uint8_t *at[2];
+    ptrdiff_t stride[2];
+    /// Sum 64 each.
+    int8_t horizontal[2][4];
+    /// Sum 16384 over both planes.
+    int16_t vertical[2][4];
+} burnish_motion_block;
+
+typedef struct {
+    /// out[x] = (upper[2x] + upper[2x + 1] + lower[2x] + lower[2x + 1] + 2) >> 2 for x < width. Writes nothing beyond.
+    void (*halve)(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width);
+    /// The patch whose first sample is `at`; reads one sample around it.
+    void (*patch)(burnish_motion_patch *out, const uint8_t *at, ptrdiff_t stride);
+    /// Compares a patch with the place `at` moved by x, y in 1/64 (0 ..< 64), sampled bilinearly. Reads 9 rows of 16.
+    void (*match)(burnish_motion_match *out, const burnish_motion_patch *patch, const uint8_t *at, ptrdiff_t stride,
+                  int x, int y);
+    /// Sum of absolute differences, in 1/64, between two places of 8x8 samples, each sampled bilinearly. Reads 9 rows
+    /// of 16.
+    int32_t (*differ)(const uint8_t *a, ptrdiff_t a_stride, int ax, int ay, const uint8_t *b, ptrdiff_t b_stride, int bx,
+                      int by);
+    /// out[8·row + x], 8 samples a row, with 5 fractional bits. Reads 16 samples a row.
+    void (*predict)(int16_t *out, const burnish_motion_block *block, int rows);
+    /// dst[x] = clamp((sum over k of predictions[k][8·row + x] · windows[k][8·row + x] / 32768 + 16) >> 5) for x < width,
+    /// at most 8; one prediction is taken as it is. Writes nothing beyond `width`.
+    void (*blend)(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions, const int16_t *const *windows,
+                  int count, int width, int rows);
+    /// out[x] = (2 · out[x] + a[x] + b[x] + 2) >> 2 for x < width. Writes nothing beyond.
+    void (*mix)(uint8_t *out, const uint8_t *a, const uint8_t *b, int width);
+} burnish_motion_kernels;
+
+/// One direction of flow at one level.
+typedef struct {
+    const burnish_motion_kernels *kernels;
+    burnish_motion_plane from, to;
+    /// Cells of the field.
+    int columns, rows;
+    /// The field of the next coarser level, or null.
+    const burnish_motion_vector *coarse;
+    int coarse_columns, coarse_rows;
+    /// In: the last pair's field if `seeded`. Out: where each cell of `from` lies in `to`.
+    burnish_motion_vector *vectors;
+    /// Sums of squared differences in 1/64 level², the mean difference taken out.
+    int32_t *costs;
+    int seeded;
+    /// Steps of descent at most.
+    int iterations;
+} burnish_motion_search;
+
+/// Finds the vectors of rows first ..< last of cells. Rows do not depend on each other.
+void burnish_motion_search_rows(const burnish_motion_search *search, int first, int last);
+
+/// What the synthesised picture takes at one cell.
+typedef struct {
+    burnish_motion_vector vector;
+    /// Mean absolute difference between what both pictures say, in 1/64.
+    uint16_t difference;
+    /// How far both directions' vectors are from being opposite, in 1/64 sample, |x| + |y|.
+    uint16_t disagreement;
+} burnish_motion_cell;
+
+/// Motion seen from a picture between two others.
+typedef struct {
+    const burnish_motion_kernels *kernels;
+    /// The pictures before and after.
+    burnish_motion_plane planes[2];
+    int columns, rows;
+    /// From each picture to the other.
+    const burnish_motion_vector *vectors[2];
+    /// Where the new picture lies, in 1/256 of the way.
+    int phase;
+    burnish_motion_cell *cells;
+} burnish_motion_middle;
+
+/// Decides on rows first ..< last of cells.
+void burnish_motion_middle_rows(const burnish_motion_middle *middle, int first, int last);
+
+/// Copies rows first ..< last of cells, each vector the median of its 3x3, each way for itself.
+void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows, int first,
+                                int last);
+
+/// Windows for cells of one size: 16 sets of corners, each `size` rows of `size` weights in columns of 8.
+enum { BURNISH_MOTION_WINDOWS = 16 };
+/// Fills 16 · size · max(size, 8) weights; size is 2, 4, 8, 16 or 32.
+void burnish_motion_make_windows(int16_t *windows, int size);
+
+/// A plane of a picture between two others.
+typedef struct {
+    const burnish_motion_kernels *kernels;
+    burnish_motion_plane planes[2];
+    uint8_t *out;
+    ptrdiff_t out_stride;
+    int columns, rows;
+    const burnish_motion_cell *cells;
+    /// Samples of this plane in a cell, each way.
+    int size;
+    /// Samples of this plane to one of the plane that the cells' vectors are in: 2 ^ shift.
+    int shift;
+    int phase;
+    const int16_t *windows;
+} burnish_motion_synthesis;
+
+/// Writes rows first ..< last of blocks: block row r covers samples (r - 1/2) · size and on; there are rows + 1.
+void burnish_motion_synthesise_rows(const burnish_motion_synthesis *synthesis, int first, int last);

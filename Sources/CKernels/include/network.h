@@ -1,0 +1,87 @@
+// Small convolutional networks in 8-bit integers that double a luma plane: the neural tiers of super-resolution.
+//
+// The arithmetic is the contract between training and kernels that tools/train/README.md states: every implementation
+// gives the same bits. Activations are unsigned bytes in planes of four channels, four bytes a pixel, so that one 32-bit
+// lane holds what one output needs at one tap (vpmaddubsw and vpmaddwd, vpdpbusd, sdot). A layer is a list of steps: a tap
+// of one group of four channels. The first layer has one channel, and its four bytes are neighbours in the row instead.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BURNISH_NETWORK_LAYERS = 16,
+    /// Steps of the largest layer: nine taps of 16 groups.
+    BURNISH_NETWORK_STEPS = 9 * 16,
+    /// Pixels that kernels may compute beyond a row's end, and so the room that every row has there.
+    BURNISH_NETWORK_MARGIN = 32,
+};
+
+typedef struct {
+    /// 3 in the first layer (one a row), else 9 taps for each group of four input channels.
+    int steps;
+    /// Groups of four output channels. Missing channels have weights of 0.
+    int groups;
+    int shift;
+    /// [groups][steps][4 outputs][4 inputs], steps as `order` has them.
+    const int8_t *weights;
+    /// [groups][steps]: which tap a step is.
+    const uint8_t *order;
+    /// [groups][steps + 1]: lengths of runs of steps, ended by a 0. Within a run no sum of products can leave 16 bits,
+    /// whatever the activations are, so that a kernel without 8-bit dot products may add them up before it widens.
+    const uint8_t *runs;
+    /// [groups][4].
+    const int32_t *bias;
+    /// [groups][4][4]: each multiplier four times.
+    const int16_t *mult;
+} burnish_network_layer;
+
+typedef struct {
+    /// out[4x + k] = row[x + k] for k = 0 ... 3: the first layer's activations.
+    void (*expand)(uint8_t *out, const uint8_t *row, int width);
+    /// One row of a layer that is not the last: out[plane · group + 4x + c] for x < width. `taps[i]` is where tap i of
+    /// pixel 0 is, its next pixel 4 bytes on.
+    void (*layer)(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int width,
+                  const burnish_network_layer *layer);
+    /// One row of the last layer, four channels: upper[2x + c] is channel c, lower[2x + c] channel 2 + c.
+    void (*residual)(int16_t *upper, int16_t *lower, const uint8_t *const *taps, int width,
+                     const burnish_network_layer *layer);
+    /// The base's horizontal pass: out[2x], out[2x + 1] from row[x - 2 ... x + 2].
+    void (*cubic)(int16_t *out, const uint8_t *row, int width);
+    /// The base's vertical pass with the residual, for x < width; weights has 4. Writes `width` samples and not one more.
+    void (*merge)(uint8_t *out, const int16_t *const *rows, const int16_t *weights, const int16_t *residual, int width);
+} burnish_network_kernels;
+
+/// A network for one quantiser bucket.
+typedef struct {
+    int layer_count;
+    burnish_network_layer layers[BURNISH_NETWORK_LAYERS];
+} burnish_network;
+
+/// A part of a picture, computed row by row from its top: only three rows of each layer exist at a time, so that all of them
+/// stay in the core's cache, and nothing is computed twice but the border at the sides.
+typedef struct {
+    const burnish_network_kernels *kernels;
+    const burnish_network *network;
+    const uint8_t *in;
+    ptrdiff_t in_stride;
+    /// The whole input picture: what lies outside is its nearest sample.
+    int picture_width, picture_height;
+    uint8_t *out;
+    ptrdiff_t out_stride;
+    /// The strip's columns and first row, in input samples.
+    int x, y, width;
+    /// `burnish_network_scratch` bytes, 64-byte aligned.
+    uint8_t *scratch;
+    /// The next input row to feed, and the next of the base's; kept by the functions below.
+    int next, next_base;
+} burnish_network_strip;
+
+/// Bytes of scratch for strips of at most this width.
+size_t burnish_network_scratch(const burnish_network *network, int width);
+
+/// Prepares a strip whose fields above `next` are set.
+void burnish_network_begin(burnish_network_strip *strip);
+
+/// Computes the strip's rows before input row `end`, from where the last call ended; each gives two output rows.
+void burnish_network_advance(burnish_network_strip *strip, int end);

@@ -1,0 +1,41 @@
+// Doubling a plane with a separable filter: what the `base` tier of super-resolution is made of.
+//
+// Coefficients have 14 fractional bits and sum to 1 << 14. Positions follow the centres of the samples: output sample 2i
+// lies just before input sample i and 2i + 1 just after, by the two phases that the coefficients express.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    /// Samples that a horizontal pass may read before and after its row (their values matter only within the taps).
+    BURNISH_SCALE_MARGIN = 32,
+};
+
+typedef struct {
+    /// Taps of one phase: 4 or 8.
+    int taps;
+    /// Row i - taps/2 + phase + k has the weight vertical[phase][k].
+    int16_t vertical[2][8];
+    /// Sample i - taps/2 + k has the weight horizontal[phase][k]; phase 0 has its zero at k = taps, phase 1 at k = 0, and
+    /// k = taps + 1 is always zero: both phases so read the same samples, in pairs.
+    int16_t horizontal[2][10];
+} burnish_scale_filter;
+
+typedef struct {
+    /// out[x] = (sum over k of coefficients[k] · rows[k][x] + 128) >> 8, for x < width: 6 fractional bits.
+    /// taps is 4 or 8. Reads only the `width` samples of each row, and writes only `width`.
+    void (*vertical)(int16_t *out, const uint8_t *const *rows, const int16_t *coefficients, int taps, int width);
+    /// out[2x + p] = clamp((sum over k of horizontal[p][k] · in[x - taps/2 + k] + (1 << 19)) >> 20), for x < width.
+    /// Reads up to BURNISH_SCALE_MARGIN samples around the row; writes only 2 · width.
+    void (*horizontal)(uint8_t *out, const int16_t *in, const burnish_scale_filter *filter, int width);
+} burnish_scale_kernels;
+
+/// Bytes of scratch that `burnish_scale_band` wants for a plane of this width; 64-byte aligned memory is best.
+size_t burnish_scale_scratch(int width);
+
+/// Rows first ..< last of the doubled plane, edges extended. `out_width` is 2 · width, or one less: the chroma of a picture
+/// of odd size. Bands are independent: threads may do several at once, each with its own scratch.
+void burnish_scale_band(const burnish_scale_kernels *kernels, const burnish_scale_filter *filter, uint8_t *out,
+                        ptrdiff_t out_stride, int out_width, const uint8_t *in, ptrdiff_t in_stride, int width,
+                        int height, int first, int last, void *scratch);

@@ -1,0 +1,94 @@
+#include <stdlib.h>
+
+#include "motion_place.h"
+
+/// A field between its cells: x, y in 1/256 cell.
+static burnish_motion_vector interpolate(const burnish_motion_middle *m, int direction, int x, int y) {
+    x = burnish_clamp(x, 0, (m->columns - 1) * 256), y = burnish_clamp(y, 0, (m->rows - 1) * 256);
+    int column = x >> 8, row = y >> 8, fx = x & 255, fy = y & 255;
+    const burnish_motion_vector *at = m->vectors[direction] + row * m->columns + column;
+    const burnish_motion_vector *a = at, *b = at + (fx ? 1 : 0), *c = at + (fy ? m->columns : 0), *d = c + (b - a);
+    burnish_motion_vector v = {
+        (int16_t)(((a->x * (256 - fx) + b->x * fx) * (256 - fy) + (c->x * (256 - fx) + d->x * fx) * fy + 32768) >> 16),
+        (int16_t)(((a->y * (256 - fx) + b->y * fx) * (256 - fy) + (c->y * (256 - fx) + d->y * fx) * fy + 32768) >> 16)};
+    return v;
+}
+
+/// How much both pictures differ where a vector through the cell's centre leads, in 1/64 summed over a patch.
+static int difference(const burnish_motion_middle *m, int column, int row, burnish_motion_vector v) {
+    int x = (BURNISH_MOTION_STEP * column - 2) * 64, y = (BURNISH_MOTION_STEP * row - 2) * 64;
+    int ax = (v.x * m->phase + 128) >> 8, ay = (v.y * m->phase + 128) >> 8;
+    burnish_motion_place a = burnish_motion_find(&m->planes[0], x - ax, y - ay, 9);
+    burnish_motion_place b = burnish_motion_find(&m->planes[1], x + v.x - ax, y + v.y - ay, 9);
+    return m->kernels->differ(a.at, m->planes[0].stride, a.x, a.y, b.at, m->planes[1].stride, b.x, b.y);
+}
+
+static void decide(const burnish_motion_middle *m, int column, int row) {
+    int i = row * m->columns + column, x = 256 * column, y = 256 * row;
+    // The motion that passes here at the time between: forward from where it came, backward from where it goes.
+    burnish_motion_vector f = m->vectors[0][i], b = m->vectors[1][i];
+    burnish_motion_vector mean = {(int16_t)((f.x - b.x) >> 1), (int16_t)((f.y - b.y) >> 1)};
+    for (int step = 0; step < 3; step++) {
+        int ax = (mean.x * m->phase + 128) >> 8, ay = (mean.y * m->phase + 128) >> 8;
+        f = interpolate(m, 0, x - ax, y - ay);
+        b = interpolate(m, 1, x + mean.x - ax, y + mean.y - ay);
+        burnish_motion_vector next = {(int16_t)((f.x - b.x) >> 1), (int16_t)((f.y - b.y) >> 1)};
+        if (next.x == mean.x && next.y == mean.y) break;
+        mean = next;
+    }
+    const burnish_motion_vector tried[4] = {
+        mean, f, {(int16_t)burnish_clamp(-b.x, -32768, 32767), (int16_t)burnish_clamp(-b.y, -32768, 32767)}, {0, 0}};
+    burnish_motion_vector best = tried[0];
+    int least = difference(m, column, row, best), cost = least;
+    for (int k = 1; k < 4; k++) {
+        if (tried[k].x == best.x && tried[k].y == best.y) continue;
+        int d = difference(m, column, row, tried[k]);
+        // No motion at all explains flat places by chance, so it must be better by some margin.
+        int c = k == 3 ? d + d / 2 : d;
+        if (c < cost) cost = c, least = d, best = tried[k];
+    }
+    burnish_motion_cell cell = {best, (uint16_t)burnish_clamp(least >> 6, 0, 65535),
+                                (uint16_t)burnish_clamp(abs(f.x + b.x) + abs(f.y + b.y), 0, 65535)};
+    m->cells[i] = cell;
+}
+
+void burnish_motion_middle_rows(const burnish_motion_middle *middle, int first, int last) {
+    for (int row = first; row < last; row++)
+        for (int column = 0; column < middle->columns; column++) decide(middle, column, row);
+}
+
+static inline void order(int *a, int *b) {
+    int low = *a < *b ? *a : *b, high = *a < *b ? *b : *a;
+    *a = low, *b = high;
+}
+
+/// The median of nine by 19 exchanges (Smith, Implementing median filters in XC4000E FPGAs, 1996).
+static int median(int *v) {
+    order(v + 1, v + 2), order(v + 4, v + 5), order(v + 7, v + 8);
+    order(v + 0, v + 1), order(v + 3, v + 4), order(v + 6, v + 7);
+    order(v + 1, v + 2), order(v + 4, v + 5), order(v + 7, v + 8);
+    order(v + 0, v + 3), order(v + 5, v + 8), order(v + 4, v + 7);
+    order(v + 3, v + 6), order(v + 1, v + 4), order(v + 2, v + 5);
+    order(v + 4, v + 7), order(v + 4, v + 2), order(v + 6, v + 4);
+    order(v + 4, v + 2);
+    return v[4];
+}
+
+void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows, int first,
+                                int last) {
+    for (int row = first; row < last; row++) {
+        for (int column = 0; column < columns; column++) {
+            int x[9], y[9], count = 0;
+            for (int j = -1; j <= 1; j++) {
+                const burnish_motion_cell *line = cells + burnish_clamp(row + j, 0, rows - 1) * columns;
+                for (int i = -1; i <= 1; i++, count++) {
+                    burnish_motion_vector v = line[burnish_clamp(column + i, 0, columns - 1)].vector;
+                    x[count] = v.x, y[count] = v.y;
+                }
+            }
+            burnish_motion_cell cell = cells[row * columns + column];
+            cell.vector.x = (int16_t)median(x), cell.vector.y = (int16_t)median(y);
+            out[row * columns + column] = cell;
+        }
+    }
+}

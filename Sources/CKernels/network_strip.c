@@ -1,0 +1,118 @@
+#include <string.h>
+
+#include "network.h"
+
+/// Rows of the base's horizontal pass that are kept: five are needed, and a power of two is easily wrapped.
+enum { BASE_ROWS = 8 };
+
+typedef struct {
+    /// Pixels in a row of any layer, margin included.
+    size_t pixels;
+    /// Bytes from one group's plane to the next within a row.
+    size_t plane;
+} geometry;
+
+static geometry measure(const burnish_network *network, int width) {
+    geometry g;
+    g.pixels = ((size_t)width + 2 * (size_t)network->layer_count + BURNISH_NETWORK_MARGIN + 15) / 16 * 16;
+    g.plane = 4 * g.pixels;
+    return g;
+}
+
+static int groups_of(const burnish_network *network, int layer) {
+    return layer == 0 ? 1 : network->layers[layer - 1].groups;
+}
+
+/// Where a layer's ring of three rows begins; layer 0 is the expanded input. The last layer has none.
+static size_t ring_offset(const burnish_network *network, geometry g, int layer) {
+    size_t offset = 0;
+    for (int l = 0; l < layer; l++) offset += 3 * g.plane * (size_t)groups_of(network, l);
+    return offset;
+}
+
+size_t burnish_network_scratch(const burnish_network *network, int width) {
+    const geometry g = measure(network, width);
+    const size_t rings = ring_offset(network, g, network->layer_count);
+    const size_t line = g.pixels + 64, doubled = 2 * g.pixels * sizeof(int16_t);
+    return rings + line + (BASE_ROWS + 2) * doubled;
+}
+
+void burnish_network_begin(burnish_network_strip *strip) {
+    strip->next = strip->y - strip->network->layer_count;
+    strip->next_base = strip->y - 2;
+}
+
+static int clamp(int value, int low, int high) { return value < low ? low : value > high ? high : value; }
+
+/// Copies `count` samples of the picture's row y from column x on, as if its edges went on for ever.
+static void fetch(const burnish_network_strip *strip, uint8_t *line, int y, int x, int count) {
+    const uint8_t *row = strip->in + clamp(y, 0, strip->picture_height - 1) * strip->in_stride;
+    const int last = strip->picture_width - 1;
+    const int before = clamp(-x, 0, count), after = clamp(x + count - 1 - last, 0, count);
+    memset(line, row[0], (size_t)before);
+    if (before + after < count) memcpy(line + before, row + x + before, (size_t)(count - before - after));
+    memset(line + count - after, row[last], (size_t)after);
+}
+
+/// The rows of the last layer and the base, put together.
+static void finish(burnish_network_strip *strip, uint8_t *base, size_t doubled, uint8_t *line,
+                   const int16_t *upper, const int16_t *lower, int y) {
+    static const int16_t weights[2][4] = {{-3, 29, 111, -9}, {-9, 111, 29, -3}};
+    for (; strip->next_base <= y + 2; strip->next_base++) {
+        fetch(strip, line, strip->next_base, strip->x - 2, strip->width + 4);
+        int16_t *out = (int16_t *)(base + (size_t)(strip->next_base & (BASE_ROWS - 1)) * doubled);
+        strip->kernels->cubic(out, line + 2, strip->width);
+    }
+    for (int phase = 0; phase < 2; phase++) {
+        const int16_t *rows[4];
+        for (int k = 0; k < 4; k++)
+            rows[k] = (const int16_t *)(base + (size_t)((y - 2 + phase + k) & (BASE_ROWS - 1)) * doubled);
+        strip->kernels->merge(strip->out + (2 * y + phase) * strip->out_stride + 2 * strip->x, rows, weights[phase],
+                              phase ? lower : upper, 2 * strip->width);
+    }
+}
+
+void burnish_network_advance(burnish_network_strip *strip, int end) {
+    const burnish_network *network = strip->network;
+    const int count = network->layer_count;
+    const geometry g = measure(network, strip->width);
+    uint8_t *rings[BURNISH_NETWORK_LAYERS + 1];
+    for (int l = 0; l <= count; l++) rings[l] = strip->scratch + ring_offset(network, g, l);
+    const size_t doubled = 2 * g.pixels * sizeof(int16_t);
+    uint8_t *const base = rings[count];
+    int16_t *const upper = (int16_t *)(base + BASE_ROWS * doubled);
+    int16_t *const lower = upper + 2 * g.pixels;
+    uint8_t *const line = (uint8_t *)(lower + 2 * g.pixels);
+
+    // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can have row
+    // t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place is row % 3.
+    const int first = strip->y - count;
+    for (; strip->next < end + count; strip->next++) {
+        const int t = strip->next - first;
+        fetch(strip, line, strip->next, strip->x - count, strip->width + 2 * count);
+        strip->kernels->expand(rings[0] + (size_t)(t % 3) * g.plane, line, strip->width + 2 * count - 2);
+        for (int l = 1; l <= count && t >= 2 * l; l++) {
+            const burnish_network_layer *layer = &network->layers[l - 1];
+            const size_t in_groups = (size_t)groups_of(network, l - 1);
+            const uint8_t *taps[BURNISH_NETWORK_STEPS];
+            int n = 0;
+            for (int dy = -1; dy <= 1; dy++) {
+                const uint8_t *row = rings[l - 1] + (size_t)((t - l + dy) % 3) * in_groups * g.plane;
+                if (l == 1) {
+                    taps[n++] = row;
+                    continue;
+                }
+                for (int dx = 0; dx < 3; dx++)
+                    for (size_t group = 0; group < in_groups; group++) taps[n++] = row + group * g.plane + 4 * dx;
+            }
+            const int width = strip->width + 2 * (count - l);
+            if (l < count) {
+                uint8_t *out = rings[l] + (size_t)((t - l) % 3) * (size_t)layer->groups * g.plane;
+                strip->kernels->layer(out, (ptrdiff_t)g.plane, taps, width, layer);
+            } else {
+                strip->kernels->residual(upper, lower, taps, width, layer);
+                finish(strip, base, doubled, line, upper, lower, strip->next - count);
+            }
+        }
+    }
+}

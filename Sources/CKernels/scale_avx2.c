@@ -1,0 +1,102 @@
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <string.h>
+
+#include "families.h"
+#include "target.h"
+
+BURNISH_TARGET_AVX2
+
+/// Two neighbouring coefficients in every 32-bit lane, as vpmaddwd wants them.
+static inline __m256i pair(const int16_t *c) { return _mm256_set1_epi32((uint16_t)c[0] | (int32_t)((uint32_t)(uint16_t)c[1] << 16)); }
+
+static inline __m256i widen(const uint8_t *p) { return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p)); }
+
+/// 16 samples: rows are interleaved in pairs so that one vpmaddwd does two taps.
+static inline void vertical_block(int16_t *out, const uint8_t *const *rows, const __m256i *c, int pairs, int x) {
+    const __m256i round = _mm256_set1_epi32(128);
+    __m256i low = round, high = round;
+    for (int k = 0; k < pairs; k++) {
+        const __m256i a = widen(rows[2 * k] + x), b = widen(rows[2 * k + 1] + x);
+        low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), c[k]));
+        high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), c[k]));
+    }
+    _mm256_storeu_si256((__m256i *)(out + x),
+                        _mm256_packs_epi32(_mm256_srai_epi32(low, 8), _mm256_srai_epi32(high, 8)));
+}
+
+static inline void vertical_row(int16_t *out, const uint8_t *const *rows, const int16_t *coefficients, int pairs,
+                                int width) {
+    __m256i c[4];
+    for (int k = 0; k < pairs; k++) c[k] = pair(coefficients + 2 * k);
+    int x = 0;
+    for (; x + 16 <= width; x += 16) vertical_block(out, rows, c, pairs, x);
+    if (x == width) return;
+    if (width >= 16) {
+        // The last block overlaps the one before: nothing outside of the row is read or written.
+        vertical_block(out, rows, c, pairs, width - 16);
+        return;
+    }
+    uint8_t copies[8][16];
+    const uint8_t *narrow[8];
+    int16_t block[16];
+    for (int k = 0; k < 2 * pairs; k++) {
+        memset(copies[k], 0, 16);
+        memcpy(copies[k], rows[k], (size_t)width);
+        narrow[k] = copies[k];
+    }
+    vertical_block(block, narrow, c, pairs, 0);
+    memcpy(out, block, (size_t)width * sizeof(int16_t));
+}
+
+static void vertical(int16_t *out, const uint8_t *const *rows, const int16_t *coefficients, int taps, int width) {
+    if (taps == 8) vertical_row(out, rows, coefficients, 4, width);
+    else vertical_row(out, rows, coefficients, 2, width);
+}
+
+/// 16 input samples, 32 output samples, both phases from the same loads.
+static inline __m256i horizontal_block(const int16_t *in, const __m256i even[5], const __m256i odd[5], int pairs) {
+    const __m256i round = _mm256_set1_epi32(1 << 19);
+    __m256i even_low = round, even_high = round, odd_low = round, odd_high = round;
+    for (int k = 0; k < pairs; k++) {
+        const int16_t *p = in - (pairs - 1) + 2 * k;
+        const __m256i a = _mm256_loadu_si256((const __m256i *)p), b = _mm256_loadu_si256((const __m256i *)(p + 1));
+        const __m256i low = _mm256_unpacklo_epi16(a, b), high = _mm256_unpackhi_epi16(a, b);
+        even_low = _mm256_add_epi32(even_low, _mm256_madd_epi16(low, even[k]));
+        even_high = _mm256_add_epi32(even_high, _mm256_madd_epi16(high, even[k]));
+        odd_low = _mm256_add_epi32(odd_low, _mm256_madd_epi16(low, odd[k]));
+        odd_high = _mm256_add_epi32(odd_high, _mm256_madd_epi16(high, odd[k]));
+    }
+    const __m256i e = _mm256_packs_epi32(_mm256_srai_epi32(even_low, 20), _mm256_srai_epi32(even_high, 20));
+    const __m256i o = _mm256_packs_epi32(_mm256_srai_epi32(odd_low, 20), _mm256_srai_epi32(odd_high, 20));
+    return _mm256_unpacklo_epi8(_mm256_packus_epi16(e, e), _mm256_packus_epi16(o, o));
+}
+
+static inline void horizontal_row(uint8_t *out, const int16_t *in, const burnish_scale_filter *filter, int pairs,
+                                  int width) {
+    __m256i even[5], odd[5];
+    for (int k = 0; k < pairs; k++) {
+        even[k] = pair(filter->horizontal[0] + 2 * k);
+        odd[k] = pair(filter->horizontal[1] + 2 * k);
+    }
+    int x = 0;
+    for (; x + 16 <= width; x += 16)
+        _mm256_storeu_si256((__m256i *)(out + 2 * x), horizontal_block(in + x, even, odd, pairs));
+    if (x == width) return;
+    uint8_t block[32];
+    _mm256_storeu_si256((__m256i *)block, horizontal_block(in + x, even, odd, pairs));
+    memcpy(out + 2 * x, block, 2 * (size_t)(width - x));
+}
+
+static void horizontal(uint8_t *out, const int16_t *in, const burnish_scale_filter *filter, int width) {
+    if (filter->taps == 8) horizontal_row(out, in, filter, 5, width);
+    else horizontal_row(out, in, filter, 3, width);
+}
+
+void burnish_scale_init_avx2(burnish_scale_kernels *kernels) {
+    kernels->vertical = vertical;
+    kernels->horizontal = horizontal;
+}
+
+BURNISH_TARGET_END
+#endif

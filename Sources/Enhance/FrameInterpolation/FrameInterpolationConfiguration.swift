@@ -1,0 +1,52 @@
+import Kernels
+import Media
+
+/// What a frame interpolation session works on.
+public struct FrameInterpolationConfiguration: Sendable {
+    /// The size of the pictures that motion is found in.
+    public var size: PictureSize
+    /// The pictures that are synthesised from, and the result, are so many times larger: motion is found before
+    /// super-resolution, and new pictures are made after it.
+    public var scaleFactor = 1
+    /// Which instruction sets to use; the result is the same with all.
+    public var kernels = Kernels.best
+
+    public init(size: PictureSize) { self.size = size }
+
+    /// The scale factors that pictures of a size can have; empty where the size itself is not supported.
+    public static func supportedScaleFactors(for size: PictureSize) -> [Int] {
+        let sizes = 1...maximumSide
+        guard sizes.contains(size.width), sizes.contains(size.height) else { return [] }
+        return [1, 2].filter { size.width * $0 <= maximumSide && size.height * $0 <= maximumSide }
+    }
+
+    /// The longest side of a picture, in samples.
+    public static let maximumSide = 8192
+
+    func check() throws(EnhanceError) {
+        guard Self.supportedScaleFactors(for: size).contains(scaleFactor) else {
+            throw EnhanceError(
+                .unsupportedSize,
+                "frame interpolation of \(size) at \(scaleFactor) times the size is not supported: sides go from 1 to "
+                    + "\(Self.maximumSide) samples, scale factors are 1 and 2")
+        }
+    }
+}
+
+/// How a synthesised picture was made.
+public struct FrameInterpolationResult: Sendable {
+    public enum Method: Sendable {
+        /// Moved parts of both pictures.
+        case motionCompensated
+        /// A copy of the nearer picture, as both do not belong to one scene.
+        case held
+    }
+
+    public var method = Method.motionCompensated
+    /// Whether everything was done before the time to stop. If not, some parts have coarser motion or are held.
+    public var isComplete = true
+    /// Time spent on finding motion; zero when it was known from another phase of the same pair.
+    public var flowTime = Nanoseconds.zero
+    /// Time spent on making the picture.
+    public var synthesisTime = Nanoseconds.zero
+}

@@ -1,0 +1,120 @@
+import Kernels
+import Media
+
+/// Flow between two luma pyramids in both directions, coarse to fine, each level's rows shared by several threads.
+///
+/// Source of the algorithm: Kroeger, Timofte, Dai, Van Gool, "Fast Optical Flow using Dense Inverse Search", ECCV 2016;
+/// here in integers, on 8x8 patches, one for each cell of 4x4 samples, started from the coarser level, the neighbour and
+/// the last pair's flow instead of by densification.
+@safe final class FlowEstimator: PiecewiseWork, @unchecked Sendable {
+    /// The level whose flow is the result; 0 is full size.
+    let finestLevel: Int
+    private let iterations: Int
+    private let kernels: Kernels
+    private let levels: [Level]
+    private var hasSeed = false
+
+    // The pair in hand; valid during `estimate` only.
+    private var level = 0
+    private var pair: (from: LumaPyramid, to: LumaPyramid)?
+    private var stop: MonotonicTime?
+
+    /// Rows of cells in one piece of work.
+    private static let bandHeight = 3
+
+    /// One level's fields.
+    private final class Level {
+        let columns: Int
+        let rows: Int
+        private let vectors: AlignedMemory
+        private let costs: AlignedMemory
+
+        init(plane: PaddedPlane) {
+            columns = (plane.width + Kernels.motionStep - 1) / Kernels.motionStep
+            rows = (plane.height + Kernels.motionStep - 1) / Kernels.motionStep
+            vectors = AlignedMemory(byteCount: 2 * columns * rows * MemoryLayout<MotionVector>.stride)
+            costs = AlignedMemory(byteCount: 2 * columns * rows * MemoryLayout<Int32>.stride)
+        }
+
+        /// Direction 0 is forward.
+        @unsafe func field(_ direction: Int) -> MotionVectors {
+            unsafe MotionVectors(
+                base: vectors.pointer().assumingMemoryBound(to: MotionVector.self) + direction * columns * rows,
+                columns: columns, rows: rows)
+        }
+        @unsafe func costs(_ direction: Int) -> UnsafeMutablePointer<Int32> {
+            unsafe costs.pointer().assumingMemoryBound(to: Int32.self) + direction * columns * rows
+        }
+    }
+
+    /// - Parameter shape: a pyramid of the size that all pairs will have.
+    init(shape: LumaPyramid, finestLevel: Int, iterations: Int, kernels: Kernels) {
+        self.finestLevel = min(finestLevel, shape.levels.count - 1)
+        self.iterations = iterations
+        self.kernels = kernels
+        levels = shape.levels.map { Level(plane: $0) }
+    }
+
+    /// The last pair's motion at a level, `finestLevel` or coarser; valid while this estimator lives.
+    @unsafe func forward(level: Int) -> MotionVectors { unsafe levels[level].field(0) }
+    @unsafe func backward(level: Int) -> MotionVectors { unsafe levels[level].field(1) }
+
+    /// Forgets the last pair, whose flow would be tried first for the next.
+    func reset() { hasSeed = false }
+
+    /// Finds the flow of a pair.
+    /// - Parameter stop: rows that are not begun by then keep what the coarser level says.
+    /// - Returns: whether all was done in time.
+    func estimate(from: LumaPyramid, to: LumaPyramid, until stop: MonotonicTime?, with workers: WorkerPool) -> Bool {
+        pair = (from, to)
+        self.stop = stop
+        for level in stride(from: levels.count - 1, through: finestLevel, by: -1) {
+            self.level = level
+            let bands = 2 * bands(level)
+            // Waking threads costs more than the smallest levels do.
+            if levels[level].rows < 16 {
+                for piece in 0..<bands { perform(piece: piece, worker: 0) }
+            } else {
+                workers.run(self, pieces: bands)
+            }
+        }
+        pair = nil
+        hasSeed = true
+        return stop.map { MonotonicTime.now() < $0 } ?? true
+    }
+
+    private func bands(_ level: Int) -> Int { (levels[level].rows + Self.bandHeight - 1) / Self.bandHeight }
+
+    func perform(piece: Int, worker: Int) {
+        guard let pair else { return }
+        let (fine, direction) = (levels[level], piece & 1)
+        let first = (piece >> 1) * Self.bandHeight
+        let rows = first..<min(first + Self.bandHeight, fine.rows)
+        let coarse = unsafe level + 1 < levels.count ? levels[level + 1].field(direction) : nil
+        let field = unsafe fine.field(direction)
+        if let stop, MonotonicTime.now() >= stop {
+            unsafe keepCoarse(coarse, field, rows)
+            return
+        }
+        let (from, to) = direction == 0 ? (pair.from, pair.to) : (pair.to, pair.from)
+        unsafe kernels.searchMotion(
+            from: from.levels[level].view, to: to.levels[level].view, coarse: coarse, into: field,
+            costs: fine.costs(direction), isSeeded: hasSeed, iterations: iterations, rows: rows)
+    }
+
+    private func keepCoarse(_ coarse: MotionVectors?, _ field: MotionVectors, _ rows: Range<Int>) {
+        for row in rows {
+            for column in unsafe 0..<field.columns {
+                var vector = MotionVector(x: 0, y: 0)
+                if let coarse = unsafe coarse {
+                    let (x, y) = unsafe (min(column / 2, coarse.columns - 1), min(row / 2, coarse.rows - 1))
+                    let half = unsafe coarse.base[y * coarse.columns + x]
+                    vector = MotionVector(x: doubled(half.x), y: doubled(half.y))
+                }
+                unsafe field.base[row * field.columns + column] = vector
+            }
+        }
+    }
+
+    private func doubled(_ value: Int16) -> Int16 { Int16(clamping: 2 * Int(value)) }
+}

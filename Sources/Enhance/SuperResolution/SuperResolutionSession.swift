@@ -1,0 +1,157 @@
+import Media
+import Synchronization
+
+/// Super-resolution of a sequence of frames of one size.
+///
+/// A frame is first a complete `base` picture; then tiles are replaced by a network's, in the order that the caller gives,
+/// until the time that the caller gives. Where nothing that a tile depends on has changed since the last frame, its last
+/// result is copied.
+///
+/// Frames are submitted one at a time, in the order of time, from any thread; submitting two at once is a programming
+/// error and stops the program. Nothing is allocated after `init`.
+public final class SuperResolutionSession: @unchecked Sendable {
+    public let configuration: SuperResolutionConfiguration
+    /// The tiles that requests name.
+    public let grid: TileGrid
+    /// The size of the pictures that are written.
+    public let outputSize: PictureSize
+
+    private let workers: WorkerPool
+    private let base: BaseUpscaler
+    private let neural: NeuralTiles?
+    /// Requests for the whole grid, refilled when a frame asks for one tier.
+    private var everything: [TileRequest]
+    private let isBusy = Atomic<Bool>(false)
+
+    /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
+    /// - Throws: `unsupportedSize`.
+    public init(
+        _ configuration: SuperResolutionConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
+    ) throws(EnhanceError) {
+        let factors = SuperResolutionConfiguration.supportedScaleFactors(for: configuration.size)
+        guard factors.contains(configuration.scaleFactor) else {
+            let (low, high) = (
+                SuperResolutionConfiguration.minimumSize, SuperResolutionConfiguration.maximumSize
+            )
+            throw EnhanceError(
+                .unsupportedSize,
+                "super-resolution of \(configuration.size) by \(configuration.scaleFactor) is not supported: sizes go "
+                    + "from \(low) to \(high), scale factors are 1 and 2")
+        }
+        self.configuration = configuration
+        self.workers = workers
+        outputSize = configuration.size.scaled(by: configuration.scaleFactor)
+        grid = TileGrid(size: configuration.size, tileSize: Self.tileSize)
+        base = BaseUpscaler(
+            size: configuration.size, kernels: configuration.kernels, threadCount: workers.threadCount)
+        let networks = configuration.scaleFactor == 2 ? configuration.networks : [:]
+        guard networks[.base] == nil else {
+            throw EnhanceError(.badParameter, "the base tier takes no network; give it to a neural tier")
+        }
+        tiers = [.base] + networks.keys.sorted()
+        neural =
+            networks.isEmpty
+            ? nil
+            : NeuralTiles(
+                grid: grid, networks: networks, kernels: configuration.kernels, threadCount: workers.threadCount)
+        everything = (0..<grid.count).map { TileRequest(tile: $0, tier: .base) }
+    }
+
+    /// A whole tile in input samples.
+    static let tileSize = PictureSize(width: 64, height: 32)
+
+    /// The tiers that this session can be asked for.
+    public let tiers: [SuperResolutionTier]
+
+    /// What became of a tile in the last frame.
+    public func outcome(ofTile tile: Int) -> TileOutcome {
+        neural?.outcome(ofTile: tile) ?? TileOutcome(tier: .base, isReused: false)
+    }
+
+    /// Enhances one frame.
+    /// - Parameters:
+    ///   - source: a picture of the configured size. It is only read.
+    ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
+    ///   - tiles: what to refine beyond `base`, most important first. A tile named twice is done once.
+    /// - Throws: `sizeMismatch`, `noSuchTile`, `tierNotConfigured`, before anything is written.
+    @unsafe public func process(
+        _ source: PictureView, into destination: MutablePictureView, tiles: Span<TileRequest>,
+        _ parameters: SuperResolutionParameters = SuperResolutionParameters()
+    ) throws(EnhanceError) -> SuperResolutionResult {
+        precondition(
+            isBusy.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged,
+            "a session takes one frame at a time")
+        defer { isBusy.store(false, ordering: .releasing) }
+        unsafe try check(source.size, destination.size, chroma: source.u, source.v, destination.u, destination.v)
+        for index in tiles.indices {
+            guard (0..<grid.count).contains(tiles[index].tile) else {
+                throw EnhanceError(.noSuchTile, "tile \(tiles[index].tile): the grid has \(grid.count)")
+            }
+            guard self.tiers.contains(tiles[index].tier) else {
+                throw EnhanceError(
+                    .tierNotConfigured, "\(tiles[index].tier.name) was asked for, and the session has no network for it")
+            }
+        }
+
+        let start = MonotonicTime.now()
+        if configuration.scaleFactor == 1 {
+            unsafe destination.copy(source)
+        } else {
+            unsafe base.upscale(
+                source, into: destination, chromaLocation: parameters.chromaLocation, with: workers)
+        }
+        var result = SuperResolutionResult()
+        let refined = MonotonicTime.now()
+        result.baseTime = refined - start
+        if let neural {
+            unsafe neural.refine(source.y, destination.y, tiles: tiles, parameters, with: workers, &result)
+            result.tileTime = MonotonicTime.now() - refined
+        }
+        return result
+    }
+
+    /// Enhances one frame, all tiles by the same tier, row by row.
+    @unsafe public func process(
+        _ source: PictureView, into destination: MutablePictureView, tier: SuperResolutionTier,
+        _ parameters: SuperResolutionParameters = SuperResolutionParameters()
+    ) throws(EnhanceError) -> SuperResolutionResult {
+        if everything[0].tier != tier { for tile in everything.indices { everything[tile].tier = tier } }
+        let requests = everything
+        return unsafe try process(source, into: destination, tiles: requests.span, parameters)
+    }
+
+    private func check(
+        _ source: PictureSize, _ destination: PictureSize, chroma u: PlaneView, _ v: PlaneView,
+        _ outU: MutablePlaneView, _ outV: MutablePlaneView
+    ) throws(EnhanceError) {
+        guard source == configuration.size, destination == outputSize else {
+            throw EnhanceError(
+                .sizeMismatch,
+                "this session makes \(outputSize) from \(configuration.size), not \(destination) from \(source)")
+        }
+        let fits =
+            unsafe PictureSize(width: u.width, height: u.height) == source.chroma
+            && PictureSize(width: v.width, height: v.height) == source.chroma
+            && PictureSize(width: outU.width, height: outU.height) == outputSize.chroma
+            && PictureSize(width: outV.width, height: outV.height) == outputSize.chroma
+        guard fits else {
+            throw EnhanceError(.sizeMismatch, "the chroma planes are not half of the luma plane, rounded up")
+        }
+    }
+}
+
+extension MutablePictureView {
+    /// Copies every sample of a picture of the same size.
+    @unsafe func copy(_ source: PictureView) {
+        unsafe y.copy(source.y)
+        unsafe u.copy(source.u)
+        unsafe v.copy(source.v)
+    }
+}
+
+extension MutablePlaneView {
+    /// Copies every sample of a plane of the same size.
+    @unsafe func copy(_ source: PlaneView) {
+        for y in unsafe 0..<height { unsafe row(y).update(from: source.row(y), count: width) }
+    }
+}

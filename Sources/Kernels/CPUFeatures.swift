@@ -1,0 +1,46 @@
+import CKernels
+
+/// Instruction sets that kernels are written for. An option stands for a generation of processors: `avx512` means F, BW,
+/// DQ, VL and VNNI.
+public struct CPUFeatures: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt32
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    public static let avx2 = CPUFeatures(rawValue: UInt32(BURNISH_CPU_AVX2))
+    public static let avx512 = CPUFeatures(rawValue: UInt32(BURNISH_CPU_AVX512))
+    public static let neon = CPUFeatures(rawValue: UInt32(BURNISH_CPU_NEON))
+
+    /// What this processor and operating system support.
+    public static let detected = CPUFeatures(rawValue: burnish_cpu_detect())
+
+    /// The steps from the scalar references up to all that was detected, one instruction set more each: what a test or a
+    /// benchmark goes through.
+    public static let levels: [CPUFeatures] = {
+        var levels: [CPUFeatures] = [[]]
+        for feature in [avx2, avx512, neon] where detected.contains(feature) {
+            levels.append(levels.last!.union(feature))
+        }
+        return levels
+    }()
+
+    /// The limit that a person asks for by name, as on the command line: `scalar`, `avx2`, `avx512`, `neon`, or `all`.
+    /// - Returns: nil for an unknown name. What the processor lacks is left out when kernels are chosen.
+    public init?(limit name: some StringProtocol) {
+        switch name {
+        case "scalar": self = []
+        case "avx2": self = .avx2
+        case "avx512": self = [.avx2, .avx512]
+        case "neon": self = .neon
+        case "all": self = .detected
+        default: return nil
+        }
+    }
+
+    /// The name of the highest instruction set in it.
+    public var name: String {
+        if contains(.avx512) { return "avx512" }
+        if contains(.avx2) { return "avx2" }
+        if contains(.neon) { return "neon" }
+        return "scalar"
+    }
+}

@@ -1,0 +1,84 @@
+import Glibc
+import Media
+
+/// Times kernels: every kernel at every level, in turn over many rounds, so that what the machine's neighbours do falls
+/// on all alike. Times are the thread's own processor time, which other programs on the core do not add to. For
+/// `burnish bench`; not thread-safe.
+public struct KernelBench {
+    public struct Row: Sendable {
+        /// The kernel's name and its instruction set.
+        public let kernel: String
+        public let features: CPUFeatures
+        /// Median over the rounds of one call's time, in nanoseconds.
+        public let nanoseconds: Double
+        /// Work done in one nanosecond: samples or multiplications, as `unit` says.
+        public let rate: Double
+        public let unit: WorkUnit
+        /// Median over the rounds of the scalar reference's time divided by this one's, each pair from one round.
+        public let speedup: Double
+    }
+
+    public let checks: [any KernelCheck]
+    /// How often everything is gone through.
+    public let rounds: Int
+    /// What one measurement takes at least: calls are repeated until then.
+    public let burst: Nanoseconds
+
+    public init(
+        checks: [any KernelCheck] = KernelChecks.all(), rounds: Int = 31, burst: Nanoseconds = .microseconds(200)
+    ) {
+        self.checks = checks
+        self.rounds = rounds
+        self.burst = burst
+    }
+
+    public func run(levels: [CPUFeatures] = CPUFeatures.levels) -> [Row] {
+        checks.flatMap { check in
+            var variants: [Kernels] = []
+            var seen: [UnsafeRawPointer] = unsafe []
+            for level in levels {
+                let kernels = Kernels(limit: level)
+                let function = unsafe check.implementation(kernels)
+                if unsafe seen.contains(function) { continue }
+                unsafe seen.append(function)
+                variants.append(kernels)
+            }
+            check.prepare(check.benchmarkSize, content: .random, seed: 1)
+            let counts = variants.map { repetitions(check, $0) }
+            var times = variants.map { _ in [Double]() }
+            for _ in 0..<rounds {
+                for (i, kernels) in variants.enumerated() {
+                    let start = processorTime()
+                    for _ in 0..<counts[i] { check.run(kernels, into: 1) }
+                    times[i].append(Double((processorTime() - start).count) / Double(counts[i]))
+                }
+            }
+            return variants.indices.map { i in
+                let time = median(times[i])
+                return Row(
+                    kernel: check.name, features: variants[i].features, nanoseconds: time,
+                    rate: check.work(check.benchmarkSize) / time, unit: check.unit,
+                    speedup: median(zip(times[0], times[i]).map { $0 / $1 }))
+            }
+        }
+    }
+
+    /// How many calls fill a burst, found by doubling.
+    private func repetitions(_ check: any KernelCheck, _ kernels: Kernels) -> Int {
+        var count = 1
+        while true {
+            let start = processorTime()
+            for _ in 0..<count { check.run(kernels, into: 1) }
+            if processorTime() - start >= burst { return count }
+            count *= 2
+        }
+    }
+
+    private func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+    private func processorTime() -> Nanoseconds {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Nanoseconds(Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}

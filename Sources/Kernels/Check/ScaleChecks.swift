@@ -1,0 +1,100 @@
+import CKernels
+
+extension KernelChecks {
+    static func scale() -> [any KernelCheck] {
+        [4, 8].flatMap { [VerticalScaleCheck(taps: $0), HorizontalScaleCheck(taps: $0)] as [any KernelCheck] }
+    }
+}
+
+/// All remainders of the vector sizes, then a whole row.
+private let widths = (1...70).map { CheckSize($0) } + [CheckSize(255), CheckSize(640)]
+
+/// Weights with large terms of both signs that sum to 1 << 14, as a filter's do.
+private func weights(_ taps: Int) -> [Int16] {
+    taps == 4 ? [-1200, 13500, 5200, -1116] : [-400, 1100, -2800, 14600, 5000, -1900, 1000, -216]
+}
+
+private final class VerticalScaleCheck: KernelCheck {
+    let taps: Int
+    private var input = CheckMemory(width: 1, height: 1)
+    private var outputs: [CheckMemory] = []
+    private var width = 0
+
+    init(taps: Int) { self.taps = taps }
+
+    var name: String { "scale.vertical\(taps)" }
+    var sizes: [CheckSize] { widths }
+    var benchmarkSize: CheckSize { CheckSize(640) }
+    var unit: WorkUnit { .samples }
+    func work(_ size: CheckSize) -> Double { Double(size.width) }
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.scale.vertical!, to: UnsafeRawPointer.self)
+    }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        width = size.width
+        input = CheckMemory(width: width, height: taps, misalignment: Int(seed % 64))
+        input.fill { x, y in content.byte(x: x, y: y, &random) }
+        outputs = (0..<2).map { _ in CheckMemory(width: 2 * width, height: 1) }
+    }
+
+    func run(_ kernels: Kernels, into destination: Int) {
+        let rows = unsafe (0..<taps).map { unsafe UnsafePointer(input.row($0)) as UnsafePointer<UInt8>? }
+        unsafe outputs[destination].row(0).withMemoryRebound(to: Int16.self, capacity: width) { out in
+            unsafe rows.withUnsafeBufferPointer { rows in
+                unsafe kernels.table.scale.vertical(
+                    out, UnsafeMutablePointer(mutating: rows.baseAddress!), weights(taps), Int32(taps), Int32(width))
+            }
+        }
+    }
+
+    func difference() -> String? {
+        outputs[0].firstDifference(from: outputs[1]).map { "byte \($0.x) of row \($0.y)" }
+    }
+}
+
+private final class HorizontalScaleCheck: KernelCheck {
+    let taps: Int
+    private var input: [Int16] = []
+    private var outputs: [CheckMemory] = []
+    private var width = 0
+    private var filter: burnish_scale_filter
+
+    init(taps: Int) {
+        self.taps = taps
+        let axis = DoublingFilter.Axis(weights(taps).map(Double.init), weights(taps).reversed().map(Double.init))
+        filter = DoublingFilter(horizontal: axis, vertical: axis).fixed
+    }
+
+    var name: String { "scale.horizontal\(taps)" }
+    var sizes: [CheckSize] { widths }
+    var benchmarkSize: CheckSize { CheckSize(640) }
+    var unit: WorkUnit { .samples }
+    func work(_ size: CheckSize) -> Double { Double(2 * size.width) }
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.scale.horizontal!, to: UnsafeRawPointer.self)
+    }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        width = size.width
+        // What a vertical pass can give: 6 fractional bits and some overshoot.
+        input = (0..<width + 2 * Int(BURNISH_SCALE_MARGIN)).map {
+            Int16(content.byte(x: $0, y: 0, &random)) * 90 - 3000
+        }
+        outputs = (0..<2).map { _ in CheckMemory(width: 2 * width, height: 1) }
+    }
+
+    func run(_ kernels: Kernels, into destination: Int) {
+        unsafe input.withUnsafeBufferPointer { samples in
+            unsafe kernels.table.scale.horizontal(
+                outputs[destination].row(0), samples.baseAddress! + Int(BURNISH_SCALE_MARGIN), &filter,
+                Int32(width))
+        }
+    }
+
+    func difference() -> String? {
+        outputs[0].firstDifference(from: outputs[1]).map { "sample \($0.x)" }
+    }
+}

@@ -1,0 +1,167 @@
+import CKernels
+import Media
+
+/// A displacement in 1/64 sample of the plane it was found in.
+public struct MotionVector: Hashable, Sendable, BitwiseCopyable {
+    public var x: Int16
+    public var y: Int16
+
+    @inlinable public init(x: Int16, y: Int16) {
+        self.x = x
+        self.y = y
+    }
+
+    /// What 1 sample counts.
+    public static var one: Int { 1 << Int(BURNISH_MOTION_FRACTION) }
+}
+
+/// What a synthesised picture takes at one cell.
+public struct MotionCell: Sendable, BitwiseCopyable {
+    /// From the picture before to the one after, through the cell's centre.
+    public var vector: MotionVector
+    /// Mean absolute difference between what both pictures show there, in 1/64 level.
+    public var difference: UInt16
+    /// How far both directions' vectors are from being opposite, in 1/64 sample, |x| + |y|.
+    public var disagreement: UInt16
+}
+
+/// A grid of vectors that somebody else owns, row by row; cell i, j covers samples 4i ... 4i + 3 and 4j ... 4j + 3.
+@unsafe public struct MotionVectors {
+    public let base: UnsafeMutablePointer<MotionVector>
+    public let columns: Int
+    public let rows: Int
+
+    @inlinable public init(base: UnsafeMutablePointer<MotionVector>, columns: Int, rows: Int) {
+        unsafe self.base = base
+        unsafe self.columns = columns
+        unsafe self.rows = rows
+    }
+
+    fileprivate var raw: UnsafeMutablePointer<burnish_motion_vector> {
+        unsafe UnsafeMutableRawPointer(base).assumingMemoryBound(to: burnish_motion_vector.self)
+    }
+}
+
+/// Two pictures' planes, first the earlier one's, each with ``Kernels/motionMargin`` samples around it.
+@unsafe public struct MotionPair {
+    public let before: PlaneView
+    public let after: PlaneView
+
+    @inlinable public init(_ before: PlaneView, _ after: PlaneView) {
+        unsafe self.before = unsafe before
+        unsafe self.after = unsafe after
+    }
+}
+
+extension PlaneView {
+    fileprivate var motion: burnish_motion_plane {
+        unsafe burnish_motion_plane(origin: base, stride: stride, width: Int32(width), height: Int32(height))
+    }
+}
+
+extension Kernels {
+    /// Samples that planes have around them on all four sides, filled with the nearest one inside.
+    public static var motionMargin: Int { Int(BURNISH_MOTION_MARGIN) }
+    /// Cells lie this many samples apart.
+    public static var motionStep: Int { Int(BURNISH_MOTION_STEP) }
+
+    /// Writes rows of a plane of half the size, rounded down, by means of 2x2 samples.
+    @unsafe public func halve(_ input: PlaneView, into output: MutablePlaneView, rows: Range<Int>) {
+        unsafe precondition(output.width * 2 <= input.width && output.height * 2 <= input.height)
+        for y in rows {
+            unsafe table.motion.halve(output.row(y), input.row(2 * y), input.row(2 * y + 1), Int32(output.width))
+        }
+    }
+
+    /// Finds where each cell of `from` lies in `to`, for some rows of cells. Rows do not depend on each other.
+    /// - Parameters:
+    ///   - coarse: the field of planes of half the size, or nil at the coarsest level.
+    ///   - field: the result; before, with `isSeeded`, vectors to try.
+    ///   - costs: one for each cell: the sum of squared differences left, in 1/64 level².
+    @unsafe public func searchMotion(
+        from: PlaneView, to: PlaneView, coarse: MotionVectors?, into field: MotionVectors,
+        costs: UnsafeMutablePointer<Int32>, isSeeded: Bool, iterations: Int, rows: Range<Int>
+    ) {
+        var motion = table.motion
+        unsafe withUnsafePointer(to: &motion) { kernels in
+            var search = unsafe burnish_motion_search(
+                kernels: kernels, from: from.motion, to: to.motion, columns: Int32(field.columns),
+                rows: Int32(field.rows), coarse: coarse.map { unsafe UnsafePointer($0.raw) },
+                coarse_columns: Int32(coarse?.columns ?? 0), coarse_rows: Int32(coarse?.rows ?? 0),
+                vectors: field.raw, costs: costs, seeded: isSeeded ? 1 : 0, iterations: Int32(iterations))
+            unsafe burnish_motion_search_rows(&search, Int32(rows.lowerBound), Int32(rows.upperBound))
+        }
+    }
+
+    /// Decides which motion passes through each cell at a time between two pictures, for some rows of cells.
+    /// - Parameters:
+    ///   - phase: the time, in 1/256 of the way from the first picture to the second.
+    @unsafe public func decideMotion(
+        _ planes: MotionPair, forward: MotionVectors, backward: MotionVectors, phase: Int,
+        into cells: UnsafeMutablePointer<MotionCell>, rows: Range<Int>
+    ) {
+        var motion = table.motion
+        unsafe withUnsafePointer(to: &motion) { kernels in
+            var middle = unsafe burnish_motion_middle(
+                kernels: kernels, planes: (planes.before.motion, planes.after.motion),
+                columns: Int32(forward.columns), rows: Int32(forward.rows),
+                vectors: (UnsafePointer(forward.raw), UnsafePointer(backward.raw)), phase: Int32(phase),
+                cells: UnsafeMutableRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self))
+            unsafe burnish_motion_middle_rows(&middle, Int32(rows.lowerBound), Int32(rows.upperBound))
+        }
+    }
+
+    /// Copies rows of cells, each vector the median of its 3x3 neighbourhood.
+    @unsafe public func smoothMotion(
+        _ cells: UnsafePointer<MotionCell>, into output: UnsafeMutablePointer<MotionCell>, columns: Int,
+        totalRows: Int, rows: Range<Int>
+    ) {
+        unsafe burnish_motion_smooth_rows(
+            UnsafeMutableRawPointer(output).assumingMemoryBound(to: burnish_motion_cell.self),
+            UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self), Int32(columns),
+            Int32(totalRows), Int32(rows.lowerBound), Int32(rows.upperBound))
+    }
+
+    /// Mixes rows of two planes into a third, which keeps half of the weight.
+    @unsafe public func mix(_ a: PlaneView, _ b: PlaneView, into output: MutablePlaneView, rows: Range<Int>) {
+        for y in rows { unsafe table.motion.mix(output.row(y), a.row(y), b.row(y), Int32(output.width)) }
+    }
+
+    /// Writes rows of blocks of a plane between two others; there is one row of blocks more than of cells, and the first
+    /// and last are half as high.
+    /// - Parameters:
+    ///   - cellSize: samples of this plane in a cell: 2, 4, 8, 16 or 32.
+    ///   - shift: this plane has 2 ^ shift samples where the plane of the cells' vectors has one; -1 or more.
+    ///   - windows: see ``BlendWindows``.
+    @unsafe public func synthesise(
+        _ planes: MotionPair, into output: MutablePlaneView, cells: UnsafePointer<MotionCell>, columns: Int, rows: Int,
+        shift: Int, phase: Int, windows: BlendWindows, blockRows: Range<Int>
+    ) {
+        var motion = table.motion
+        unsafe withUnsafePointer(to: &motion) { kernels in
+            var synthesis = unsafe burnish_motion_synthesis(
+                kernels: kernels, planes: (planes.before.motion, planes.after.motion), out: output.base,
+                out_stride: output.stride, columns: Int32(columns), rows: Int32(rows),
+                cells: UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self),
+                size: Int32(windows.cellSize), shift: Int32(shift), phase: Int32(phase), windows: windows.weights)
+            unsafe burnish_motion_synthesise_rows(
+                &synthesis, Int32(blockRows.lowerBound), Int32(blockRows.upperBound))
+        }
+    }
+}
+
+/// The overlapping windows of blocks between four cells, for one size of cell. Immutable, so any thread may use it.
+@safe public final class BlendWindows: @unchecked Sendable {
+    public let cellSize: Int
+    fileprivate let weights: UnsafeMutablePointer<Int16>
+
+    /// - Parameter cellSize: 2, 4, 8, 16 or 32 samples.
+    public init(cellSize: Int) {
+        precondition([2, 4, 8, 16, 32].contains(cellSize), "there are no windows for cells of \(cellSize) samples")
+        self.cellSize = cellSize
+        unsafe weights = .allocate(capacity: Int(BURNISH_MOTION_WINDOWS) * cellSize * max(cellSize, 8))
+        unsafe burnish_motion_make_windows(weights, Int32(cellSize))
+    }
+
+    deinit { unsafe weights.deallocate() }
+}

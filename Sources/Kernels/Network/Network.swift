@@ -1,0 +1,119 @@
+import CKernels
+import Media
+
+/// A convolutional network that doubles a luma plane, in the kernels' layout. Immutable; may be shared by threads.
+@safe public final class Network: @unchecked Sendable {
+    public let layerCount: Int
+    /// Multiplications for one input sample, without those of padding.
+    public let multiplicationsPerSample: Int
+    /// Upper edges of the quantiser's buckets, in H.264's scale; the first is for input that was never coded.
+    public let edges: [UInt8]
+    /// How many input samples around it an output depends on.
+    public var radius: Int { layerCount }
+
+    private let layers: [PackedLayer]
+    /// One for each bucket. They point into `layers`.
+    private let fixed: [burnish_network]
+
+    /// Reads a weights file.
+    public init(_ bytes: [UInt8]) throws(NetworkFileError) {
+        let file = try NetworkFile(bytes)
+        layerCount = file.layers.count
+        edges = file.edges
+        multiplicationsPerSample = file.layers.reduce(0) { $0 + $1.weights.count }
+        let layers = file.layers.enumerated().map { PackedLayer($1, isFirst: $0 == 0, buckets: file.edges.count) }
+        self.layers = layers
+        fixed = file.edges.indices.map { bucket in
+            var network = burnish_network()
+            network.layer_count = Int32(layers.count)
+            unsafe withUnsafeMutableBytes(of: &network.layers) { bytes in
+                let fields = unsafe bytes.bindMemory(to: burnish_network_layer.self)
+                for (i, layer) in layers.enumerated() { unsafe fields[i] = layer.fixed(bucket: bucket) }
+            }
+            return network
+        }
+    }
+
+    /// The bucket of a frame with this mean quantiser; nil (never coded, or nobody knows) is the first.
+    public func bucket(quantiser: Int?) -> Int {
+        guard let quantiser, quantiser > 0 else { return 0 }
+        return edges.firstIndex { Int($0) >= quantiser } ?? edges.count - 1
+    }
+
+    /// Bytes of scratch, 64-byte aligned, for strips of at most this many columns.
+    public func scratchSize(width: Int) -> Int { unsafe withFixed(0) { unsafe burnish_network_scratch($0, Int32(width)) } }
+
+    /// The mean length of the runs of steps that AVX2 adds up in 16 bits: the longer, the faster.
+    public var meanRunLength: Double {
+        let runs = layers.reduce(0) { $0 + $1.runCount }
+        return Double(layers.reduce(0) { $0 + $1.steps * $1.groups }) / Double(runs)
+    }
+
+    @unsafe func withFixed<Result>(_ bucket: Int, _ body: (UnsafePointer<burnish_network>) -> Result) -> Result {
+        unsafe fixed.withUnsafeBufferPointer { unsafe body($0.baseAddress! + bucket) }
+    }
+
+    @unsafe func layer(_ index: Int, bucket: Int) -> burnish_network_layer { unsafe layers[index].fixed(bucket: bucket) }
+}
+
+extension Kernels {
+    /// Runs a network over columns of a picture from one row on, downward; see ``NetworkStrip/advance(to:)``.
+    /// - Parameters:
+    ///   - output: twice the size of `input`.
+    ///   - columns: inside of the input.
+    ///   - scratch: ``Network/scratchSize(width:)`` bytes, for this strip alone until it is done.
+    @unsafe public func strip(
+        _ network: Network, bucket: Int, _ input: PlaneView, into output: MutablePlaneView, columns: Range<Int>,
+        firstRow: Int, scratch: UnsafeMutableRawPointer
+    ) -> NetworkStrip {
+        unsafe precondition(output.width == 2 * input.width && output.height == 2 * input.height)
+        unsafe precondition(columns.lowerBound >= 0 && !columns.isEmpty && columns.upperBound <= input.width)
+        unsafe precondition((0..<input.height).contains(firstRow))
+        var strip = unsafe burnish_network_strip()
+        unsafe strip.in = unsafe input.base
+        unsafe strip.in_stride = unsafe input.stride
+        unsafe strip.picture_width = Int32(input.width)
+        unsafe strip.picture_height = Int32(input.height)
+        unsafe strip.out = unsafe output.base
+        unsafe strip.out_stride = unsafe output.stride
+        unsafe strip.x = Int32(columns.lowerBound)
+        unsafe strip.y = Int32(firstRow)
+        unsafe strip.width = Int32(columns.count)
+        unsafe strip.scratch = unsafe scratch.assumingMemoryBound(to: UInt8.self)
+        return unsafe NetworkStrip(strip: strip, kernels: table.network, network: network, bucket: bucket)
+    }
+}
+
+/// A part of a picture on its way through a network. Only three rows of each layer exist at a time, so that they stay in the
+/// core's cache; going on downward computes nothing twice.
+@unsafe public struct NetworkStrip {
+    private var strip: burnish_network_strip
+    private var kernels: burnish_network_kernels
+    private let network: Network
+    private let bucket: Int
+
+    fileprivate init(
+        strip: burnish_network_strip, kernels: burnish_network_kernels, network: Network, bucket: Int
+    ) {
+        unsafe self.strip = unsafe strip
+        unsafe self.kernels = kernels
+        unsafe self.network = network
+        unsafe self.bucket = bucket
+        unsafe call { unsafe burnish_network_begin($0) }
+    }
+
+    /// Computes the rows before input row `end`, from where the last call ended. `end` is at most the input's height.
+    public mutating func advance(to end: Int) {
+        unsafe call { unsafe burnish_network_advance($0, Int32(end)) }
+    }
+
+    private mutating func call(_ body: (UnsafeMutablePointer<burnish_network_strip>) -> Void) {
+        unsafe withUnsafePointer(to: kernels) { kernels in
+            unsafe network.withFixed(bucket) { fixed in
+                unsafe strip.kernels = unsafe kernels
+                unsafe strip.network = unsafe fixed
+                unsafe body(&strip)
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import CKernels
+
+/// A layer's weights as the kernels read them (CKernels/include/network.h), in memory of its own.
+@safe final class PackedLayer: @unchecked Sendable {
+    /// Steps of one group of outputs, and how many groups of four outputs there are.
+    let steps: Int
+    let groups: Int
+    private(set) var runCount = 0
+    private let shift: Int
+    private let weights: UnsafeMutablePointer<Int8>
+    private let order: UnsafeMutablePointer<UInt8>
+    private let runs: UnsafeMutablePointer<UInt8>
+    private let bias: UnsafeMutablePointer<Int32>
+    private let multipliers: UnsafeMutablePointer<Int16>
+
+    init(_ layer: NetworkFile.Layer, isFirst: Bool, buckets: Int) {
+        let inputGroups = (layer.inputs + 3) / 4
+        let steps = isFirst ? 3 : 9 * inputGroups
+        let groups = (layer.outputs + 3) / 4
+        self.steps = steps
+        self.groups = groups
+        shift = layer.shift
+        unsafe weights = .allocate(capacity: groups * steps * 16)
+        unsafe order = .allocate(capacity: groups * steps)
+        unsafe runs = .allocate(capacity: groups * (steps + 1))
+        unsafe bias = .allocate(capacity: buckets * groups * 4)
+        unsafe multipliers = .allocate(capacity: buckets * groups * 16)
+
+        /// The weight of byte k at a tap: a row of three neighbours in the first layer, else one of four channels.
+        func weight(_ output: Int, tap: Int, _ k: Int) -> Int8 {
+            guard output < layer.outputs else { return 0 }
+            if isFirst { return k < 3 ? layer.weight(output, tap, k, 0) : 0 }
+            let (place, channel) = (tap / inputGroups, tap % inputGroups * 4 + k)
+            return channel < layer.inputs ? layer.weight(output, place / 3, place % 3, channel) : 0
+        }
+
+        unsafe runs.initialize(repeating: 0, count: groups * (steps + 1))
+        for group in 0..<groups {
+            let blocks = (0..<steps).map { tap in
+                (0..<16).map { weight(4 * group + $0 / 4, tap: tap, $0 % 4) }
+            }
+            let packed = Self.runs(of: blocks)
+            runCount += packed.count
+            var step = group * steps
+            for (r, run) in packed.enumerated() {
+                unsafe runs[group * (steps + 1) + r] = UInt8(run.count)
+                for tap in run {
+                    unsafe order[step] = UInt8(tap)
+                    for (i, value) in blocks[tap].enumerated() { unsafe weights[step * 16 + i] = value }
+                    step += 1
+                }
+            }
+        }
+        for bucket in 0..<buckets {
+            for output in 0..<groups * 4 {
+                let exists = output < layer.outputs
+                let at = bucket * groups * 4 + output
+                unsafe bias[at] = exists ? layer.bias[bucket * layer.outputs + output] : 0
+                let multiplier = exists ? layer.multipliers[bucket * layer.outputs + output] : 1
+                for k in 0..<4 { unsafe multipliers[4 * at + k] = multiplier }
+            }
+        }
+    }
+
+    deinit {
+        unsafe multipliers.deallocate()
+        unsafe bias.deallocate()
+        unsafe runs.deallocate()
+        unsafe order.deallocate()
+        unsafe weights.deallocate()
+    }
+
+    /// Points into this object.
+    @unsafe func fixed(bucket: Int) -> burnish_network_layer {
+        unsafe burnish_network_layer(
+            steps: Int32(steps), groups: Int32(groups), shift: Int32(shift), weights: UnsafePointer(weights),
+            order: UnsafePointer(order), runs: UnsafePointer(runs),
+            bias: UnsafePointer(bias + bucket * groups * 4),
+            mult: UnsafePointer(multipliers + bucket * groups * 16))
+    }
+
+    /// Sorts the steps into runs whose sums stay in 16 bits: each 16-bit lane adds products of two bytes a step, up to 255
+    /// each, so within a run a lane's positive weights may sum to 128, and its negative ones to −128. First fit, the steps with
+    /// the largest weights first; the fewer runs, the less widening.
+    private static func runs(of blocks: [[Int8]]) -> [[Int]] {
+        let limit = 128
+        /// Positive and negative sums of each lane: an output's first or second pair of inputs.
+        let loads = blocks.map { block in
+            (0..<8).flatMap { lane in
+                let pair = [Int(block[2 * lane]), Int(block[2 * lane + 1])]
+                return [pair.reduce(0) { $0 + max($1, 0) }, pair.reduce(0) { $0 - min($1, 0) }]
+            }
+        }
+        var runs: [(steps: [Int], load: [Int])] = []
+        for step in blocks.indices.sorted(by: { loads[$0].max()! > loads[$1].max()! }) {
+            let fitting = runs.firstIndex { run in
+                zip(run.load, loads[step]).allSatisfy { $0 + $1 <= limit }
+            }
+            if let fitting {
+                runs[fitting].steps.append(step)
+                runs[fitting].load = zip(runs[fitting].load, loads[step]).map(+)
+            } else {
+                runs.append(([step], loads[step]))
+            }
+        }
+        return runs.map(\.steps)
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import Kernels
+import Media
+import Testing
+
+/// The integer networks against the golden vectors that tools/train/golden.py computed with the reference arithmetic.
+@Suite struct NetworkTests {
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "EnhanceTests/Golden")
+
+    static func bytes(_ name: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: folder.appending(path: name)))
+    }
+
+    /// A picture, its quantiser's bucket, and what must come out. The layout is in tools/train/golden.py.
+    struct Golden {
+        let width: Int
+        let height: Int
+        let bucket: Int
+        let input: ArraySlice<UInt8>
+        let output: ArraySlice<UInt8>
+
+        init(_ name: String) throws {
+            let bytes = try NetworkTests.bytes(name)
+            try #require(Array(bytes[..<4]) == Array("BNG1".utf8))
+            let numbers = (0..<4).map { n in
+                (0..<4).reduce(0) { $0 | Int(bytes[4 + 4 * n + $1]) << (8 * $1) }
+            }
+            (width, height, bucket) = (numbers[0], numbers[1], numbers[2])
+            let count = width * height
+            input = bytes[20..<20 + count]
+            // Between them lies the residual, two bytes for each output sample.
+            output = bytes[20 + 9 * count..<20 + 13 * count]
+        }
+    }
+
+    static let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path))?
+        .filter { $0.hasSuffix(".golden") }.sorted() ?? []
+
+    static func network(for name: String) throws -> Network {
+        try Network(bytes(name.split(separator: "-").prefix(2).joined(separator: "-") + ".bnw"))
+    }
+
+    /// Runs strips of `columns` by `rows` over the picture.
+    static func upscale(
+        _ golden: Golden, _ network: Network, _ kernels: Kernels, columns: Int, rows: Int
+    ) -> CheckMemory {
+        let input = CheckMemory(width: golden.width, height: golden.height)
+        input.fill { golden.input[golden.input.startIndex + $1 * golden.width + $0] }
+        let output = CheckMemory(width: 2 * golden.width, height: 2 * golden.height)
+        let scratch = UnsafeMutableRawPointer.allocate(
+            byteCount: network.scratchSize(width: columns), alignment: 64)
+        defer { scratch.deallocate() }
+        for y in stride(from: 0, to: golden.height, by: rows) {
+            for x in stride(from: 0, to: golden.width, by: columns) {
+                var strip = kernels.strip(
+                    network, bucket: golden.bucket,
+                    PlaneView(base: input.row(0), stride: input.stride, width: golden.width, height: golden.height),
+                    into: MutablePlaneView(
+                        base: output.row(0), stride: output.stride, width: output.width, height: output.height),
+                    columns: x..<min(x + columns, golden.width), firstRow: y, scratch: scratch)
+                let end = min(y + rows, golden.height)
+                strip.advance(to: (y + end) / 2)
+                strip.advance(to: end)
+            }
+        }
+        return output
+    }
+
+    @Test func thereAreGoldenVectors() { #expect(Self.names.count >= 10) }
+
+    /// Bit for bit, whole and in strips of awkward sizes, at every level.
+    @Test(arguments: names) func networkGivesTheGoldenOutput(name: String) throws {
+        let golden = try Golden(name)
+        let network = try Self.network(for: name)
+        let expected = CheckMemory(width: 2 * golden.width, height: 2 * golden.height)
+        expected.fill { golden.output[golden.output.startIndex + $1 * 2 * golden.width + $0] }
+        for level in CPUFeatures.levels {
+            for (columns, rows) in [(64, 64), (16, 8), (23, 11), (1, 5), (9, 100)] {
+                let output = Self.upscale(golden, network, Kernels(limit: level), columns: columns, rows: rows)
+                let difference = output.firstDifference(from: expected)
+                #expect(difference == nil, "\(level.name) \(columns)x\(rows) at \(String(describing: difference))")
+            }
+        }
+    }
+
+    @Test func everyDamageToTheFileIsAnError() throws {
+        let good = try Self.bytes("random-s.bnw")
+        _ = try Network(good)
+        for length in [0, 3, 4, 23, 24, 100, good.count - 1] {
+            #expect(throws: NetworkFileError.self) { try Network(Array(good[..<length])) }
+        }
+        #expect(throws: NetworkFileError.self) { try Network(good + [0]) }
+        for position in Swift.stride(from: 0, to: good.count, by: 97) {
+            var bad = good
+            bad[position] ^= 0x10
+            #expect(throws: NetworkFileError.self) { try Network(bad) }
+        }
+        var version = good
+        version[4] = 2
+        let error = #expect(throws: NetworkFileError.self) { try Network(version) }
+        #expect(error?.message.contains("version 2") == true)
+    }
+
+    @Test func aQuantiserFallsIntoItsBucket() throws {
+        let network = try Network(Self.bytes("random-s.bnw"))
+        #expect(network.edges == [0, 18, 22, 25, 28, 32, 37, 255])
+        #expect(network.bucket(quantiser: nil) == 0)
+        #expect([0, 1, 18, 19, 37, 38, 51, 400].map { network.bucket(quantiser: $0) } == [0, 1, 1, 2, 6, 7, 7, 7])
+        #expect(network.multiplicationsPerSample == 2088)
+    }
+}
