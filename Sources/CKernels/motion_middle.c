@@ -1,18 +1,6 @@
 #include <stdlib.h>
 
-#include "motion_place.h"
-
-/// A field between its cells: x, y in 1/256 cell.
-static burnish_motion_vector interpolate(const burnish_motion_middle *m, int direction, int x, int y) {
-    x = burnish_clamp(x, 0, (m->columns - 1) * 256), y = burnish_clamp(y, 0, (m->rows - 1) * 256);
-    int column = x >> 8, row = y >> 8, fx = x & 255, fy = y & 255;
-    const burnish_motion_vector *at = m->vectors[direction] + row * m->columns + column;
-    const burnish_motion_vector *a = at, *b = at + (fx ? 1 : 0), *c = at + (fy ? m->columns : 0), *d = c + (b - a);
-    burnish_motion_vector v = {
-        (int16_t)(((a->x * (256 - fx) + b->x * fx) * (256 - fy) + (c->x * (256 - fx) + d->x * fx) * fy + 32768) >> 16),
-        (int16_t)(((a->y * (256 - fx) + b->y * fx) * (256 - fy) + (c->y * (256 - fx) + d->y * fx) * fy + 32768) >> 16)};
-    return v;
-}
+#include "motion_field.h"
 
 /// How much both pictures differ where a vector through the cell's centre leads, in 1/64 summed over a patch.
 static int difference(const burnish_motion_middle *m, int column, int row, burnish_motion_vector v) {
@@ -30,8 +18,8 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
     burnish_motion_vector mean = {(int16_t)((f.x - b.x) >> 1), (int16_t)((f.y - b.y) >> 1)};
     for (int step = 0; step < 3; step++) {
         int ax = (mean.x * m->phase + 128) >> 8, ay = (mean.y * m->phase + 128) >> 8;
-        f = interpolate(m, 0, x - ax, y - ay);
-        b = interpolate(m, 1, x + mean.x - ax, y + mean.y - ay);
+        f = burnish_motion_at(m->vectors[0], m->columns, m->rows, x - ax, y - ay);
+        b = burnish_motion_at(m->vectors[1], m->columns, m->rows, x + mean.x - ax, y + mean.y - ay);
         burnish_motion_vector next = {(int16_t)((f.x - b.x) >> 1), (int16_t)((f.y - b.y) >> 1)};
         if (next.x == mean.x && next.y == mean.y) break;
         mean = next;

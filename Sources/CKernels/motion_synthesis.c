@@ -79,7 +79,7 @@ static void synthesise(const burnish_motion_synthesis *s, int column, int row, i
                 burnish_motion_place place = burnish_motion_find(&s->planes[p], px, py, height + 3);
                 block.at[p] = place.at;
                 block.stride[p] = s->planes[p].stride;
-                set_taps(&block, p, place.x, place.y, p ? s->phase : 256 - s->phase);
+                set_taps(&block, p, place.x, place.y, p ? s->weight : 256 - s->weight);
             }
             s->kernels->predict(predictions[k] + c * 8 * s->size, &block, height);
         }

@@ -21,8 +21,8 @@ static inline __m512i weight(const int8_t *p) {
     return _mm512_set1_epi32(four);
 }
 
-/// Sums of the four outputs of one group for `vectors` times 16 pixels: each step loads `vectors` inputs and four weights
-/// for four times as many dot products, so that the loads hide behind them.
+/// Sums of the four outputs of one group for `vectors` times 16 pixels: each step loads `vectors` inputs and four
+/// weights for four times as many dot products, so that the loads hide behind them.
 static inline __attribute__((always_inline)) void convolve(__m512i *sums, int vectors, const uint8_t *const *taps,
                                                            ptrdiff_t at, const burnish_network_layer *layer,
                                                            int group) {
@@ -42,8 +42,10 @@ static inline __attribute__((always_inline)) void convolve(__m512i *sums, int ve
     }
 }
 
-/// Two channels' sums to their values before the last clamp; in each quarter four of the first, then four of the second.
-static inline __m512i requantise(__m512i first, __m512i second, const burnish_network_layer *layer, int group, int pair) {
+/// Two channels' sums to their values before the last clamp; in each quarter four of the first, then four of the
+/// second.
+static inline __m512i requantise(__m512i first, __m512i second, const burnish_network_layer *layer, int group,
+                                 int pair) {
     const __m128i shift = _mm_cvtsi32_si128(layer->shift);
     const __m512i mult = _mm512_broadcast_i32x4(
         _mm_loadu_si128((const __m128i *)(layer->mult + 16 * group + 8 * pair)));

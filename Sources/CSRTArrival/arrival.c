@@ -107,6 +107,8 @@ enum { fixed_part = 48, socket_word = 24, type_request = 1, type_response = 2 };
 /// "I send with source times" and "I receive by them". A listener's libsrt takes source times from its application only
 /// when its caller says both.
 static const uint32_t flags_by_time = 1u << 0 | 1u << 1;
+/// "I give up what is late": the sender may then drop it too. libsrt settles this before its listen callback.
+static const uint32_t flag_drops_late = 1u << 3;
 
 static uint32_t word_at(const uint8_t *bytes) {
     uint32_t word;
@@ -143,7 +145,7 @@ static void note_handshake(uint32_t socket, const uint8_t *body, size_t count) {
     if (type == type_response) keep_number(answers, socket, asked);
 }
 
-/// Says in an outgoing handshake that we receive by source time, when its socket wants that.
+/// Says in an outgoing handshake that we want source times and nothing dropped, when its socket wants that.
 static void complete_handshake(uint8_t *body, size_t count) {
     if (count < fixed_part) return;
     int32_t window = number_kept(wishes, word_at(body + socket_word));
@@ -151,7 +153,7 @@ static void complete_handshake(uint8_t *body, size_t count) {
     unsigned type;
     size_t block = find_block(body, count, &type);
     if (block == 0) return;
-    set_word_at(body + block + 4, word_at(body + block + 4) | flags_by_time);
+    set_word_at(body + block + 4, (word_at(body + block + 4) | flags_by_time) & ~flag_drops_late);
     set_word_at(body + block + 8, (uint32_t)window << 16 | (word_at(body + block + 8) & 0xffff));
 }
 

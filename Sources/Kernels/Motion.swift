@@ -111,6 +111,35 @@ extension Kernels {
         }
     }
 
+    /// Decides how each cell of a picture that follows two others moves on from the last, for some rows of cells: first, as
+    /// a trial, for the last picture itself (`isTrial`), then, when all rows have been tried, for the one to make.
+    /// - Parameters:
+    ///   - last: from the last picture to the one before.
+    ///   - before: from that one to the one before it.
+    ///   - distance: how far beyond the last picture, in 1/256 of the time between the others.
+    ///   - trials: two numbers for each cell, which the trial writes.
+    ///   - cells: vectors are scaled to the distance and shrunk as confidence goes; `disagreement` is 256 where there is
+    ///     none.
+    @unsafe public func decideMotionAhead(
+        _ planes: MotionPair, last: MotionVectors, before: MotionVectors, distance: Int,
+        trials: UnsafeMutablePointer<Int32>, into cells: UnsafeMutablePointer<MotionCell>, isTrial: Bool,
+        rows: Range<Int>
+    ) {
+        var motion = table.motion
+        unsafe withUnsafePointer(to: &motion) { kernels in
+            var ahead = unsafe burnish_motion_ahead(
+                kernels: kernels, planes: (planes.before.motion, planes.after.motion), columns: Int32(last.columns),
+                rows: Int32(last.rows), last: last.raw, before: before.raw, distance: Int32(distance),
+                trials: trials,
+                cells: UnsafeMutableRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self))
+            if isTrial {
+                unsafe burnish_motion_try_rows(&ahead, Int32(rows.lowerBound), Int32(rows.upperBound))
+            } else {
+                unsafe burnish_motion_ahead_rows(&ahead, Int32(rows.lowerBound), Int32(rows.upperBound))
+            }
+        }
+    }
+
     /// Copies rows of cells, each vector the median of its 3x3 neighbourhood.
     @unsafe public func smoothMotion(
         _ cells: UnsafePointer<MotionCell>, into output: UnsafeMutablePointer<MotionCell>, columns: Int,
@@ -132,10 +161,12 @@ extension Kernels {
     /// - Parameters:
     ///   - cellSize: samples of this plane in a cell: 2, 4, 8, 16 or 32.
     ///   - shift: this plane has 2 ^ shift samples where the plane of the cells' vectors has one; -1 or more.
+    ///   - phase: where between both planes the vectors are read, in 1/256.
+    ///   - weight: how much the second plane counts, in 1/256.
     ///   - windows: see ``BlendWindows``.
     @unsafe public func synthesise(
         _ planes: MotionPair, into output: MutablePlaneView, cells: UnsafePointer<MotionCell>, columns: Int, rows: Int,
-        shift: Int, phase: Int, windows: BlendWindows, blockRows: Range<Int>
+        shift: Int, phase: Int, weight: Int, windows: BlendWindows, blockRows: Range<Int>
     ) {
         var motion = table.motion
         unsafe withUnsafePointer(to: &motion) { kernels in
@@ -143,7 +174,8 @@ extension Kernels {
                 kernels: kernels, planes: (planes.before.motion, planes.after.motion), out: output.base,
                 out_stride: output.stride, columns: Int32(columns), rows: Int32(rows),
                 cells: UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self),
-                size: Int32(windows.cellSize), shift: Int32(shift), phase: Int32(phase), windows: windows.weights)
+                size: Int32(windows.cellSize), shift: Int32(shift), phase: Int32(phase),
+                weight: Int32(weight), windows: windows.weights)
             unsafe burnish_motion_synthesise_rows(
                 &synthesis, Int32(blockRows.lowerBound), Int32(blockRows.upperBound))
         }
@@ -164,4 +196,11 @@ extension Kernels {
     }
 
     deinit { unsafe weights.deallocate() }
+
+    /// The rows of a plane that rows of blocks cover.
+    public func rows(ofBlocks blocks: Range<Int>, height: Int) -> Range<Int> {
+        let first = max(blocks.lowerBound * cellSize - cellSize / 2, 0)
+        let last = max(blocks.upperBound * cellSize - cellSize / 2, first)
+        return min(first, height)..<min(last, height)
+    }
 }

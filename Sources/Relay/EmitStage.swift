@@ -63,7 +63,7 @@ final class EmitStage {
         let record = frame.ticket.record
         let color = frame.color
         let interval = frame.interval
-        if let reason = obstacle(to: record) { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
+        if let reason = obstacle(to: record, interval) { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
         let outcome: Emission
         do throws(CodecError) {
             try prepare(for: frame.picture.picture.size.even, color: color, interval: interval)
@@ -77,14 +77,16 @@ final class EmitStage {
     }
 
     /// Why a finished picture is not worth encoding.
-    private func obstacle(to record: FrameRecord) -> DropReason? {
+    private func obstacle(to record: FrameRecord, _ interval: Nanoseconds) -> DropReason? {
         if !stream.outputIsConnected { return .outputDown }
         // Decoding order is presentation order here; a picture that does not follow belongs to a time that is gone.
         if record.presentation <= newest { return .discontinuity }
         let now = MonotonicTime.now()
-        let request = EncodeRequest(
-            now: now, emitBy: record.deadline ?? now, kind: record.kind,
-            nextOriginalEmitBy: finished.count > 0 ? stream.newestEmitBy : nil)
+        let emitBy = record.deadline ?? now
+        // Behind a synthesised frame comes its own original, which is due with it.
+        let next: MonotonicTime? =
+            record.kind == .original ? (finished.count > 0 ? emitBy + interval : nil) : emitBy
+        let request = EncodeRequest(now: now, emitBy: emitBy, kind: record.kind, nextOriginalEmitBy: next)
         return stream.withPlanner { $0.encode(request) } ?? nil
     }
 

@@ -68,6 +68,8 @@ final class EnhanceStage {
             synthesises: configuration.interpolate > 1, ceiling: configuration.tier)
         enhancement = made
         stream.report(.picture(input: size, output: made.output))
+        let isKnown = stream.withPlanner { $0.resize(input: size, output: made.output) } != nil
+        if isKnown { return }
         var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
         planning.ceiling = made.tileCount > 0 ? configuration.tier : .base
         planning.tilePixels = made.tilePixels
@@ -78,9 +80,9 @@ final class EnhanceStage {
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
         frame.ticket.stamp(.planned)
-        frame.ticket.record.tilesWanted = Int32(enhancement.tileCount)
+        frame.ticket.record.tilesWanted = Int32(clamping: enhancement.staleTiles)
         frame.ticket.record.synthesisedAsked = Int32(stream.configuration.interpolate - 1)
-        let plan = plan(frame.ticket.record, tiles: enhancement.tileCount)
+        let plan = plan(frame.ticket.record, tiles: enhancement.staleTiles)
         if let reason = plan.drop { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
         guard let target = enhancement.lease() else {
             return stream.ledger.close(frame.ticket, as: .dropped(.overload))
@@ -137,7 +139,9 @@ final class EnhanceStage {
     ) {
         guard let target = enhancement.lease() else { return stream.counters.add(.synthesisSkipped) }
         let started = MonotonicTime.now()
-        guard started <= plan.synthesiseBy, enhancement.synthesise(into: target, until: plan.emitBy) else {
+        // Two pictures have yet to be encoded by then, this one and its original.
+        let encoding = stream.withPlanner { Nanoseconds(Int64(2 * $0.costs[.encode].high)) } ?? .zero
+        guard started <= plan.synthesiseBy, enhancement.synthesise(into: target, until: plan.emitBy - encoding) else {
             return stream.counters.add(.synthesisSkipped)
         }
         let half = Nanoseconds(interval.count / 2)

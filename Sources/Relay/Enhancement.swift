@@ -42,10 +42,13 @@ final class Enhancement {
         tiles = TileOrder(columns: grid.columns, rows: grid.rows, tile: grid.tileSize)
         requests = []
         requests.reserveCapacity(grid.count)
+        staleTiles = superResolution.tiers.count > 1 ? grid.count : 0
     }
 
     /// How many tiles a picture has; none where there is nothing but `base`.
     var tileCount: Int { superResolution.tiers.count > 1 ? superResolution.grid.count : 0 }
+    /// How many tiles of the next picture are likely to be worth computing: as many as of the last.
+    private(set) var staleTiles: Int
     /// Input samples of a whole tile.
     var tilePixels: Int { superResolution.grid.tileSize.width * superResolution.grid.tileSize.height }
 
@@ -72,6 +75,7 @@ final class Enhancement {
             refused(error)
         }
         if tileCount > 0 {
+            if !requests.isEmpty { staleTiles = result.tilesSmall + result.tilesMedium + result.tilesLeft }
             for tile in 0..<tileCount where superResolution.outcome(ofTile: tile).tier > .base { tiles.refined(tile) }
         }
         return result

@@ -19,13 +19,13 @@ public struct Cadence: Sendable {
     public struct Configuration: Sendable {
         public var rate: Rate
         public var order = SynthesisOrder.beforeOriginal
-        /// Constant rates: an original that lies this near a slot, as a share of a slot (at most a half), is shown in it
-        /// as it is. A half suits output rates below the input's: every slot then has an original near enough.
+        /// Constant rates: an original that lies this near a slot, as a share of a slot (at most a half), is shown in
+        /// it as it is. A half suits output rates below the input's: every slot then has an original near enough.
         public var snap = Rational(1, 16)
         /// A step of the input's time stamps larger than this, either way, is no gap but another clock.
         public var longestGap = Nanoseconds.seconds(3)
-        /// How long the input's time stamps may be impossible (repeated, back, behind what has been shown) before they are
-        /// taken for a new clock.
+        /// How long the input's time stamps may be impossible (repeated, back, behind what has been shown) before they
+        /// are taken for a new clock.
         public var patience = Nanoseconds.milliseconds(500)
         /// How long the last frame is repeated once the source has stopped; then comes the slate.
         public var hold = Nanoseconds.seconds(5)
@@ -49,9 +49,11 @@ public struct Cadence: Sendable {
         /// The original's output time stamp when the synthesised frames are made too; nil when these replace it
         /// (its fate is then `cadence`).
         public var original: MediaTime?
-        /// The original's output time stamp when none is made. The other slots of this step are then left out, or repeated.
+        /// The original's output time stamp when none is made. The other slots of this step are then left out, or
+        /// repeated.
         public var originalAlone: MediaTime?
-        /// The frames to synthesise, in the order of their time stamps.
+        /// The frames to synthesise, in the order of their time stamps. Their phases are those of the pair; when the
+        /// first of the pair was dropped there is nothing to interpolate from, and none is made.
         public var count = 0
         public fileprivate(set) var slots = InlineArray<16, Slot>(
             repeating: Slot(presentation: MediaTime(ticks: 0), phase: Rational(0)))
@@ -75,8 +77,8 @@ public struct Cadence: Sendable {
     }
 
     public let configuration: Configuration
-    /// A fine unit is 1/`fine` of a tick: so chosen that slots and phases are whole numbers of them. A slot's length is 0
-    /// where the rate is a multiple.
+    /// A fine unit is 1/`fine` of a tick: so chosen that slots and phases are whole numbers of them. A slot's length is
+    /// 0 where the rate is a multiple.
     private let fine: Int64
     private let slotLength: Int64
     private let snap: Int64
@@ -180,8 +182,8 @@ public struct Cadence: Sendable {
             step.originalAlone = output(next)
             next += slotLength
         }
-        // An original is not left out because predictions have gone further than the input then did: where there is a slot
-        // for each, being up to one ahead does not add up.
+        // An original is not left out because predictions have gone further than the input then did: where there is a
+        // slot for each, being up to one ahead does not add up.
         let reach = !extrapolates ? snap : pair >= slotLength ? slotLength : slotLength / 2
         if next <= position + reach {
             step.original = output(next)

@@ -67,8 +67,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let fallOfMean = 1.0 / 8
     static let riseOfHigh = 1.0 / 2
     static let fallOfHigh = 1.0 / 16
-    /// An observation counts as at most this many times the mean: a single spike is soon forgotten, and a lasting change
-    /// still raises the mean by 3/8 with each observation.
+    /// An observation counts as at most this many times the mean: a single spike is soon forgotten, and a lasting
+    /// change still raises the mean by 3/8 with each observation.
     static let believed = 2.5
     /// The least that a cost can be: keeps ratios finite whatever is observed.
     static let floor = 1.0
@@ -142,9 +142,10 @@ public struct CostModel: Sendable, BitwiseCopyable {
     public func knows(_ work: Work) -> Bool { entries[Self.slot(work)].observations > 0 }
 
     /// The pictures' sizes have changed: costs go with the pixels until they are observed anew. Tiles keep theirs.
-    public mutating func resize(fromInput: PictureSize, toInput: PictureSize, fromOutput: PictureSize, toOutput: PictureSize) {
-        let inputs = Double(toInput.width * toInput.height) / Double(fromInput.width * fromInput.height)
-        let outputs = Double(toOutput.width * toOutput.height) / Double(fromOutput.width * fromOutput.height)
+    /// - Parameters:
+    ///   - inputs: pixels of the new input for each pixel of the old one.
+    ///   - outputs: the same of the output.
+    public mutating func resize(inputs: Double, outputs: Double) {
         for index in entries.indices {
             entries[index].pace.decode *= inputs
             entries[index].pace.base *= inputs

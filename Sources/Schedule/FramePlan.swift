@@ -10,8 +10,8 @@ public struct FramePlan: Hashable, Sendable, BitwiseCopyable {
     public var tiles: Int
     /// When work on tiles ends, whatever has been done by then.
     public var stop: MonotonicTime
-    /// How many of the synthesised frames asked for to make, the first ones: all or none, so that motion stays even, but
-    /// one alone when it is the first ever and nobody knows what it costs.
+    /// How many of the synthesised frames asked for to make, the first ones: all or none, so that motion stays even,
+    /// but one alone when it is the first ever and nobody knows what it costs.
     public var synthesised: Int
     /// Work on a synthesised frame must not begin later than this: what went before took longer than expected, and the
     /// original comes first. The frame is then `late`.

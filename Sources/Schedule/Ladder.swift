@@ -1,7 +1,7 @@
 import Media
 
-/// One step of the order of sacrifice: what the stream does at this level of trouble. Within a rung of a neural tier the
-/// first sacrifice is made without leaving it: fewer tiles.
+/// One step of the order of sacrifice: what the stream does at this level of trouble. Within a rung of a neural tier
+/// the first sacrifice is made without leaving it: fewer tiles.
 public struct Rung: Hashable, Sendable, BitwiseCopyable {
     public var tier: Tier
     public var synthesises: Bool

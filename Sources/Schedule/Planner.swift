@@ -37,12 +37,12 @@ public struct Planner: Policy, Sendable {
     /// The share of time that a rung may need and be kept, and that it may need and be climbed to.
     static let keep = 0.95
     static let climb = 0.80
-    /// As shares of the slack that a frame begins with: emitted with less than this left it was nearly late; and the most
-    /// that is kept free on account of it.
+    /// As shares of the slack that a frame begins with: emitted with less than this left it was nearly late; and the
+    /// most that is kept free on account of it.
     static let nearlyLate = 1.0 / 16
     static let widestMargin = 1.0 / 8
 
-    public let configuration: Configuration
+    public private(set) var configuration: Configuration
     public private(set) var costs: CostModel
     private var ladder: Ladder
     /// The time between originals, in nanoseconds, as their deadlines show it.
@@ -52,7 +52,8 @@ public struct Planner: Policy, Sendable {
     private var lastEmitBy: MonotonicTime?
     /// The slack of a frame that has waited for nothing: the largest of late.
     private var freshSlack = 0.0
-    /// The part of the slack that optional work leaves alone, in nanoseconds: all of it until the first original is out.
+    /// The part of the slack that optional work leaves alone, in nanoseconds: all of it until the first original is
+    /// out.
     private var margin = Double.infinity
     private var lastTry: MonotonicTime?
     private var awaitingKeyframe = false
@@ -87,6 +88,16 @@ public struct Planner: Policy, Sendable {
         let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
         let more = extra * (workers * costs[.synthesise].mean + costs[.encode].mean)
         return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
+    }
+
+    /// The stream's pictures have another size from now on.
+    public mutating func resize(input: PictureSize, output: PictureSize) {
+        func ratio(_ new: PictureSize, _ old: PictureSize) -> Double {
+            Double(new.width * new.height) / Double(old.width * old.height)
+        }
+        costs.resize(inputs: ratio(input, configuration.input), outputs: ratio(output, configuration.output))
+        configuration.input = input
+        configuration.output = output
     }
 
     // MARK: Before the decoder
@@ -124,7 +135,8 @@ public struct Planner: Policy, Sendable {
 
         var plan = FramePlan(
             drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesised: 0,
-            synthesiseBy: frame.now, step: Self.time(forecast.stepOfSynthesis), rung: ladder.position, rungs: ladder.count)
+            synthesiseBy: frame.now, step: Self.time(forecast.stepOfSynthesis), rung: ladder.position,
+            rungs: ladder.count)
         guard reason == nil else { return plan }
         lastTry = frame.now
         if ladder.rung.synthesises, forecast.hasTimeToSynthesise {

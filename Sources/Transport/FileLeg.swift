@@ -57,7 +57,8 @@ final class FileSource: @unchecked Sendable {
     }
 }
 
-/// Writes a file or pipe. A file's writes wait for the kernel; a full pipe says so instead. `send` belongs to one thread.
+/// Writes a file or pipe. A file's writes wait for the kernel; a full pipe says so instead. `send` belongs to one
+/// thread.
 final class FileSink: @unchecked Sendable {
     private let file: Descriptor
     private let bell = Bell()

@@ -87,7 +87,8 @@ import Media
         for i in slots.indices { slots[i].patience = MonotonicTime(nanoseconds: 0) }
     }
 
-    /// Whether a message with this sequence is too far ahead to be kept: what is missing before it must be given up first.
+    /// Whether a message with this sequence is too far ahead to be kept: what is missing before it must be given up
+    /// first.
     func isFar(_ sequence: Int64) -> Bool { expected.map { sequence - $0 >= Int64(capacity) } ?? false }
 
     /// Takes the message that is due, when it is here.

@@ -3,8 +3,8 @@ import Glibc
 import Media
 import Synchronization
 
-/// A UDP proxy that treats datagrams as a bad network does, both ways. Every client gets a socket of its own towards the
-/// target. Runs on a thread of its own until it is let go of. Thread-safe.
+/// A UDP proxy that treats datagrams as a bad network does, both ways. Every client gets a socket of its own towards
+/// the target. Runs on a thread of its own until it is let go of. Thread-safe.
 public final class ImpairmentProxy: Sendable {
     /// What has passed so far.
     public struct Counts: Hashable, Sendable {
@@ -201,7 +201,8 @@ private final class ImpairedPath: @unchecked Sendable {
             clients[index].lastHeard = now
             return index
         }
-        let number = socket(target.family, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let number = socket(
+            target.family, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         _ = unsafe target.withSockaddr { unsafe connect(number, $0, $1) }
         let client = Client(address: address, socket: number, lastHeard: now)
         guard clients.count == Self.mostClients else {

@@ -31,8 +31,8 @@ struct IngestPolicy: Sendable {
     static let memory = 10
     /// After so many seconds of little trouble, early reading gets another chance.
     static let probation = 60
-    /// Under TSBPD, a second counts as quiet when repeats could all have come in time: fewer losses than this share, and
-    /// at least two round trips in the window.
+    /// Under TSBPD, a second counts as quiet when repeats could all have come in time: fewer losses than this share,
+    /// and at least two round trips in the window.
     static let quietLoss = 0.02
 
     private var bad: UInt32 = 0

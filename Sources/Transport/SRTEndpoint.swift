@@ -21,6 +21,7 @@ public struct SRTEndpoint: Hashable, Sendable {
     public var port: UInt16
     /// The recovery window asked for; nil leaves libsrt's default (120 ms).
     public var latency: Nanoseconds?
+    /// A caller tells it to the listener. A listener that has one lets only callers in that tell the same.
     public var streamID: String?
     public var passphrase: Secret?
     /// Length of the encryption key in bytes: 16, 24 or 32.
@@ -82,7 +83,9 @@ public struct SRTEndpoint: Hashable, Sendable {
             }
             latency = Nanoseconds(milliseconds * 1_000_000)
         case "streamid":
-            guard value.utf8.count <= 512 else { throw fault("streamid has \(value.utf8.count) bytes; 512 is the most") }
+            guard value.utf8.count <= 512 else {
+                throw fault("streamid has \(value.utf8.count) bytes; 512 is the most")
+            }
             streamID = value
         case "passphrase":
             guard (10...79).contains(value.utf8.count) else {

@@ -172,9 +172,9 @@ final class SRTLink: Sendable {
         try socket.configure(for: endpoint, early: early && direction == .input)
         if endpoint.mode == .rendezvous {
             let local = address.anyAddress(port: endpoint.port)
-            guard unsafe local.withSockaddr({ unsafe srt_bind(socket.id, $0, Int32($1)) }) != SRT_ERROR else { throw .last }
+            unsafe try socket.use(local, with: srt_bind)
         }
-        guard unsafe address.withSockaddr({ unsafe srt_connect(socket.id, $0, Int32($1)) }) != SRT_ERROR else { throw .last }
+        unsafe try socket.use(address, with: srt_connect)
         return socket
     }
 

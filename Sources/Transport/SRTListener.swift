@@ -22,7 +22,7 @@ final class SRTListener: Sendable {
             let door = Door(hasPassphrase: endpoint.passphrase != nil, wantedStreamID: endpoint.streamID)
             try socket.configure(for: endpoint, early: false)
             if address.family == AF_INET6 { try socket.set(SRTO_IPV6ONLY, Int32(address.isAnyIPv6 ? 0 : 1)) }
-            guard unsafe address.withSockaddr({ unsafe srt_bind(socket.id, $0, Int32($1)) }) != SRT_ERROR else { throw .last }
+            unsafe try socket.use(address, with: srt_bind)
             port = socket.localPort
             // Never released: libsrt's thread may be inside the hook while the socket is closed. One per listener.
             let opaque = unsafe Unmanaged.passRetained(door).toOpaque()

@@ -9,7 +9,8 @@ enum SRTLibrary {
     /// Touch it before any other call.
     static let started: Void = {
         srt_startup()
-        // What libsrt prints about refused connections arrives here as events; without this it would write to standard error.
+        // What libsrt prints about refused connections arrives here as events; without this it would go to standard
+        // error.
         srt_setloglevel(LOG_CRIT)
         atexit {
             // A thread that still calls libsrt while its globals are destroyed would crash the exit.
@@ -46,8 +47,8 @@ struct SRTFailure: Error {
     var text: String { unsafe String(cString: srt_strerror(code, systemCode)) }
 }
 
-/// An SRT socket, closed in `deinit`. Its number may be used by other threads: libsrt refuses calls on closed numbers and
-/// does not give them out again soon.
+/// An SRT socket, closed in `deinit`. Its number may be used by other threads: libsrt refuses calls on closed numbers
+/// and does not give them out again soon.
 struct SRTSocket: ~Copyable {
     let id: SRTSOCKET
 
@@ -65,8 +66,12 @@ struct SRTSocket: ~Copyable {
         try Self.set(option, value, on: id)
     }
 
-    static func set<Value: BitwiseCopyable>(_ option: SRT_SOCKOPT, _ value: Value, on id: SRTSOCKET) throws(SRTFailure) {
-        let code = unsafe withUnsafeBytes(of: value) { unsafe srt_setsockflag(id, option, $0.baseAddress, Int32($0.count)) }
+    static func set<Value: BitwiseCopyable>(
+        _ option: SRT_SOCKOPT, _ value: Value, on id: SRTSOCKET
+    ) throws(SRTFailure) {
+        let code = unsafe withUnsafeBytes(of: value) {
+            unsafe srt_setsockflag(id, option, $0.baseAddress, Int32($0.count))
+        }
         guard code != SRT_ERROR else { throw .last }
     }
 
@@ -87,6 +92,13 @@ struct SRTSocket: ~Copyable {
         var length = Int32(bytes.count)
         guard unsafe srt_getsockflag(id, option, &bytes, &length) != SRT_ERROR, length > 0 else { return "" }
         return String(decoding: bytes.prefix(Int(length)).prefix { $0 != 0 }, as: UTF8.self)
+    }
+
+    /// Binds to or connects with an address: `call` is `srt_bind` or `srt_connect`.
+    func use(
+        _ address: SocketAddress, with call: (SRTSOCKET, UnsafePointer<sockaddr>?, Int32) -> Int32
+    ) throws(SRTFailure) {
+        guard unsafe address.withSockaddr({ unsafe call(id, $0, Int32($1)) }) != SRT_ERROR else { throw .last }
     }
 
     var state: SRT_SOCKSTATUS { srt_getsockstate(id) }
@@ -126,8 +138,9 @@ extension SRTSocket {
     /// - Parameter windowAsked: what the peer wants, in milliseconds, as far as it is known.
     static func setIngest(early: Bool, windowAsked: Int32 = 0, on id: SRTSOCKET) throws(SRTFailure) {
         try set(SRTO_TSBPDMODE, !early, on: id)
-        // With TSBPD off and this left on, an outage wedges the connection for good when the sender marks its messages as
-        // ordered: the packets that it drops are waited for for ever.
+        // With TSBPD off and this left on, an outage wedges the connection for good when the sender marks its messages
+        // as ordered: the packets that it drops are waited for for ever. In a listener's hook the option comes too late;
+        // there the handshake says so (below).
         try set(SRTO_TLPKTDROP, !early, on: id)
         if early {
             var window: Int32 = 0

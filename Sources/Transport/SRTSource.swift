@@ -32,6 +32,8 @@ final class SRTSource: @unchecked Sendable {
     private var secondEnds = MonotonicTime(nanoseconds: 0)
     private var lossesBefore: Int64 = 0
     private var lastArrival = MonotonicTime(nanoseconds: 0)
+    /// Until when holes are those of an outage.
+    private var backlogUntil = MonotonicTime(nanoseconds: 0)
 
     init(_ endpoint: SRTEndpoint) throws(TransportError) {
         _ = SRTLibrary.started
@@ -137,9 +139,14 @@ final class SRTSource: @unchecked Sendable {
         let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<Int(count)])
         // What comes in order and yet leaves a hole leaves it for good.
         let isFinal = !early || known && packet.ordered
-        let patience = isFinal ? arrival : max(sourceTime + window, arrival + window / 2)
-        assess(
-            arrival: arrival, isLate: now > sourceTime + window, isRepeat: known && packet.retransmitted, now: now)
+        let isLate = early && now > sourceTime + window
+        if arrival - lastArrival > max(window, IngestPolicy.outage) { backlogUntil = now + Self.backlogTime }
+        let patience =
+            isFinal
+            ? arrival
+            : isLate || now < backlogUntil
+                ? now + max(window, Self.patienceWithBacklog) : max(sourceTime + window, arrival + window / 2)
+        assess(arrival: arrival, isLate: isLate, isRepeat: known && packet.retransmitted, now: now)
         if restarted || hold.isFar(sequence) {
             // Nothing that is missing before it is worth a wait.
             let missing = hold.expected.map { max(sequence - $0, 0) } ?? 0
@@ -152,8 +159,9 @@ final class SRTSource: @unchecked Sendable {
         }
     }
 
-    /// Counts a message, and once a second asks whether the leg is fit for early reading. libsrt lets the way of reading
-    /// change only with a new connection: the verdict holds for the next one, and this one is not broken for its sake.
+    /// Counts a message, and once a second asks whether the leg is fit for early reading. libsrt lets the way of
+    /// reading change only with a new connection: the verdict holds for the next one, and this one is not broken for
+    /// its sake.
     private func assess(arrival: MonotonicTime, isLate: Bool, isRepeat: Bool, now: MonotonicTime) {
         second.messages += 1
         if isLate { second.late += 1 }
@@ -185,6 +193,10 @@ final class SRTSource: @unchecked Sendable {
         }
     }
 
+    /// After an outage the sender's backlog is on its way, newest and oldest mixed: it drops nothing, and whole pictures
+    /// are worth more now than haste.
+    private static let patienceWithBacklog = Nanoseconds.milliseconds(500)
+    private static let backlogTime = Nanoseconds.seconds(1)
     private static let mostMissingAtFirst: Int64 = 64
     private static let longestWait = Nanoseconds.milliseconds(100)
 }

@@ -18,8 +18,8 @@ struct SocketAddress: Sendable {
         var found: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(host.isEmpty ? "0.0.0.0" : host, String(port), &hints, &found)
         guard code == 0, let first = unsafe found else {
-            throw TransportError(
-                .unresolvable, place: place, "no address for host \(quoted(host)): \(unsafe String(cString: gai_strerror(code)))")
+            let reason = unsafe String(cString: gai_strerror(code))
+            throw TransportError(.unresolvable, place: place, "no address for host \(quoted(host)): \(reason)")
         }
         defer { unsafe freeaddrinfo(first) }
         return unsafe SocketAddress(copying: first.pointee.ai_addr, length: first.pointee.ai_addrlen)
@@ -41,7 +41,9 @@ struct SocketAddress: Sendable {
     }
 
     /// Lets a C function write an address.
-    static func filled(by body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32) -> SocketAddress? {
+    static func filled(
+        by body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> SocketAddress? {
         var address = SocketAddress()
         address.length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         var length = address.length
@@ -119,7 +121,9 @@ extension SocketAddress: CustomStringConvertible {
     /// `127.0.0.1:9000` or `[::1]:9000`.
     var description: String {
         var text: [CChar] = Array(repeating: 0, count: Int(NI_MAXHOST))
-        let code = unsafe withSockaddr { unsafe getnameinfo($0, $1, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) }
+        let code = unsafe withSockaddr {
+            unsafe getnameinfo($0, $1, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+        }
         guard code == 0 else { return "unknown address" }
         let host = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return "\(bracketed(host)):\(port)"
@@ -134,7 +138,9 @@ extension SocketAddress: Equatable {
         case AF_INET6:
             let left = a.withIPv6 { $0.sin6_addr }
             let right = b.withIPv6 { $0.sin6_addr }
-            return unsafe withUnsafeBytes(of: left) { l in unsafe withUnsafeBytes(of: right) { unsafe l.elementsEqual($0) } }
+            return unsafe withUnsafeBytes(of: left) { left in
+                unsafe withUnsafeBytes(of: right) { unsafe left.elementsEqual($0) }
+            }
         default: return false
         }
     }

@@ -79,7 +79,8 @@ struct SourceClock: Sendable {
         lastSource = max(lastSource, source)
         lastArrival = max(lastArrival, arrival.nanoseconds)
         insert(Point(source: x, delay: y), second: Int64(x / 1e6))
-        if excess < 0 { level += excess }
+        // The fit may have moved: what counts is that no message lies below it.
+        level = min(level, y - slope * x)
         return (originTime + Nanoseconds(Int64((x + level + slope * x) * 1e3)), false)
     }
 
@@ -124,7 +125,8 @@ struct SourceClock: Sendable {
 
     private var newest: Point { points[filled - 1] }
 
-    /// The hull's edge below the middle of the points, by gift wrapping from the left: at most `span` steps, once a second.
+    /// The hull's edge below the middle of the points, by gift wrapping from the left: at most `span` steps, once a
+    /// second.
     private mutating func fit() {
         guard filled >= 2 else { return }
         let first = points[0]

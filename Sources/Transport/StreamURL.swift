@@ -12,7 +12,9 @@ public enum StreamURL: Hashable, Sendable {
     /// Reads a URL.
     /// - Throws: ``TransportError`` with code `badURL`, whose message names the fault and the remedy.
     public init(_ text: String) throws(TransportError) {
-        guard !text.isEmpty else { throw TransportError(.badURL, place: "URL", "is empty; give srt://, udp://, a path or -") }
+        guard !text.isEmpty else {
+            throw TransportError(.badURL, place: "URL", "is empty; give srt://, udp://, a path or -")
+        }
         guard !text.utf8.contains(0) else { throw TransportError(.badURL, place: "URL", "contains a NUL byte") }
         if text == "-" {
             self = .standardStream

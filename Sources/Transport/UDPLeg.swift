@@ -99,7 +99,9 @@ final class UDPSink: @unchecked Sendable {
 
     func send(_ message: UnsafeRawBufferPointer) -> Sent {
         // A connected socket first reports that nobody listened to an earlier datagram; this one can still go.
-        for _ in 0..<2 where unsafe Glibc.send(socket.number, message.baseAddress, message.count, Int32(MSG_NOSIGNAL)) >= 0 {
+        for _ in 0..<2 {
+            let flags = Int32(MSG_NOSIGNAL)
+            guard unsafe Glibc.send(socket.number, message.baseAddress, message.count, flags) >= 0 else { continue }
             packets.add(1, ordering: .relaxed)
             bytes.add(Int64(message.count), ordering: .relaxed)
             return .sent

@@ -23,6 +23,12 @@ enum EndSignals {
         // A pipe whose reader has gone is an error of the write, not the end of the program.
         signal(SIGPIPE, SIG_IGN)
         Thread.detachNewThread {
+            // A program started from a thread that blocks signals inherits that; here they are wanted.
+            var signals = sigset_t()
+            sigemptyset(&signals)
+            sigaddset(&signals, SIGINT)
+            sigaddset(&signals, SIGTERM)
+            pthread_sigmask(SIG_UNBLOCK, &signals, nil)
             var number: UInt8 = 0
             while read(readEnd, &number, 1) != 1 {}
             action()

@@ -23,8 +23,8 @@ struct OscillatingPolicy: Policy {
     }
 }
 
-/// Drops whatever a pessimistic estimate says will be late, whether or not another frame gains by it; and since it learns
-/// only from frames that it does not drop, one bad estimate lasts for ever.
+/// Drops whatever a pessimistic estimate says will be late, whether or not another frame gains by it; and since it
+/// learns only from frames that it does not drop, one bad estimate lasts for ever.
 struct OverDroppingPolicy: Policy {
     var planner: Planner
     private var pessimism = 0.0

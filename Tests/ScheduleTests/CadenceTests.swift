@@ -77,7 +77,8 @@ struct CadenceRun {
     @Test func followsAVariableRatePairByPair() {
         var run = CadenceRun(.multiple(3))
         for ticks: Int64 in [0, 3_000, 9_000, 9_900] { run.original(ticks) }
-        #expect(run.outputs.map(\.presentation.ticks) == [0, 1_000, 2_000, 3_000, 5_000, 7_000, 9_000, 9_300, 9_600, 9_900])
+        let times: [Int64] = [0, 1_000, 2_000, 3_000, 5_000, 7_000, 9_000, 9_300, 9_600, 9_900]
+        #expect(run.outputs.map(\.presentation.ticks) == times)
         #expect(run.outputs.compactMap(\.phase) == [1, 2, 1, 2, 1, 2].map { Rational($0, 3) })
     }
 

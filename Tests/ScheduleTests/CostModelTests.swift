@@ -62,12 +62,11 @@ import Testing
     @Test func costsGoWithThePixelsAndComeBack() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: true)
-        let (small, large) = (PictureSize(width: 640, height: 360), PictureSize(width: 1280, height: 720))
         let before = model[.decode].mean
-        model.resize(fromInput: small, toInput: large, fromOutput: large, toOutput: large.scaled(by: 2))
+        model.resize(inputs: 4, outputs: 4)
         #expect(abs(model[.decode].mean / before - 4) < 1e-9)
         #expect(model[.tile(.neuralM)].mean == 0.25e6)
-        model.resize(fromInput: large, toInput: small, fromOutput: large.scaled(by: 2), toOutput: large)
+        model.resize(inputs: 0.25, outputs: 0.25)
         #expect(abs(model[.decode].mean / before - 1) < 1e-9)
     }
 

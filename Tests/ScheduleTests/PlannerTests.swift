@@ -55,7 +55,9 @@ import Testing
         #expect(now - end <= .seconds(2))
     }
 
-    func worth(_ rung: Rung) -> Int { Int(rung.tier.rawValue) * 4 + (rung.synthesises ? 2 : 0) + (rung.decodesAll ? 1 : 0) }
+    func worth(_ rung: Rung) -> Int {
+        Int(rung.tier.rawValue) * 4 + (rung.synthesises ? 2 : 0) + (rung.decodesAll ? 1 : 0)
+    }
 
     @Test func moreTimeNeverMeansLess() {
         let (planner, now) = trained()
@@ -115,7 +117,8 @@ import Testing
         var (planner, now) = trained()
         let due = now + .milliseconds(40)
         #expect(planner.plan(FrameRequest(now: now, emitBy: due, synthesised: 1, tiles: 60)).synthesised == 1)
-        var busy = FrameRequest(now: now, emitBy: due, synthesised: 1, tiles: 60, encoderQueue: 2, encoderBusySince: now)
+        var busy = FrameRequest(now: now, emitBy: due, synthesised: 1, tiles: 60, encoderQueue: 2)
+        busy.encoderBusySince = now
         busy.waiting = 2
         busy.newestEmitBy = due
         #expect(planner.plan(busy).synthesised == 0)
@@ -135,11 +138,25 @@ import Testing
         }
         #expect(planner.admit(unit { $0.isReference = false }) == nil)
         #expect(planner.admit(unit { $0.waiting = 50; $0.emitBy = now - .seconds(1) }) == nil)
-        #expect(planner.admit(unit { $0.waiting = 50; $0.emitBy = now - .seconds(1); $0.keyframeWaiting = true }) == .late)
+        let late = unit { $0.waiting = 50; $0.emitBy = now - .seconds(1); $0.keyframeWaiting = true }
+        #expect(planner.admit(late) == .late)
         #expect(planner.admit(unit { $0.waiting = 121 }) == .noKeyframe)
         #expect(planner.admit(unit { _ in }) == .noKeyframe, "until the next keyframe")
         #expect(planner.admit(unit { $0.isKeyframe = true }) == nil)
         #expect(planner.admit(unit { _ in }) == nil)
+    }
+
+    @Test func theLastRungSkipsFramesThatNoOtherNeedsWhileItIsBehind() {
+        var (planner, now) = trained(60, factor: 12)
+        #expect(!planner.level.decodesAll)
+        var unit = UnitRequest(now: now, emitBy: now + .milliseconds(80), isKeyframe: false, waiting: 3)
+        unit.isReference = false
+        #expect(planner.admit(unit) == .overload)
+        unit.isReference = true
+        #expect(planner.admit(unit) == nil)
+        for _ in 0..<240 { step(&planner, &now, 1) }
+        unit.isReference = false
+        #expect(planner.level.decodesAll && planner.admit(unit) == nil)
     }
 
     @Test func deadlinesCountFromTheBestOrigin() {

@@ -8,11 +8,11 @@ enum Property: String, CaseIterable, Hashable {
     case booksBalance
     /// At most two raw frames in any queue; coded units up to the limit at which the decoder gives up.
     case queuesAreBounded
-    /// Where doing the least has every original out with a sixth of the budget to spare, and nothing goes wrong meanwhile,
-    /// every original is out in time.
+    /// Where doing the least has every original out with a sixth of the budget to spare, and nothing goes wrong
+    /// meanwhile, every original is out in time.
     case originalsAreInTime
-    /// Where something goes wrong, no more than a few originals are missed at its onset beyond those that doing the least
-    /// would have missed too.
+    /// Where something goes wrong, no more than a few originals are missed at its onset beyond those that doing the
+    /// least would have missed too.
     case onsetsCostLittle
     /// As many originals are in time as doing the least would have had, or nearly.
     case nothingIsDroppedInVain
@@ -23,8 +23,8 @@ enum Property: String, CaseIterable, Hashable {
 
     /// Frames that an onset may cost: those under way when it comes, and those it takes to learn.
     static let onset = 8
-    /// Changes of rung in ten seconds: four climbs to the top, and each change of conditions and each failed try (fewer and
-    /// fewer) down and up again.
+    /// Changes of rung in ten seconds: four climbs to the top, and each change of conditions and each failed try (fewer
+    /// and fewer) down and up again.
     static let rungChanges = 24
 
     /// The properties that an outcome breaks.

@@ -57,7 +57,8 @@ import Testing
             var bytes = good
             for _ in 0..<3 { bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(random.next() & 0x7F) }
             guard let records = try? Trace.read(String(decoding: bytes, as: UTF8.self)) else { continue }
-            let outcome = Simulation.replay(Trace.loads(records), policy: EverythingPolicy(Load.usual("x").configuration))
+            let policy = EverythingPolicy(Load.usual("x").configuration)
+            let outcome = Simulation.replay(Trace.loads(records), policy: policy)
             #expect(outcome.balances)
         }
     }

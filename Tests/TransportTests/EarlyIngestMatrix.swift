@@ -58,9 +58,12 @@ struct EarlyIngestMatrix {
         let environment = ProcessInfo.processInfo.environment
         let clip = try #require(environment["BURNISH_MATRIX"])
         let only = environment["BURNISH_MATRIX_SENDER"]
+        let outagesOnly = environment["BURNISH_MATRIX_OUTAGES"] != nil
         print("| sender | network | read | messages | wire to reader p50 / p99 | source to reader p50 / p95 / p99 / max | past the window | never came | order | outage |")
         print("|---|---|---|---|---|---|---|---|---|---|")
-        for cell in Self.cells where only == nil || cell.sender.rawValue == only { try measure(cell, clip: clip) }
+        for cell in Self.cells where (only == nil || cell.sender.rawValue == only) && (cell.outage || !outagesOnly) {
+            try measure(cell, clip: clip)
+        }
     }
 
     private func measure(_ cell: Cell, clip: String) throws {

@@ -1,5 +1,5 @@
-// SIMD kernels in C with one run-time dispatch table. A family is a header with a struct of typed function pointers, a
-// scalar file, and a file for each instruction set, each with one function that puts its own into the struct.
+// SIMD kernels in C with one run-time dispatch table. A family is a header with a struct of typed function pointers,
+// a scalar file, and a file for each instruction set, each with one function that puts its own into the struct.
 // docs/kernels.md says how to add one.
 #pragma once
 
@@ -18,6 +18,6 @@ typedef struct {
     burnish_motion_kernels motion;
 } burnish_kernels;
 
-/// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a subset
-/// of what `burnish_cpu_detect` found.
+/// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a
+/// subset of what `burnish_cpu_detect` found.
 void burnish_kernels_init(burnish_kernels *table, uint32_t features);

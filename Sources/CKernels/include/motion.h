@@ -128,6 +128,28 @@ typedef struct {
 /// Decides on rows first ..< last of cells.
 void burnish_motion_middle_rows(const burnish_motion_middle *middle, int first, int last);
 
+/// Motion seen from a picture that follows two others.
+typedef struct {
+    const burnish_motion_kernels *kernels;
+    /// The last two pictures.
+    burnish_motion_plane planes[2];
+    int columns, rows;
+    /// From the last picture to the one before, and from that to the one before it.
+    const burnish_motion_vector *last, *before;
+    /// How far beyond the last picture the new one lies, in 1/256 of the distance between the others.
+    int distance;
+    /// Two for each cell: how far the last picture would have been missed by moving on, and by standing still, as sums of
+    /// absolute differences.
+    int32_t *trials;
+    burnish_motion_cell *cells;
+} burnish_motion_ahead;
+
+/// Tries on the last picture what is about to be done, for rows first ..< last of cells.
+void burnish_motion_try_rows(const burnish_motion_ahead *ahead, int first, int last);
+/// Decides on rows first ..< last of cells, when all rows have been tried. Vectors are scaled to the distance, and shrunk
+/// to zero as confidence goes.
+void burnish_motion_ahead_rows(const burnish_motion_ahead *ahead, int first, int last);
+
 /// Copies rows first ..< last of cells, each vector the median of its 3x3, each way for itself.
 void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows, int first,
                                 int last);
@@ -149,7 +171,8 @@ typedef struct {
     int size;
     /// Samples of this plane to one of the plane that the cells' vectors are in: 2 ^ shift.
     int shift;
-    int phase;
+    /// Where between the planes vectors are read, and how much the second plane counts, in 1/256.
+    int phase, weight;
     const int16_t *windows;
 } burnish_motion_synthesis;
 

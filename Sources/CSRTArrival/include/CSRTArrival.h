@@ -10,7 +10,7 @@
 // - handshakes can be read and completed. With TSBPD off, libsrt tells its peer that nobody cares for source times: the
 //   peer then dates each packet with the time of its sending, repeats included, whatever its application says, and the
 //   two do not agree on a window. For sockets that ask for it we say on the wire what is true: messages are wanted with
-//   their source times, within this window. (The peer is still told not to drop what is late.)
+//   their source times, within this window, and also when they are late.
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@ typedef struct {
 /// Looks up a packet of the last few thousand by the receiving socket and the packet's sequence number. Any thread.
 bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packet *packet);
 
-/// Has this socket's handshakes ask for source times, and for this window at least. To be called before the handshake
+/// Has this socket's handshakes ask for source times, for this window at least, and for no drops. To be called before the handshake
 /// goes out: before connecting, or in the hook that judges a caller. Any thread.
 void burnish_srt_want_source_times(int32_t socket, int32_t window_ms);
 

@@ -76,8 +76,8 @@ struct InterpolationEffort: Sendable {
 
     /// Takes the next picture of the sequence; it is copied.
     @unsafe func push(_ source: PictureView, enhanced: PictureView) throws(EnhanceError) {
-        unsafe try check(source, size: configuration.size, "a source picture")
-        unsafe try check(enhanced, size: outputSize, "an enhanced picture")
+        unsafe try source.check(size: configuration.size, "a source picture")
+        unsafe try enhanced.check(size: outputSize, "an enhanced picture")
         newest = 1 - newest
         count = min(count + 1, 2)
         hasFlow = false
@@ -97,7 +97,7 @@ struct InterpolationEffort: Sendable {
         guard count == 2 else {
             throw EnhanceError(.missingPicture, "a picture between two needs both: push \(2 - count) more before")
         }
-        unsafe try check(destination.readOnly, size: outputSize, "the destination")
+        unsafe try destination.readOnly.check(size: outputSize, "the destination")
 
         let start = MonotonicTime.now()
         var result = FrameInterpolationResult()
@@ -203,17 +203,14 @@ struct InterpolationEffort: Sendable {
         let blockRows = first..<min(first + Self.bandHeight, layer.rows + 1)
         let output = unsafe target(plane)
         if let stop, MonotonicTime.now() >= stop {
-            let size = windows.cellSize
-            let top = max(blockRows.lowerBound * size - size / 2, 0)
             unsafe hold(
-                plane: plane, rows: min(top, output.height)..<min(
-                    max(blockRows.upperBound * size - size / 2, top), output.height), in: output)
+                plane: plane, rows: windows.rows(ofBlocks: blockRows, height: output.height), in: output)
             return
         }
         unsafe configuration.kernels.synthesise(
             MotionPair(before.plane(plane).view, after.plane(plane).view), into: output, cells: layer.cells,
             columns: layer.columns, rows: layer.rows, shift: plane == 0 ? layer.shift : layer.shift - 1,
-            phase: phase, windows: windows, blockRows: blockRows)
+            phase: phase, weight: phase, windows: windows, blockRows: blockRows)
     }
 
     /// Copies rows of the picture that is nearer in time.
@@ -221,26 +218,4 @@ struct InterpolationEffort: Sendable {
         let nearer = unsafe (phase <= 128 ? before : after).plane(plane).view
         for y in rows { unsafe output.row(y).update(from: nearer.row(y), count: output.width) }
     }
-
-    private func check(_ picture: PictureView, size: PictureSize, _ role: String) throws(EnhanceError) {
-        guard unsafe picture.size == size else {
-            throw unsafe EnhanceError(
-                .sizeMismatch, "\(role) of \(picture.size) in a session that has \(size) there")
-        }
-        let fits = unsafe PictureSize(width: picture.u.width, height: picture.u.height) == size.chroma
-            && PictureSize(width: picture.v.width, height: picture.v.height) == size.chroma
-        guard fits else {
-            throw EnhanceError(.sizeMismatch, "\(role)'s chroma planes are not half of the luma plane, rounded up")
-        }
-    }
-}
-
-extension PictureView {
-    /// Luma, u and v by number.
-    @unsafe func plane(_ index: Int) -> PlaneView { unsafe index == 0 ? y : index == 1 ? u : v }
-}
-
-extension MutablePictureView {
-    /// Luma, u and v by number.
-    @unsafe func plane(_ index: Int) -> MutablePlaneView { unsafe index == 0 ? y : index == 1 ? u : v }
 }

@@ -149,7 +149,8 @@ import Media
     /// Does the requests of one tier in a part of the list.
     /// - Returns: false when time was up.
     private func run(
-        _ tier: SuperResolutionTier, _ requests: Range<Int>, _ workers: WorkerPool, _ result: inout SuperResolutionResult
+        _ tier: SuperResolutionTier, _ requests: Range<Int>, _ workers: WorkerPool,
+        _ result: inout SuperResolutionResult
     ) -> Bool {
         var count = 0
         for index in requests where todo[index].tier == tier {
@@ -157,8 +158,8 @@ import Media
             count += 1
         }
         if count == 0 { return true }
-        // One thread takes what it can get; several need a few strips each, so that they end together. Strips that are
-        // neither narrow nor flat have the least border.
+        // One thread takes what it can get; several need a few strips each, so that they end together. Strips that
+        // are neither narrow nor flat have the least border.
         let widest = max(1, Self.stripWidth / grid.tileSize.width)
         if workers.threadCount == 1 {
             plan.group(limit: count, width: widest)

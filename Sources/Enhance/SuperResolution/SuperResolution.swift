@@ -83,12 +83,12 @@ public struct SuperResolutionConfiguration: Sendable {
 
 /// What may differ from frame to frame.
 public struct SuperResolutionParameters: Sendable, BitwiseCopyable {
-    /// When to stop refining: no tile is begun that is expected to end later, and one that is not done by then is given up.
-    /// nil is never. The `base` picture is always completed.
+    /// When to stop refining: no tile is begun that is expected to end later, and one that is not done by then is
+    /// given up. nil is never. The `base` picture is always completed.
     public var until: MonotonicTime?
     /// How coarsely the frame was coded: its mean H.264 quantiser, 0…51; nil when it was not coded or nobody knows.
-    /// Networks are trained for ranges of it; a session changes range only when the quantiser is clearly outside, because
-    /// a change makes every tile new.
+    /// Networks are trained for ranges of it; a session changes range only when the quantiser is clearly outside,
+    /// because a change makes every tile new.
     public var quantiser: Int?
     /// Where the chroma samples lie, as in ``ColorDescription/chromaLocation``.
     public var chromaLocation: UInt8 = 0
@@ -105,7 +105,8 @@ public struct SuperResolutionResult: Hashable, Sendable, BitwiseCopyable {
     /// Tiles computed by a network, by tier.
     public var tilesSmall = 0
     public var tilesMedium = 0
-    /// Tiles copied from an earlier frame, asked for or not: their last result still holds, and showing it costs nothing.
+    /// Tiles copied from an earlier frame, asked for or not: their last result still holds, and showing it costs
+    /// nothing.
     public var tilesReused = 0
     /// Tiles that were asked for and not reached; they show the `base` picture.
     public var tilesLeft = 0

@@ -3,9 +3,9 @@ import Synchronization
 
 /// Super-resolution of a sequence of frames of one size.
 ///
-/// A frame is first a complete `base` picture; then tiles are replaced by a network's, in the order that the caller gives,
-/// until the time that the caller gives. Where nothing that a tile depends on has changed since the last frame, its last
-/// result is copied.
+/// A frame is first a complete `base` picture; then tiles are replaced by a network's, in the order that the caller
+/// gives, until the time that the caller gives. Where nothing that a tile depends on has changed since the last
+/// frame, its last result is copied.
 ///
 /// Frames are submitted one at a time, in the order of time, from any thread; submitting two at once is a programming
 /// error and stops the program. Nothing is allocated after `init`.
@@ -89,7 +89,8 @@ public final class SuperResolutionSession: @unchecked Sendable {
             }
             guard self.tiers.contains(tiles[index].tier) else {
                 throw EnhanceError(
-                    .tierNotConfigured, "\(tiles[index].tier.name) was asked for, and the session has no network for it")
+                    .tierNotConfigured,
+                    "\(tiles[index].tier.name) was asked for, and the session has no network for it")
             }
         }
 

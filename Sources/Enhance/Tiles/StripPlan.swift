@@ -1,6 +1,6 @@
 /// A rectangle of tiles that is computed in one go, from its top to its bottom. Rows of a strip share what their
-/// convolutions have in common, and tiles beside each other share their border, so large strips are cheaper than the tiles in
-/// them.
+/// convolutions have in common, and tiles beside each other share their border, so large strips are cheaper than the
+/// tiles in them.
 struct TileStrip: Hashable, Sendable, BitwiseCopyable {
     /// In tiles.
     var column: Int

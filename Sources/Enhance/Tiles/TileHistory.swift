@@ -1,10 +1,12 @@
 import Glibc
 import Media
 
-/// The last frame's luma and what networks made of it: where nothing that a tile depends on has changed, its result holds.
+/// The last frame's luma and what networks made of it: where nothing that a tile depends on has changed, its result
+/// holds.
 ///
-/// Results are computed into this object's own plane and copied out when a tile is complete, so that a tile which is given
-/// up leaves no trace in the caller's picture. Tiles are independent: threads may work on different ones at once.
+/// Results are computed into this object's own plane and copied out when a tile is complete, so that a tile which is
+/// given up leaves no trace in the caller's picture. Tiles are independent: threads may work on different ones at
+/// once.
 @safe final class TileHistory: PiecewiseWork, @unchecked Sendable {
     private let grid: TileGrid
     /// How many samples around a tile each tier's result depends on, by the tier's raw value.

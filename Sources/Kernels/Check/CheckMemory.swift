@@ -1,5 +1,5 @@
-/// Rows of bytes with room around each of them. Everything that is not the payload is a canary: two kernels must leave the
-/// same bytes there, those that were there before.
+/// Rows of bytes with room around each of them. Everything that is not the payload is a canary: two kernels must
+/// leave the same bytes there, those that were there before.
 @safe public final class CheckMemory {
     public let width: Int
     public let height: Int
@@ -40,8 +40,8 @@
         for y in 0..<height { for x in 0..<width { unsafe row(y)[x] = value(x, y) } }
     }
 
-    /// As ``firstDifference(from:)``, for a kernel that may write beyond what it was asked for: in each row the payload from
-    /// byte `end` on is not compared. It is wiped in both.
+    /// As ``firstDifference(from:)``, for a kernel that may write beyond what it was asked for: in each row the
+    /// payload from byte `end` on is not compared. It is wiped in both.
     public func clearedDifference(from other: CheckMemory, beyond end: Int) -> String? {
         for y in 0..<height {
             for x in end..<width {

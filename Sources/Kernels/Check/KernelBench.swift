@@ -1,8 +1,8 @@
 import Glibc
 import Media
 
-/// Times kernels: every kernel at every level, in turn over many rounds, so that what the machine's neighbours do falls
-/// on all alike. Times are the thread's own processor time, which other programs on the core do not add to. For
+/// Times kernels: every kernel at every level, in turn over many rounds, so that what the machine's neighbours do
+/// falls on all alike. Times are the thread's own processor time, which other programs on the core do not add to. For
 /// `burnish bench`; not thread-safe.
 public struct KernelBench {
     public struct Row: Sendable {

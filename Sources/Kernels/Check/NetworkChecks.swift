@@ -46,8 +46,8 @@ private final class NetworkLayerCheck: KernelCheck {
     func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
         var random = CheckRandom(seed: seed)
         width = size.width
-        // Weights like a trained network's for random input, so that the benchmark is realistic; the whole range for the
-        // contents that are there to break sums.
+        // Weights like a trained network's for random input, so that the benchmark is realistic; the whole range for
+        // the contents that are there to break sums.
         let reach = content == .random ? 20 : 64
         let multiplier = content == .random ? 3000...32767 : 1...32767
         layer = PackedLayer(

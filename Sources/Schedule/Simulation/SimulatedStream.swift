@@ -39,8 +39,8 @@ struct Line<Element> {
     }
 }
 
-/// One stream's pipeline in virtual time: decoder, enhancement and encoder, each a thread, with at most two raw frames in
-/// the queues between them, as in the relay.
+/// One stream's pipeline in virtual time: decoder, enhancement and encoder, each a thread, with at most two raw frames
+/// in the queues between them, as in the relay.
 struct SimulatedStream<P: Policy> {
     static var rawQueue: Int { 2 }
 
@@ -343,7 +343,8 @@ struct SimulatedStream<P: Policy> {
         let pictures = coded.count + decoded.count + toEncode.count
         var inFlight = pictures + (decoding == nil ? 0 : 1) + (encoding == nil ? 0 : 1)
         if enhanced != nil {
-            // The original counts unless it was handed over before its synthesised frames; one being handed over counts.
+            // The original counts unless it was handed over before its synthesised frames; one being handed over
+            // counts.
             if case .handingOver(let number) = enhancing, number > 0 { inFlight += 1 }
             let originalIsGone: Bool =
                 switch enhancing {

@@ -49,7 +49,8 @@ public struct TraceError: Error, Hashable, CustomStringConvertible {
 /// file. Times are nanoseconds of the recording machine's monotonic clock.
 public enum Trace {
     private static let columns = [
-        "id", "kind", "presentation", "arrival_ns", "origin", "origin_ns", "emit_by_ns", "keyframe", "reference", "asked",
+        "id", "kind", "presentation", "arrival_ns", "origin", "origin_ns", "emit_by_ns", "keyframe", "reference",
+        "asked",
         "tiles_wanted", "tiles", "tier", "decode_ns", "base_ns", "tiles_ns", "synthesise_ns", "encode_ns", "sent_ns",
         "fate",
     ]
@@ -112,7 +113,9 @@ public enum Trace {
             TraceError(line: number, problem: "\(columns[column]) cannot be \"\(values[column])\"")
         }
 
-        func integer<T: FixedWidthInteger>(_ column: Int, _ range: ClosedRange<T> = T.min...T.max) throws(TraceError) -> T {
+        func integer<T: FixedWidthInteger>(
+            _ column: Int, _ range: ClosedRange<T> = T.min...T.max
+        ) throws(TraceError) -> T {
             guard let value = T(values[column]), range.contains(value) else { throw fault(column) }
             return value
         }
@@ -167,7 +170,9 @@ public enum Trace {
         let ratio = usual.costs.tileM / usual.costs.tileS
         var loads: [FrameLoad] = []
         for record in records.sorted(by: { ($0.arrival, $0.id) < ($1.arrival, $1.id) }) {
-            func cost(_ value: Nanoseconds?, _ last: Double) -> Double { value.map { max(1, Double($0.count)) } ?? last }
+            func cost(_ value: Nanoseconds?, _ last: Double) -> Double {
+                value.map { max(1, Double($0.count)) } ?? last
+            }
             known.synthesise = cost(record.synthesise, known.synthesise)
             if record.kind != .original {
                 known.encodeSynthesised = cost(record.encode, known.encodeSynthesised)

@@ -1,0 +1,63 @@
+#include <stdlib.h>
+
+#include "motion_field.h"
+
+/// The motion that leads to x, y (in 1/256 cell) at `distance` after the picture whose field to its predecessor this is.
+static burnish_motion_vector arriving(const burnish_motion_vector *field, int columns, int rows, int x, int y, int distance) {
+    burnish_motion_vector v = burnish_motion_at(field, columns, rows, x, y);
+    for (int step = 0; step < 3; step++) {
+        burnish_motion_vector next = burnish_motion_at(
+            field, columns, rows, x + ((v.x * distance + 128) >> 8), y + ((v.y * distance + 128) >> 8));
+        if (next.x == v.x && next.y == v.y) break;
+        v = next;
+    }
+    return v;
+}
+
+/// How much the last picture differs at a cell from the picture before it, moved by a vector.
+static int difference(const burnish_motion_ahead *a, int column, int row, burnish_motion_vector v) {
+    int x = (BURNISH_MOTION_STEP * column - 2) * 64, y = (BURNISH_MOTION_STEP * row - 2) * 64;
+    burnish_motion_place p = burnish_motion_find(&a->planes[0], x + v.x, y + v.y, 9);
+    burnish_motion_place q = burnish_motion_find(&a->planes[1], x, y, 9);
+    return a->kernels->differ(p.at, a->planes[0].stride, p.x, p.y, q.at, a->planes[1].stride, q.x, q.y);
+}
+
+void burnish_motion_try_rows(const burnish_motion_ahead *a, int first, int last) {
+    for (int row = first; row < last; row++) {
+        for (int column = 0; column < a->columns; column++) {
+            int32_t *trial = a->trials + 2 * (row * a->columns + column);
+            burnish_motion_vector v = arriving(a->before, a->columns, a->rows, 256 * column, 256 * row, 256);
+            burnish_motion_vector none = {0, 0};
+            trial[0] = difference(a, column, row, v);
+            trial[1] = difference(a, column, row, none);
+        }
+    }
+}
+
+void burnish_motion_ahead_rows(const burnish_motion_ahead *a, int first, int last) {
+    for (int row = first; row < last; row++) {
+        for (int column = 0; column < a->columns; column++) {
+            burnish_motion_vector v = arriving(a->last, a->columns, a->rows, 256 * column, 256 * row, a->distance);
+            int x = (v.x * a->distance + 128) >> 8, y = (v.y * a->distance + 128) >> 8;
+            // Confidence belongs to what comes here from there.
+            int from = burnish_clamp(column + ((x + 128) >> 8), 0, a->columns - 1);
+            int at = burnish_clamp(row + ((y + 128) >> 8), 0, a->rows - 1);
+            int64_t moved = 0, still = 0;
+            for (int j = -1; j <= 1; j++) {
+                for (int i = -1; i <= 1; i++) {
+                    const int32_t *trial =
+                        a->trials + 2 * (burnish_clamp(at + j, 0, a->rows - 1) * a->columns +
+                                         burnish_clamp(from + i, 0, a->columns - 1));
+                    moved += trial[0], still += trial[1];
+                }
+            }
+            // A gain of a third of the difference is full confidence.
+            int64_t gain = still - moved;
+            int confidence = gain <= 0 ? 0 : gain * 3 >= still ? 256 : (int)(gain * 768 / still);
+            burnish_motion_cell cell = {
+                {(int16_t)((-x * confidence + 128) >> 8), (int16_t)((-y * confidence + 128) >> 8)}, 0,
+                (uint16_t)(256 - confidence)};
+            a->cells[row * a->columns + column] = cell;
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Kernels
+import Media
+import Synchronization
+
+/// What an optical flow session works on.
+public struct OpticalFlowConfiguration: Sendable {
+    public enum Accuracy: Sendable {
+        /// Motion found at half size: a vector for 8x8 samples. More robust, and four times as fast.
+        case halfSize
+        /// Motion found at full size: a vector for 4x4 samples.
+        case fullSize
+    }
+
+    /// The size of all pictures.
+    public var size: PictureSize
+    public var accuracy = Accuracy.fullSize
+    /// Whether pairs follow each other in time, so that the last one's flow is a good guess.
+    public var isSequence = true
+    /// Which instruction sets to use; the result is the same with all.
+    public var kernels = Kernels.best
+
+    public init(size: PictureSize) { self.size = size }
+}
+
+/// Flow between two pictures, forward and backward, from their luma.
+///
+/// Source of the algorithm: Kroeger, Timofte, Dai, Van Gool, "Fast Optical Flow using Dense Inverse Search", ECCV 2016.
+/// Pairs are submitted one at a time, from any thread; two at once stop the program. Nothing is allocated after `init`.
+public final class OpticalFlow: @unchecked Sendable {
+    public let configuration: OpticalFlowConfiguration
+    private let workers: WorkerPool
+    private let estimator: FlowEstimator
+    private let before: LumaPyramid
+    private let after: LumaPyramid
+    private let isBusy = Atomic<Bool>(false)
+
+    /// - Parameter workers: the threads that share the work; they may be shared with other sessions.
+    /// - Throws: `unsupportedSize`.
+    public init(
+        _ configuration: OpticalFlowConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
+    ) throws(EnhanceError) {
+        try FrameInterpolationConfiguration(size: configuration.size).check()
+        self.configuration = configuration
+        self.workers = workers
+        before = LumaPyramid(size: configuration.size)
+        after = LumaPyramid(size: configuration.size)
+        estimator = FlowEstimator(
+            shape: before, finestLevel: configuration.accuracy == .fullSize ? 0 : 1, iterations: 5,
+            kernels: configuration.kernels)
+    }
+
+    /// A field for this session's results.
+    public func makeField() -> FlowField {
+        let field = unsafe estimator.forward(level: estimator.finestLevel)
+        return unsafe FlowField(
+            size: configuration.size, spacing: Kernels.motionStep << estimator.finestLevel, columns: field.columns,
+            rows: field.rows)
+    }
+
+    /// Finds where each part of each picture lies in the other.
+    /// - Parameters:
+    ///   - forward: filled with vectors from `first` to `second`; made by ``makeField()``.
+    ///   - backward: filled with vectors from `second` to `first`.
+    ///   - stop: when to be done. With too little time vectors are those of a coarser level.
+    /// - Returns: whether all was done in time.
+    /// - Throws: `sizeMismatch`.
+    @discardableResult
+    @unsafe public func process(
+        _ first: PictureView, _ second: PictureView, forward: FlowField, backward: FlowField,
+        until stop: MonotonicTime? = nil
+    ) throws(EnhanceError) -> Bool {
+        precondition(
+            isBusy.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged,
+            "a session takes one pair at a time")
+        defer { isBusy.store(false, ordering: .releasing) }
+        unsafe try first.check(size: configuration.size, "the first picture")
+        unsafe try second.check(size: configuration.size, "the second picture")
+        try check(forward)
+        try check(backward)
+        let level = estimator.finestLevel
+        if !configuration.isSequence { estimator.reset() }
+        unsafe before.load(first.y, kernels: configuration.kernels)
+        unsafe after.load(second.y, kernels: configuration.kernels)
+        let isComplete = estimator.estimate(from: before, to: after, until: stop, with: workers)
+        unsafe forward.fill(from: estimator.forward(level: level))
+        unsafe backward.fill(from: estimator.backward(level: level))
+        return isComplete
+    }
+
+    private func check(_ field: FlowField) throws(EnhanceError) {
+        let shape = unsafe estimator.forward(level: estimator.finestLevel)
+        guard field.size == configuration.size, unsafe field.columns == shape.columns, unsafe field.rows == shape.rows
+        else { throw EnhanceError(.sizeMismatch, "a flow field of another session: use makeField()") }
+    }
+}

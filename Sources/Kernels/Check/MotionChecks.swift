@@ -1,0 +1,218 @@
+import CKernels
+
+extension KernelChecks {
+    static func motion() -> [any KernelCheck] {
+        [HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(), BlendCheck(count: 1),
+            BlendCheck(count: 4)]
+    }
+}
+
+/// All remainders of the vector sizes, then a whole row.
+private let widths = (1...70).map { CheckSize($0) } + [CheckSize(255), CheckSize(640)]
+
+/// Two destinations and inputs, and what the checks have in common.
+private class MotionCheck: KernelCheck {
+    let name: String
+    let sizes: [CheckSize]
+    let benchmarkSize: CheckSize
+    var unit: WorkUnit { .samples }
+    var inputs: [CheckMemory] = []
+    var outputs: [CheckMemory] = []
+    var size = CheckSize(1)
+    var random = CheckRandom(seed: 1)
+
+    init(_ name: String, sizes: [CheckSize], benchmarkSize: CheckSize) {
+        self.name = "motion.\(name)"
+        self.sizes = sizes
+        self.benchmarkSize = benchmarkSize
+    }
+
+    func work(_ size: CheckSize) -> Double { Double(size.width * size.height) }
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer { fatalError("each check names its function") }
+    func run(_ kernels: Kernels, into destination: Int) { fatalError("each check calls its function") }
+
+    /// Payload sizes of the inputs, and of the output in bytes.
+    func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) { ([size], size) }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        self.size = size
+        random = CheckRandom(seed: seed)
+        let shapes = shapes(size)
+        inputs = shapes.inputs.map { shape in
+            let memory = CheckMemory(width: shape.width, height: shape.height, misalignment: Int(seed % 64))
+            memory.fill { x, y in content.byte(x: x, y: y, &random) }
+            return memory
+        }
+        let outputRandom = random
+        outputs = (0..<2).map { _ in
+            var same = outputRandom
+            let memory = CheckMemory(width: shapes.output.width, height: shapes.output.height)
+            memory.fill { _, _ in same.byte() }
+            return memory
+        }
+    }
+
+    func difference() -> String? {
+        outputs[0].firstDifference(from: outputs[1]).map { "byte \($0.x) of row \($0.y)" }
+    }
+
+    /// Fractions of a sample, from the seed: the ends too.
+    func fraction() -> Int32 { Int32([0, 63, random.number(in: 0...63)][random.number(in: 0...2)]) }
+}
+
+private final class HalveCheck: MotionCheck {
+    init() { super.init("halve", sizes: widths, benchmarkSize: CheckSize(640)) }
+    override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
+        ([CheckSize(2 * size.width, 2)], size)
+    }
+    override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.motion.halve!, to: UnsafeRawPointer.self)
+    }
+    override func run(_ kernels: Kernels, into destination: Int) {
+        unsafe kernels.table.motion.halve(
+            outputs[destination].row(0), inputs[0].row(0), inputs[0].row(1), Int32(size.width))
+    }
+}
+
+private final class MixCheck: MotionCheck {
+    init() { super.init("mix", sizes: widths, benchmarkSize: CheckSize(640)) }
+    override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
+        ([CheckSize(size.width, 2)], size)
+    }
+    override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.motion.mix!, to: UnsafeRawPointer.self)
+    }
+    override func run(_ kernels: Kernels, into destination: Int) {
+        unsafe kernels.table.motion.mix(
+            outputs[destination].row(0), inputs[0].row(0), inputs[0].row(1), Int32(size.width))
+    }
+}
+
+private final class PatchCheck: MotionCheck {
+    init() { super.init("patch", sizes: [CheckSize(8, 8)], benchmarkSize: CheckSize(8, 8)) }
+    override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
+        ([CheckSize(32, 12)], CheckSize(MemoryLayout<burnish_motion_patch>.size))
+    }
+    override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.motion.patch!, to: UnsafeRawPointer.self)
+    }
+    override func run(_ kernels: Kernels, into destination: Int) {
+        unsafe outputs[destination].row(0).withMemoryRebound(to: burnish_motion_patch.self, capacity: 1) {
+            unsafe kernels.table.motion.patch($0, inputs[0].row(1) + 1, inputs[0].stride)
+        }
+    }
+}
+
+private final class MatchCheck: MotionCheck {
+    private var patch = burnish_motion_patch()
+    private var x: Int32 = 0
+    private var y: Int32 = 0
+    init() {
+        super.init("match", sizes: Array(repeating: CheckSize(8, 8), count: 20), benchmarkSize: CheckSize(8, 8))
+    }
+    override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
+        ([CheckSize(32, 12), CheckSize(32, 12)], CheckSize(MemoryLayout<burnish_motion_match>.size))
+    }
+    override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.motion.match!, to: UnsafeRawPointer.self)
+    }
+    override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        super.prepare(size, content: content, seed: seed)
+        // Patches that oppose what they are compared with meet the largest sums.
+        if seed % 2 == 0 { inputs[1].fill { x, y in unsafe 255 - inputs[0].row(y)[x] } }
+        unsafe Kernels(limit: []).table.motion.patch(&patch, inputs[1].row(1) + 1, inputs[1].stride)
+        (x, y) = (fraction(), fraction())
+    }
+    override func run(_ kernels: Kernels, into destination: Int) {
+        unsafe outputs[destination].row(0).withMemoryRebound(to: burnish_motion_match.self, capacity: 1) {
+            unsafe kernels.table.motion.match($0, &patch, inputs[0].row(1) + 1, inputs[0].stride, x, y)
+        }
+    }
+}
+
+private final class DifferCheck: MotionCheck {
+    private var fractions: [Int32] = []
+    init() {
+        super.init("differ", sizes: Array(repeating: CheckSize(8, 8), count: 20), benchmarkSize: CheckSize(8, 8))
+    }
+    override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
+        ([CheckSize(32, 12), CheckSize(40, 12)], CheckSize(4))
+    }
+    override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.motion.differ!, to: UnsafeRawPointer.self)
+    }
+    override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        super.prepare(size, content: content, seed: seed)
+        if seed % 2 == 0 { inputs[1].fill { x, y in x < 32 ? unsafe 255 - inputs[0].row(y)[x] : 0 } }
+        fractions = (0..<4).map { _ in fraction() }
+    }
+    override func run(_ kernels: Kernels, into destination: Int) {
+        let sum = unsafe kernels.table.motion.differ(
+            inputs[0].row(0), inputs[0].stride, fractions[0], fractions[1], inputs[1].row(0), inputs[1].stride,
+            fractions[2], fractions[3])
+        unsafe UnsafeMutableRawPointer(outputs[destination].row(0)).storeBytes(of: sum, as: Int32.self)
+    }
+}
+
+private final class PredictCheck: MotionCheck {
+    private var block = burnish_motion_block()
+    init() {
+        super.init("predict", sizes: (1...32).map { CheckSize(8, $0) }, benchmarkSize: CheckSize(8, 16))
+    }
+    override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
+        ([CheckSize(32, size.height + 3), CheckSize(40, size.height + 3)], CheckSize(16 * size.height))
+    }
+    override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.motion.predict!, to: UnsafeRawPointer.self)
+    }
+    override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        super.prepare(size, content: content, seed: seed)
+        // Half-way taps have the largest overshoot.
+        let taps: (Int8, Int8, Int8, Int8) = 
+            seed % 3 == 0 ? (-4, 36, 36, -4) : seed % 3 == 1 ? (0, 64, 0, 0) : (-2, 55, 13, -2)
+        block.horizontal = (taps, (taps.3, taps.2, taps.1, taps.0))
+        block.vertical = ((-512, 4608, 4608, -512), (-300, 2000, 7000, -508))
+        block.stride = (inputs[0].stride, inputs[1].stride)
+    }
+    override func run(_ kernels: Kernels, into destination: Int) {
+        unsafe block.at = unsafe (UnsafePointer(inputs[0].row(0)), UnsafePointer(inputs[1].row(0)))
+        unsafe outputs[destination].row(0).withMemoryRebound(to: Int16.self, capacity: 8 * size.height) {
+            unsafe kernels.table.motion.predict($0, &block, Int32(size.height))
+        }
+    }
+}
+
+private final class BlendCheck: MotionCheck {
+    private let count: Int
+    private var predictions: [Int16] = []
+    private var windows: [Int16] = []
+    init(count: Int) {
+        self.count = count
+        super.init(
+            "blend\(count)", sizes: (1...8).flatMap { w in [1, 3, 16, 32].map { CheckSize(w, $0) } },
+            benchmarkSize: CheckSize(8, 16))
+    }
+    override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) { ([], size) }
+    override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.motion.blend!, to: UnsafeRawPointer.self)
+    }
+    override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        super.prepare(size, content: content, seed: seed)
+        let samples = 8 * size.height
+        // What a prediction can give: 5 fractional bits and some overshoot.
+        predictions = (0..<count * samples).map { Int16(content.byte(x: $0 % 8, y: $0 / 8, &random)) * 40 - 1000 }
+        windows = (0..<count * samples).map { _ in Int16(random.number(in: 0...32768 / count - 1)) }
+    }
+    override func run(_ kernels: Kernels, into destination: Int) {
+        let samples = 8 * size.height
+        unsafe predictions.withUnsafeBufferPointer { predictions in
+            unsafe windows.withUnsafeBufferPointer { windows in
+                var sources = unsafe (0..<4).map { unsafe predictions.baseAddress! + ($0 % count) * samples as UnsafePointer<Int16>? }
+                var weights = unsafe (0..<4).map { unsafe windows.baseAddress! + ($0 % count) * samples as UnsafePointer<Int16>? }
+                unsafe kernels.table.motion.blend(
+                    outputs[destination].row(0), outputs[destination].stride, &sources, &weights, Int32(count),
+                    Int32(size.width), Int32(size.height))
+            }
+        }
+    }
+}

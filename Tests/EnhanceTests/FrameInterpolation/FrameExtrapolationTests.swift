@@ -1,0 +1,75 @@
+import Enhance
+import Kernels
+import Media
+import Testing
+
+@Suite struct FrameExtrapolationTests {
+    static func extrapolate(
+        _ pictures: [TestPicture], distance: Double, kernels: Kernels = .best, threads: Int = 1,
+        until stop: MonotonicTime? = nil
+    ) throws -> (TestPicture, FrameInterpolationResult) {
+        var configuration = FrameInterpolationConfiguration(size: pictures[0].size)
+        configuration.kernels = kernels
+        let session = try FrameExtrapolation(configuration, workers: WorkerPool(threadCount: threads))
+        for picture in pictures { try session.push(picture.view, enhanced: picture.view) }
+        let output = TestPicture(pictures[0].size)
+        return (output, try session.synthesise(distance: distance, into: output.mutableView, until: stop))
+    }
+
+    @Test func steadyMotionGoesOn() throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        let pictures = [0.0, 1, 2].map { scene.picture(size, movedBy: 4 * $0, -2 * $0) }
+        for distance in [0.5, 1] {
+            let truth = scene.picture(size, movedBy: 8 + 4 * distance, -4 - 2 * distance)
+            let (output, result) = try Self.extrapolate(pictures, distance: distance)
+            #expect(result.method == .motionCompensated)
+            #expect(output.noise(against: truth) > 35, "distance \(distance)")
+            #expect(output.noise(against: truth) > pictures[2].noise(against: truth) + 10)
+        }
+    }
+
+    /// Motion that would have predicted the last picture wrongly is not gone on with.
+    @Test func motionThatTurnsBackIsNotTrusted() throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        let pictures = [0.0, 5, 0].map { scene.picture(size, movedBy: $0, 0) }
+        let (output, _) = try Self.extrapolate(pictures, distance: 1)
+        #expect(output.noise(against: pictures[2], border: 0) > 40)
+    }
+
+    @Test func withoutAPastThePictureIsRepeated() throws {
+        let picture = TestPicture(PictureSize(width: 37, height: 23), seed: 2)
+        for count in 1...4 {
+            let (output, result) = try Self.extrapolate(Array(repeating: picture, count: count), distance: 0.5)
+            #expect(output.difference(from: picture) == nil)
+            #expect((result.method == .held) == (count < 3))
+        }
+    }
+
+    @Test(arguments: FrameInterpolationTests.sizes) func everyLevelAndThreadCountGivesTheSame(size: PictureSize) throws {
+        let scene = MotionScene()
+        let pictures = [0.0, 3, 7, 10].map { scene.picture(size, movedBy: $0, $0 / 2) }
+        let (reference, _) = try Self.extrapolate(pictures, distance: 0.5, kernels: Kernels(limit: []))
+        #expect(reference.paddingIsIntact)
+        for threads in [1, 2] {
+            let (output, _) = try Self.extrapolate(pictures, distance: 0.5, threads: threads)
+            #expect(output.difference(from: reference) == nil)
+        }
+    }
+
+    @Test func tooLittleTimeRepeats() throws {
+        let (size, scene) = (PictureSize(width: 131, height: 77), MotionScene())
+        let pictures = [0.0, 3, 6].map { scene.picture(size, movedBy: $0, 0) }
+        let (output, result) = try Self.extrapolate(pictures, distance: 1, until: MonotonicTime(nanoseconds: 1))
+        #expect(!result.isComplete)
+        #expect(output.difference(from: pictures[2]) == nil)
+    }
+
+    @Test func wrongUseIsRefused() throws {
+        let picture = TestPicture(PictureSize(width: 16, height: 16))
+        #expect(throws: EnhanceError.self) { try Self.extrapolate([picture], distance: 0) }
+        #expect(throws: EnhanceError.self) { try Self.extrapolate([picture], distance: 1.01) }
+        #expect(throws: EnhanceError.self) { try Self.extrapolate([picture], distance: .nan) }
+        let session = try FrameExtrapolation(FrameInterpolationConfiguration(size: picture.size))
+        #expect(throws: EnhanceError.self) { try session.synthesise(distance: 0.5, into: picture.mutableView) }
+    }
+}

@@ -1,0 +1,195 @@
+import Enhance
+import Kernels
+import Media
+import Testing
+
+/// What both variants have in common, so that each test runs on each.
+enum InterpolationVariant: CaseIterable {
+    case lowLatency, quality
+
+    func interpolate(
+        _ pictures: [TestPicture], enhanced: [TestPicture]? = nil, phase: Double = 0.5, kernels: Kernels = .best,
+        threads: Int = 1, until stop: MonotonicTime? = nil
+    ) throws -> (TestPicture, FrameInterpolationResult) {
+        let enhanced = enhanced ?? pictures
+        var configuration = FrameInterpolationConfiguration(size: pictures[0].size)
+        configuration.scaleFactor = enhanced[0].size.width / pictures[0].size.width
+        configuration.kernels = kernels
+        let workers = WorkerPool(threadCount: threads)
+        let output = TestPicture(enhanced[0].size)
+        let result: FrameInterpolationResult
+        switch self {
+        case .lowLatency:
+            let session = try LowLatencyFrameInterpolation(configuration, workers: workers)
+            for i in pictures.indices { try session.push(pictures[i].view, enhanced: enhanced[i].view) }
+            result = try session.synthesise(phase: phase, into: output.mutableView, until: stop)
+        case .quality:
+            let session = try FrameRateConversion(configuration, workers: workers)
+            for i in pictures.indices { try session.push(pictures[i].view, enhanced: enhanced[i].view) }
+            result = try session.synthesise(phase: phase, into: output.mutableView, until: stop)
+        }
+        return (output, result)
+    }
+}
+
+@Suite struct FrameInterpolationTests {
+    static let sizes = [(1, 1), (2, 1), (1, 7), (3, 3), (5, 2), (17, 9), (16, 16), (33, 31), (90, 160), (131, 77)]
+        .map { PictureSize(width: $0.0, height: $0.1) }
+
+    @Test(arguments: sizes, InterpolationVariant.allCases)
+    func equalPicturesGiveTheSameAgain(size: PictureSize, variant: InterpolationVariant) throws {
+        let picture = TestPicture(size, seed: 4)
+        for phase in [0.01, 0.25, 0.5, 0.9] {
+            let (output, result) = try variant.interpolate([picture, picture], phase: phase)
+            #expect(output.difference(from: picture) == nil)
+            #expect(output.paddingIsIntact)
+            #expect(result.method == .motionCompensated && result.isComplete)
+        }
+    }
+
+    @Test(arguments: InterpolationVariant.allCases)
+    func flatPicturesStayFlat(variant: InterpolationVariant) throws {
+        let size = PictureSize(width: 70, height: 50)
+        for value: UInt8 in [0, 255] {
+            let flat = TestPicture(size) { _, _, _ in value }
+            #expect(try variant.interpolate([flat, flat]).0.difference(from: flat) == nil)
+        }
+    }
+
+    /// Every instruction set and every number of threads makes the same picture, odd and tiny sizes too.
+    @Test(arguments: sizes, InterpolationVariant.allCases)
+    func everyLevelAndThreadCountGivesTheSame(size: PictureSize, variant: InterpolationVariant) throws {
+        let scene = MotionScene()
+        let pictures = [0.0, 3.0, 7.0].map { scene.picture(size, movedBy: $0, $0 / 2) }
+        let enhanced = [0.0, 6.0, 14.0].map { scene.picture(size.scaled(by: 2), movedBy: $0, $0 / 2) }
+        for large in [pictures, enhanced] {
+            let (reference, _) = try variant.interpolate(
+                pictures, enhanced: large, phase: 0.4, kernels: Kernels(limit: []))
+            #expect(reference.paddingIsIntact)
+            for level in CPUFeatures.levels {
+                for threads in [1, 2, 3] {
+                    let (output, _) = try variant.interpolate(
+                        pictures, enhanced: large, phase: 0.4, kernels: Kernels(limit: level), threads: threads)
+                    #expect(output.difference(from: reference) == nil, "\(level.name), \(threads) threads")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: InterpolationVariant.allCases)
+    func motionIsFollowed(variant: InterpolationVariant) throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        for (x, y) in [(2.0, 0.0), (-5.5, 3.25), (9, -7)] {
+            let pictures = [scene.picture(size, movedBy: 0, 0), scene.picture(size, movedBy: x, y)]
+            for phase in [0.25, 0.5, 0.75] {
+                let truth = scene.picture(size, movedBy: x * phase, y * phase)
+                let (output, _) = try variant.interpolate(pictures, phase: phase)
+                #expect(output.noise(against: truth) > 40, "luma, motion \(x), \(y), phase \(phase)")
+                #expect(output.noise(against: truth, plane: 1) > 38, "chroma, motion \(x), \(y), phase \(phase)")
+            }
+        }
+    }
+
+    /// Motion found in small pictures moves the large ones.
+    @Test(arguments: InterpolationVariant.allCases)
+    func largePicturesFollowSmallOnes(variant: InterpolationVariant) throws {
+        let size = PictureSize(width: 160, height: 120)
+        // The scene of half the size: a small sample lies amid four large ones.
+        let scene = MotionScene()
+        func small(_ x: Double, _ y: Double) -> TestPicture {
+            TestPicture(PictureSize(width: 80, height: 60)) { plane, column, row in
+                plane == 0 ? UInt8(scene.level(2 * Double(column) + 0.5 - x, 2 * Double(row) + 0.5 - y)) : 128
+            }
+        }
+        let (output, _) = try variant.interpolate(
+            [small(0, 0), small(6, -4)],
+            enhanced: [scene.picture(size, movedBy: 0, 0), scene.picture(size, movedBy: 6, -4)])
+        #expect(output.noise(against: scene.picture(size, movedBy: 3, -2)) > 38)
+    }
+
+    @Test(arguments: InterpolationVariant.allCases)
+    func aSceneCutHoldsTheNearerPicture(variant: InterpolationVariant) throws {
+        let size = PictureSize(width: 160, height: 120)
+        let pictures = [TestPicture(size, seed: 1), MotionScene().picture(size, movedBy: 0, 0)]
+        for (phase, nearer) in [(0.3, 0), (0.5, 0), (0.6, 1)] {
+            let (output, result) = try variant.interpolate(pictures, phase: phase)
+            #expect(result.method == .held)
+            #expect(output.difference(from: pictures[nearer]) == nil)
+        }
+    }
+
+    /// A flash or a fade has no motion: it is blended.
+    @Test(arguments: InterpolationVariant.allCases)
+    func aFadeIsBlended(variant: InterpolationVariant) throws {
+        let size = PictureSize(width: 160, height: 120)
+        let picture = MotionScene().picture(size, movedBy: 0, 0)
+        let dark = TestPicture(size) { plane, x, y in
+            UInt8(plane == 0 ? picture.sample(0, x, y) / 2 : picture.sample(plane, x, y))
+        }
+        let (output, result) = try variant.interpolate([picture, dark])
+        let truth = TestPicture(size) { plane, x, y in
+            let sum: Int = picture.sample(plane, x, y) + dark.sample(plane, x, y) + 1
+            return UInt8(sum / 2)
+        }
+        #expect(result.method == .motionCompensated)
+        #expect(output.noise(against: truth) > 30)
+    }
+
+    /// Noise has no right answer, but it has a whole one.
+    @Test(arguments: InterpolationVariant.allCases)
+    func noiseGivesAPicture(variant: InterpolationVariant) throws {
+        let size = PictureSize(width: 95, height: 61)
+        let (output, _) = try variant.interpolate([TestPicture(size, seed: 1), TestPicture(size, seed: 2)])
+        #expect(output.paddingIsIntact)
+    }
+
+    /// A time to stop that has passed still gives a whole picture: each row a copy of the nearer one or the real thing.
+    @Test(arguments: InterpolationVariant.allCases)
+    func tooLittleTimeGivesAWholePicture(variant: InterpolationVariant) throws {
+        let (size, scene) = (PictureSize(width: 131, height: 77), MotionScene())
+        let pictures = [scene.picture(size, movedBy: 0, 0), scene.picture(size, movedBy: 4, 2)]
+        let (output, result) = try variant.interpolate(
+            pictures, phase: 0.75, threads: 2, until: MonotonicTime(nanoseconds: 1))
+        #expect(!result.isComplete)
+        #expect(output.difference(from: pictures[1]) == nil)
+    }
+
+    @Test func wrongUseIsRefused() throws {
+        let size = PictureSize(width: 32, height: 16)
+        let (picture, other) = (TestPicture(size), TestPicture(PictureSize(width: 16, height: 16)))
+        let session = try LowLatencyFrameInterpolation(FrameInterpolationConfiguration(size: size))
+        func refusal(_ body: () throws(EnhanceError) -> Void) -> EnhanceError.Code? {
+            do throws(EnhanceError) { try body() } catch { return error.code }
+            return nil
+        }
+        #expect(refusal { () throws(EnhanceError) in
+            try session.synthesise(phase: 0.5, into: picture.mutableView)
+        } == .missingPicture)
+        #expect(refusal { () throws(EnhanceError) in
+            try session.push(other.view, enhanced: picture.view)
+        } == .sizeMismatch)
+        #expect(refusal { () throws(EnhanceError) in
+            try session.push(picture.view, enhanced: other.view)
+        } == .sizeMismatch)
+        #expect(!session.isReady)
+        try session.push(picture.view, enhanced: picture.view)
+        try session.push(picture.view, enhanced: picture.view)
+        for phase in [0, 1, -0.5, 2, .nan, .infinity] as [Double] {
+            #expect(refusal { () throws(EnhanceError) in
+                try session.synthesise(phase: phase, into: picture.mutableView)
+            } == .badParameter, "phase \(phase)")
+        }
+        #expect(refusal { () throws(EnhanceError) in
+            try session.synthesise(phase: 0.5, into: other.mutableView)
+        } == .sizeMismatch)
+        session.reset()
+        #expect(!session.isReady)
+        for (width, height, scale) in [(0, 16, 1), (16, -1, 1), (9000, 16, 1), (5000, 16, 2), (16, 16, 3)] {
+            var configuration = FrameInterpolationConfiguration(size: PictureSize(width: width, height: height))
+            configuration.scaleFactor = scale
+            #expect(refusal { () throws(EnhanceError) in
+                _ = try LowLatencyFrameInterpolation(configuration)
+            } == .unsupportedSize)
+        }
+    }
+}

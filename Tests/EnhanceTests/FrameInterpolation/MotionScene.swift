@@ -1,0 +1,45 @@
+import Foundation
+import Media
+
+/// A smooth texture that can be looked at from anywhere: pictures of it that differ by an exact motion.
+struct MotionScene {
+    var seed = 1.0
+
+    /// Waves of many lengths and directions, the long ones strongest as in nature.
+    func level(_ x: Double, _ y: Double) -> Double {
+        var sum = 0.0
+        for k in 0..<11 {
+            let (frequency, direction) = (0.03 * pow(1.33, Double(k)), 2.4 * Double(k) + seed)
+            sum += sin(frequency * (x * cos(direction) + y * sin(direction)) + 1.7 * Double(k)) * pow(0.84, Double(k))
+        }
+        return min(max(128 + 30 * sum, 0), 255)
+    }
+
+    /// A picture whose content has moved by x, y.
+    func picture(_ size: PictureSize, movedBy x: Double, _ y: Double) -> TestPicture {
+        TestPicture(size) { plane, column, row in
+            let scale = plane == 0 ? 1.0 : 2.0
+            // A chroma sample lies amid its four luma samples.
+            let offset = plane == 0 ? 0 : 0.5
+            return UInt8(
+                (level(Double(column) * scale + offset - x, Double(row) * scale + offset - y)
+                    * (plane == 0 ? 1 : 0.5) + (plane == 0 ? 0 : 64)).rounded())
+        }
+    }
+}
+
+extension TestPicture {
+    /// The mean squared difference of luma within a border, as a signal-to-noise ratio in dB.
+    func noise(against other: TestPicture, border: Int = 16, plane: Int = 0) -> Double {
+        var (sum, count) = (0.0, 0.0)
+        let shift = plane == 0 ? 0 : 1
+        for y in (border >> shift)..<((size.height - border) >> shift) {
+            for x in (border >> shift)..<((size.width - border) >> shift) {
+                let d = Double(sample(plane, x, y)) - Double(other.sample(plane, x, y))
+                sum += d * d
+                count += 1
+            }
+        }
+        return 10 * log10(65025 / max(sum / count, 1e-3))
+    }
+}
