@@ -21,6 +21,8 @@ let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
 let linkSRT: [LinkerSetting] = [
     .linkedLibrary(":libsrt.a"),
     .unsafeFlags(["-Xlinker", "--exclude-libs=libsrt.a"]),
+    // Sources/CSRTArrival says why.
+    .unsafeFlags(["-Xlinker", "--wrap=recvmsg", "-Xlinker", "--wrap=sendmsg"]),
     .linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("stdc++"), .linkedLibrary("m"),
 ]
 
@@ -52,10 +54,13 @@ let package = Package(
             swiftSettings: strictAndMarked),
 
         // What a stream is made of.
-        .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: strictAndMarked),
+        .target(
+            name: "Enhance", dependencies: ["Kernels", "Media"],
+            resources: [.embedInCode("Weights/neural-s.bnw"), .embedInCode("Weights/neural-m.bnw")],
+            swiftSettings: strictAndMarked),
         .target(name: "Schedule", dependencies: ["Media"], swiftSettings: strict),
         .target(
-            name: "Transport", dependencies: ["CSRT", "Media"], swiftSettings: strictAndMarked,
+            name: "Transport", dependencies: ["CSRT", "CSRTArrival", "Media"], swiftSettings: strictAndMarked,
             linkerSettings: linkSRT),
         .target(name: "Codec", dependencies: ["CFFmpeg", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Telemetry", dependencies: ["Media"], swiftSettings: strictAndMarked),
@@ -65,6 +70,7 @@ let package = Package(
         // C: system libraries and SIMD.
         .systemLibrary(name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
+        .target(name: "CSRTArrival", cSettings: strictC),
         .target(name: "CKernels", cSettings: strictC),
 
         // Tests, one target a module.
@@ -75,7 +81,9 @@ let package = Package(
         .testTarget(name: "CodecTests", dependencies: ["Codec", "Media"], swiftSettings: strict),
         .testTarget(name: "ScheduleTests", dependencies: ["Schedule", "Media"], swiftSettings: strict),
         .testTarget(name: "KernelsTests", dependencies: ["Kernels", "CKernels", "Media"], swiftSettings: strict),
-        .testTarget(name: "EnhanceTests", dependencies: ["Enhance", "Kernels", "Media"], swiftSettings: strict),
+        .testTarget(
+            name: "EnhanceTests", dependencies: ["Enhance", "Kernels", "Media"], resources: [.copy("Golden")],
+            swiftSettings: strict),
         .testTarget(
             name: "MeasureTests", dependencies: ["Measure", "Codec", "Transport", "Media"], swiftSettings: strict),
         .testTarget(

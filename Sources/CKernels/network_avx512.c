@@ -9,6 +9,8 @@ BURNISH_TARGET_AVX512
 
 /// Pixels in a vector of 32-bit lanes.
 enum { LANES = 16 };
+/// Vectors in a block: four times as many sums and as many inputs fill the 32 registers but two.
+enum { BLOCK = 6 };
 
 static inline __m512i load(const void *p) { return _mm512_loadu_si512(p); }
 static inline void store(void *p, __m512i v) { _mm512_storeu_si512(p, v); }
@@ -19,8 +21,8 @@ static inline __m512i weight(const int8_t *p) {
     return _mm512_set1_epi32(four);
 }
 
-/// Sums of the four outputs of one group for `vectors` times 16 pixels: each step loads `vectors` inputs and four weights
-/// for four times as many dot products, so that the loads hide behind them.
+/// Sums of the four outputs of one group for `vectors` times 16 pixels: each step loads `vectors` inputs and four
+/// weights for four times as many dot products, so that the loads hide behind them.
 static inline __attribute__((always_inline)) void convolve(__m512i *sums, int vectors, const uint8_t *const *taps,
                                                            ptrdiff_t at, const burnish_network_layer *layer,
                                                            int group) {
@@ -30,7 +32,7 @@ static inline __attribute__((always_inline)) void convolve(__m512i *sums, int ve
         for (int v = 0; v < vectors; v++) sums[c * vectors + v] = _mm512_set1_epi32(layer->bias[4 * group + c]);
     for (int step = 0; step < layer->steps; step++) {
         const uint8_t *tap = taps[order[step]] + at;
-        __m512i inputs[4];
+        __m512i inputs[BLOCK];
         for (int v = 0; v < vectors; v++) inputs[v] = load(tap + 4 * LANES * v);
         for (int c = 0; c < 4; c++) {
             const __m512i w = weight(weights + 16 * step + 4 * c);
@@ -40,8 +42,10 @@ static inline __attribute__((always_inline)) void convolve(__m512i *sums, int ve
     }
 }
 
-/// Two channels' sums to their values before the last clamp; in each quarter four of the first, then four of the second.
-static inline __m512i requantise(__m512i first, __m512i second, const burnish_network_layer *layer, int group, int pair) {
+/// Two channels' sums to their values before the last clamp; in each quarter four of the first, then four of the
+/// second.
+static inline __m512i requantise(__m512i first, __m512i second, const burnish_network_layer *layer, int group,
+                                 int pair) {
     const __m128i shift = _mm_cvtsi32_si128(layer->shift);
     const __m512i mult = _mm512_broadcast_i32x4(
         _mm_loadu_si128((const __m128i *)(layer->mult + 16 * group + 8 * pair)));
@@ -53,7 +57,7 @@ static inline __attribute__((always_inline)) void layer_block(uint8_t *out, int 
                                                               int x, const burnish_network_layer *layer, int group) {
     const __m512i transpose = _mm512_broadcast_i32x4(
         _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-    __m512i sums[16];
+    __m512i sums[4 * BLOCK];
     convolve(sums, vectors, taps, 4 * (ptrdiff_t)x, layer, group);
     for (int v = 0; v < vectors; v++) {
         const __m512i upper = requantise(sums[v], sums[vectors + v], layer, group, 0);
@@ -68,7 +72,7 @@ static inline __m512i interleave(__m512i v) { return _mm512_unpacklo_epi16(v, _m
 static inline __attribute__((always_inline)) void residual_block(int16_t *upper, int16_t *lower, int vectors,
                                                                  const uint8_t *const *taps, int x,
                                                                  const burnish_network_layer *layer) {
-    __m512i sums[16];
+    __m512i sums[4 * BLOCK];
     convolve(sums, vectors, taps, 4 * (ptrdiff_t)x, layer, 0);
     for (int v = 0; v < vectors; v++) {
         const int at = 2 * (x + LANES * v);
@@ -77,10 +81,11 @@ static inline __attribute__((always_inline)) void residual_block(int16_t *upper,
     }
 }
 
-/// How many vectors to do next: four, but a rest of five is three and two, since one alone waits for itself.
+/// How many vectors to do next: at most BLOCK, and alike over the rest of the row, since one alone waits for itself.
 static inline int next_vectors(int x, int width) {
     const int left = (width - x + LANES - 1) / LANES;
-    return left == 5 ? 3 : left < 4 ? left : 4;
+    const int blocks = (left + BLOCK - 1) / BLOCK;
+    return (left + blocks - 1) / blocks;
 }
 
 static void layer(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int width,
@@ -93,7 +98,9 @@ static void layer(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int
             case 1: layer_block(to, 1, taps, x, layer, group); break;
             case 2: layer_block(to, 2, taps, x, layer, group); break;
             case 3: layer_block(to, 3, taps, x, layer, group); break;
-            default: layer_block(to, 4, taps, x, layer, group);
+            case 4: layer_block(to, 4, taps, x, layer, group); break;
+            case 5: layer_block(to, 5, taps, x, layer, group); break;
+            default: layer_block(to, BLOCK, taps, x, layer, group);
             }
         }
     }
@@ -107,7 +114,9 @@ static void residual(int16_t *upper, int16_t *lower, const uint8_t *const *taps,
         case 1: residual_block(upper, lower, 1, taps, x, layer); break;
         case 2: residual_block(upper, lower, 2, taps, x, layer); break;
         case 3: residual_block(upper, lower, 3, taps, x, layer); break;
-        default: residual_block(upper, lower, 4, taps, x, layer);
+        case 4: residual_block(upper, lower, 4, taps, x, layer); break;
+        case 5: residual_block(upper, lower, 5, taps, x, layer); break;
+        default: residual_block(upper, lower, BLOCK, taps, x, layer);
         }
     }
 }

@@ -84,8 +84,9 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
     int16_t *const lower = upper + 2 * g.pixels;
     uint8_t *const line = (uint8_t *)(lower + 2 * g.pixels);
 
-    // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can have row
-    // t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place is row % 3.
+    // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can
+    // have row t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place
+    // is row % 3.
     const int first = strip->y - count;
     for (; strip->next < end + count; strip->next++) {
         const int t = strip->next - first;

@@ -8,7 +8,11 @@
 BURNISH_TARGET_AVX2
 
 /// Two neighbouring coefficients in every 32-bit lane, as vpmaddwd wants them.
-static inline __m256i pair(const int16_t *c) { return _mm256_set1_epi32((uint16_t)c[0] | (int32_t)((uint32_t)(uint16_t)c[1] << 16)); }
+static inline __m256i pair(const int16_t *c) {
+    int32_t both;
+    memcpy(&both, c, 4);
+    return _mm256_set1_epi32(both);
+}
 
 static inline __m256i widen(const uint8_t *p) { return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p)); }
 

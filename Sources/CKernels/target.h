@@ -1,5 +1,5 @@
-// Instruction sets by function attribute, so that no file needs compiler flags of its own and a package that depends on
-// this one can be resolved by version. Include after the intrinsics' headers; close what you open.
+// Instruction sets by function attribute, so that no file needs compiler flags of its own and a package that depends
+// on this one can be resolved by version. Include after the intrinsics' headers; close what you open.
 #pragma once
 
 #define BURNISH_PRAGMA(text) _Pragma(#text)
@@ -7,5 +7,6 @@
     BURNISH_PRAGMA(clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2"))), apply_to = function))
 #define BURNISH_TARGET_AVX512                                                                                     \
     BURNISH_PRAGMA(clang attribute push(                                                                          \
-        __attribute__((target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))), apply_to = function))
+        __attribute__((target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))),               \
+        apply_to = function))
 #define BURNISH_TARGET_END BURNISH_PRAGMA(clang attribute pop)

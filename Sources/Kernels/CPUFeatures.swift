@@ -1,7 +1,7 @@
 import CKernels
 
-/// Instruction sets that kernels are written for. An option stands for a generation of processors: `avx512` means F, BW,
-/// DQ, VL and VNNI.
+/// Instruction sets that kernels are written for. An option stands for a generation of processors: `avx512` means F,
+/// BW, DQ, VL and VNNI.
 public struct CPUFeatures: OptionSet, Hashable, Sendable {
     public let rawValue: UInt32
     public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -13,8 +13,8 @@ public struct CPUFeatures: OptionSet, Hashable, Sendable {
     /// What this processor and operating system support.
     public static let detected = CPUFeatures(rawValue: burnish_cpu_detect())
 
-    /// The steps from the scalar references up to all that was detected, one instruction set more each: what a test or a
-    /// benchmark goes through.
+    /// The steps from the scalar references up to all that was detected, one instruction set more each: what a test
+    /// or a benchmark goes through.
     public static let levels: [CPUFeatures] = {
         var levels: [CPUFeatures] = [[]]
         for feature in [avx2, avx512, neon] where detected.contains(feature) {
@@ -23,7 +23,8 @@ public struct CPUFeatures: OptionSet, Hashable, Sendable {
         return levels
     }()
 
-    /// The limit that a person asks for by name, as on the command line: `scalar`, `avx2`, `avx512`, `neon`, or `all`.
+    /// The limit that a person asks for by name, as on the command line: `scalar`, `avx2`, `avx512`, `neon`, or
+    /// `all`.
     /// - Returns: nil for an unknown name. What the processor lacks is left out when kernels are chosen.
     public init?(limit name: some StringProtocol) {
         switch name {

@@ -2,8 +2,8 @@ import CKernels
 
 /// The SIMD kernels as chosen for one set of CPU features: the safe Swift face of the dispatch table.
 ///
-/// A value without shared state: two processors may run on different instruction sets in one process, which is how tests
-/// compare them. Kernels keep nothing between calls and may be called from any number of threads.
+/// A value without shared state: two processors may run on different instruction sets in one process, which is how
+/// tests compare them. Kernels keep nothing between calls and may be called from any number of threads.
 public struct Kernels: Sendable {
     /// What the table was made for.
     public let features: CPUFeatures

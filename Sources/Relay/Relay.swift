@@ -1,1 +1,130 @@
+import Codec
+import Foundation
 import Media
+import Schedule
+import Telemetry
+import Transport
+
+/// One stream, from its source to its sink: four threads and the queues between them. See docs/architecture.md.
+///
+/// `run` belongs to one thread; `stop` may be called from any.
+public final class Relay: Sendable {
+    private let stream: StreamState
+    private let source: Source
+    private let sink: Sink
+    private let passing = PassingStreams()
+    private let units: UnitQueue
+    private let pictures = BoundedQueue<DecodedFrame>(capacity: 2)
+    private let finished = BoundedQueue<FinishedFrame>(capacity: 2)
+
+    /// Opens both ends.
+    /// - Throws: what keeps an end from being opened: an address in use, a file that is not there, an output that
+    ///   refuses.
+    public init(_ configuration: RelayConfiguration) throws(TransportError) {
+        stream = StreamState(configuration)
+        units = UnitQueue(stream: stream)
+        source = try Source(configuration.input)
+        sink = try Sink(configuration.output)
+    }
+
+    public var configuration: RelayConfiguration { stream.configuration }
+    /// The ports that the ends are bound to; 0 where they have none of their own.
+    public var inputPort: UInt16 { source.localPort }
+    public var outputPort: UInt16 { sink.localPort }
+
+    /// Relays until the source ends, ``stop()`` is called, or the stream cannot go on.
+    /// - Parameter observe: called on this thread with each event, and once a second.
+    public func run(observe: (Observation) -> Void) throws(RelayError) -> RelayReport {
+        // An output that refuses from the very start is a mistake that somebody should hear of at once; later it is a
+        // fault that may pass, and is tried again.
+        do throws(TransportError) {
+            try sink.awaitConnection(until: .now() + configuration.firstConnection)
+        } catch {
+            throw .transport(error)
+        }
+        let trace = try openTrace()
+        let start = MonotonicTime.now()
+        let threads = startStages()
+        var nextStatus = start + .seconds(1)
+        while !stream.events.isClosed || stream.events.count > 0 {
+            if let event = stream.events.pop(until: nextStatus) {
+                observe(.event(event))
+                continue
+            }
+            if MonotonicTime.now() >= nextStatus {
+                observe(.second(status(since: start)))
+                trace?.write()
+                nextStatus = nextStatus + .seconds(1)
+            }
+        }
+        for thread in threads { thread.join() }
+        trace?.write()
+        if let failure = stream.firstFailure { throw failure }
+        return report(since: start)
+    }
+
+    /// Ends the relay: what has arrived is still sent. Safe to call at any time, more than once.
+    public func stop() {
+        stream.stop()
+        source.interrupt()
+    }
+
+    /// What the stream has done up to now.
+    public func report(since start: MonotonicTime) -> RelayReport {
+        RelayReport(
+            seconds: (MonotonicTime.now() - start).seconds, ledger: stream.ledger, counters: stream.counters,
+            input: .init(url: configuration.input, source.statistics()),
+            output: .init(url: configuration.output, sink.statistics()))
+    }
+
+    private func openTrace() throws(RelayError) -> TraceFile? {
+        guard let path = configuration.tracePath else { return nil }
+        do {
+            return try TraceFile(path: path, ledger: stream.ledger)
+        } catch {
+            throw .transport(
+                TransportError(.inaccessible, place: path, "the trace cannot be written: \(error.localizedDescription)"))
+        }
+    }
+
+    private func startStages() -> [StageThread] {
+        [
+            StageThread(name: "ingest") { [source, units, passing, stream] in
+                IngestStage(source: source, queue: units, passing: passing, stream: stream).run()
+            },
+            StageThread(name: "decode") { [units, pictures, stream] in
+                DecodeStage(units: units, pictures: pictures, stream: stream).run()
+            },
+            StageThread(name: "enhance") { [pictures, finished, units, stream] in
+                EnhanceStage(pictures: pictures, finished: finished, units: units, stream: stream).run()
+            },
+            StageThread(name: "emit") { [finished, passing, sink, stream] in
+                EmitStage(finished: finished, passing: passing, sink: sink, stream: stream).run()
+                stream.events.close()
+            },
+        ]
+    }
+
+    private func status(since start: MonotonicTime) -> RelayStatus {
+        RelayStatus(
+            seconds: (MonotonicTime.now() - start).seconds, books: stream.ledger.books,
+            latency: stream.ledger.withLatency { $0.original.quantile(0.5) },
+            input: source.statistics(), output: sink.statistics())
+    }
+}
+
+/// What a running relay tells whoever runs it.
+public enum Observation: Sendable {
+    case event(RelayEvent)
+    case second(RelayStatus)
+}
+
+/// A running relay's figures, as its status line shows them.
+public struct RelayStatus: Sendable {
+    public var seconds: Double
+    public var books: Books
+    /// The median latency of originals since the start.
+    public var latency: Nanoseconds
+    public var input: LegStatistics
+    public var output: LegStatistics
+}

@@ -1,4 +1,6 @@
+import Codec
 import Media
+import Schedule
 import Transport
 
 /// What one stream's relay is asked to do. Every field has the default that `burnish relay` documents.
@@ -7,8 +9,6 @@ public struct RelayConfiguration: Sendable {
     public enum Pacing: String, Sendable, CaseIterable {
         /// As soon as it is ready; SRT source times let the next hop's window restore the cadence.
         case eager
-        /// At its deadline: a constant delay, for outputs that carry no source times.
-        case paced
     }
 
     public var input: StreamURL
@@ -17,17 +17,50 @@ public struct RelayConfiguration: Sendable {
     public var scale = 2
     /// 1 or 2: frames out for each frame in.
     public var interpolate = 1
+    /// The best tier of super-resolution that may be used; what is used is decided frame by frame.
+    public var tier = Tier.neuralM
     /// What may pass between the time a frame could first have been had and its emission.
     public var budget = Nanoseconds.milliseconds(80)
     public var pacing = Pacing.eager
+    /// Threads that decode one picture together, where it has several slices.
+    public var decodeThreads = 1
+    /// Slices that the encoder works on side by side.
+    public var encodeThreads = 1
     /// Threads that enhance one frame together.
     public var threads = 2
     /// Bits a second of the output's video; nil derives them from its size and rate.
     public var bitRate: Int?
-    /// libx264's preset.
-    public var preset = "ultrafast"
+    public var preset = VideoEncoderConfiguration.Preset.superfast
     /// A scaled picture never gets larger than this: a larger input passes at its own size.
     public var largestOutput = PictureSize(width: 3840, height: 2160)
+
+    /// Where to write a trace of every frame for `burnish replay`; nil writes none.
+    public var tracePath: String?
+    /// How long an output that is called may take to answer for the first time.
+    public var firstConnection = Nanoseconds.seconds(5)
+
+    /// How many times larger a picture of this size leaves.
+    func scale(for size: PictureSize) -> Int {
+        let scaled = size.scaled(by: scale)
+        return scaled.width <= largestOutput.width && scaled.height <= largestOutput.height ? scale : 1
+    }
+
+    /// The encoder's settings for pictures of one size.
+    /// - Parameter interval: between two originals, as far as it is known.
+    func encoding(
+        of size: PictureSize, color: ColorDescription, interval: Nanoseconds
+    ) -> VideoEncoderConfiguration {
+        let originals = interval > .zero ? max(1, (1e9 / Double(interval.count)).rounded()) : 30
+        let rate = Rational(Int64(originals) * Int64(interpolate))
+        var encoding = VideoEncoderConfiguration(size: size, frameRate: rate)
+        encoding.color = color
+        encoding.preset = preset
+        encoding.threads = encodeThreads
+        // A tenth of a bit for each sample keeps x264's fastest presets near transparent at these sizes.
+        let bits = bitRate ?? Int(0.1 * Double(size.width * size.height) * rate.value)
+        encoding.rateControl = .quality(23, maximumRate: bits, bufferFrames: 4)
+        return encoding
+    }
 
     public init(input: StreamURL, output: StreamURL) {
         self.input = input

@@ -58,6 +58,12 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     public var tier: UInt8 = 0
     public var tilesComputed: Int32 = 0
     public var tilesReused: Int32 = 0
+    /// Tiles that would have been worth computing, and synthesised frames that were asked for with this one.
+    public var tilesWanted: Int32 = 0
+    public var synthesisedAsked: Int32 = 0
+    /// What the complete cheap upscale and the tiles took; nil for what was not done.
+    public var baseTime: Nanoseconds?
+    public var tileTime: Nanoseconds?
 
     private var stamps: InlineArray<11, Int64> = .init(repeating: .min)
 

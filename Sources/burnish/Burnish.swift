@@ -1,7 +1,11 @@
 import ArgumentParser
 
 @main
-struct Burnish: AsyncParsableCommand {
+struct Burnish: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "burnish", abstract: "Relays live video, upscaled and interpolated, under a per-frame deadline.")
+        commandName: "burnish", abstract: "Relays live video, upscaled and interpolated, under a per-frame deadline.",
+        subcommands: [
+            RelayCommand.self, EnhanceCommand.self, TestSourceCommand.self, ProbeCommand.self, ImpairCommand.self,
+            ReplayCommand.self, BenchCommand.self,
+        ])
 }

@@ -31,6 +31,7 @@ final class TestPicture {
         return MutablePictureView(y: views[0], u: views[1], v: views[2])
     }
 
+    func set(_ plane: Int, _ x: Int, _ y: Int, _ value: UInt8) { planes[plane].row(y)[x] = value }
     func sample(_ plane: Int, _ x: Int, _ y: Int) -> Int { Int(planes[plane].row(y)[x]) }
 
     /// Where the two differ, padding included.

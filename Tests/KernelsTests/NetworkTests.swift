@@ -6,7 +6,7 @@ import Testing
 /// The integer networks against the golden vectors that tools/train/golden.py computed with the reference arithmetic.
 @Suite struct NetworkTests {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Golden/networks")
+        .appending(path: "EnhanceTests/Golden")
 
     static func bytes(_ name: String) throws -> [UInt8] {
         [UInt8](try Data(contentsOf: folder.appending(path: name)))

@@ -3,8 +3,8 @@ import Testing
 @testable import Relay
 
 @Suite struct TimelineTests {
-    private func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: Int64(seconds * 1e9)) }
-    private func stamp(_ seconds: Double) -> MediaTime { MediaTime(ticks: Int64(seconds * 90_000)) }
+    private func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: Int64((seconds * 1e9).rounded())) }
+    private func stamp(_ seconds: Double) -> MediaTime { MediaTime(ticks: Int64((seconds * 90_000).rounded())) }
 
     @Test func differencesStayAsTheyCame() {
         var timeline = Timeline()

@@ -1,11 +1,12 @@
-// SIMD kernels in C with one run-time dispatch table. A family is a header with a struct of typed function pointers, a
-// scalar file, and a file for each instruction set, each with one function that puts its own into the struct.
+// SIMD kernels in C with one run-time dispatch table. A family is a header with a struct of typed function pointers,
+// a scalar file, and a file for each instruction set, each with one function that puts its own into the struct.
 // docs/kernels.md says how to add one.
 #pragma once
 
 #include "cpu.h"
-#include "motion.h"
 #include "network.h"
+#include "peak.h"
+#include "motion.h"
 #include "scale.h"
 
 /// Every kernel, as chosen for one set of CPU features. A table is a value: tests hold several side by side.
@@ -13,9 +14,10 @@ typedef struct {
     uint32_t features;
     burnish_scale_kernels scale;
     burnish_network_kernels network;
+    burnish_peak_kernels peak;
     burnish_motion_kernels motion;
 } burnish_kernels;
 
-/// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a subset
-/// of what `burnish_cpu_detect` found.
+/// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a
+/// subset of what `burnish_cpu_detect` found.
 void burnish_kernels_init(burnish_kernels *table, uint32_t features);

@@ -1,5 +1,5 @@
-// CPU features that kernels are written for, and their detection. One flag stands for a whole generation: a kernel may
-// use all of what its flag promises.
+// CPU features that kernels are written for, and their detection. One flag stands for a whole generation: a kernel
+// may use all of what its flag promises.
 #pragma once
 
 #include <stdint.h>

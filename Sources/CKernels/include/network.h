@@ -1,9 +1,10 @@
 // Small convolutional networks in 8-bit integers that double a luma plane: the neural tiers of super-resolution.
 //
 // The arithmetic is the contract between training and kernels that tools/train/README.md states: every implementation
-// gives the same bits. Activations are unsigned bytes in planes of four channels, four bytes a pixel, so that one 32-bit
-// lane holds what one output needs at one tap (vpmaddubsw and vpmaddwd, vpdpbusd, sdot). A layer is a list of steps: a tap
-// of one group of four channels. The first layer has one channel, and its four bytes are neighbours in the row instead.
+// gives the same bits. Activations are unsigned bytes in planes of four channels, four bytes a pixel, so that one
+// 32-bit lane holds what one output needs at one tap (vpmaddubsw and vpmaddwd, vpdpbusd, sdot). A layer is a list of
+// steps: a tap of one group of four channels. The first layer has one channel, and its four bytes are neighbours in
+// the row instead.
 #pragma once
 
 #include <stddef.h>
@@ -27,8 +28,9 @@ typedef struct {
     const int8_t *weights;
     /// [groups][steps]: which tap a step is.
     const uint8_t *order;
-    /// [groups][steps + 1]: lengths of runs of steps, ended by a 0. Within a run no sum of products can leave 16 bits,
-    /// whatever the activations are, so that a kernel without 8-bit dot products may add them up before it widens.
+    /// [groups][steps + 1]: lengths of runs of steps, ended by a 0. Within a run no sum of products can leave 16
+    /// bits, whatever the activations are, so that a kernel without 8-bit dot products may add them up before it
+    /// widens.
     const uint8_t *runs;
     /// [groups][4].
     const int32_t *bias;
@@ -39,8 +41,8 @@ typedef struct {
 typedef struct {
     /// out[4x + k] = row[x + k] for k = 0 ... 3: the first layer's activations.
     void (*expand)(uint8_t *out, const uint8_t *row, int width);
-    /// One row of a layer that is not the last: out[plane · group + 4x + c] for x < width. `taps[i]` is where tap i of
-    /// pixel 0 is, its next pixel 4 bytes on.
+    /// One row of a layer that is not the last: out[plane · group + 4x + c] for x < width. `taps[i]` is where tap i
+    /// of pixel 0 is, its next pixel 4 bytes on.
     void (*layer)(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int width,
                   const burnish_network_layer *layer);
     /// One row of the last layer, four channels: upper[2x + c] is channel c, lower[2x + c] channel 2 + c.
@@ -48,7 +50,8 @@ typedef struct {
                      const burnish_network_layer *layer);
     /// The base's horizontal pass: out[2x], out[2x + 1] from row[x - 2 ... x + 2].
     void (*cubic)(int16_t *out, const uint8_t *row, int width);
-    /// The base's vertical pass with the residual, for x < width; weights has 4. Writes `width` samples and not one more.
+    /// The base's vertical pass with the residual, for x < width; weights has 4. Writes `width` samples and not one
+    /// more.
     void (*merge)(uint8_t *out, const int16_t *const *rows, const int16_t *weights, const int16_t *residual, int width);
 } burnish_network_kernels;
 
@@ -58,8 +61,8 @@ typedef struct {
     burnish_network_layer layers[BURNISH_NETWORK_LAYERS];
 } burnish_network;
 
-/// A part of a picture, computed row by row from its top: only three rows of each layer exist at a time, so that all of them
-/// stay in the core's cache, and nothing is computed twice but the border at the sides.
+/// A part of a picture, computed row by row from its top: only three rows of each layer exist at a time, so that all
+/// of them stay in the core's cache, and nothing is computed twice but the border at the sides.
 typedef struct {
     const burnish_network_kernels *kernels;
     const burnish_network *network;

@@ -1,7 +1,7 @@
 // Doubling a plane with a separable filter: what the `base` tier of super-resolution is made of.
 //
-// Coefficients have 14 fractional bits and sum to 1 << 14. Positions follow the centres of the samples: output sample 2i
-// lies just before input sample i and 2i + 1 just after, by the two phases that the coefficients express.
+// Coefficients have 14 fractional bits and sum to 1 << 14. Positions follow the centres of the samples: output sample
+// 2i lies just before input sample i and 2i + 1 just after, by the two phases that the coefficients express.
 #pragma once
 
 #include <stddef.h>
@@ -17,8 +17,8 @@ typedef struct {
     int taps;
     /// Row i - taps/2 + phase + k has the weight vertical[phase][k].
     int16_t vertical[2][8];
-    /// Sample i - taps/2 + k has the weight horizontal[phase][k]; phase 0 has its zero at k = taps, phase 1 at k = 0, and
-    /// k = taps + 1 is always zero: both phases so read the same samples, in pairs.
+    /// Sample i - taps/2 + k has the weight horizontal[phase][k]; phase 0 has its zero at k = taps, phase 1 at k = 0,
+    /// and k = taps + 1 is always zero: both phases so read the same samples, in pairs.
     int16_t horizontal[2][10];
 } burnish_scale_filter;
 
@@ -34,8 +34,8 @@ typedef struct {
 /// Bytes of scratch that `burnish_scale_band` wants for a plane of this width; 64-byte aligned memory is best.
 size_t burnish_scale_scratch(int width);
 
-/// Rows first ..< last of the doubled plane, edges extended. `out_width` is 2 · width, or one less: the chroma of a picture
-/// of odd size. Bands are independent: threads may do several at once, each with its own scratch.
+/// Rows first ..< last of the doubled plane, edges extended. `out_width` is 2 · width, or one less: the chroma of a
+/// picture of odd size. Bands are independent: threads may do several at once, each with its own scratch.
 void burnish_scale_band(const burnish_scale_kernels *kernels, const burnish_scale_filter *filter, uint8_t *out,
                         ptrdiff_t out_stride, int out_width, const uint8_t *in, ptrdiff_t in_stride, int width,
                         int height, int first, int last, void *scratch);

@@ -13,8 +13,8 @@ public protocol PiecewiseWork: AnyObject, Sendable {
     func perform(piece: Int, worker: Int)
 }
 
-/// A fixed set of threads that do pieces of work together with the caller. Threads are made once and wait on a condition
-/// between runs; ``run(_:pieces:)`` allocates nothing.
+/// A fixed set of threads that do pieces of work together with the caller. Threads are made once and wait on a
+/// condition between runs; ``run(_:pieces:)`` allocates nothing.
 ///
 /// One run at a time: a second thread that calls ``run(_:pieces:)`` waits for the first to finish.
 @safe public final class WorkerPool: Sendable {

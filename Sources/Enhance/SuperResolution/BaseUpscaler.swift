@@ -3,7 +3,7 @@ import Media
 
 /// The `base` tier: doubles all three planes with separable filters, in bands that several threads share.
 ///
-/// Luma: an 8-tap windowed sinc. Chroma: Catmull-Rom, placed where the chroma samples lie.
+/// Luma: eight fitted taps. Chroma: Catmull-Rom, placed where the chroma samples lie.
 @safe final class BaseUpscaler: PiecewiseWork, @unchecked Sendable {
     /// Output rows of one piece.
     private static let bandHeight = 48

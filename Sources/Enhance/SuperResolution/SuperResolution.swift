@@ -44,6 +44,11 @@ public struct TileOutcome: Hashable, Sendable, BitwiseCopyable {
     public var tier: SuperResolutionTier
     /// Copied from the frame before, because nothing that it depends on had changed.
     public var isReused: Bool
+
+    public init(tier: SuperResolutionTier, isReused: Bool) {
+        self.tier = tier
+        self.isReused = isReused
+    }
 }
 
 /// What a session is made for. All of it is fixed for the session's life.
@@ -52,10 +57,17 @@ public struct SuperResolutionConfiguration: Sendable {
     public var size: PictureSize
     /// 1 copies the picture, 2 doubles both sides.
     public var scaleFactor = 2
+    /// The networks of the neural tiers; a tier without one cannot be asked for. See ``useShippedNetworks()``.
+    public var networks: [SuperResolutionTier: SuperResolutionNetwork] = [:]
     /// Which kernels to use; a test may restrict them.
     public var kernels = Kernels.best
 
     public init(size: PictureSize) { self.size = size }
+
+    /// Takes the networks that come with this library, for all neural tiers.
+    public mutating func useShippedNetworks() {
+        for tier in SuperResolutionTier.allCases { networks[tier] = SuperResolutionNetwork.shipped(tier) }
+    }
 
     public static let minimumSize = PictureSize(width: 1, height: 1)
     public static let maximumSize = PictureSize(width: 8192, height: 8192)
@@ -71,10 +83,12 @@ public struct SuperResolutionConfiguration: Sendable {
 
 /// What may differ from frame to frame.
 public struct SuperResolutionParameters: Sendable, BitwiseCopyable {
-    /// When to stop refining: no tile is begun that is expected to end later. nil is never. The `base` picture is always
-    /// completed.
+    /// When to stop refining: no tile is begun that is expected to end later, and one that is not done by then is
+    /// given up. nil is never. The `base` picture is always completed.
     public var until: MonotonicTime?
     /// How coarsely the frame was coded: its mean H.264 quantiser, 0…51; nil when it was not coded or nobody knows.
+    /// Networks are trained for ranges of it; a session changes range only when the quantiser is clearly outside,
+    /// because a change makes every tile new.
     public var quantiser: Int?
     /// Where the chroma samples lie, as in ``ColorDescription/chromaLocation``.
     public var chromaLocation: UInt8 = 0
@@ -91,7 +105,8 @@ public struct SuperResolutionResult: Hashable, Sendable, BitwiseCopyable {
     /// Tiles computed by a network, by tier.
     public var tilesSmall = 0
     public var tilesMedium = 0
-    /// Tiles copied from the frame before.
+    /// Tiles copied from an earlier frame, asked for or not: their last result still holds, and showing it costs
+    /// nothing.
     public var tilesReused = 0
     /// Tiles that were asked for and not reached; they show the `base` picture.
     public var tilesLeft = 0

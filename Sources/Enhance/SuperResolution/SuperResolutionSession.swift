@@ -3,9 +3,9 @@ import Synchronization
 
 /// Super-resolution of a sequence of frames of one size.
 ///
-/// A frame is first a complete `base` picture; then tiles are replaced by a network's, in the order that the caller gives,
-/// until the time that the caller gives. Where nothing that a tile depends on has changed since the last frame, its last
-/// result is copied.
+/// A frame is first a complete `base` picture; then tiles are replaced by a network's, in the order that the caller
+/// gives, until the time that the caller gives. Where nothing that a tile depends on has changed since the last
+/// frame, its last result is copied.
 ///
 /// Frames are submitted one at a time, in the order of time, from any thread; submitting two at once is a programming
 /// error and stops the program. Nothing is allocated after `init`.
@@ -18,6 +18,9 @@ public final class SuperResolutionSession: @unchecked Sendable {
 
     private let workers: WorkerPool
     private let base: BaseUpscaler
+    private let neural: NeuralTiles?
+    /// Requests for the whole grid, refilled when a frame asks for one tier.
+    private var everything: [TileRequest]
     private let isBusy = Atomic<Bool>(false)
 
     /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
@@ -41,16 +44,29 @@ public final class SuperResolutionSession: @unchecked Sendable {
         grid = TileGrid(size: configuration.size, tileSize: Self.tileSize)
         base = BaseUpscaler(
             size: configuration.size, kernels: configuration.kernels, threadCount: workers.threadCount)
+        let networks = configuration.scaleFactor == 2 ? configuration.networks : [:]
+        guard networks[.base] == nil else {
+            throw EnhanceError(.badParameter, "the base tier takes no network; give it to a neural tier")
+        }
+        tiers = [.base] + networks.keys.sorted()
+        neural =
+            networks.isEmpty
+            ? nil
+            : NeuralTiles(
+                grid: grid, networks: networks, kernels: configuration.kernels, threadCount: workers.threadCount)
+        everything = (0..<grid.count).map { TileRequest(tile: $0, tier: .base) }
     }
 
     /// A whole tile in input samples.
     static let tileSize = PictureSize(width: 64, height: 32)
 
     /// The tiers that this session can be asked for.
-    public var tiers: [SuperResolutionTier] { [.base] }
+    public let tiers: [SuperResolutionTier]
 
     /// What became of a tile in the last frame.
-    public func outcome(ofTile tile: Int) -> TileOutcome { TileOutcome(tier: .base, isReused: false) }
+    public func outcome(ofTile tile: Int) -> TileOutcome {
+        neural?.outcome(ofTile: tile) ?? TileOutcome(tier: .base, isReused: false)
+    }
 
     /// Enhances one frame.
     /// - Parameters:
@@ -71,6 +87,11 @@ public final class SuperResolutionSession: @unchecked Sendable {
             guard (0..<grid.count).contains(tiles[index].tile) else {
                 throw EnhanceError(.noSuchTile, "tile \(tiles[index].tile): the grid has \(grid.count)")
             }
+            guard self.tiers.contains(tiles[index].tier) else {
+                throw EnhanceError(
+                    .tierNotConfigured,
+                    "\(tiles[index].tier.name) was asked for, and the session has no network for it")
+            }
         }
 
         let start = MonotonicTime.now()
@@ -81,8 +102,12 @@ public final class SuperResolutionSession: @unchecked Sendable {
                 source, into: destination, chromaLocation: parameters.chromaLocation, with: workers)
         }
         var result = SuperResolutionResult()
-        result.baseTime = MonotonicTime.now() - start
-        result.tilesLeft = tiles.count
+        let refined = MonotonicTime.now()
+        result.baseTime = refined - start
+        if let neural {
+            unsafe neural.refine(source.y, destination.y, tiles: tiles, parameters, with: workers, &result)
+            result.tileTime = MonotonicTime.now() - refined
+        }
         return result
     }
 
@@ -91,7 +116,9 @@ public final class SuperResolutionSession: @unchecked Sendable {
         _ source: PictureView, into destination: MutablePictureView, tier: SuperResolutionTier,
         _ parameters: SuperResolutionParameters = SuperResolutionParameters()
     ) throws(EnhanceError) -> SuperResolutionResult {
-        unsafe try process(source, into: destination, tiles: Span(), parameters)
+        if everything[0].tier != tier { for tile in everything.indices { everything[tile].tier = tier } }
+        let requests = everything
+        return unsafe try process(source, into: destination, tiles: requests.span, parameters)
     }
 
     private func check(

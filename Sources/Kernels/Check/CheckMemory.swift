@@ -1,5 +1,5 @@
-/// Rows of bytes with room around each of them. Everything that is not the payload is a canary: two kernels must leave the
-/// same bytes there, those that were there before.
+/// Rows of bytes with room around each of them. Everything that is not the payload is a canary: two kernels must
+/// leave the same bytes there, those that were there before.
 @safe public final class CheckMemory {
     public let width: Int
     public let height: Int
@@ -38,6 +38,18 @@
     /// Fills the payload row by row.
     public func fill(_ value: (_ x: Int, _ y: Int) -> UInt8) {
         for y in 0..<height { for x in 0..<width { unsafe row(y)[x] = value(x, y) } }
+    }
+
+    /// As ``firstDifference(from:)``, for a kernel that may write beyond what it was asked for: in each row the
+    /// payload from byte `end` on is not compared. It is wiped in both.
+    public func clearedDifference(from other: CheckMemory, beyond end: Int) -> String? {
+        for y in 0..<height {
+            for x in end..<width {
+                unsafe row(y)[x] = 0
+                unsafe other.row(y)[x] = 0
+            }
+        }
+        return firstDifference(from: other).map { "byte \($0.x) of row \($0.y)" }
     }
 
     /// The place of the first byte that differs, canaries included; nil when there is none.

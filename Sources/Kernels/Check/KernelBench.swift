@@ -1,7 +1,9 @@
+import Glibc
 import Media
 
-/// Times kernels: every kernel at every level, in turn over many rounds, so that what the machine's neighbours do falls
-/// on all alike. For `burnish bench`; not thread-safe.
+/// Times kernels: every kernel at every level, in turn over many rounds, so that what the machine's neighbours do
+/// falls on all alike. Times are the thread's own processor time, which other programs on the core do not add to. For
+/// `burnish bench`; not thread-safe.
 public struct KernelBench {
     public struct Row: Sendable {
         /// The kernel's name and its instruction set.
@@ -46,9 +48,9 @@ public struct KernelBench {
             var times = variants.map { _ in [Double]() }
             for _ in 0..<rounds {
                 for (i, kernels) in variants.enumerated() {
-                    let start = MonotonicTime.now()
+                    let start = processorTime()
                     for _ in 0..<counts[i] { check.run(kernels, into: 1) }
-                    times[i].append(Double((MonotonicTime.now() - start).count) / Double(counts[i]))
+                    times[i].append(Double((processorTime() - start).count) / Double(counts[i]))
                 }
             }
             return variants.indices.map { i in
@@ -65,12 +67,18 @@ public struct KernelBench {
     private func repetitions(_ check: any KernelCheck, _ kernels: Kernels) -> Int {
         var count = 1
         while true {
-            let start = MonotonicTime.now()
+            let start = processorTime()
             for _ in 0..<count { check.run(kernels, into: 1) }
-            if MonotonicTime.now() - start >= burst { return count }
+            if processorTime() - start >= burst { return count }
             count *= 2
         }
     }
 
     private func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+    private func processorTime() -> Nanoseconds {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Nanoseconds(Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
 }

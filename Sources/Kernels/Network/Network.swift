@@ -41,7 +41,9 @@ import Media
     }
 
     /// Bytes of scratch, 64-byte aligned, for strips of at most this many columns.
-    public func scratchSize(width: Int) -> Int { unsafe withFixed(0) { unsafe burnish_network_scratch($0, Int32(width)) } }
+    public func scratchSize(width: Int) -> Int {
+        unsafe withFixed(0) { unsafe burnish_network_scratch($0, Int32(width)) }
+    }
 
     /// The mean length of the runs of steps that AVX2 adds up in 16 bits: the longer, the faster.
     public var meanRunLength: Double {
@@ -52,8 +54,6 @@ import Media
     @unsafe func withFixed<Result>(_ bucket: Int, _ body: (UnsafePointer<burnish_network>) -> Result) -> Result {
         unsafe fixed.withUnsafeBufferPointer { unsafe body($0.baseAddress! + bucket) }
     }
-
-    @unsafe func layer(_ index: Int, bucket: Int) -> burnish_network_layer { unsafe layers[index].fixed(bucket: bucket) }
 }
 
 extension Kernels {
@@ -84,8 +84,8 @@ extension Kernels {
     }
 }
 
-/// A part of a picture on its way through a network. Only three rows of each layer exist at a time, so that they stay in the
-/// core's cache; going on downward computes nothing twice.
+/// A part of a picture on its way through a network. Only three rows of each layer exist at a time, so that they stay
+/// in the core's cache; going on downward computes nothing twice.
 @unsafe public struct NetworkStrip {
     private var strip: burnish_network_strip
     private var kernels: burnish_network_kernels

@@ -79,9 +79,9 @@ import CKernels
             mult: UnsafePointer(multipliers + bucket * groups * 16))
     }
 
-    /// Sorts the steps into runs whose sums stay in 16 bits: each 16-bit lane adds products of two bytes a step, up to 255
-    /// each, so within a run a lane's positive weights may sum to 128, and its negative ones to −128. First fit, the steps with
-    /// the largest weights first; the fewer runs, the less widening.
+    /// Sorts the steps into runs whose sums stay in 16 bits: each 16-bit lane adds products of two bytes a step, up
+    /// to 255 each, so within a run a lane's positive weights may sum to 128, and its negative ones to −128. First
+    /// fit, the steps with the largest weights first; the fewer runs, the less widening.
     private static func runs(of blocks: [[Int8]]) -> [[Int]] {
         let limit = 128
         /// Positive and negative sums of each lane: an output's first or second pair of inputs.

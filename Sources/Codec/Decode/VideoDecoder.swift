@@ -1,0 +1,204 @@
+import CFFmpeg
+import Media
+
+/// H.264 access units in, pictures out, with no delay beyond what the stream's own reordering asks for.
+///
+/// Slice threads only: frame threads would hold back one picture each. How many pictures libavcodec holds back follows
+/// the reordering information in the stream (none for a stream without B-frames that says so or has no VUI at all); a
+/// stream with B-frames that does not say so costs its first few B-frames, and is right after that.
+///
+/// Damage is not an error: it is concealed, flagged on the pictures (``PictureDamage``) until the next clean start, and
+/// units that give no picture are reported as such (``DecoderOutput``). Pictures that are not 8-bit 4:2:0 are
+/// converted.
+///
+/// Confined to one thread at a time. Does not allocate per picture outside libav.
+///
+///     try decoder.decode(bytes, id: 7)
+///     while let output = try decoder.next() { … }
+@safe public final class VideoDecoder {
+    public struct Configuration: Hashable, Sendable {
+        /// Threads for the slices of one picture. More than one is of use only where pictures have several slices.
+        public var threads = 1
+        /// Exports the mean quantiser of each picture (``DecodedPicture/meanQuantiser``).
+        public var exportsQuantisers = false
+        /// Exports motion vectors (``DecodedPicture/forEachMotionVector(_:)``).
+        public var exportsMotion = false
+        /// Streams with more luma samples than this are refused: hostile headers ask for gigabytes.
+        public var maximumSamples = 4096 * 2304
+
+        public init() {}
+    }
+
+    /// Leave out pictures that no other refers to: the cheapest way to decode less. May be switched at any time.
+    public var skipsNonReference = false
+
+    /// How many units are inside: neither come out nor reported without a picture yet.
+    public var unresolvedCount: Int { ledger.unresolvedCount }
+
+    private static let place = "H.264 decoder"
+    private var context: UnsafeMutablePointer<AVCodecContext>?
+    private var packet: UnsafeMutablePointer<AVPacket>?
+    /// An empty frame for the next picture to come out into.
+    private var spare: UnsafeMutablePointer<AVFrame>?
+    private var input = PaddedInput()
+    private var ledger = UnitLedger()
+    private var watch = FrameNumberWatch()
+    private var format = PictureFormat()
+    private var isDraining = false
+    /// The unit in `packet` goes in when the decoder is empty.
+    private var waitingUnit: Int64?
+    private let shells = FrameShells()
+    private let buffers = PictureBuffers()
+    private let conversion = PictureConversion()
+
+    public init(_ configuration: Configuration = Configuration()) throws(CodecError) {
+        LibraryLog.takeOver()
+        guard let codec = unsafe avcodec_find_decoder(AV_CODEC_ID_H264) else {
+            throw CodecError(
+                .unsupportedCodec, operation: "avcodec_find_decoder", message: "libavcodec has no H.264 decoder",
+                place: Self.place, advice: "install a complete libavcodec")
+        }
+        unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: Self.place)
+        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: Self.place)
+        let context = unsafe self.context!
+        unsafe context.pointee.thread_type = FF_THREAD_SLICE
+        unsafe context.pointee.thread_count = Int32(max(1, configuration.threads))
+        unsafe context.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY
+        unsafe context.pointee.max_pixels = Int64(configuration.maximumSamples)
+        if configuration.exportsQuantisers {
+            unsafe context.pointee.export_side_data |= AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS
+        }
+        if configuration.exportsMotion { unsafe context.pointee.export_side_data |= AV_CODEC_EXPORT_DATA_MVS }
+        unsafe buffers.attach(to: context)
+        unsafe try check(
+            avcodec_open2(context, codec, nil), "avcodec_open2", at: Self.place, advice: "lower the number of threads")
+    }
+
+    deinit {
+        if let frame = unsafe spare { unsafe shells.give(frame) }
+        unsafe av_packet_free(&packet)
+        unsafe avcodec_free_context(&context)
+    }
+
+    /// Decodes the coded bytes of one picture (Annex B). Take all outputs with ``next()`` before the next call.
+    /// - Parameters:
+    ///   - unit: borrowed for the call; copied once into a padded buffer.
+    ///   - id: comes out again, once, with the picture or with the reason for there being none.
+    /// - Throws: only what makes the decoder useless (memory); bad data is an output.
+    public func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags = []) throws(CodecError) {
+        if isDraining { reopen() }
+        let summary = unsafe CodedUnitSummary(unit, &watch)
+        if skipsNonReference, summary.hasSlice, !summary.isReference {
+            ledger.skipped(id: id, .skipped)
+            return
+        }
+        let number = ledger.sent(id: id, summary, flags)
+        unsafe try input.fill(packet!, with: unit, at: Self.place)
+        // libavcodec never lowers the number of pictures that it holds back. Where a sender was started again with less
+        // reordering, what is inside has to come out first, or every picture would be late from here on.
+        if summary.isRefresh, let reordering = watch.reordering,
+            unsafe reordering < Int(context!.pointee.has_b_frames)
+        {
+            waitingUnit = number
+            unsafe avcodec_send_packet(context, nil)
+        } else {
+            try send(number)
+        }
+    }
+
+    /// Sends the unit in `packet`.
+    private func send(_ number: Int64) throws(CodecError) {
+        unsafe context!.pointee.reordered_opaque = number
+        let code = unsafe avcodec_send_packet(context, packet)
+        unsafe av_packet_unref(packet)
+        try noteFailure(code, of: number, "avcodec_send_packet")
+    }
+
+    /// The next picture or report; nil when the decoder needs another unit, or, after ``drain()``, when it is empty.
+    public func next() throws(CodecError) -> DecoderOutput? {
+        var failures = 0
+        while true {
+            if unsafe spare == nil { unsafe spare = try shells.take() }
+            let code = unsafe avcodec_receive_frame(context, spare)
+            if code == 0 {
+                if let picture = try takePicture() { return .picture(picture) }
+                continue
+            }
+            if code != burnish_averror_again && code != burnish_averror_eof {
+                // Bad data; but the same answer for ever would be a broken library.
+                failures += 1
+                if failures > 32 { try check(code, "avcodec_receive_frame", at: Self.place) }
+                try noteFailure(code, of: -1, "avcodec_receive_frame")
+                continue
+            }
+            if let number = waitingUnit {
+                waitingUnit = nil
+                unsafe avcodec_flush_buffers(context)
+                unsafe context!.pointee.has_b_frames = 0
+                try send(number)
+                continue
+            }
+            let holdsNothing = unsafe context!.pointee.has_b_frames == 0
+            ledger.settled(holdsNothing: holdsNothing, isEnd: code == burnish_averror_eof)
+            return ledger.takeLost().map { .noPicture(id: $0.id, reason: $0.reason) }
+        }
+    }
+
+    /// No more units for now: makes the decoder give out what it holds back. Take the outputs with ``next()``; decoding
+    /// can go on after that, from a keyframe.
+    public func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        unsafe avcodec_send_packet(context, nil)
+    }
+
+    /// Forgets everything, as before the first unit. What was inside is reported as flushed by ``next()``.
+    public func flush() {
+        reopen()
+        unsafe context!.pointee.has_b_frames = 0
+        ledger.flushed()
+    }
+
+    private func reopen() {
+        waitingUnit = nil
+        unsafe av_packet_unref(packet)
+        unsafe avcodec_flush_buffers(context)
+        isDraining = false
+        watch.reset()
+    }
+
+    private func noteFailure(_ code: Int32, of number: Int64, _ operation: StaticString) throws(CodecError) {
+        if code >= 0 { return }
+        if code == burnish_averror_enomem || code == burnish_averror_again {
+            try check(code, operation, at: Self.place, advice: "take all outputs before the next unit")
+        }
+        ledger.failed(number)
+    }
+
+    /// Makes a picture of the frame in `spare`; nil when its unit was given up before.
+    private func takePicture() throws(CodecError) -> DecodedPicture? {
+        var frame = unsafe spare!
+        let errors = unsafe frame.pointee.decode_error_flags
+        let fate = unsafe ledger.cameOut(
+            frame.pointee.reordered_opaque, isKeyframe: frame.pointee.key_frame != 0,
+            isInterlaced: frame.pointee.interlaced_frame != 0,
+            wasConcealed: errors & ~FF_DECODE_ERROR_MISSING_REFERENCE != 0,
+            lacksReference: errors & FF_DECODE_ERROR_MISSING_REFERENCE != 0)
+        guard let (id, known) = fate else {
+            unsafe av_frame_unref(frame)
+            return nil
+        }
+        unsafe spare = nil
+        var damage = known
+        if unsafe frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
+        if unsafe PictureConversion.isNeeded(for: frame) {
+            let source = unsafe frame
+            defer { unsafe shells.give(source) }
+            let target = unsafe try shells.take()
+            unsafe try conversion.convert(source, into: target, at: Self.place)
+            unsafe frame = target
+        }
+        let isNew = unsafe format.update(from: frame)
+        return unsafe DecodedPicture(taking: frame, from: shells, id: id, isNewFormat: isNew, damage: damage)
+    }
+}

@@ -1,0 +1,12 @@
+import Media
+
+/// The coded bytes of one picture, borrowed from the encoder for the length of a call.
+@unsafe public struct EncodedUnit: ~Copyable {
+    /// Annex B: access unit delimiter, parameter sets before keyframes, slices. Not valid after the call.
+    public let bytes: UnsafeRawBufferPointer
+    /// The number that the picture was given in with.
+    public let id: Int64
+    public let presentationTime: MediaTime
+    public let decodeTime: MediaTime
+    public let isKeyframe: Bool
+}

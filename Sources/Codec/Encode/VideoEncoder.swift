@@ -1,0 +1,141 @@
+import CFFmpeg
+import Media
+
+/// 8-bit 4:2:0 pictures in, H.264 access units out (libx264, through libavcodec), tuned for latency: every picture
+/// gives its unit before ``encode(_:id:at:asKeyframe:emit:)`` returns. No B-frames, no lookahead, no scene-cut
+/// keyframes (the source's keyframes are asked for by the caller), access unit delimiters, parameter sets before every
+/// keyframe.
+///
+/// Confined to one thread at a time. Does not allocate per picture outside libav, and does not copy the picture: x264
+/// makes its own copy while the call lasts.
+@safe public final class VideoEncoder {
+    private static let place = "H.264 encoder"
+    public let configuration: VideoEncoderConfiguration
+    private var context: UnsafeMutablePointer<AVCodecContext>?
+    private var packet: UnsafeMutablePointer<AVPacket>?
+    private var frame: UnsafeMutablePointer<AVFrame>?
+    private var lastTime = MediaTime(ticks: .min)
+
+    /// - Throws: `unsupportedFormat` for an odd size (4:2:0 in H.264 has none) or one beyond the codec's levels,
+    ///   `unsupportedCodec` when libavcodec comes without libx264.
+    public init(_ configuration: VideoEncoderConfiguration) throws(CodecError) {
+        LibraryLog.takeOver()
+        self.configuration = configuration
+        let size = configuration.size
+        guard configuration.frameRate.numerator > 0 else {
+            throw CodecError(
+                .unsupportedFormat, operation: "VideoEncoder.init",
+                message: "a frame rate of \(configuration.frameRate)", place: Self.place, advice: "give a positive one")
+        }
+        guard size.width >= 16, size.height >= 16, size.width <= 16384, size.height <= 16384,
+            size.width % 2 == 0, size.height % 2 == 0
+        else {
+            throw CodecError(
+                .unsupportedFormat, operation: "VideoEncoder.init", message: "cannot encode \(size) as H.264",
+                place: Self.place, advice: "give it an even width and height between 16 and 16384")
+        }
+        guard let codec = unsafe avcodec_find_encoder_by_name("libx264") else {
+            throw CodecError(
+                .unsupportedCodec, operation: "avcodec_find_encoder_by_name", message: "libavcodec has no libx264",
+                place: Self.place, advice: "install a libavcodec that was built with libx264, as Debian's is")
+        }
+        unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: Self.place)
+        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: Self.place)
+        unsafe frame = try check(av_frame_alloc(), "av_frame_alloc", at: Self.place)
+        unsafe try configuration.apply(to: context!, at: Self.place)
+        unsafe try check(
+            avcodec_open2(context, codec, nil), "avcodec_open2", at: Self.place, .unsupportedFormat,
+            advice: "check size, rate and preset of the output")
+        unsafe try prepareFrame(frame!)
+    }
+
+    deinit {
+        unsafe av_frame_free(&frame)
+        unsafe av_packet_free(&packet)
+        unsafe avcodec_free_context(&context)
+    }
+
+    /// For a container's header, which holds the parameter sets where the stream does not.
+    var contextForMuxer: UnsafeMutablePointer<AVCodecContext> { unsafe context! }
+
+    /// Encodes one picture.
+    /// - Parameters:
+    ///   - picture: only read, and only during the call.
+    ///   - id: comes out again with the unit.
+    ///   - time: when it is to be shown; must be later than the one before.
+    ///   - asKeyframe: makes it an IDR picture.
+    ///   - emit: called with the unit, once for every picture with the settings of live streams; with B-frames or
+    ///     lookahead there may be none, or one of an earlier picture.
+    public func encode(
+        _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool = false,
+        emit: (borrowing EncodedUnit) -> Void
+    ) throws(CodecError) {
+        guard unsafe picture.size == configuration.size else {
+            throw unsafe CodecError(
+                .unsupportedFormat, operation: "VideoEncoder.encode",
+                message: "a picture of \(picture.size) for a stream of \(configuration.size)", place: Self.place,
+                advice: "open another encoder when the size changes")
+        }
+        guard time > lastTime else {
+            throw CodecError(
+                .invalidData, operation: "VideoEncoder.encode",
+                message: "presentation time \(time.ticks) does not follow \(lastTime.ticks)", place: Self.place,
+                advice: "give pictures in the order they are shown in")
+        }
+        lastTime = time
+        let frame = unsafe self.frame!
+        unsafe frame.pointee.data.0 = UnsafeMutablePointer(mutating: picture.y.base)
+        unsafe frame.pointee.data.1 = UnsafeMutablePointer(mutating: picture.u.base)
+        unsafe frame.pointee.data.2 = UnsafeMutablePointer(mutating: picture.v.base)
+        unsafe frame.pointee.linesize.0 = Int32(picture.y.stride)
+        unsafe frame.pointee.linesize.1 = Int32(picture.u.stride)
+        unsafe frame.pointee.linesize.2 = Int32(picture.v.stride)
+        unsafe frame.pointee.pts = time.ticks
+        unsafe frame.pointee.reordered_opaque = id
+        unsafe frame.pointee.pict_type = asKeyframe ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
+        unsafe try check(avcodec_send_frame(context, frame), "avcodec_send_frame", at: Self.place)
+        unsafe try takeUnits(emit)
+    }
+
+    /// Gives out what is still inside: nothing with the settings of live streams. No picture can follow.
+    public func finish(emit: (borrowing EncodedUnit) -> Void) throws(CodecError) {
+        unsafe try check(avcodec_send_frame(context, nil), "avcodec_send_frame", at: Self.place)
+        unsafe try takeUnits(emit)
+    }
+
+    /// The coded picture just taken, for a muxer of libavformat's. Only valid inside `emit`.
+    var currentPacket: UnsafeMutablePointer<AVPacket> { unsafe packet! }
+
+    private func takeUnits(_ emit: (borrowing EncodedUnit) -> Void) throws(CodecError) {
+        while true {
+            let code = unsafe avcodec_receive_packet(context, packet)
+            if code == burnish_averror_again || code == burnish_averror_eof { return }
+            try check(code, "avcodec_receive_packet", at: Self.place)
+            let coded = unsafe packet!
+            unsafe emit(
+                EncodedUnit(
+                    bytes: UnsafeRawBufferPointer(start: coded.pointee.data, count: Int(coded.pointee.size)),
+                    id: context!.pointee.reordered_opaque, presentationTime: MediaTime(ticks: coded.pointee.pts),
+                    decodeTime: MediaTime(ticks: coded.pointee.dts),
+                    isKeyframe: coded.pointee.flags & AV_PKT_FLAG_KEY != 0))
+            unsafe av_packet_unref(coded)
+        }
+    }
+
+    /// The one frame that stands for every picture. libavcodec copies pictures that are not reference-counted, so it
+    /// carries a reference to nothing much; the planes that it points to belong to whoever calls `encode`.
+    private func prepareFrame(_ frame: UnsafeMutablePointer<AVFrame>) throws(CodecError) {
+        unsafe frame.pointee.buf.0 = try check(av_buffer_alloc(1), "av_buffer_alloc", at: Self.place)
+        unsafe frame.pointee.width = Int32(configuration.size.width)
+        unsafe frame.pointee.height = Int32(configuration.size.height)
+        unsafe frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+        unsafe frame.pointee.extended_data = burnish_frame_data(frame)
+        let context = unsafe self.context!
+        unsafe frame.pointee.color_primaries = context.pointee.color_primaries
+        unsafe frame.pointee.color_trc = context.pointee.color_trc
+        unsafe frame.pointee.colorspace = context.pointee.colorspace
+        unsafe frame.pointee.color_range = context.pointee.color_range
+        unsafe frame.pointee.chroma_location = context.pointee.chroma_sample_location
+        unsafe frame.pointee.sample_aspect_ratio = context.pointee.sample_aspect_ratio
+    }
+}

@@ -1,0 +1,120 @@
+import CFFmpeg
+import Media
+
+/// How pictures are encoded. The defaults are for live streams.
+public struct VideoEncoderConfiguration: Hashable, Sendable {
+    /// x264's presets that can be had live on few cores, fastest first.
+    public enum Preset: String, CaseIterable, Sendable { case ultrafast, superfast, veryfast, faster, medium, slow }
+
+    public enum RateControl: Hashable, Sendable {
+        /// A constant rate factor (0…51, lower is better). With a maximum rate in bits a second, no stretch of the
+        /// stream is larger than the rate and a buffer of `bufferFrames` frame times allow.
+        case quality(Double, maximumRate: Int?, bufferFrames: Double)
+        /// An average rate in bits a second, with a buffer of `bufferFrames` frame times: 1 makes every unit the same
+        /// size (steadiest delay, worst keyframes), more lets keyframes be larger.
+        case rate(Int, bufferFrames: Double)
+    }
+
+    public var size: PictureSize
+    /// Nominal; used by the rate control and written into the stream. Real times are the pictures' own.
+    public var frameRate: Rational
+    public var color = ColorDescription()
+    public var preset = Preset.superfast
+    public var rateControl = RateControl.quality(23, maximumRate: nil, bufferFrames: 2)
+    /// A picture is cut into as many slices as there are threads: less delay, a little more rate.
+    public var threads = 1
+    /// A keyframe at least every so many pictures; nil: only the first and those asked for.
+    public var keyframeInterval: Int?
+    /// For files: the unit of times, parameter sets in the container's header instead of before every keyframe, delay
+    /// allowed (lookahead and B-frames as the preset has them). Nil for live streams.
+    var fileTimeBase: Rational?
+
+    public init(size: PictureSize, frameRate: Rational) {
+        self.size = size
+        self.frameRate = frameRate
+    }
+
+    func apply(to context: UnsafeMutablePointer<AVCodecContext>, at place: String) throws(CodecError) {
+        unsafe context.pointee.width = Int32(size.width)
+        unsafe context.pointee.height = Int32(size.height)
+        unsafe context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
+        unsafe context.pointee.time_base = AVRational(num: 1, den: 90_000)
+        unsafe context.pointee.framerate = AVRational(frameRate)
+        unsafe context.pointee.thread_count = Int32(max(1, threads))
+        unsafe context.pointee.gop_size = Int32(clamping: keyframeInterval ?? Int(Int32.max))
+        unsafe color.apply(to: context)
+        unsafe try set("preset", preset.rawValue, of: context, at: place)
+        unsafe try set("forced-idr", "1", of: context, at: place)
+        if let fileTimeBase {
+            unsafe context.pointee.time_base = AVRational(fileTimeBase)
+            unsafe context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
+            unsafe context.pointee.gop_size = Int32(clamping: keyframeInterval ?? 250)
+        } else {
+            unsafe context.pointee.max_b_frames = 0
+            unsafe try set("tune", "zerolatency", of: context, at: place)
+            unsafe try set("aud", "1", of: context, at: place)
+            unsafe try set("sc_threshold", "0", of: context, at: place)
+        }
+        unsafe try applyRate(to: context, at: place)
+    }
+
+    private func applyRate(to context: UnsafeMutablePointer<AVCodecContext>, at place: String) throws(CodecError) {
+        func setBuffer(_ rate: Int, _ frames: Double) {
+            unsafe context.pointee.rc_max_rate = Int64(rate)
+            let bits = Double(rate) / frameRate.value * max(1, frames)
+            unsafe context.pointee.rc_buffer_size = Int32(clamping: Int(bits))
+        }
+        switch rateControl {
+        case .quality(let factor, let maximumRate, let bufferFrames):
+            unsafe try set("crf", "\(factor)", of: context, at: place)
+            if let maximumRate { setBuffer(maximumRate, bufferFrames) }
+        case .rate(let rate, let bufferFrames):
+            unsafe context.pointee.bit_rate = Int64(rate)
+            setBuffer(rate, bufferFrames)
+        }
+    }
+
+    private func set(
+        _ name: String, _ value: String, of context: UnsafeMutablePointer<AVCodecContext>, at place: String
+    ) throws(CodecError) {
+        unsafe try check(
+            av_opt_set(context.pointee.priv_data, name, value, 0), "av_opt_set", at: "\(place), \(name)=\(value)",
+            .unsupportedFormat)
+    }
+}
+
+extension AVRational {
+    /// The nearest fraction that fits into 32 bits.
+    init(_ rational: Rational) {
+        var (num, den) = (Int32(0), Int32(1))
+        unsafe av_reduce(&num, &den, rational.numerator, rational.denominator, Int64(Int32.max))
+        self.init(num: num, den: den)
+    }
+}
+
+extension ColorDescription {
+    /// Writes the description where encoders and muxers read it. Code points that libav has no name for are left out:
+    /// they come from damaged headers.
+    func apply(to context: UnsafeMutablePointer<AVCodecContext>) {
+        let (p, t, m) = (UInt32(primaries), UInt32(transfer), UInt32(matrix))
+        if unsafe av_color_primaries_name(AVColorPrimaries(p)) != nil, p != 0 {
+            unsafe context.pointee.color_primaries = AVColorPrimaries(p)
+        }
+        if unsafe av_color_transfer_name(AVColorTransferCharacteristic(t)) != nil, t != 0 {
+            unsafe context.pointee.color_trc = AVColorTransferCharacteristic(t)
+        }
+        // 0 is RGB, which 4:2:0 cannot be.
+        if unsafe av_color_space_name(AVColorSpace(m)) != nil, m != 0 {
+            unsafe context.pointee.colorspace = AVColorSpace(m)
+        }
+        switch range {
+        case .unspecified: break
+        case .limited: unsafe context.pointee.color_range = AVCOL_RANGE_MPEG
+        case .full: unsafe context.pointee.color_range = AVCOL_RANGE_JPEG
+        }
+        if chromaLocation <= 6 {
+            unsafe context.pointee.chroma_sample_location = AVChromaLocation(UInt32(chromaLocation))
+        }
+        unsafe context.pointee.sample_aspect_ratio = AVRational(sampleAspectRatio)
+    }
+}

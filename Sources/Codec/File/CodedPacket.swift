@@ -1,0 +1,19 @@
+import CFFmpeg
+
+/// A coded packet of a file's audio, on its way to another file untouched.
+@safe public struct CodedPacket: ~Copyable, @unchecked Sendable {
+    var packet: UnsafeMutablePointer<AVPacket>?
+    /// Which of the reader's audio streams it belongs to.
+    public let stream: Int
+
+    init(moving source: UnsafeMutablePointer<AVPacket>, stream: Int) throws(CodecError) {
+        self.stream = stream
+        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: "file reader")
+        unsafe av_packet_move_ref(packet, source)
+    }
+
+    deinit {
+        var packet = unsafe self.packet
+        unsafe av_packet_free(&packet)
+    }
+}

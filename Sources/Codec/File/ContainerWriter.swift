@@ -1,0 +1,112 @@
+import CFFmpeg
+import Media
+
+/// A libavformat container being written: one H.264 stream and copied audio.
+@safe final class ContainerWriter {
+    private let place: String
+    private let encoder: VideoEncoder
+    private var format: UnsafeMutablePointer<AVFormatContext>?
+    /// The time bases of the packets that come in, by output stream.
+    private var timeBases: [AVRational] = []
+    private var nextID: Int64 = 0
+
+    init(path: String, video: FileVideo, audio: FileReader?, settings: FileWriter.Settings) throws(CodecError) {
+        place = path
+        var configuration = VideoEncoderConfiguration(size: video.size, frameRate: video.frameRate)
+        configuration.color = video.color
+        configuration.preset = settings.preset
+        configuration.rateControl = .quality(settings.quality, maximumRate: nil, bufferFrames: 2)
+        configuration.threads = settings.threads
+        configuration.fileTimeBase = video.timeBase
+        encoder = try VideoEncoder(configuration)
+        unsafe try check(
+            avformat_alloc_output_context2(&format, nil, nil, "file:\(path)"), "avformat_alloc_output_context2",
+            at: place, .unsupportedCodec, advice: "give the file an extension that names a container, such as .mp4")
+        try addVideo()
+        if let audio { try addAudio(of: audio) }
+        let output = unsafe format!
+        unsafe try check(
+            avio_open(&output.pointee.pb, "file:\(path)", AVIO_FLAG_WRITE), "avio_open", at: place, .cannotOpen,
+            advice: "check the path and its permissions")
+        unsafe try check(
+            avformat_write_header(output, nil), "avformat_write_header", at: place, .unsupportedCodec,
+            advice: "choose a container that can hold these streams, such as .mkv")
+    }
+
+    deinit {
+        guard let output = unsafe format else { return }
+        unsafe avio_closep(&output.pointee.pb)
+        unsafe avformat_free_context(output)
+    }
+
+    func write(_ picture: PictureView, at time: Int64) throws(CodecError) {
+        var failure: CodecError?
+        unsafe try encoder.encode(picture, id: nextID, at: MediaTime(ticks: time)) { _ in failure = takeUnit(failure) }
+        nextID += 1
+        if let failure { throw failure }
+    }
+
+    func write(_ packet: borrowing CodedPacket) throws(CodecError) {
+        unsafe try write(packet.packet!, to: packet.stream + 1)
+    }
+
+    func finish() throws(CodecError) {
+        var failure: CodecError?
+        unsafe try encoder.finish { _ in failure = takeUnit(failure) }
+        if let failure { throw failure }
+        unsafe try check(av_write_trailer(format), "av_write_trailer", at: place, .writeFailed)
+        unsafe try check(avio_closep(&format!.pointee.pb), "avio_closep", at: place, .writeFailed)
+    }
+
+    /// Hands the encoder's current packet on; keeps the first failure.
+    private func takeUnit(_ failure: CodecError?) -> CodecError? {
+        if let failure { return failure }
+        do throws(CodecError) {
+            unsafe try write(encoder.currentPacket, to: 0)
+            return nil
+        } catch { return error }
+    }
+
+    private func write(_ packet: UnsafeMutablePointer<AVPacket>, to index: Int) throws(CodecError) {
+        let stream = unsafe format!.pointee.streams[index]!
+        unsafe packet.pointee.stream_index = Int32(index)
+        unsafe packet.pointee.pos = -1
+        unsafe av_packet_rescale_ts(packet, timeBases[index], stream.pointee.time_base)
+        unsafe try check(
+            av_interleaved_write_frame(format, packet), "av_interleaved_write_frame", at: place, .writeFailed,
+            advice: "check the space on the disk")
+    }
+
+    private func addVideo() throws(CodecError) {
+        let output = unsafe format!
+        // Negative: the container does not say, and writing its header will tell.
+        guard unsafe avformat_query_codec(output.pointee.oformat, AV_CODEC_ID_H264, FF_COMPLIANCE_NORMAL) != 0 else {
+            throw CodecError(
+                .unsupportedCodec, operation: "avformat_query_codec", message: "this container cannot hold H.264",
+                place: place, advice: "use .mp4, .mkv, .mov or .ts, or .y4m for uncompressed pictures")
+        }
+        let stream = unsafe try check(avformat_new_stream(output, nil), "avformat_new_stream", at: place)
+        let context = unsafe encoder.contextForMuxer
+        unsafe try check(
+            avcodec_parameters_from_context(stream.pointee.codecpar, context), "avcodec_parameters_from_context",
+            at: place)
+        unsafe stream.pointee.time_base = context.pointee.time_base
+        unsafe stream.pointee.avg_frame_rate = context.pointee.framerate
+        unsafe stream.pointee.sample_aspect_ratio = context.pointee.sample_aspect_ratio
+        unsafe timeBases.append(context.pointee.time_base)
+    }
+
+    private func addAudio(of reader: FileReader) throws(CodecError) {
+        for index in reader.audioStreams {
+            let source = unsafe reader.format!.pointee.streams[index]!
+            let stream = unsafe try check(avformat_new_stream(format, nil), "avformat_new_stream", at: place)
+            unsafe try check(
+                avcodec_parameters_copy(stream.pointee.codecpar, source.pointee.codecpar), "avcodec_parameters_copy",
+                at: place)
+            // Tags belong to the container that the stream comes from.
+            unsafe stream.pointee.codecpar.pointee.codec_tag = 0
+            unsafe stream.pointee.time_base = source.pointee.time_base
+            unsafe timeBases.append(source.pointee.time_base)
+        }
+    }
+}

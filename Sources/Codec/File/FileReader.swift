@@ -1,0 +1,192 @@
+import CFFmpeg
+import Glibc
+import Media
+
+/// Reads a media file of any kind that libavformat knows: its main video as 8-bit 4:2:0 pictures in presentation order,
+/// its audio as coded packets to copy. Only local files and pipes are opened, whatever a playlist inside asks for.
+///
+/// Confined to one thread at a time. Not made for the live path: allocates.
+@safe public final class FileReader {
+    public enum Item: ~Copyable {
+        /// A picture, its ``DecodedPicture/id`` counting from 0, and when it is shown, in ``FileVideo/timeBase`` units.
+        case picture(DecodedPicture, time: Int64)
+        case audio(CodedPacket)
+    }
+
+    public let video: FileVideo
+    /// How many audio streams there are.
+    public var audioStreamCount: Int { audioStreams.count }
+    /// How many packets of the video gave the decoder trouble so far.
+    public private(set) var damagedPackets = 0
+
+    let place: String
+    private(set) var format: UnsafeMutablePointer<AVFormatContext>?
+    /// The container's indices of the audio streams.
+    let audioStreams: [Int]
+    private var context: UnsafeMutablePointer<AVCodecContext>?
+    private var packet: UnsafeMutablePointer<AVPacket>?
+    private let videoIndex: Int32
+    private let needsCopy: Bool
+    private let shells = FrameShells()
+    private let buffers = PictureBuffers()
+    private let conversion = PictureConversion()
+    private var pictureFormat = PictureFormat()
+    private var nextID: Int64 = 0
+    private var lastTime: Int64?
+
+    /// Opens a file.
+    /// - Parameters:
+    ///   - path: a file's path, or `-` for standard input.
+    ///   - maximumSamples: files with more luma samples a picture than this are refused.
+    /// - Throws: `cannotOpen`, `noVideo`, `invalidData`, `unsupportedCodec`, `unsupportedFormat`.
+    public init(path: String, maximumSamples: Int = 16384 * 8704) throws(CodecError) {
+        LibraryLog.takeOver()
+        place = path == "-" ? "standard input" : path
+        unsafe format = try Self.open(path, at: place)
+        var format: UnsafeMutablePointer<AVFormatContext>? = unsafe self.format
+        var context: UnsafeMutablePointer<AVCodecContext>?
+        do throws(CodecError) {
+            var codec: UnsafePointer<AVCodec>?
+            videoIndex = unsafe try Self.findVideo(in: format!, &codec, at: place)
+            let stream = unsafe format!.pointee.streams[Int(videoIndex)]!
+            unsafe video = FileVideo(stream, of: format!)
+            audioStreams = unsafe (0..<Int(format!.pointee.nb_streams)).filter {
+                unsafe format!.pointee.streams[$0]!.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_AUDIO
+            }
+            for i in 0..<Int(unsafe format!.pointee.nb_streams) where i != videoIndex && !audioStreams.contains(i) {
+                unsafe format!.pointee.streams[i]!.pointee.discard = AVDISCARD_ALL
+            }
+            guard video.size.width > 0, video.size.height > 0,
+                video.size.width <= maximumSamples / video.size.height
+            else {
+                throw CodecError(
+                    .unsupportedFormat, operation: "FileReader.init", message: "pictures of \(video.size)",
+                    place: place, advice: "check that the file is what it claims to be")
+            }
+            unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: place)
+            unsafe try check(
+                avcodec_parameters_to_context(context, stream.pointee.codecpar), "avcodec_parameters_to_context",
+                at: place)
+            unsafe context!.pointee.pkt_timebase = stream.pointee.time_base
+            unsafe context!.pointee.thread_type = FF_THREAD_SLICE
+            unsafe context!.pointee.thread_count = 2
+            unsafe context!.pointee.max_pixels = Int64(maximumSamples)
+            unsafe buffers.attach(to: context!)
+            unsafe try check(avcodec_open2(context, codec, nil), "avcodec_open2", at: place, .unsupportedCodec)
+            // Decoders without this capability bring their own memory, which lacks the bytes around the planes.
+            needsCopy = unsafe codec!.pointee.capabilities & AV_CODEC_CAP_DR1 == 0
+            unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: place)
+            unsafe self.context = context
+        } catch {
+            unsafe avcodec_free_context(&context)
+            unsafe avformat_close_input(&format)
+            unsafe self.format = nil
+            throw error
+        }
+    }
+
+    deinit {
+        unsafe av_packet_free(&packet)
+        unsafe avcodec_free_context(&context)
+        unsafe avformat_close_input(&format)
+    }
+
+    /// The next picture or audio packet, in the file's order; nil at the end. Damaged packets are passed over and
+    /// counted.
+    /// - Throws: `noVideo` at the end of a file of which no picture could be decoded.
+    public func next() throws(CodecError) -> Item? {
+        while true {
+            let frame = unsafe try shells.take()
+            let code = unsafe avcodec_receive_frame(context, frame)
+            if code == 0 { return unsafe try makePicture(frame) }
+            unsafe shells.give(frame)
+            if code == burnish_averror_eof {
+                if nextID > 0 { return nil }
+                throw CodecError(
+                    .noVideo, operation: "avcodec_receive_frame", message: "no picture could be decoded", place: place,
+                    advice: "check that the file is complete")
+            }
+            if code == burnish_averror_again {
+                if let audio = try readPacket() { return .audio(audio) }
+            } else if code == burnish_averror_invaliddata {
+                damagedPackets += 1
+            } else {
+                try check(code, "avcodec_receive_frame", at: place)
+            }
+        }
+    }
+
+    /// Reads one packet: the video's goes to the decoder, an audio stream's is returned.
+    private func readPacket() throws(CodecError) -> CodedPacket? {
+        let code = unsafe av_read_frame(format, packet)
+        if code == burnish_averror_eof || code == burnish_averror_invaliddata {
+            unsafe avcodec_send_packet(context, nil)
+            return nil
+        }
+        try check(code, "av_read_frame", at: place, .invalidData)
+        defer { unsafe av_packet_unref(packet) }
+        let index = unsafe packet!.pointee.stream_index
+        if index == videoIndex {
+            let sent = unsafe avcodec_send_packet(context, packet)
+            if sent == burnish_averror_enomem { try check(sent, "avcodec_send_packet", at: place) }
+            if sent < 0 { damagedPackets += 1 }
+            return nil
+        }
+        guard let audio = audioStreams.firstIndex(of: Int(index)) else { return nil }
+        return unsafe try CodedPacket(moving: packet!, stream: audio)
+    }
+
+    private func makePicture(_ decoded: UnsafeMutablePointer<AVFrame>) throws(CodecError) -> Item {
+        var frame = unsafe decoded
+        if unsafe needsCopy || PictureConversion.isNeeded(for: frame) {
+            defer { unsafe shells.give(decoded) }
+            unsafe frame = try shells.take()
+            unsafe try conversion.convert(decoded, into: frame, at: place)
+        }
+        let stamped = unsafe frame.pointee.best_effort_timestamp
+        let step = video.timeBase.value > 0 ? max(1, 1 / (video.frameRate.value * video.timeBase.value)) : 1
+        let time = stamped != burnish_nopts ? stamped : lastTime.map { $0 + Int64(step.rounded()) } ?? 0
+        lastTime = time
+        defer { nextID += 1 }
+        let isNew = unsafe pictureFormat.update(from: frame)
+        var damage: PictureDamage = []
+        if unsafe frame.pointee.decode_error_flags != 0 { damage.insert(.concealed) }
+        if unsafe frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
+        return .picture(
+            unsafe DecodedPicture(taking: frame, from: shells, id: nextID, isNewFormat: isNew, damage: damage),
+            time: time)
+    }
+
+    private static func open(
+        _ path: String, at place: String
+    ) throws(CodecError) -> UnsafeMutablePointer<AVFormatContext> {
+        var format: UnsafeMutablePointer<AVFormatContext>?
+        var options: OpaquePointer?
+        unsafe av_dict_set(&options, "protocol_whitelist", "file,pipe", 0)
+        defer { unsafe av_dict_free(&options) }
+        // The prefix keeps a colon in a name from being taken for a protocol.
+        let url = path == "-" ? "pipe:0" : "file:\(path)"
+        let code = unsafe avformat_open_input(&format, url, nil, &options)
+        // Only the operating system's own refusals mean that the file is not there; demuxers use any code.
+        let isBad = ![ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EIO, EMFILE].contains(-code)
+        try check(
+            code, "avformat_open_input", at: place, isBad ? .invalidData : .cannotOpen,
+            advice: isBad ? "the file is of no kind that libavformat can read" : "check the path and its permissions")
+        let found = unsafe avformat_find_stream_info(format, nil)
+        if found < 0 {
+            unsafe avformat_close_input(&format)
+            try check(found, "avformat_find_stream_info", at: place, .invalidData)
+        }
+        return unsafe format!
+    }
+
+    private static func findVideo(
+        in format: UnsafeMutablePointer<AVFormatContext>, _ codec: inout UnsafePointer<AVCodec>?, at place: String
+    ) throws(CodecError) -> Int32 {
+        let index = unsafe av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0)
+        let isMissing = index == burnish_averror_decoder_not_found
+        return try check(
+            index, "av_find_best_stream", at: place, isMissing ? .unsupportedCodec : .noVideo,
+            advice: isMissing ? "convert the video to a codec that libavcodec has" : "give a file with video in it")
+    }
+}

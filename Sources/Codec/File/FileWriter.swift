@@ -1,0 +1,67 @@
+import CFFmpeg
+import Media
+
+/// Writes pictures to a file: `.y4m` uncompressed, any other container that libavformat knows by its name with H.264
+/// (libx264) and, where asked for, another file's audio copied.
+///
+/// Confined to one thread at a time. Call ``finish()`` at the end: without it the file has no index and may be
+/// unreadable.
+@safe public final class FileWriter {
+    public struct Settings: Hashable, Sendable {
+        /// x264's constant rate factor, 0…51.
+        public var quality = 18.0
+        public var preset = VideoEncoderConfiguration.Preset.veryfast
+        public var threads = 2
+
+        public init() {}
+    }
+
+    private enum Target {
+        case uncompressed(Y4MWriter)
+        case container(ContainerWriter)
+    }
+    private let target: Target
+
+    /// Whether audio packets can be written.
+    public let takesAudio: Bool
+
+    /// - Parameters:
+    ///   - path: its extension chooses the container; `-` is uncompressed on standard output.
+    ///   - video: times given to ``write(_:at:)`` are in its time base.
+    ///   - audio: a reader whose audio packets will be written too.
+    /// - Throws: `cannotOpen`, `unsupportedCodec` when the container is unknown or cannot hold the streams,
+    ///   `unsupportedFormat` for a size that the codec cannot do.
+    public init(
+        path: String, video: FileVideo, copyingAudioOf audio: FileReader? = nil, settings: Settings = Settings()
+    ) throws(CodecError) {
+        LibraryLog.takeOver()
+        if path == "-" || path.lowercased().hasSuffix(".y4m") {
+            target = .uncompressed(try Y4MWriter(path: path, video: video))
+            takesAudio = false
+        } else {
+            target = .container(try ContainerWriter(path: path, video: video, audio: audio, settings: settings))
+            takesAudio = audio.map { $0.audioStreamCount > 0 } ?? false
+        }
+    }
+
+    /// Writes the next picture in presentation order.
+    /// - Parameter time: when it is shown, in the video's time base; later than the one before. Uncompressed files have
+    ///   no times.
+    public func write(_ picture: PictureView, at time: Int64) throws(CodecError) {
+        switch target {
+        case .uncompressed(let writer): unsafe try writer.write(picture)
+        case .container(let writer): unsafe try writer.write(picture, at: time)
+        }
+    }
+
+    /// Copies an audio packet; nothing happens where ``takesAudio`` is false.
+    public func write(_ packet: consuming CodedPacket) throws(CodecError) {
+        guard takesAudio, case .container(let writer) = target else { return }
+        try writer.write(packet)
+    }
+
+    /// Completes the file.
+    public func finish() throws(CodecError) {
+        if case .container(let writer) = target { try writer.finish() }
+    }
+}

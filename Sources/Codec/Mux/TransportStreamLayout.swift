@@ -1,0 +1,37 @@
+/// What a transport stream of ours holds: one program with an H.264 stream and any number of streams passed through.
+public struct TransportStreamLayout: Hashable, Sendable {
+    /// An elementary stream whose PES payloads go out as they came in.
+    public struct PassedStream: Hashable, Sendable {
+        /// ISO/IEC 13818-1 table 2-34, as in the input's program map (0x0f: AAC in ADTS, 0x03/0x04: MPEG audio,
+        /// 0x06: private, such as Opus).
+        public var streamType: UInt8
+        /// The elementary stream's descriptors, as in the input's program map: tag, length, bytes, and so on.
+        public var descriptors: [UInt8]
+        /// The `stream_id` of its PES packets (0xc0 for audio, 0xbd for private streams).
+        public var streamID: UInt8
+
+        public init(streamType: UInt8, descriptors: [UInt8] = [], streamID: UInt8 = 0xc0) {
+            self.streamType = streamType
+            self.descriptors = descriptors
+            self.streamID = streamID
+        }
+
+        /// AAC in ADTS frames.
+        public static let aac = PassedStream(streamType: 0x0f)
+    }
+
+    public var passedStreams: [PassedStream] = []
+    public var transportStreamID: UInt16 = 1
+    public var programNumber: UInt16 = 1
+    /// The video stream's packet identifier; those passed through follow it.
+    public var videoPID: UInt16 = 0x100
+    public var mapPID: UInt16 = 0x1000
+    /// How far the program clock runs behind the video's decode times, in 90 kHz ticks: what a receiver that follows
+    /// the clock has time for between a unit's arrival and its decoding, and how far streams may lag behind the video.
+    public var clockLead: Int64 = 4500
+
+    public init() {}
+
+    /// The packet identifier of a passed stream.
+    public func pid(ofPassedStream index: Int) -> UInt16 { videoPID + 1 + UInt16(index) }
+}

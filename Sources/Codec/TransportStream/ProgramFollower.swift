@@ -1,0 +1,108 @@
+/// Follows the program tables through their changes and chooses the program: the first of the association table with
+/// H.264 video, or else with any video, or else the first one.
+struct ProgramFollower {
+    /// More programs than any multiplex has; a hostile table cannot make it hold more.
+    private static let programLimit = 256
+
+    private struct Candidate {
+        var entry: ProgramAssociation.Entry
+        var map: ProgramDescription?
+    }
+
+    private var association = SectionAssembler()
+    private var sections: [ProgramAssociation] = []
+    private var maps: [Int: SectionAssembler] = [:]
+    private var candidates: [Candidate] = []
+    /// The chosen program.
+    private(set) var current: ProgramDescription?
+    /// Once a program was chosen with its map seen twice, earlier ones are not waited for.
+    private var repeats = 0
+
+    var hasAssociation: Bool { !sections.isEmpty }
+    var hasMap: Bool { candidates.contains { $0.map != nil } }
+    var mapIDs: Set<Int> { Set(candidates.map(\.entry.mapID)) }
+    var faults: Int { association.faults + maps.values.reduce(0) { $0 + $1.faults } }
+    /// Of all programs.
+    var codecs: [StreamCodec] { candidates.flatMap { $0.map?.streams.map(\.codec) ?? [] } }
+
+    /// Feeds the payload of a packet whose PID is 0 or one of ``mapIDs``.
+    /// - Returns: whether anything changed.
+    mutating func push(_ payload: UnsafeRawBufferPointer, _ packet: TransportPacket) -> Bool {
+        var changed = false
+        if packet.pid == 0 {
+            var found: [ProgramAssociation] = []
+            unsafe association.push(payload, packet: packet, skipsRepeats: current != nil) { section in
+                if let table = ProgramAssociation(section) { found.append(table) }
+            }
+            for table in found where take(table) { changed = true }
+        } else {
+            var found: [ProgramDescription] = []
+            let skips = current != nil
+            unsafe maps[packet.pid, default: SectionAssembler()].push(payload, packet: packet, skipsRepeats: skips) {
+                section in
+                if let map = ProgramDescription(section, mapID: packet.pid) { found.append(map) }
+            }
+            for map in found where take(map) { changed = true }
+        }
+        return changed
+    }
+
+    private mutating func take(_ table: ProgramAssociation) -> Bool {
+        if sections.contains(where: {
+            $0.version == table.version && $0.sectionNumber == table.sectionNumber && $0.entries == table.entries
+        }) {
+            return false
+        }
+        if sections.first?.version != table.version { sections.removeAll() }
+        sections.removeAll { $0.sectionNumber == table.sectionNumber }
+        sections.append(table)
+        sections.sort { $0.sectionNumber < $1.sectionNumber }
+        // Until all sections are here, the former programs stay.
+        guard sections.count > table.lastSectionNumber else { return false }
+        let entries = sections.flatMap(\.entries).prefix(Self.programLimit)
+        candidates = entries.map { entry in
+            Candidate(entry: entry, map: candidates.first { $0.entry == entry }?.map)
+        }
+        maps = maps.filter { id, _ in entries.contains { $0.mapID == id } }
+        repeats = 0
+        choose()
+        return true
+    }
+
+    private mutating func take(_ map: ProgramDescription) -> Bool {
+        guard let i = candidates.firstIndex(where: { $0.entry.number == map.number && $0.entry.mapID == map.mapID })
+        else { return false }
+        let isRepeat = candidates[i].map == map
+        if isRepeat, current != nil || repeats > candidates.count { return false }
+        if isRepeat { repeats += 1 }
+        candidates[i].map = map
+        let former = current
+        choose()
+        return current != former || !isRepeat
+    }
+
+    private mutating func choose() {
+        // A program that is followed and still has its video is kept.
+        if let now = current, now.mainVideo != nil,
+            let same = candidates.first(where: { $0.entry.number == now.number && $0.map?.mainVideo != nil })
+        {
+            current = same.map
+            return
+        }
+        // Maps repeat several times a second: when one came again, those before it will not come.
+        let waits = repeats == 0
+        for candidate in candidates {
+            guard let map = candidate.map else {
+                if waits { return }
+                continue
+            }
+            if map.mainVideo != nil {
+                current = map
+                return
+            }
+        }
+        let known = candidates.compactMap(\.map)
+        if candidates.contains(where: { $0.map == nil }), waits { return }
+        current = known.first { $0.streams.contains { $0.codec.isVideo } } ?? known.first
+    }
+}

@@ -1,0 +1,193 @@
+/// What a stream of a program carries, as far as its program map says.
+public enum StreamCodec: Hashable, Sendable {
+    case h264, hevc, vvc, mpeg1Video, mpeg2Video, mpeg4Video, vc1, avs, jpeg2000
+    case aacADTS, aacLATM, opus, mpegAudio, ac3, eac3, dts
+    case subtitles, teletext, privateData, sections
+    case unknown(streamType: UInt8)
+
+    /// The name for reports and error messages.
+    public var name: String {
+        switch self {
+        case .h264: "H.264"
+        case .hevc: "HEVC"
+        case .vvc: "VVC"
+        case .mpeg1Video: "MPEG-1 video"
+        case .mpeg2Video: "MPEG-2 video"
+        case .mpeg4Video: "MPEG-4 video"
+        case .vc1: "VC-1"
+        case .avs: "AVS"
+        case .jpeg2000: "JPEG 2000"
+        case .aacADTS: "AAC (ADTS)"
+        case .aacLATM: "AAC (LATM)"
+        case .opus: "Opus"
+        case .mpegAudio: "MPEG audio"
+        case .ac3: "AC-3"
+        case .eac3: "E-AC-3"
+        case .dts: "DTS"
+        case .subtitles: "DVB subtitles"
+        case .teletext: "teletext"
+        case .privateData: "private data"
+        case .sections: "sections"
+        case .unknown(let type): "stream type \(type)"
+        }
+    }
+
+    public var isVideo: Bool {
+        switch self {
+        case .h264, .hevc, .vvc, .mpeg1Video, .mpeg2Video, .mpeg4Video, .vc1, .avs, .jpeg2000: true
+        default: false
+        }
+    }
+
+    public var isAudio: Bool {
+        switch self {
+        case .aacADTS, .aacLATM, .opus, .mpegAudio, .ac3, .eac3, .dts: true
+        default: false
+        }
+    }
+
+    /// - Parameter descriptors: the elementary stream's descriptor loop; tells apart what shares stream type 6.
+    init(streamType: UInt8, descriptors: [UInt8]) {
+        switch streamType {
+        case 0x01: self = .mpeg1Video
+        case 0x02: self = .mpeg2Video
+        case 0x03, 0x04: self = .mpegAudio
+        case 0x0F: self = .aacADTS
+        case 0x10: self = .mpeg4Video
+        case 0x11: self = .aacLATM
+        case 0x1B: self = .h264
+        case 0x21: self = .jpeg2000
+        case 0x24: self = .hevc
+        case 0x33: self = .vvc
+        case 0x42, 0xD2, 0xD4: self = .avs
+        case 0x81: self = .ac3
+        case 0x87: self = .eac3
+        case 0x82, 0x8A: self = .dts
+        case 0xEA: self = .vc1
+        case 0x05, 0x0B, 0x0C, 0x0D, 0x14, 0x86: self = .sections
+        case 0x06: self = Self.ofPrivateStream(descriptors)
+        default: self = .unknown(streamType: streamType)
+        }
+    }
+
+    private static func ofPrivateStream(_ descriptors: [UInt8]) -> StreamCodec {
+        var at = 0
+        while at + 2 <= descriptors.count {
+            let end = at + 2 + Int(descriptors[at + 1])
+            guard end <= descriptors.count else { break }
+            let body = descriptors[(at + 2)..<end]
+            switch descriptors[at] {
+            case 0x05:
+                if body.starts(with: "Opus".utf8) { return .opus }
+                if body.starts(with: "AC-3".utf8) { return .ac3 }
+                if body.starts(with: "EAC3".utf8) { return .eac3 }
+                if body.starts(with: "HEVC".utf8) { return .hevc }
+            case 0x56: return .teletext
+            case 0x59: return .subtitles
+            case 0x6A: return .ac3
+            case 0x7A: return .eac3
+            case 0x7B: return .dts
+            default: break
+            }
+            at = end
+        }
+        return .privateData
+    }
+}
+
+/// One elementary stream as its program map describes it.
+public struct ElementaryStreamDescription: Hashable, Sendable {
+    /// What the demuxer does with it.
+    public enum Role: Hashable, Sendable {
+        /// Comes out as access units of H.264.
+        case mainVideo
+        /// Comes out as whole PES payloads.
+        case passing
+        /// Its packets are only counted: sections, and video that the relay cannot decode.
+        case counted
+    }
+
+    /// The PID: names the stream within its program.
+    public let id: Int
+    public let streamType: UInt8
+    public let codec: StreamCodec
+    public internal(set) var role: Role
+    /// The descriptor loop as it came, to describe the stream again in another multiplex.
+    public let descriptors: [UInt8]
+}
+
+/// The program that the demuxer follows.
+public struct ProgramDescription: Hashable, Sendable {
+    public let number: Int
+    /// The PID of its program map.
+    public let mapID: Int
+    /// The PID that carries its clock references; 0x1FFF when none does.
+    public let clockID: Int
+    public let version: Int
+    /// The program's own descriptor loop.
+    public let descriptors: [UInt8]
+    public let streams: [ElementaryStreamDescription]
+
+    public var mainVideo: ElementaryStreamDescription? { streams.first { $0.role == .mainVideo } }
+}
+
+/// A program association section (2.4.4.3).
+struct ProgramAssociation {
+    struct Entry: Hashable {
+        var number: Int
+        var mapID: Int
+    }
+    var version: Int
+    var sectionNumber: Int
+    var lastSectionNumber: Int
+    var entries: [Entry]
+
+    init?(_ s: [UInt8]) {
+        guard s.count >= 12, s[0] == 0x00, s[5] & 1 == 1 else { return nil }
+        version = Int(s[5] >> 1 & 0x1F)
+        sectionNumber = Int(s[6])
+        lastSectionNumber = Int(s[7])
+        entries = stride(from: 8, to: s.count - 7, by: 4).compactMap { at in
+            let number = Int(s[at]) << 8 | Int(s[at + 1])
+            // Number 0 points to the network information.
+            return number == 0 ? nil : Entry(number: number, mapID: Int(s[at + 2] & 0x1F) << 8 | Int(s[at + 3]))
+        }
+    }
+}
+
+extension ProgramDescription {
+    /// Reads a program map section (2.4.4.8).
+    init?(_ s: [UInt8], mapID: Int) {
+        guard s.count >= 16, s[0] == 0x02, s[5] & 1 == 1 else { return nil }
+        let end = s.count - 4
+        let infoEnd = 12 + (Int(s[10] & 0x0F) << 8 | Int(s[11]))
+        guard infoEnd <= end else { return nil }
+        var streams: [ElementaryStreamDescription] = []
+        var at = infoEnd
+        while at + 5 <= end {
+            let next = at + 5 + (Int(s[at + 3] & 0x0F) << 8 | Int(s[at + 4]))
+            guard next <= end else { return nil }
+            let descriptors = Array(s[(at + 5)..<next])
+            let codec = StreamCodec(streamType: s[at], descriptors: descriptors)
+            let id = Int(s[at + 1] & 0x1F) << 8 | Int(s[at + 2])
+            // A stream on a table's PID would hide the table.
+            if id >= 0x10, id != mapID, id != TransportPacket.nullPID, !streams.contains(where: { $0.id == id }) {
+                streams.append(
+                    ElementaryStreamDescription(
+                        id: id, streamType: s[at], codec: codec, role: .counted, descriptors: descriptors))
+            }
+            at = next
+        }
+        let main = streams.firstIndex { $0.codec == .h264 }
+        for i in streams.indices {
+            switch streams[i].codec {
+            case .h264: streams[i].role = i == main ? .mainVideo : .passing
+            case .sections, .unknown: break
+            case let codec: streams[i].role = codec.isVideo ? .counted : .passing
+            }
+        }
+        self.init(
+            number: Int(s[3]) << 8 | Int(s[4]), mapID: mapID, clockID: Int(s[8] & 0x1F) << 8 | Int(s[9]),
+            version: Int(s[5] >> 1 & 0x1F), descriptors: Array(s[12..<infoEnd]), streams: streams)
+    }
+}

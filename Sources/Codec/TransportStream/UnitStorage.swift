@@ -1,0 +1,42 @@
+/// Growing memory for the unit that is being put together. It grows to the largest unit of the stream and then stays.
+@safe final class UnitStorage {
+    private var memory: UnsafeMutablePointer<UInt8>
+    private var capacity: Int
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        unsafe memory = .allocate(capacity: capacity)
+    }
+
+    deinit { unsafe memory.deallocate() }
+
+    /// The bytes so far; valid until the storage is next changed.
+    @unsafe var bytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: memory, count: count) }
+
+    /// - Returns: false when the unit would exceed `limit`; nothing is added then.
+    func append(_ more: UnsafeRawBufferPointer, limit: Int) -> Bool {
+        guard let source = more.baseAddress, more.count > 0 else { return true }
+        guard count + more.count <= limit else { return false }
+        if count + more.count > capacity {
+            let larger = Swift.min(Swift.max(capacity * 2, count + more.count), limit)
+            let moved = UnsafeMutablePointer<UInt8>.allocate(capacity: larger)
+            unsafe moved.update(from: memory, count: count)
+            unsafe memory.deallocate()
+            unsafe memory = moved
+            capacity = larger
+        }
+        unsafe UnsafeMutableRawPointer(memory + count).copyMemory(from: source, byteCount: more.count)
+        count += more.count
+        return true
+    }
+
+    /// Drops the first `n` bytes and moves the rest to the front.
+    func removeFirst(_ n: Int) {
+        let rest = count - n
+        if rest > 0 { unsafe memory.update(from: memory + n, count: rest) }
+        count = rest
+    }
+
+    func removeAll() { count = 0 }
+}

@@ -1,0 +1,104 @@
+import Glibc
+import Kernels
+import Media
+
+/// Times whole frames of every tier at every instruction set and number of threads, in turn over many rounds, so that
+/// what the machine's neighbours do falls on all alike. For `burnish bench`; not thread-safe.
+public struct SuperResolutionBench {
+    public struct Row: Sendable {
+        public let tier: SuperResolutionTier
+        public let features: CPUFeatures
+        public let threads: Int
+        /// Time of a whole frame, `base` and chroma included: median and least over the rounds. With one thread it is
+        /// the thread's processor time, which other programs on the core do not add to; with more it is wall time.
+        public let median: Nanoseconds
+        public let least: Nanoseconds
+        /// The networks' multiplications in a nanosecond at the median, without those of borders and padding; 0 for
+        /// `base`.
+        public let rate: Double
+        /// `rate` for each thread as a share of what the core can do at all, measured in the same rounds.
+        public let shareOfPeak: Double
+    }
+
+    public var size = PictureSize(width: 640, height: 360)
+    public var threads = [1]
+    public var rounds = 15
+    /// The tiers to run, with the networks that come with the library.
+    public var tiers = SuperResolutionTier.allCases
+
+    public init() {}
+
+    /// - Throws: `unsupportedSize`.
+    public func run(
+        levels: [CPUFeatures] = Array(CPUFeatures.levels.dropFirst())
+    ) throws(EnhanceError) -> [Row] {
+        var variants: [Variant] = []
+        for level in levels {
+            for count in threads {
+                let workers = WorkerPool(threadCount: count)
+                for tier in tiers { variants.append(try Variant(tier, size, level, workers)) }
+            }
+        }
+        // Two pictures without anything in common, so that no tile is reused.
+        let pictures = (1...2).map { noise(seed: $0) }
+        let output = Picture(size: size.scaled(by: 2))
+        for round in 0..<rounds + 1 {
+            for variant in variants {
+                let source = pictures[round % 2]
+                let start = now(variant)
+                _ = unsafe try variant.session.process(source.view, into: output.mutableView, tier: variant.tier)
+                let time = now(variant) - start
+                // The first round brings everything into the caches.
+                if round > 0 { variant.times.append(time) }
+                variant.peak = max(variant.peak, variant.session.configuration.kernels.measurePeak(bursts: 1))
+            }
+        }
+        return variants.map { $0.row(samples: size.width * size.height) }
+    }
+
+    private func now(_ variant: Variant) -> MonotonicTime {
+        if variant.threads > 1 { return .now() }
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    private func noise(seed: Int) -> Picture {
+        let picture = Picture(size: size)
+        var random = CheckRandom(seed: UInt64(seed))
+        let luma = unsafe picture.mutableView.y
+        for y in 0..<size.height { for x in 0..<size.width { unsafe luma.row(y)[x] = random.byte() } }
+        return picture
+    }
+
+    private final class Variant {
+        let tier: SuperResolutionTier
+        let session: SuperResolutionSession
+        let threads: Int
+        private let multiplications: Int
+        var times: [Nanoseconds] = []
+        var peak = 0.0
+
+        init(
+            _ tier: SuperResolutionTier, _ size: PictureSize, _ level: CPUFeatures, _ workers: WorkerPool
+        ) throws(EnhanceError) {
+            self.tier = tier
+            threads = workers.threadCount
+            var configuration = SuperResolutionConfiguration(size: size)
+            configuration.kernels = Kernels(limit: level)
+            let network = SuperResolutionNetwork.shipped(tier)
+            configuration.networks[tier] = network
+            multiplications = network?.multiplicationsPerSample ?? 0
+            session = try SuperResolutionSession(configuration, workers: workers)
+        }
+
+        func row(samples: Int) -> Row {
+            let sorted = times.sorted()
+            let median = sorted[sorted.count / 2]
+            let rate = Double(samples * multiplications) / Double(median.count)
+            return Row(
+                tier: tier, features: session.configuration.kernels.features, threads: threads, median: median,
+                least: sorted[0], rate: rate, shareOfPeak: rate / Double(threads) / peak)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Kernels
+
+/// The trained weights of one neural tier. Immutable; sessions may share it.
+public struct SuperResolutionNetwork: Sendable {
+    let network: Network
+
+    /// Reads a weights file (.bnw) as tools/train/export writes it.
+    /// - Throws: `badWeights` when it is truncated, damaged, of another version, or of a shape that is not supported.
+    public init(_ bytes: [UInt8]) throws(EnhanceError) {
+        do throws(NetworkFileError) {
+            network = try Network(bytes)
+        } catch {
+            throw EnhanceError(.badWeights, error.message)
+        }
+    }
+
+    /// The weights that come with this library; docs/models.md says what they were trained on.
+    /// - Returns: nil for `base`, which has none.
+    public static func shipped(_ tier: SuperResolutionTier) -> SuperResolutionNetwork? {
+        let bytes: [UInt8]
+        switch tier {
+        case .base: return nil
+        case .neuralSmall: bytes = PackageResources.neural_s_bnw
+        case .neuralMedium: bytes = PackageResources.neural_m_bnw
+        }
+        do throws(EnhanceError) {
+            return try SuperResolutionNetwork(bytes)
+        } catch {
+            preconditionFailure("the library was built with unusable weights: \(error)")
+        }
+    }
+
+    /// Multiplications for one input sample.
+    public var multiplicationsPerSample: Int { network.multiplicationsPerSample }
+    /// How many input samples around it an output sample depends on.
+    public var radius: Int { network.radius }
+}

@@ -1,0 +1,96 @@
+import Glibc
+import Media
+
+/// The last frame's luma and what networks made of it: where nothing that a tile depends on has changed, its result
+/// holds.
+///
+/// Results are computed into this object's own plane and copied out when a tile is complete, so that a tile which is
+/// given up leaves no trace in the caller's picture. Tiles are independent: threads may work on different ones at
+/// once.
+@safe final class TileHistory: PiecewiseWork, @unchecked Sendable {
+    private let grid: TileGrid
+    /// How many samples around a tile each tier's result depends on, by the tier's raw value.
+    private let radii: [Int]
+    private let stride: Int
+    /// The last frame and the present one, by turns.
+    private let inputs: AlignedMemory
+    private let results: AlignedMemory
+    private var present = 0
+    /// Each tile's tier; `base` where no result holds.
+    private let tiers: UnsafeMutablePointer<SuperResolutionTier>
+    /// Valid during `advance` only.
+    private var source: PlaneView?
+
+    init(grid: TileGrid, radii: [Int]) {
+        self.grid = grid
+        self.radii = radii
+        stride = (grid.size.width + 63) & ~63
+        inputs = AlignedMemory(byteCount: 2 * stride * grid.size.height)
+        results = AlignedMemory(byteCount: 4 * stride * grid.size.height)
+        unsafe tiers = .allocate(capacity: grid.count)
+        unsafe tiers.initialize(repeating: .base, count: grid.count)
+    }
+
+    deinit { unsafe tiers.deallocate() }
+
+    /// The tier whose result holds for the present frame; `base` when none does.
+    func tier(ofTile tile: Int) -> SuperResolutionTier { unsafe tiers[tile] }
+
+    func set(_ tier: SuperResolutionTier, ofTile tile: Int) { unsafe tiers[tile] = tier }
+
+    /// No result holds any longer.
+    func forget() { unsafe tiers.update(repeating: .base, count: grid.count) }
+
+    /// Where results are computed: twice the size of the input.
+    @unsafe var plane: MutablePlaneView {
+        unsafe MutablePlaneView(
+            base: results.pointer().assumingMemoryBound(to: UInt8.self), stride: 2 * stride,
+            width: 2 * grid.size.width, height: 2 * grid.size.height)
+    }
+
+    /// Copies a tile's result into the picture.
+    @unsafe func show(_ tile: Int, in output: MutablePlaneView) {
+        let region = grid.region(tile)
+        let results = unsafe plane
+        for y in 2 * region.y..<2 * (region.y + region.height) {
+            unsafe (output.row(y) + 2 * region.x).update(from: results.row(y) + 2 * region.x, count: 2 * region.width)
+        }
+    }
+
+    /// Goes on to the next frame: results hold where it equals the last one.
+    @unsafe func advance(to source: PlaneView, with workers: WorkerPool) {
+        unsafe self.source = unsafe source
+        workers.run(self, pieces: grid.rows)
+        unsafe self.source = nil
+        present = 1 - present
+    }
+
+    /// One row of tiles: compares with the last frame, and keeps the rows as they are now.
+    func perform(piece: Int, worker: Int) {
+        guard let source = unsafe source else { return }
+        for column in 0..<grid.columns {
+            let tile = piece * grid.columns + column
+            let tier = tier(ofTile: tile)
+            if tier != .base, unsafe !isUnchanged(grid.region(tile), within: radii[Int(tier.rawValue)], source) {
+                set(.base, ofTile: tile)
+            }
+        }
+        let first = piece * grid.tileSize.height
+        for y in first..<min(first + grid.tileSize.height, grid.size.height) {
+            unsafe row(y, of: 1 - present).update(from: source.row(y), count: grid.size.width)
+        }
+    }
+
+    private func row(_ y: Int, of input: Int) -> UnsafeMutablePointer<UInt8> {
+        unsafe inputs.pointer(at: (input * grid.size.height + y) * stride).assumingMemoryBound(to: UInt8.self)
+    }
+
+    private func isUnchanged(_ region: PictureRegion, within radius: Int, _ source: PlaneView) -> Bool {
+        let left = max(region.x - radius, 0)
+        let width = min(region.x + region.width + radius, grid.size.width) - left
+        for y in max(region.y - radius, 0)..<min(region.y + region.height + radius, grid.size.height) {
+            if unsafe memcmp(row(y, of: present) + left, source.row(y) + left, width) != 0 { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,195 @@
+import CKernels
+
+extension KernelChecks {
+    static func network() -> [any KernelCheck] {
+        [
+            NetworkLayerCheck(channels: 8, isLast: false), NetworkLayerCheck(channels: 16, isLast: false),
+            NetworkLayerCheck(channels: 16, isLast: true), NetworkExpandCheck(), NetworkCubicCheck(),
+            NetworkMergeCheck(),
+        ]
+    }
+}
+
+/// All remainders of the vector sizes and of the blocks of several vectors, then a whole row.
+private let widths = (1...70).map { CheckSize($0) } + [79, 80, 81, 97, 129, 255, 640].map { CheckSize($0) }
+
+/// Rounded up as a kernel may do with rows that have room: what is beyond is not compared.
+private let margin = Int(BURNISH_NETWORK_MARGIN)
+
+/// A layer between others (planes of bytes) or the last one (rows of 16-bit residuals).
+private final class NetworkLayerCheck: KernelCheck {
+    private let groups: Int
+    private let isLast: Bool
+    private var layer: PackedLayer?
+    private var input = CheckMemory(width: 1, height: 1)
+    private var outputs: [CheckMemory] = []
+    private var width = 0
+
+    init(channels: Int, isLast: Bool) {
+        groups = channels / 4
+        self.isLast = isLast
+    }
+
+    var name: String { "network.\(isLast ? "residual" : "layer")\(4 * groups)" }
+    var sizes: [CheckSize] { widths }
+    var benchmarkSize: CheckSize { CheckSize(640) }
+    var unit: WorkUnit { .multiplications }
+    func work(_ size: CheckSize) -> Double { Double(size.width * 9 * 4 * groups * outputChannels) }
+    private var outputChannels: Int { isLast ? 4 : 4 * groups }
+
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        isLast
+            ? unsafe unsafeBitCast(kernels.table.network.residual!, to: UnsafeRawPointer.self)
+            : unsafe unsafeBitCast(kernels.table.network.layer!, to: UnsafeRawPointer.self)
+    }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        width = size.width
+        // Weights like a trained network's for random input, so that the benchmark is realistic; the whole range for
+        // the contents that are there to break sums.
+        let reach = content == .random ? 20 : 64
+        let multiplier = content == .random ? 3000...32767 : 1...32767
+        layer = PackedLayer(
+            NetworkFile.Layer(
+                inputs: 4 * groups, outputs: outputChannels, shift: random.number(in: 0...7),
+                weights: (0..<outputChannels * 36 * groups).map { _ in
+                    Int8(random.number(in: -reach...reach - 1))
+                },
+                bias: (0..<outputChannels).map { _ in Int32(random.number(in: -70000...70000)) },
+                multipliers: (0..<outputChannels).map { _ in Int16(random.number(in: multiplier)) }),
+            isFirst: false, buckets: 1)
+        input = CheckMemory(width: 4 * (width + 2 + margin), height: 3 * groups)
+        input.fill { x, y in content.byte(x: x, y: y, &random) }
+        outputs = (0..<2).map { _ in
+            CheckMemory(width: 4 * (width + margin), height: isLast ? 2 : groups)
+        }
+    }
+
+    func run(_ kernels: Kernels, into destination: Int) {
+        guard let layer else { return }
+        let output = outputs[destination]
+        var taps: [UnsafePointer<UInt8>?] = unsafe []
+        for dy in 0..<3 {
+            for dx in 0..<3 {
+                for group in 0..<groups { unsafe taps.append(UnsafePointer(input.row(dy * groups + group) + 4 * dx)) }
+            }
+        }
+        var fixed = unsafe layer.fixed(bucket: 0)
+        unsafe taps.withUnsafeMutableBufferPointer { taps in
+            if isLast {
+                unsafe output.row(0).withMemoryRebound(to: Int16.self, capacity: 2 * width) { upper in
+                    unsafe output.row(1).withMemoryRebound(to: Int16.self, capacity: 2 * width) { lower in
+                        unsafe kernels.table.network.residual(upper, lower, taps.baseAddress, Int32(width), &fixed)
+                    }
+                }
+            } else {
+                unsafe kernels.table.network.layer(
+                    output.row(0), output.stride, taps.baseAddress, Int32(width), &fixed)
+            }
+        }
+    }
+
+    func difference() -> String? { outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width) }
+}
+
+private final class NetworkExpandCheck: KernelCheck {
+    private var input = CheckMemory(width: 1, height: 1)
+    private var outputs: [CheckMemory] = []
+    private var width = 0
+
+    let name = "network.expand"
+    var sizes: [CheckSize] { widths }
+    var benchmarkSize: CheckSize { CheckSize(640) }
+    var unit: WorkUnit { .samples }
+    func work(_ size: CheckSize) -> Double { Double(size.width) }
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.network.expand!, to: UnsafeRawPointer.self)
+    }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        width = size.width
+        input = CheckMemory(width: width + margin, height: 1)
+        input.fill { x, y in content.byte(x: x, y: y, &random) }
+        outputs = (0..<2).map { _ in CheckMemory(width: 4 * (width + margin), height: 1) }
+    }
+
+    func run(_ kernels: Kernels, into destination: Int) {
+        unsafe kernels.table.network.expand(outputs[destination].row(0), input.row(0), Int32(width))
+    }
+
+    func difference() -> String? { outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width) }
+}
+
+private final class NetworkCubicCheck: KernelCheck {
+    private var input = CheckMemory(width: 1, height: 1)
+    private var outputs: [CheckMemory] = []
+    private var width = 0
+
+    let name = "network.cubic"
+    var sizes: [CheckSize] { widths }
+    var benchmarkSize: CheckSize { CheckSize(640) }
+    var unit: WorkUnit { .samples }
+    func work(_ size: CheckSize) -> Double { Double(2 * size.width) }
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.network.cubic!, to: UnsafeRawPointer.self)
+    }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        width = size.width
+        input = CheckMemory(width: 2 + width + margin, height: 1)
+        input.fill { x, y in content.byte(x: x, y: y, &random) }
+        outputs = (0..<2).map { _ in CheckMemory(width: 4 * (width + margin), height: 1) }
+    }
+
+    func run(_ kernels: Kernels, into destination: Int) {
+        unsafe outputs[destination].row(0).withMemoryRebound(to: Int16.self, capacity: 2 * width) { out in
+            unsafe kernels.table.network.cubic(out, input.row(0) + 2, Int32(width))
+        }
+    }
+
+    func difference() -> String? { outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width) }
+}
+
+private final class NetworkMergeCheck: KernelCheck {
+    private var rows: [Int16] = []
+    private var outputs: [CheckMemory] = []
+    private var width = 0
+
+    let name = "network.merge"
+    var sizes: [CheckSize] { widths }
+    var benchmarkSize: CheckSize { CheckSize(1280) }
+    var unit: WorkUnit { .samples }
+    func work(_ size: CheckSize) -> Double { Double(size.width) }
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.network.merge!, to: UnsafeRawPointer.self)
+    }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        width = size.width
+        // Four rows of the base's horizontal pass, −382…4463, and a residual that may be anything.
+        rows = (0..<5).flatMap { row in
+            (0..<width + margin).map { x in
+                let byte = Int(content.byte(x: x, y: row, &random))
+                return Int16(row < 4 ? byte * 19 - 382 : (byte - 128) * 255)
+            }
+        }
+        outputs = (0..<2).map { _ in CheckMemory(width: width, height: 1) }
+    }
+
+    func run(_ kernels: Kernels, into destination: Int) {
+        let weights: [Int16] = [-3, 29, 111, -9]
+        let stride = width + margin
+        unsafe rows.withUnsafeBufferPointer { samples in
+            let base = samples.baseAddress!
+            var pointers = unsafe (0..<4).map { unsafe Optional(base + $0 * stride) }
+            unsafe kernels.table.network.merge(
+                outputs[destination].row(0), &pointers, weights, base + 4 * stride, Int32(width))
+        }
+    }
+
+    func difference() -> String? { outputs[0].firstDifference(from: outputs[1]).map { "sample \($0.x)" } }
+}

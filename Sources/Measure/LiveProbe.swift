@@ -1,0 +1,112 @@
+import Codec
+import Media
+import Transport
+
+/// Receives a stream, decodes every picture at once, and reads its time code.
+///
+/// Confined to one thread; ``Transport/Source/interrupt()`` ends its waiting.
+@safe public final class LiveProbe {
+    private let source: Source
+    private let decoder: VideoDecoder
+    private var demuxer = TransportStreamDemuxer()
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+    /// Presentation times of the units inside the decoder, by number.
+    private var times = [MediaTime?](repeating: nil, count: 64)
+    private var units: Int64 = 0
+    private var failure: CodecError?
+    private var events: (LegEvent) -> Void
+    private var each: (TimeCodeReading, WallTime) -> Void
+    public private(set) var statistics: ProbeStatistics
+    private var firstPicture: MonotonicTime?
+
+    /// - Parameters:
+    ///   - event: told of connections and losses.
+    ///   - each: told of every picture, for a listing.
+    public init(
+        _ source: Source, statistics: ProbeStatistics, event: @escaping (LegEvent) -> Void = { _ in },
+        each: @escaping (TimeCodeReading, WallTime) -> Void = { _, _ in }
+    ) throws(CodecError) {
+        self.source = source
+        self.statistics = statistics
+        events = event
+        self.each = each
+        decoder = try VideoDecoder()
+    }
+
+    deinit { unsafe buffer.deallocate() }
+
+    /// What the stream turned out to be, for a message when no pictures came.
+    public var diagnosis: StreamDiagnosis { demuxer.diagnosis }
+
+    /// Receives until `limit` has passed since the first picture, the input ends, no picture has come for `patience`, or
+    /// `stopped` says so.
+    public func run(limit: Nanoseconds?, patience: Nanoseconds, stopped: () -> Bool) throws(CodecError) -> ProbeReport {
+        var lastSign = MonotonicTime.now()
+        var pictures = 0
+        var isEnded = false
+        while !isEnded, !stopped() {
+            let now = MonotonicTime.now()
+            if let limit, let firstPicture, now - firstPicture >= limit { break }
+            if statistics.received + statistics.leftOut > pictures {
+                pictures = statistics.received + statistics.leftOut
+                lastSign = now
+            }
+            if now - lastSign >= patience { break }
+            var wake = now + .milliseconds(50)
+            if let timer = demuxer.nextTimer { wake = min(wake, timer) }
+            switch unsafe source.receive(into: buffer, until: wake) {
+            case .message(let message):
+                statistics.bytes(message.byteCount)
+                unsafe demuxer.push(
+                    UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), arrival: message.arrival,
+                    sourceTime: message.sourceTime, handler: take)
+            case .idle: demuxer.timeout(.now(), handler: take)
+            case .event(let event):
+                if case .gap = event { demuxer.noteLoss() }
+                events(event)
+            case .end:
+                demuxer.finish(handler: take)
+                decoder.drain()
+                takePictures()
+                isEnded = true
+            }
+            if let failure { throw failure }
+        }
+        return statistics.report(until: isEnded ? nil : .now())
+    }
+
+    private func take(_ event: TransportStreamEvent) {
+        guard case .unit(let unit) = event else { return }
+        guard unit.isMainVideo else {
+            if let time = unit.presentation,
+                let code = unsafe AudioTrack.timeCode(in: unit.bytes, near: .now())
+            {
+                statistics.audio(time, captured: code.captured)
+            }
+            return
+        }
+        times[Int(units % 64)] = unit.presentation
+        do {
+            unsafe try decoder.decode(unit.bytes, id: units, flags: unit.isDamaged ? .isDamaged : [])
+            units += 1
+            takePictures()
+        } catch {
+            failure = error
+        }
+    }
+
+    private func takePictures() {
+        do {
+            while let output = try decoder.next() {
+                guard case .picture(let picture) = consume output else { continue }
+                let arrived = WallTime.now()
+                if firstPicture == nil { firstPicture = .now() }
+                let reading = unsafe TimeCodeReading(luma: picture.view.y, near: arrived)
+                statistics.picture(reading, size: picture.size, arrived: arrived, timestamp: times[Int(picture.id % 64)])
+                each(reading, arrived)
+            }
+        } catch {
+            failure = error
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Media
+
+/// Chooses the source times that go out with a frame's packets, so that the next hop's SRT window gives the receiver the
+/// source's cadence back although frames leave whenever they are ready.
+///
+/// A frame's outgoing source time is its own source time plus one slowly moving delay: the 98th percentile of what the
+/// last few hundred frames have taken. Most frames are sent a little before their stamp, and the few that take longer
+/// (whose packets had to be sent again on the way in, above all) eat into the next hop's window instead of moving the
+/// cadence.
+///
+/// A pure value; allocates nothing.
+struct CadenceClock {
+    /// Frames that are remembered: five to ten seconds.
+    private static let memory = 300
+    private static let share = 98
+    /// Delays are counted in half milliseconds, up to half a second.
+    private static let unit = Nanoseconds.microseconds(500)
+    private static let longest = 1023
+    /// The delay falls by no more than this a frame, so that the cadence is not seen to move; it rises at once.
+    private static let fall = Nanoseconds.microseconds(100)
+
+    private(set) var delay: Nanoseconds?
+    private var last: MonotonicTime?
+    private var taken = InlineArray<300, UInt16>(repeating: 0)
+    private var counts = InlineArray<1024, UInt16>(repeating: 0)
+    private var seen = 0
+
+    init() {}
+
+    /// - Parameters:
+    ///   - source: when the frame was made, on this machine's clock.
+    ///   - now: when it is sent.
+    /// - Returns: the source time to send with it; never earlier than the one before.
+    mutating func stamp(source: MonotonicTime, now: MonotonicTime) -> MonotonicTime {
+        remember(now - source)
+        let wanted = percentile()
+        let delay = self.delay.map { max(wanted, $0 - Self.fall) } ?? wanted
+        self.delay = delay
+        let stamp = max(source + delay, last ?? source + delay)
+        last = stamp
+        return stamp
+    }
+
+    private mutating func remember(_ time: Nanoseconds) {
+        let bucket = min(Self.longest, max(0, Int(time.count / Self.unit.count)))
+        let place = seen % Self.memory
+        if seen >= Self.memory { counts[Int(taken[place])] -= 1 }
+        taken[place] = UInt16(bucket)
+        counts[bucket] += 1
+        seen += 1
+    }
+
+    /// The upper edge of the bucket that the share of the remembered frames does not exceed.
+    private func percentile() -> Nanoseconds {
+        let all = min(seen, Self.memory)
+        var above = all - (all * Self.share + 99) / 100
+        var bucket = Self.longest
+        while bucket > 0 {
+            above -= Int(counts[bucket])
+            if above < 0 { break }
+            bucket -= 1
+        }
+        return Nanoseconds(Int64(bucket + 1) * Self.unit.count)
+    }
+
+    /// The source time to send with a unit of another stream, beside the frames.
+    func stamp(passing source: MonotonicTime) -> MonotonicTime {
+        let stamp = source + (delay ?? .zero)
+        return last.map { max(stamp, $0) } ?? stamp
+    }
+
+    /// The source was replaced: its frames have nothing to do with the ones before.
+    mutating func restart() {
+        let last = last
+        self = CadenceClock()
+        self.last = last
+    }
+}

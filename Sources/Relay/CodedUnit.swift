@@ -1,0 +1,70 @@
+import Codec
+import Media
+import Telemetry
+
+/// Memory for one coded unit: reused, grown when a larger unit comes, so that the steady state allocates nothing.
+@safe final class UnitBuffer: @unchecked Sendable {
+    private var memory: UnsafeMutableRawPointer
+    private var capacity: Int
+    private(set) var count = 0
+
+    /// Zeroed bytes behind the unit that bit-stream readers may read (libavcodec asks for 64).
+    static let padding = 64
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        unsafe memory = .allocate(byteCount: capacity + Self.padding, alignment: 64)
+    }
+
+    deinit { unsafe memory.deallocate() }
+
+    func fill(_ bytes: UnsafeRawBufferPointer) {
+        if bytes.count > capacity {
+            unsafe memory.deallocate()
+            capacity = bytes.count + bytes.count / 2
+            unsafe memory = .allocate(byteCount: capacity + Self.padding, alignment: 64)
+        }
+        count = bytes.count
+        if let base = bytes.baseAddress { unsafe memory.copyMemory(from: base, byteCount: count) }
+        unsafe (memory + count).initializeMemory(as: UInt8.self, repeating: 0, count: Self.padding)
+    }
+
+    /// The unit's bytes; they must not outlive the buffer's turn.
+    @unsafe var bytes: UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(start: memory, count: count)
+    }
+}
+
+/// A fixed number of unit buffers that go round between two stages.
+struct UnitBufferPool: Sendable {
+    private let free: BoundedQueue<UnitBuffer>
+
+    init(count: Int, capacity: Int) {
+        free = BoundedQueue(capacity: count)
+        for _ in 0..<count { _ = free.offer(UnitBuffer(capacity: capacity)) }
+    }
+
+    /// A free buffer, or nil when all are in use.
+    func take() -> UnitBuffer? { free.pop(until: MonotonicTime(nanoseconds: 0)) }
+    func giveBack(_ buffer: UnitBuffer) { _ = free.offer(buffer) }
+}
+
+/// One access unit of the main video on its way to the decoder.
+struct CodedPicture: ~Copyable, Sendable {
+    var ticket: FrameTicket
+    let buffer: UnitBuffer
+    let flags: UnitFlags
+
+    /// The ticket alone; the buffer is the caller's to give back.
+    consuming func intoTicket() -> FrameTicket { ticket }
+}
+
+/// One unit of a stream that passes through untouched.
+struct PassingUnit: Sendable {
+    let buffer: UnitBuffer
+    /// Which of the output's passed streams it belongs to.
+    let stream: Int
+    let presentation: MediaTime?
+    let arrival: MonotonicTime
+    let sourceTime: MonotonicTime?
+}

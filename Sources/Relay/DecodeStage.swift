@@ -1,0 +1,102 @@
+import Codec
+import Media
+import Schedule
+import Telemetry
+
+/// A decoded picture on its way to enhancement.
+struct DecodedFrame: ~Copyable, Sendable {
+    var ticket: FrameTicket
+    let picture: DecodedPicture
+
+    consuming func intoTicket() -> FrameTicket { ticket }
+}
+
+/// The decode thread: coded units in, pictures out in presentation order. A unit that yields no picture ends here, with
+/// the reason that the decoder gives.
+final class DecodeStage: Sendable {
+    private let units: UnitQueue
+    private let pictures: BoundedQueue<DecodedFrame>
+    private let stream: StreamState
+
+    init(units: UnitQueue, pictures: BoundedQueue<DecodedFrame>, stream: StreamState) {
+        self.units = units
+        self.pictures = pictures
+        self.stream = stream
+    }
+
+    /// Runs until the queue of units is closed and empty; then gives out what the decoder holds and closes its own queue.
+    func run() {
+        defer { pictures.close() }
+        do throws(CodecError) {
+            var configuration = VideoDecoder.Configuration()
+            configuration.threads = stream.configuration.decodeThreads
+            configuration.exportsQuantisers = stream.configuration.tier > .base
+            let decoder = try VideoDecoder(configuration)
+            var shelf = TicketShelf()
+            while let unit = units.pop() {
+                decoder.skipsNonReference = stream.skipsNonReference
+                try decode(consume unit, with: decoder, &shelf)
+            }
+            decoder.drain()
+            try takeOutputs(of: decoder, &shelf)
+            while let ticket = shelf.takeAny() { stream.ledger.close(ticket, as: .dropped(.decodeError)) }
+        } catch {
+            stream.fail(.codec(error))
+            while let unit = units.pop() {
+                units.giveBack(unit.buffer)
+                stream.ledger.close(unit.intoTicket(), as: .dropped(.shutdown))
+            }
+        }
+    }
+
+    private func decode(
+        _ unit: consuming CodedPicture, with decoder: VideoDecoder, _ shelf: inout TicketShelf
+    ) throws(CodecError) {
+        let buffer = unit.buffer
+        let flags = unit.flags
+        var ticket = unit.intoTicket()
+        defer { units.giveBack(buffer) }
+        ticket.stamp(.decodeIn)
+        let key = Int64(ticket.record.id)
+        if let evicted = shelf.put(ticket, key: key) { stream.ledger.close(evicted, as: .dropped(.decodeError)) }
+        try unsafe decoder.decode(buffer.bytes, id: key, flags: flags)
+        try takeOutputs(of: decoder, &shelf)
+    }
+
+    private func takeOutputs(of decoder: VideoDecoder, _ shelf: inout TicketShelf) throws(CodecError) {
+        while let output = try decoder.next() {
+            switch consume output {
+            case .picture(let picture):
+                guard var ticket = shelf.take(key: picture.id) else { continue }
+                ticket.stamp(.decodeOut)
+                if let cost = ticket.record.time(from: .decodeIn, to: .decodeOut) {
+                    _ = stream.withPlanner { $0.observe(.decode, cost) }
+                }
+                ticket.record.isKeyframe = picture.isKeyframe
+                if !picture.damage.isEmpty {
+                    ticket.record.isDamaged = true
+                    stream.counters.add(.picturesDamaged)
+                }
+                if let refused = pictures.push(DecodedFrame(ticket: ticket, picture: picture)) {
+                    stream.ledger.close(refused.intoTicket(), as: .dropped(.shutdown))
+                }
+            case .noPicture(let id, let reason):
+                guard let ticket = shelf.take(key: id) else { continue }
+                stream.ledger.close(ticket, as: .dropped(reason.dropReason))
+            }
+        }
+    }
+}
+
+extension UnresolvedReason {
+    var dropReason: DropReason {
+        switch self {
+        case .awaitingKeyframe: .noKeyframe
+        case .decodeError: .decodeError
+        case .skipped: .overload
+        case .flushed: .discontinuity
+        // Two units, one picture: the second adds none to the output.
+        case .joined: .cadence
+        }
+    }
+}

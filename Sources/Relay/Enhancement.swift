@@ -1,0 +1,141 @@
+import Codec
+import Enhance
+import Media
+import Schedule
+
+/// The processors for pictures of one size, and the memory for their results.
+///
+/// Confined to the enhance thread.
+final class Enhancement {
+    let input: PictureSize
+    let output: PictureSize
+    private let superResolution: SuperResolutionSession
+    private let interpolation: LowLatencyFrameInterpolation?
+    private let pool: PicturePool
+    private var previousTime: MediaTime?
+    private var tiles: TileOrder
+    private var requests: [TileRequest]
+
+    /// Two wait for the encoder, one is in it, two are being made, and one is still held by a queue while the next goes
+    /// in.
+    private static let pictures = 7
+
+    init(
+        input: PictureSize, scale: Int, threads: Int, synthesises: Bool, ceiling: Tier
+    ) throws(EnhanceError) {
+        self.input = input
+        let workers = WorkerPool(threadCount: threads)
+        var enlarging = SuperResolutionConfiguration(size: input)
+        enlarging.scaleFactor = scale
+        if ceiling > .base, scale > 1 { enlarging.useShippedNetworks() }
+        superResolution = try SuperResolutionSession(enlarging, workers: workers)
+        output = superResolution.outputSize
+        if synthesises {
+            var interpolating = FrameInterpolationConfiguration(size: input)
+            interpolating.scaleFactor = scale
+            interpolation = try LowLatencyFrameInterpolation(interpolating, workers: workers)
+        } else {
+            interpolation = nil
+        }
+        pool = PicturePool(size: output, count: Self.pictures)
+        let grid = superResolution.grid
+        tiles = TileOrder(columns: grid.columns, rows: grid.rows, tile: grid.tileSize)
+        requests = []
+        requests.reserveCapacity(grid.count)
+        staleTiles = superResolution.tiers.count > 1 ? grid.count : 0
+    }
+
+    /// How many tiles a picture has; none where there is nothing but `base`.
+    var tileCount: Int { superResolution.tiers.count > 1 ? superResolution.grid.count : 0 }
+    /// How many tiles of the next picture are likely to be worth computing: as many as of the last.
+    private(set) var staleTiles: Int
+    /// Input samples of a whole tile.
+    var tilePixels: Int { superResolution.grid.tileSize.width * superResolution.grid.tileSize.height }
+
+    /// Memory for one result; nil when all of it is in use.
+    func lease() -> PictureLease? { pool.lease() }
+
+    /// Enlarges a picture as well as the plan has time for.
+    func upscale(
+        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan
+    ) -> SuperResolutionResult {
+        requests.removeAll(keepingCapacity: true)
+        if plan.tiles > 0, tileCount > 0, let tier = plan.tier.network {
+            unsafe tiles.arrange(for: picture.view.y)
+            for tile in tiles.order { requests.append(TileRequest(tile: tile, tier: tier)) }
+        }
+        let parameters = SuperResolutionParameters(
+            until: plan.stop, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
+            chromaLocation: picture.color.chromaLocation)
+        let result: SuperResolutionResult
+        do throws(EnhanceError) {
+            result = unsafe try superResolution.process(
+                picture.view, into: target.picture.mutableView, tiles: requests.span, parameters)
+        } catch {
+            refused(error)
+        }
+        if tileCount > 0 {
+            if !requests.isEmpty { staleTiles = result.tilesSmall + result.tilesMedium + result.tilesLeft }
+            for tile in 0..<tileCount where superResolution.outcome(ofTile: tile).tier > .base { tiles.refined(tile) }
+        }
+        return result
+    }
+
+    /// Takes a picture and its enlarged version as the newer one of the pair.
+    /// - Returns: the time from the picture before, or nil where there is none to make a pair with.
+    func pair(
+        _ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, at presentation: MediaTime
+    ) -> Nanoseconds? {
+        let interval = previousTime.map { MediaTime(ticks: presentation - $0).nanoseconds }
+        previousTime = presentation
+        let isPair = interval.map { $0 > .zero && $0 <= Self.longestPair } ?? false
+        if !isPair { interpolation?.reset() }
+        certainly { () throws(EnhanceError) in
+            unsafe try interpolation?.push(picture.view, enhanced: enlarged.picture.view)
+        }
+        return isPair ? interval : nil
+    }
+
+    /// Pictures further apart than this show no motion that could be followed.
+    private static let longestPair = Nanoseconds.milliseconds(250)
+
+    /// Makes the picture halfway between the two of the pair.
+    /// - Returns: false when there is no pair.
+    func synthesise(into target: borrowing PictureLease, until: MonotonicTime) -> Bool {
+        guard let interpolation, interpolation.isReady else { return false }
+        certainly { () throws(EnhanceError) in
+            _ = unsafe try interpolation.synthesise(phase: 0.5, into: target.picture.mutableView, until: until)
+        }
+        return true
+    }
+
+    /// The processors refuse pictures of other sizes than they were made for, and nothing else that is done here.
+    private func certainly<Result>(_ body: () throws(EnhanceError) -> Result) -> Result {
+        do throws(EnhanceError) {
+            return try body()
+        } catch {
+            refused(error)
+        }
+    }
+
+    private func refused(_ error: EnhanceError) -> Never {
+        preconditionFailure("a picture of the right size was refused: \(error)")
+    }
+
+    /// The next picture has nothing to do with those before.
+    func forget() {
+        interpolation?.reset()
+        previousTime = nil
+    }
+}
+
+extension Tier {
+    /// The network that this tier runs, as `Enhance` calls it.
+    var network: SuperResolutionTier? {
+        switch self {
+        case .base: nil
+        case .neuralS: .neuralSmall
+        case .neuralM: .neuralMedium
+        }
+    }
+}

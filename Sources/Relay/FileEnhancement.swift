@@ -1,0 +1,236 @@
+import Codec
+import Enhance
+import Media
+import Telemetry
+
+/// The relay's processors on a file: every picture enlarged, frames synthesised between each two, no deadline.
+public struct FileEnhancement: Sendable {
+    public var input: String
+    public var output: String
+    /// 1 or 2.
+    public var scale = 2
+    /// Frames out for each interval of the input: N frames become K·(N−1)+1.
+    public var interpolate = 1
+    public var tier = SuperResolutionTier.neuralMedium
+    public var motion = Motion.quality
+    public var threads = 2
+    /// x264's constant rate factor, where the output is coded.
+    public var quality = 18.0
+
+    /// Which interpolation.
+    public enum Motion: String, Sendable, CaseIterable {
+        /// The relay's own.
+        case lowLatency = "low-latency"
+        /// Finer, and several times slower.
+        case quality
+    }
+
+    public init(input: String, output: String) {
+        self.input = input
+        self.output = output
+    }
+
+    /// - Parameter progress: called after each picture of the input with how many are done, and how many there are where
+    ///   the file says; returning false ends the work cleanly.
+    public func run(progress: (Int, Int?) -> Bool) throws(FileEnhancementError) -> FileEnhancementReport {
+        let reader = try reading { () throws(CodecError) in try FileReader(path: input) }
+        let work = try FileWork(self, reader)
+        var pictures = 0
+        while let item = try reading({ () throws(CodecError) in try reader.next() }) {
+            switch consume item {
+            case .picture(let picture, let time):
+                try work.take(picture, at: time)
+                pictures += 1
+                if !progress(pictures, reader.video.pictureCount) { return try work.finish() }
+            case .audio(let packet):
+                try work.take(packet)
+            }
+        }
+        return try work.finish()
+    }
+}
+
+/// Why a file could not be enhanced.
+public enum FileEnhancementError: Error {
+    case codec(CodecError)
+    case enhance(EnhanceError)
+    case sizeChanged(from: PictureSize, to: PictureSize, picture: Int64)
+}
+
+extension FileEnhancementError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .codec(let error): error.description
+        case .enhance(let error): "\(error)"
+        case .sizeChanged(let from, let to, let picture):
+            "picture \(picture) is \(to) where the ones before are \(from): cut the file there"
+        }
+    }
+}
+
+/// What the work on a file cost. Times are in milliseconds.
+public struct FileEnhancementReport: Codable, Sendable {
+    public var picturesIn = 0
+    public var picturesOut = 0
+    public var synthesised = 0
+    /// Milliseconds for each picture, stage by stage.
+    public var enlarge: RelayReport.Quantiles
+    public var synthesise: RelayReport.Quantiles
+    public var seconds = 0.0
+}
+
+/// One file's processors and their state.
+private final class FileWork {
+    private let settings: FileEnhancement
+    private let writer: FileWriter
+    private let video: FileVideo
+    private let superResolution: SuperResolutionSession
+    private let interpolation: Interpolation?
+    private let enlarged: Picture
+    private let between: Picture
+    private let outputUnit: Int64
+    private var pictures = 0
+    private var synthesised = 0
+    private var lastTime: Int64?
+    private var enlargeTimes = Histogram()
+    private var synthesisTimes = Histogram()
+    private let start = MonotonicTime.now()
+
+    init(_ settings: FileEnhancement, _ reader: FileReader) throws(FileEnhancementError) {
+        self.settings = settings
+        video = reader.video
+        let workers = WorkerPool(threadCount: settings.threads)
+        var enlarging = SuperResolutionConfiguration(size: video.size)
+        enlarging.scaleFactor = settings.scale
+        var interpolating = FrameInterpolationConfiguration(size: video.size)
+        interpolating.scaleFactor = settings.scale
+        do throws(EnhanceError) {
+            if settings.tier > .base { enlarging.useShippedNetworks() }
+            superResolution = try SuperResolutionSession(enlarging, workers: workers)
+            interpolation =
+                settings.interpolate > 1 ? try Interpolation(settings.motion, interpolating, workers) : nil
+        } catch {
+            throw .enhance(error)
+        }
+        enlarged = Picture(size: superResolution.outputSize)
+        between = Picture(size: superResolution.outputSize)
+        // Times in the output are whole numbers of its own unit: a K-th of the input's.
+        outputUnit = Int64(settings.interpolate)
+        var output = FileVideo(
+            size: superResolution.outputSize,
+            frameRate: Rational(video.frameRate.numerator * outputUnit, video.frameRate.denominator),
+            timeBase: Rational(video.timeBase.numerator, video.timeBase.denominator * outputUnit))
+        output.color = video.color
+        var coding = FileWriter.Settings()
+        coding.quality = settings.quality
+        coding.threads = settings.threads
+        let (path, described) = (settings.output, output)
+        writer = try reading { () throws(CodecError) in
+            try FileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
+        }
+    }
+
+    func take(_ picture: consuming DecodedPicture, at time: Int64) throws(FileEnhancementError) {
+        guard picture.size == video.size else {
+            throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
+        }
+        do throws(EnhanceError) {
+            let started = MonotonicTime.now()
+            let parameters = SuperResolutionParameters(
+                quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
+                chromaLocation: picture.color.chromaLocation)
+            _ = unsafe try superResolution.process(
+                picture.view, into: enlarged.mutableView, tier: settings.tier, parameters)
+            enlargeTimes.record(.now() - started)
+            unsafe try interpolation?.push(picture.view, enhanced: enlarged.view)
+        } catch {
+            throw .enhance(error)
+        }
+        if let lastTime { try synthesise(from: lastTime, to: time) }
+        try write(enlarged, at: time * outputUnit)
+        pictures += 1
+        lastTime = time
+    }
+
+    func take(_ packet: consuming CodedPacket) throws(FileEnhancementError) {
+        do throws(CodecError) {
+            try writer.write(packet)
+        } catch {
+            throw .codec(error)
+        }
+    }
+
+    private func synthesise(from last: Int64, to time: Int64) throws(FileEnhancementError) {
+        guard let interpolation, interpolation.isReady else { return }
+        for step in 1..<outputUnit {
+            let started = MonotonicTime.now()
+            do throws(EnhanceError) {
+                unsafe try interpolation.synthesise(
+                    phase: Double(step) / Double(outputUnit), into: between.mutableView)
+            } catch {
+                throw .enhance(error)
+            }
+            synthesisTimes.record(.now() - started)
+            synthesised += 1
+            try write(between, at: last * outputUnit + (time - last) * step)
+        }
+    }
+
+    private func write(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+        try reading { () throws(CodecError) in unsafe try writer.write(picture.view, at: time) }
+    }
+
+    func finish() throws(FileEnhancementError) -> FileEnhancementReport {
+        try reading { () throws(CodecError) in try writer.finish() }
+        return FileEnhancementReport(
+            picturesIn: pictures, picturesOut: pictures + synthesised, synthesised: synthesised,
+            enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), seconds: (.now() - start).seconds)
+    }
+}
+
+/// Either way of interpolating.
+private enum Interpolation {
+    case lowLatency(LowLatencyFrameInterpolation)
+    case quality(FrameRateConversion)
+
+    init(
+        _ motion: FileEnhancement.Motion, _ configuration: FrameInterpolationConfiguration, _ workers: WorkerPool
+    ) throws(EnhanceError) {
+        switch motion {
+        case .lowLatency: self = .lowLatency(try LowLatencyFrameInterpolation(configuration, workers: workers))
+        case .quality: self = .quality(try FrameRateConversion(configuration, workers: workers))
+        }
+    }
+
+    var isReady: Bool {
+        switch self {
+        case .lowLatency(let processor): processor.isReady
+        case .quality(let processor): processor.isReady
+        }
+    }
+
+    func push(_ source: PictureView, enhanced: PictureView) throws(EnhanceError) {
+        switch self {
+        case .lowLatency(let processor): unsafe try processor.push(source, enhanced: enhanced)
+        case .quality(let processor): unsafe try processor.push(source, enhanced: enhanced)
+        }
+    }
+
+    func synthesise(phase: Double, into target: MutablePictureView) throws(EnhanceError) {
+        switch self {
+        case .lowLatency(let processor): _ = unsafe try processor.synthesise(phase: phase, into: target, until: nil)
+        case .quality(let processor): _ = unsafe try processor.synthesise(phase: phase, into: target, until: nil)
+        }
+    }
+}
+
+/// Names the stage that an error comes from.
+private func reading<Result: ~Copyable>(
+    _ body: () throws(CodecError) -> Result
+) throws(FileEnhancementError) -> Result {
+    do throws(CodecError) {
+        return try body()
+    } catch {
+        throw .codec(error)
+    }
+}

@@ -1,0 +1,213 @@
+import Codec
+import Media
+import Schedule
+import Telemetry
+import Transport
+
+/// The ingest thread: receives messages, finds access units and opens a ticket for each, and sends the units on: video to
+/// the decoder, the rest to where it waits for the video.
+///
+/// Confined to the thread that calls ``run()``.
+final class IngestStage {
+    private let source: Source
+    private let queue: UnitQueue
+    private let passing: PassingStreams
+    private let stream: StreamState
+    private let pace: FilePace?
+    private var timeline = Timeline()
+    private var deadline: Deadline
+    /// Which of the output's passed streams a PID is; others are not passed.
+    private var passed: [Int: Int] = [:]
+    /// Units may be missing before the next one.
+    private var followsGap = false
+    private var lastPresentation: MediaTime?
+    private var complaint: StreamDiagnosis?
+    private var nextDiagnosis: MonotonicTime?
+
+    /// How long the thread waits at most before it looks whether it is to stop.
+    private static let longestWait = Nanoseconds.milliseconds(100)
+    /// How long a stream may give no video before somebody is told why.
+    private static let patience = Nanoseconds.seconds(3)
+
+    init(source: Source, queue: UnitQueue, passing: PassingStreams, stream: StreamState) {
+        self.source = source
+        self.queue = queue
+        self.passing = passing
+        self.stream = stream
+        let isLive = source.url.isLive
+        pace = isLive ? nil : FilePace()
+        deadline = Deadline(budget: stream.configuration.budget)
+    }
+
+    /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
+    func run() {
+        defer { queue.close() }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+        defer { unsafe buffer.deallocate() }
+        var demuxer = TransportStreamDemuxer()
+        while !stream.isStopping {
+            let limit = MonotonicTime.now() + Self.longestWait
+            switch unsafe source.receive(into: buffer, until: min(demuxer.nextTimer ?? limit, limit)) {
+            case .message(let message):
+                unsafe demuxer.push(
+                    UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), arrival: message.arrival,
+                    sourceTime: message.sourceTime, handler: handle)
+                diagnose(demuxer, now: message.arrival)
+            case .idle:
+                let now = MonotonicTime.now()
+                if let timer = demuxer.nextTimer, timer <= now { demuxer.timeout(now, handler: handle) }
+            case .event(let event):
+                follow(event, &demuxer)
+            case .end:
+                demuxer.finish(handler: handle)
+                complainAtEnd(demuxer)
+                return
+            }
+        }
+        demuxer.finish(handler: handle)
+    }
+
+    // MARK: The leg
+
+    private func follow(_ event: LegEvent, _ demuxer: inout TransportStreamDemuxer) {
+        stream.report(.input(event))
+        switch event {
+        case .connected(let connection):
+            stream.counters.add(.inputConnections)
+            deadline.recoveryWindow = connection.window
+        case .disconnected:
+            demuxer.finish(handler: handle)
+            demuxer.noteLoss()
+            timeline.sourceRestarted()
+            followsGap = true
+        case .gap(let messages):
+            stream.counters.add(.inputGaps)
+            stream.counters.add(.inputMessagesLost, UInt64(max(0, messages)))
+            demuxer.noteLoss()
+            followsGap = true
+        case .listening, .refused, .clockReset: break
+        }
+    }
+
+    /// Tells once for each reason why no video comes.
+    private func diagnose(_ demuxer: borrowing TransportStreamDemuxer, now: MonotonicTime) {
+        guard lastPresentation == nil else { return }
+        guard let due = nextDiagnosis else {
+            nextDiagnosis = now + Self.patience
+            return
+        }
+        guard now >= due else { return }
+        nextDiagnosis = now + Self.patience
+        let diagnosis = demuxer.diagnosis
+        guard diagnosis != complaint, let text = diagnosis.complaint else { return }
+        complaint = diagnosis
+        stream.report(.note("input: \(text)"))
+    }
+
+    /// A file without video cannot become better by waiting.
+    private func complainAtEnd(_ demuxer: borrowing TransportStreamDemuxer) {
+        guard lastPresentation == nil else { return }
+        stream.fail(.input("\(source.url): \(demuxer.diagnosis.complaint ?? "no complete picture in it")"))
+    }
+
+    // MARK: Units
+
+    private func handle(_ event: TransportStreamEvent) {
+        switch event {
+        case .unit(let unit): if unit.isMainVideo { takeVideo(unit) } else { takePassing(unit) }
+        case .program(let program): describe(program)
+        case .format, .torn: break
+        }
+    }
+
+    private func describe(_ program: ProgramDescription) {
+        var layout = TransportStreamLayout()
+        let streams = program.streams.filter { $0.role == .passing }
+        layout.passedStreams = streams.map { stream in
+            .init(
+                streamType: stream.streamType, descriptors: stream.descriptors,
+                streamID: stream.streamType == 0x06 || stream.codec == .ac3 || stream.codec == .eac3 ? 0xbd : 0xc0)
+        }
+        passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
+        passing.layout = layout
+        let ignored = program.streams.filter { $0.role == .counted }
+        stream.counters.add(.streamsIgnored, UInt64(ignored.count))
+        for each in ignored { stream.report(.note("input: \(each.codec.name) on PID \(each.id) is left out")) }
+    }
+
+    private func takeVideo(_ unit: StreamUnit) {
+        count(unit.evidence)
+        let stamp = unit.presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
+        lastPresentation = stamp
+        let mapped = timeline.map(stamp, arrival: unit.lastArrival)
+        if mapped.isJump { stream.counters.add(.timelineJumps) }
+        pace?.wait(for: unit.decode ?? stamp)
+
+        var ticket = stream.ledger.open(.original, presentation: mapped.output)
+        let paced = pace.map { _ in MonotonicTime.now() }
+        let arrival = paced ?? unit.lastArrival
+        ticket.stamp(.firstPacket, at: paced ?? unit.firstArrival)
+        ticket.stamp(.lastPacket, at: arrival)
+        ticket.record.sourceTime = unit.lastSourceTime
+        let origin = unit.lastSourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival)
+        let emitBy = deadline.emitBy(origin)
+        ticket.record.deadline = emitBy
+        ticket.record.isKeyframe = unit.isKeyframe
+        ticket.record.isDamaged = unit.isDamaged
+        ticket.record.bytesIn = Int32(clamping: unsafe unit.bytes.count)
+        ticket.stamp(.complete)
+        stream.newestEmitBy = emitBy
+
+        var flags: UnitFlags = []
+        if unit.isDamaged { flags.insert(.isDamaged) }
+        if followsGap { flags.insert(.followsGap) }
+        followsGap = false
+        unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: pace != nil)
+    }
+
+    private func takePassing(_ unit: StreamUnit) {
+        stream.counters.add(.passingIn)
+        let presentation = unit.presentation.map { timeline.map($0, arrival: unit.lastArrival).output }
+        guard let index = passed[unit.stream], unsafe passing.offer(
+            unit.bytes, stream: index, presentation: presentation, arrival: unit.lastArrival,
+            sourceTime: unit.lastSourceTime)
+        else { return stream.counters.add(.passingDropped) }
+    }
+
+    private func count(_ evidence: EndEvidence) {
+        switch evidence {
+        case .length: stream.counters.add(.endByLength)
+        case .stuffing: stream.counters.add(.endByStuffing)
+        case .timer: stream.counters.add(.endByTimer)
+        case .delimiter: stream.counters.add(.endByDelimiter)
+        case .nextStart, .endOfStream: stream.counters.add(.endByNextStart)
+        }
+    }
+}
+
+extension StreamURL {
+    /// Whether the network sets the pace.
+    var isLive: Bool {
+        switch self {
+        case .srt, .udp: true
+        case .file, .standardStream: false
+        }
+    }
+}
+
+extension StreamDiagnosis {
+    /// What is wrong, in words that say what to do; nil when nothing is.
+    var complaint: String? {
+        switch self {
+        case .noPackets: "no MPEG transport stream in it; send MPEG-TS (ffmpeg: -f mpegts)"
+        case .noAssociation: "transport packets, but no program association table; is it a whole multiplex?"
+        case .noMap: "no program map table; is it a whole multiplex?"
+        case .noVideo(let streams):
+            "no video in it (\(streams.isEmpty ? "no streams" : streams.map(\.name).joined(separator: ", "))); send H.264"
+        case .unsupportedVideo(let codec): "its video is \(codec.name), which is not supported; send H.264"
+        case .noParameters: "no parameter sets yet; the sender must repeat them at keyframes"
+        case .unusableVideo(let fault): "its video cannot be used: \(fault)"
+        case .video: nil
+        }
+    }
+}

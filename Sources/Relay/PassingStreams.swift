@@ -1,0 +1,41 @@
+import Codec
+import Media
+import Synchronization
+
+/// The units of streams that pass through untouched, between the ingest and the emit thread.
+final class PassingStreams: Sendable {
+    private let units: BoundedQueue<PassingUnit>
+    private let buffers: UnitBufferPool
+    private let described = Mutex(TransportStreamLayout())
+
+    init(capacity: Int = 256) {
+        units = BoundedQueue(capacity: capacity)
+        buffers = UnitBufferPool(count: capacity, capacity: 2048)
+    }
+
+    /// What the output's program holds beside the video; set when the input's program is known or changes.
+    var layout: TransportStreamLayout {
+        get { described.withLock { $0 } }
+        set { described.withLock { $0 = newValue } }
+    }
+
+    /// Takes a copy of a unit.
+    /// - Returns: false when too many wait already: the unit is lost.
+    func offer(
+        _ bytes: UnsafeRawBufferPointer, stream: Int, presentation: MediaTime?, arrival: MonotonicTime,
+        sourceTime: MonotonicTime?
+    ) -> Bool {
+        guard let buffer = buffers.take() else { return false }
+        unsafe buffer.fill(bytes)
+        let unit = PassingUnit(
+            buffer: buffer, stream: stream, presentation: presentation, arrival: arrival, sourceTime: sourceTime)
+        guard units.offer(unit) == nil else {
+            buffers.giveBack(buffer)
+            return false
+        }
+        return true
+    }
+
+    func next() -> PassingUnit? { units.pop(until: MonotonicTime(nanoseconds: 0)) }
+    func giveBack(_ unit: PassingUnit) { buffers.giveBack(unit.buffer) }
+}

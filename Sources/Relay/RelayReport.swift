@@ -1,0 +1,134 @@
+import Media
+import Telemetry
+import Transport
+
+/// What a relay did, as printed at its end and written by `--report` and `--json`. Times are in milliseconds.
+public struct RelayReport: Codable, Sendable {
+    public struct Quantiles: Codable, Sendable {
+        public var count: UInt64
+        public var p50, p95, p99, max: Double
+
+        init(_ histogram: borrowing Histogram) {
+            count = histogram.count
+            p50 = histogram.quantile(0.5).milliseconds
+            p95 = histogram.quantile(0.95).milliseconds
+            p99 = histogram.quantile(0.99).milliseconds
+            max = histogram.largest.milliseconds
+        }
+    }
+
+    public struct Stage: Codable, Sendable {
+        public var name: String
+        public var time: Quantiles
+    }
+
+    public struct Totals: Codable, Sendable {
+        public var originals, synthesised, repeated, emitted, dropped, inFlight: UInt64
+        public var droppedByReason: [String: UInt64]
+        public var balance: Bool
+    }
+
+    public struct Leg: Codable, Sendable {
+        public var url: String
+        public var connected: Bool
+        public var roundTripTime, window: Double
+        public var packetsSent, packetsReceived, packetsLost, packetsRetransmitted, packetsDropped: Int64
+        public var bytesSent, bytesReceived: Int64
+
+        init(url: StreamURL, _ statistics: LegStatistics) {
+            self.url = url.description
+            connected = statistics.connected
+            roundTripTime = statistics.roundTripTime.milliseconds
+            window = statistics.window.milliseconds
+            packetsSent = statistics.packetsSent
+            packetsReceived = statistics.packetsReceived
+            packetsLost = statistics.packetsLost
+            packetsRetransmitted = statistics.packetsRetransmitted
+            packetsDropped = statistics.packetsDropped
+            bytesSent = statistics.bytesSent
+            bytesReceived = statistics.bytesReceived
+        }
+    }
+
+    /// Seconds between the first and the last packet.
+    public var seconds: Double
+    public var frames: Totals
+    /// Arrival of an original's last packet to its emission.
+    public var latencyOriginal: Quantiles
+    /// Arrival of the last packet of the original that completed the pair to the synthesised frame's emission.
+    public var latencySynthesised: Quantiles
+    public var deadlineSlack: Quantiles
+    public var deadlineMisses: UInt64
+    public var stages: [Stage]
+    public var counters: [String: UInt64]
+    public var input: Leg
+    public var output: Leg
+
+    init(
+        seconds: Double, ledger: Ledger, counters: StreamCounters, input: Leg, output: Leg
+    ) {
+        self.seconds = seconds
+        let books = ledger.books
+        let reasons = DropReason.allCases.filter { books[$0] > 0 }.map { ($0.name, books[$0]) }
+        frames = Totals(
+            originals: books.originals, synthesised: books.synthesised, repeated: books.repeated,
+            emitted: books.emitted, dropped: books.dropped, inFlight: books.inFlight,
+            droppedByReason: Dictionary(uniqueKeysWithValues: reasons), balance: books.balance)
+        (latencyOriginal, latencySynthesised, deadlineSlack, deadlineMisses, stages) = ledger.withLatency { latency in
+            (
+                Quantiles(latency.original), Quantiles(latency.synthesised), Quantiles(latency.slack), latency.misses,
+                latency.stages.filter { $0.histogram.count > 0 }.map { Stage(name: $0.name, time: Quantiles($0.histogram)) }
+            )
+        }
+        let counted = StreamCounters.Counter.allCases.map { ($0.name, counters[$0]) }.filter { $0.1 > 0 }
+        self.counters = Dictionary(uniqueKeysWithValues: counted)
+        self.input = input
+        self.output = output
+    }
+}
+
+extension RelayReport {
+    /// The report as a person reads it.
+    public var text: String {
+        func row(_ name: String, _ q: Quantiles) -> String {
+            let figures = [q.p50, q.p95, q.p99, q.max].map { padded(tenths($0), to: 9) }.joined()
+            return "  " + name.padding(to: 24) + padded("\(q.count)", to: 8) + figures
+        }
+        var lines = ["latency in ms               frames      p50      p95      p99      max"]
+        lines.append(row("original frames", latencyOriginal))
+        if latencySynthesised.count > 0 { lines.append(row("synthesised frames", latencySynthesised)) }
+        lines += stages.map { row("· " + $0.name.replacing("_", with: " "), $0.time) }
+        let reasons = frames.droppedByReason.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        lines.append(
+            "books: in \(frames.originals) + synthesised \(frames.synthesised) + repeated \(frames.repeated)"
+                + " = emitted \(frames.emitted) + dropped \(frames.dropped)"
+                + (reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))")
+                + " + in flight \(frames.inFlight)" + (frames.balance ? "" : "  DO NOT BALANCE"))
+        lines.append("deadlines missed: \(deadlineMisses)")
+        return lines.joined(separator: "\n")
+    }
+}
+
+private func tenths(_ value: Double) -> String {
+    let rounded = Int((value * 10).rounded())
+    return "\(rounded / 10).\(abs(rounded % 10))"
+}
+
+private func padded(_ text: String, to width: Int) -> String {
+    String(repeating: " ", count: max(0, width - text.count)) + text
+}
+
+extension String {
+    fileprivate func padding(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}
+
+extension RelayStatus {
+    /// One line: time, frames in and out a second so far, median latency, drops, and the input leg's losses.
+    public var line: String {
+        let rate = seconds > 0 ? Double(books.emitted) / seconds : 0
+        return "\(tenths(seconds)) s: in \(books.originals), out \(books.emitted) (\(tenths(rate))/s),"
+            + " dropped \(books.dropped), latency \(tenths(latency.milliseconds)) ms,"
+            + " input \(input.connected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
+            + " lost \(input.packetsLost), output \(output.connected ? "up" : "down")"
+    }
+}

@@ -1,0 +1,120 @@
+import Codec
+import Media
+import Schedule
+import Synchronization
+import Telemetry
+import Transport
+
+/// What the stages of one stream share beside the queues between them.
+final class StreamState: Sendable {
+    let configuration: RelayConfiguration
+    let ledger = Ledger()
+    let counters = StreamCounters()
+    /// What happened that somebody may want to read; the frame path offers and never waits.
+    let events = BoundedQueue<RelayEvent>(capacity: 64)
+
+    private let planner: Mutex<Planner?> = Mutex(nil)
+    private let newestDeadline = Atomic<Int64>(0)
+    private let encoding = Atomic<Int64>(0)
+    private let skipping = Atomic<Bool>(false)
+    private let connected = Atomic<Bool>(false)
+    private let stopRequested = Atomic<Bool>(false)
+    private let failure = Mutex<RelayError?>(nil)
+
+    init(_ configuration: RelayConfiguration) { self.configuration = configuration }
+
+    // MARK: The schedule
+
+    /// Works with the planner under its lock; nil before the first picture's size is known.
+    func withPlanner<Result: Sendable>(_ body: (inout Planner) -> Result) -> Result? {
+        planner.withLock { planner in
+            guard planner != nil else { return nil }
+            return body(&planner!)
+        }
+    }
+
+    /// Starts the schedule anew, for pictures of another size.
+    func schedule(with planner: consuming Planner) {
+        let planner = consume planner
+        self.planner.withLock { $0 = planner }
+    }
+
+    /// When the newest original that has arrived must be emitted.
+    var newestEmitBy: MonotonicTime {
+        get { MonotonicTime(nanoseconds: newestDeadline.load(ordering: .relaxed)) }
+        set { newestDeadline.store(newValue.nanoseconds, ordering: .relaxed) }
+    }
+
+    /// Since when the encoder has been at work on a picture; nil when it is idle.
+    var encoderBusySince: MonotonicTime? {
+        get {
+            let since = encoding.load(ordering: .relaxed)
+            return since == 0 ? nil : MonotonicTime(nanoseconds: since)
+        }
+        set { encoding.store(newValue?.nanoseconds ?? 0, ordering: .relaxed) }
+    }
+
+    /// The schedule's last resort before dropping pictures: the decoder leaves out those that no other refers to.
+    var skipsNonReference: Bool {
+        get { skipping.load(ordering: .relaxed) }
+        set { skipping.store(newValue, ordering: .relaxed) }
+    }
+
+    // MARK: The ends of the stream
+
+    /// Whether somebody takes the output: enhancing for nobody would only heat the machine.
+    var outputIsConnected: Bool {
+        get { connected.load(ordering: .relaxed) }
+        set { connected.store(newValue, ordering: .relaxed) }
+    }
+
+    var isStopping: Bool { stopRequested.load(ordering: .acquiring) }
+    func stop() { stopRequested.store(true, ordering: .releasing) }
+
+    /// The first failure that the stream cannot live with; later ones are its consequences.
+    var firstFailure: RelayError? { failure.withLock { $0 } }
+
+    func fail(_ error: RelayError) {
+        failure.withLock { if $0 == nil { $0 = error } }
+        stop()
+    }
+
+    func report(_ event: RelayEvent) { _ = events.offer(event) }
+}
+
+/// Something that happened to a stream, for people to read: one line each.
+public enum RelayEvent: Sendable {
+    case input(LegEvent)
+    case output(LegEvent)
+    case picture(input: PictureSize, output: PictureSize)
+    case note(String)
+}
+
+extension RelayEvent: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .input(let event): "input: \(event)"
+        case .output(let event): "output: \(event)"
+        case .picture(let input, let output): "picture: \(input) → \(output)"
+        case .note(let text): text
+        }
+    }
+}
+
+/// What a stream cannot live with.
+public enum RelayError: Error, Sendable {
+    case transport(TransportError)
+    case codec(CodecError)
+    /// The input has no video that can be relayed.
+    case input(String)
+}
+
+extension RelayError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .transport(let error): error.description
+        case .codec(let error): error.description
+        case .input(let text): text
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Telemetry
+
+/// Holds the tickets of frames that are inside a C library, which knows them by a number only.
+///
+/// A fixed number of places: a codec that keeps more frames than that has lost some.
+struct TicketShelf: ~Copyable {
+    private var places: InlineArray<32, FrameTicket?> = .init { _ in nil }
+    private var keys: InlineArray<32, Int64> = .init(repeating: -1)
+
+    init() {}
+
+    /// Puts a ticket on the shelf.
+    /// - Returns: a ticket that had to make room, the oldest one, when the shelf is full.
+    mutating func put(_ ticket: consuming FrameTicket, key: Int64) -> FrameTicket? {
+        var place = 0
+        for n in 0..<32 {
+            if keys[n] == -1 {
+                place = n
+                break
+            }
+            if keys[n] < keys[place] { place = n }
+        }
+        var evicted: FrameTicket? = consume ticket
+        swap(&places[place], &evicted)
+        keys[place] = key
+        return evicted
+    }
+
+    /// Takes the ticket with the given number off the shelf.
+    mutating func take(key: Int64) -> FrameTicket? {
+        for n in 0..<32 where keys[n] == key {
+            keys[n] = -1
+            return places[n].take()
+        }
+        return nil
+    }
+
+    /// Takes any ticket that is left.
+    mutating func takeAny() -> FrameTicket? {
+        for n in 0..<32 where keys[n] != -1 {
+            keys[n] = -1
+            return places[n].take()
+        }
+        return nil
+    }
+}

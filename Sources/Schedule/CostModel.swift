@@ -1,0 +1,163 @@
+import Media
+
+/// What a piece of work is expected to cost on this machine just now, in wall-clock nanoseconds.
+public struct Cost: Sendable, BitwiseCopyable {
+    /// The expected cost: what throughput is computed with.
+    public var mean: Double
+    /// A high expectile (about the 0.9). Never below the mean.
+    public var high: Double
+
+    /// What is reserved for work that must not come too late: as far above the high cost as that is above the mean.
+    var careful: Double { 2 * high - mean }
+}
+
+/// Learns what each piece of work costs from what it did cost, quick to believe bad news and slow to believe good news.
+///
+/// Costs on a shared machine move together: when a neighbour takes a core, everything slows down. Work that runs for
+/// every frame (decode, base, encode) shows it at once; an estimate of work that has *not* run lately is therefore aged
+/// by the median of what those three have done since. The median, because one of them alone moves with the content (a
+/// busy scene is dear to encode), and two of three do not without the machine.
+///
+/// A value without references: observing and asking never allocate. docs/scheduler.md has the recurrences.
+public struct CostModel: Sendable, BitwiseCopyable {
+    /// The costs before anything is known.
+    ///
+    /// Defaults: one thread of a 2.5 GHz x86-64 core with AVX2, x264 ultrafast. They matter for about ten frames.
+    public struct Seeds: Sendable, BitwiseCopyable {
+        /// Nanoseconds per input pixel.
+        public var decode = 9.0
+        /// Nanoseconds per input pixel.
+        public var base = 10.0
+        /// Nanoseconds per tile pixel (input side).
+        public var tileS = 25.0
+        /// Nanoseconds per tile pixel (input side).
+        public var tileM = 120.0
+        /// Nanoseconds per output pixel, for one synthesised frame.
+        public var synthesise = 10.0
+        /// Nanoseconds per output pixel.
+        public var encode = 9.0
+        /// Nanoseconds per frame.
+        public var emit = 200_000.0
+
+        public init() {}
+    }
+
+    /// The mean costs of the work that runs for every frame: how fast the machine is just now.
+    struct Pace: Sendable, BitwiseCopyable {
+        var decode: Double
+        var base: Double
+        var encode: Double
+
+        /// By what factor the machine is slower than it was at `then`: the median of the three ratios.
+        func slowdown(since then: Pace) -> Double {
+            let (a, b, c) = (decode / then.decode, base / then.base, encode / then.encode)
+            return max(min(a, b), min(max(a, b), c))
+        }
+    }
+
+    private struct Entry: Sendable, BitwiseCopyable {
+        var mean: Double
+        var high: Double
+        /// The machine's pace when this was last observed.
+        var pace: Pace
+        var observations: Int32 = 0
+    }
+
+    static let riseOfMean = 1.0 / 4
+    static let fallOfMean = 1.0 / 8
+    static let riseOfHigh = 1.0 / 2
+    static let fallOfHigh = 1.0 / 16
+    /// An observation counts as at most this many times the mean: a single spike is soon forgotten, and a lasting
+    /// change still raises the mean by 3/8 with each observation.
+    static let believed = 2.5
+    /// The least that a cost can be: keeps ratios finite whatever is observed.
+    static let floor = 1.0
+
+    private var entries: InlineArray<8, Entry>
+
+    /// - Parameter tilePixels: input pixels of one neural tile.
+    public init(input: PictureSize, output: PictureSize, tilePixels: Int, seeds: Seeds = Seeds()) {
+        let pixelsIn = Double(input.width * input.height)
+        let pixelsOut = Double(output.width * output.height)
+        let pace = Pace(
+            decode: seeds.decode * pixelsIn, base: seeds.base * pixelsIn, encode: seeds.encode * pixelsOut)
+        // No safety on top of a guess: too dear a guess would keep the work from ever being tried.
+        func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, pace: pace) }
+        entries = InlineArray(repeating: entry(0))
+        entries[Self.slot(.decode)] = entry(pace.decode)
+        entries[Self.slot(.base)] = entry(pace.base)
+        entries[Self.slot(.synthesise)] = entry(seeds.synthesise * pixelsOut)
+        entries[Self.slot(.encode)] = entry(pace.encode)
+        entries[Self.slot(.emit)] = entry(seeds.emit)
+        entries[Self.slot(.tile(.neuralS))] = entry(seeds.tileS * Double(tilePixels))
+        entries[Self.slot(.tile(.neuralM))] = entry(seeds.tileM * Double(tilePixels))
+    }
+
+    private static func slot(_ work: Work) -> Int {
+        switch work {
+        case .decode: 0
+        case .base: 1
+        case .synthesise: 2
+        case .encode: 3
+        case .emit: 4
+        case .tile(let tier): 5 + Int(tier.rawValue)
+        }
+    }
+
+    /// The machine's present pace.
+    var pace: Pace { Pace(decode: entries[0].mean, base: entries[1].mean, encode: entries[3].mean) }
+
+    /// Takes in what a piece of work did cost.
+    /// - Parameters:
+    ///   - cost: wall-clock time of all units together.
+    ///   - units: how many of them (tiles) the time covers; nothing is learnt from none.
+    public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
+        guard units > 0 else { return }
+        let slot = Self.slot(work)
+        var entry = entries[slot]
+        var x = max(Double(cost.count) / Double(units), Self.floor)
+        if entry.observations > 0 { x = min(x, entry.mean * Self.believed) }
+        // A plain average of the first few, so that the seeds are soon forgotten.
+        let warmUp = 1 / Double(entry.observations + 1)
+        if entry.observations < 16 { entry.observations += 1 }
+        entry.mean += (x - entry.mean) * max(warmUp, x > entry.mean ? Self.riseOfMean : Self.fallOfMean)
+        entry.high += (x - entry.high) * max(warmUp, x > entry.high ? Self.riseOfHigh : Self.fallOfHigh)
+        entry.high = max(entry.high, entry.mean)
+        entries[slot] = entry
+        entries[slot].pace = pace
+    }
+
+    /// What one unit of the work is expected to cost now. A tile of ``Tier/base`` costs nothing: there is none.
+    public subscript(work: Work) -> Cost {
+        let entry = entries[Self.slot(work)]
+        switch work {
+        case .decode, .base, .encode: return Cost(mean: entry.mean, high: entry.high)
+        case .synthesise, .emit, .tile:
+            let slowdown = pace.slowdown(since: entry.pace)
+            return Cost(mean: entry.mean * slowdown, high: entry.high * slowdown)
+        }
+    }
+
+    /// Whether the work has ever been observed; before that its cost is a guess.
+    public func knows(_ work: Work) -> Bool { entries[Self.slot(work)].observations > 0 }
+
+    /// The pictures' sizes have changed: costs go with the pixels until they are observed anew. Tiles keep theirs.
+    /// - Parameters:
+    ///   - inputs: pixels of the new input for each pixel of the old one.
+    ///   - outputs: the same of the output.
+    public mutating func resize(inputs: Double, outputs: Double) {
+        for index in entries.indices {
+            entries[index].pace.decode *= inputs
+            entries[index].pace.base *= inputs
+            entries[index].pace.encode *= outputs
+        }
+        func scale(_ work: Work, _ factor: Double) {
+            entries[Self.slot(work)].mean *= factor
+            entries[Self.slot(work)].high *= factor
+        }
+        scale(.decode, inputs)
+        scale(.base, inputs)
+        scale(.synthesise, outputs)
+        scale(.encode, outputs)
+    }
+}

@@ -1,0 +1,222 @@
+import Media
+
+/// Decides for every frame of one stream what there is time for. See docs/scheduler.md for the mathematics.
+///
+/// A value that holds no clock and does no I/O: it answers from the numbers it is given, and the same numbers give the
+/// same answers. It has no references; no call allocates. Callers on several threads share it behind a lock.
+public struct Planner: Policy, Sendable {
+    /// What does not change from frame to frame.
+    public struct Configuration: Sendable {
+        public var input: PictureSize
+        public var output: PictureSize
+        /// Nominal time between originals; learnt from then on if it is wrong (``Planner/interval``).
+        public var interval: Nanoseconds
+        /// The best tier in use.
+        public var ceiling: Tier = .neuralM
+        /// Whether the stream asks for synthesised frames at all.
+        public var synthesises = true
+        /// The machine's cores.
+        public var cores = 2
+        /// Threads that share one frame's enhancement.
+        public var workers = 2
+        /// Input pixels of one neural tile.
+        public var tilePixels = 64 * 64
+        public var seeds = CostModel.Seeds()
+        /// While frames come in, no more than this long passes without one being tried, however late it is.
+        public var longestFreeze = Nanoseconds.milliseconds(250.0)
+        /// Coded frames that may wait for the decoder before everything up to the next keyframe is given up.
+        public var longestCodedQueue = 120
+
+        public init(input: PictureSize, output: PictureSize, interval: Nanoseconds) {
+            self.input = input
+            self.output = output
+            self.interval = interval
+        }
+    }
+
+    /// The share of time that a rung may need and be kept, and that it may need and be climbed to.
+    static let keep = 0.95
+    static let climb = 0.80
+    /// As shares of the slack that a frame begins with: emitted with less than this left it was nearly late; and the
+    /// most that is kept free on account of it.
+    static let nearlyLate = 1.0 / 16
+    static let widestMargin = 1.0 / 8
+
+    public private(set) var configuration: Configuration
+    public private(set) var costs: CostModel
+    private var ladder: Ladder
+    /// The time between originals, in nanoseconds, as their deadlines show it.
+    private var interval: Double
+    /// How many synthesised frames an original has been asked to bring with it, on average.
+    private var synthesised: Double?
+    private var lastEmitBy: MonotonicTime?
+    /// The slack of a frame that has waited for nothing: the largest of late.
+    private var freshSlack = 0.0
+    /// The part of the slack that optional work leaves alone, in nanoseconds: all of it until the first original is
+    /// out.
+    private var margin = Double.infinity
+    private var lastTry: MonotonicTime?
+    private var awaitingKeyframe = false
+    private var cores: Double
+
+    public init(_ configuration: Configuration) {
+        self.configuration = configuration
+        costs = CostModel(
+            input: configuration.input, output: configuration.output, tilePixels: configuration.tilePixels,
+            seeds: configuration.seeds)
+        ladder = Ladder(ceiling: configuration.ceiling, synthesises: configuration.synthesises)
+        interval = Double(configuration.interval.count)
+        cores = Double(configuration.cores)
+    }
+
+    /// Where the stream stands on the ladder; 0 is the top.
+    public var rung: Int { ladder.position }
+    public var rungs: Int { ladder.count }
+    /// What that means.
+    public var level: Rung { ladder.rung }
+
+    public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
+        costs.observe(work, cost, units: units)
+    }
+
+    public mutating func use(cores: Double) { self.cores = max(cores, 0.01) }
+
+    /// What the stream needs of the machine.
+    public var demand: Capacity.Demand {
+        let workers = Double(configuration.workers)
+        let least = costs[.decode].mean + workers * costs[.base].mean + costs[.encode].mean
+        let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
+        let more = extra * (workers * costs[.synthesise].mean + costs[.encode].mean)
+        return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
+    }
+
+    /// The stream's pictures have another size from now on.
+    public mutating func resize(input: PictureSize, output: PictureSize) {
+        func ratio(_ new: PictureSize, _ old: PictureSize) -> Double {
+            Double(new.width * new.height) / Double(old.width * old.height)
+        }
+        costs.resize(inputs: ratio(input, configuration.input), outputs: ratio(output, configuration.output))
+        configuration.input = input
+        configuration.output = output
+    }
+
+    // MARK: Before the decoder
+
+    /// Nothing is dropped before the decoder that a later picture needs, with two exceptions: when a keyframe waits and
+    /// this frame would be late, everything up to the keyframe is `late`; when the decoder is hopelessly behind,
+    /// everything up to the next keyframe is `no_keyframe`. On the last rung frames that no other refers to are
+    /// `overload`.
+    public mutating func admit(_ unit: UnitRequest) -> DropReason? {
+        if unit.isKeyframe { awaitingKeyframe = false }
+        if awaitingKeyframe { return .noKeyframe }
+        if unit.keyframeWaiting, unit.now + Self.time(costs[.decode].mean) > unit.emitBy { return .late }
+        if unit.waiting > configuration.longestCodedQueue {
+            awaitingKeyframe = true
+            return .noKeyframe
+        }
+        if !unit.isReference, !ladder.rung.decodesAll, unit.waiting > 0 || unit.now > unit.emitBy { return .overload }
+        return nil
+    }
+
+    // MARK: After the decoder
+
+    public mutating func plan(_ frame: FrameRequest) -> FramePlan {
+        // Afterwards: more time for this frame must not change what the rest of the forecast rests on.
+        defer { learnRhythm(frame) }
+        let forecast = Forecast(
+            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: cores,
+            workers: Double(configuration.workers), margin: margin)
+        let reason = drop(frame, forecast)
+
+        let held = held(forecast, isDropped: reason != nil)
+        let climbable = reason == nil && ladder.position > 0 && forecast.fits(
+            ladder[ladder.position - 1], limit: Self.climb)
+        ladder.update(now: frame.now, held: held, climbable: climbable, pace: costs.pace)
+
+        var plan = FramePlan(
+            drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesised: 0,
+            synthesiseBy: frame.now, step: Self.time(forecast.stepOfSynthesis), rung: ladder.position,
+            rungs: ladder.count)
+        guard reason == nil else { return plan }
+        lastTry = frame.now
+        if ladder.rung.synthesises, forecast.hasTimeToSynthesise {
+            plan.synthesised = costs.knows(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
+        }
+        plan.synthesiseBy = frame.now + Self.time(forecast.latestSynthesis)
+        let grant = forecast.grant(synthesises: plan.synthesised > 0)
+        let tile = forecast.tile(ladder.rung.tier)
+        if ladder.rung.tier > .base, grant >= tile, frame.tiles > 0 {
+            plan.tier = ladder.rung.tier
+            plan.tiles = min(frame.tiles, Int(grant / tile))
+            plan.stop = frame.now + Self.time(forecast.base.mean + grant)
+        }
+        return plan
+    }
+
+    /// The interval and the number of synthesised frames are facts about the stream, not settings: deadlines of
+    /// consecutive originals are one interval apart, whatever the source says its rate is.
+    private mutating func learnRhythm(_ frame: FrameRequest) {
+        // None with the first original is no sign: there is no pair yet.
+        let asked = Double(frame.synthesised)
+        synthesised = synthesised.map { $0 + (asked - $0) / 16 } ?? (asked > 0 ? asked : nil)
+        if let last = lastEmitBy {
+            let step = Double((frame.emitBy - last).count)
+            // Gaps and bursts are no rhythm.
+            if step > interval / 4, step < interval * 4 { interval += (step - interval) / 16 }
+        }
+        lastEmitBy = frame.emitBy
+        let slack = Double((frame.emitBy - frame.now).count)
+        freshSlack = max(slack, freshSlack + (slack - freshSlack) / 16)
+    }
+
+    /// A frame is dropped only where others gain by it: one that may be late when others wait behind it or in the
+    /// encoder; one after which the newest could not be in time; and alone, one that will be late when a frame that had
+    /// waited for nothing would not be. But never for long: a wrong estimate must not feed itself.
+    private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
+        if frame.waiting > 0 || frame.encoderBusySince != nil, !forecast.isSafelyInTime { return .late }
+        if frame.waiting > 0 { return forecast.newestCanFollow ? nil : .overload }
+        guard let lastTry, frame.now - lastTry < configuration.longestFreeze else { return nil }
+        if frame.now >= frame.emitBy { return .late }
+        return forecast.isLikelyInTime || !forecast.suffices(freshSlack) ? nil : .late
+    }
+
+    /// The best rung, from the present one down, that there is time for. A dropped frame may have been late before it
+    /// came here, which no rung can help: it tells only whether the threads keep up.
+    private func held(_ forecast: Forecast, isDropped: Bool) -> Int {
+        var rung = ladder.position
+        while rung < ladder.count - 1 {
+            let level = ladder[rung]
+            if isDropped ? forecast.keepsUp(level, limit: Self.keep) : forecast.fits(level, limit: Self.keep) { break }
+            rung += 1
+        }
+        return rung
+    }
+
+    // MARK: Before the encoder
+
+    /// An original is given up only for an original: when it cannot be in time and another waits behind it. A
+    /// synthesised frame is given up when it cannot be in time, or would make the original behind it late.
+    public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
+        let done = frame.now + Self.time(costs[.encode].mean + costs[.emit].mean)
+        let isLate = done > frame.emitBy
+        guard let next = frame.nextOriginalEmitBy else { return isLate && frame.kind != .original ? .late : nil }
+        if isLate { return .late }
+        if frame.kind == .original { return nil }
+        return done + Self.time(costs[.encode].high) > next ? .late : nil
+    }
+
+    // MARK: After emission
+
+    /// What the forecast does not know of (a thread that was not woken, a socket that was full) shows only here: an
+    /// original that came out late, or nearly, widens the margin that is kept free of optional work; each that did not
+    /// lets a little of it go.
+    public mutating func emitted(slack: Nanoseconds) {
+        let near = freshSlack * Self.nearlyLate - Double(slack.count)
+        margin = min(margin, freshSlack * Self.widestMargin)
+        margin = min(margin + (near > 0 ? near / 4 : -margin / 128), freshSlack * Self.widestMargin)
+    }
+
+    static func time(_ nanoseconds: Double) -> Nanoseconds {
+        Nanoseconds(Int64(min(max(nanoseconds, -1e15), 1e15)))
+    }
+}

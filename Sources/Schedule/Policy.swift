@@ -1,0 +1,18 @@
+import Media
+
+/// Something that decides, from numbers it is given, what becomes of frames. ``Planner`` is the one that Burnish uses;
+/// the simulator takes any, to compare them, and the tests hand it broken ones.
+public protocol Policy: Sendable {
+    /// Takes in what a piece of work did cost.
+    mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int)
+    /// Takes in how much of the machine the stream may use (``Capacity/available(cores:usedByOthers:streams:)``).
+    mutating func use(cores: Double)
+    /// Whether an access unit goes to the decoder: nil, or the reason why it is dropped.
+    mutating func admit(_ unit: UnitRequest) -> DropReason?
+    /// What to do with a decoded original.
+    mutating func plan(_ frame: FrameRequest) -> FramePlan
+    /// Whether a frame whose turn has come is still worth encoding: nil, or the reason why it is dropped.
+    mutating func encode(_ frame: EncodeRequest) -> DropReason?
+    /// An original was emitted so long before its deadline; negative: so late.
+    mutating func emitted(slack: Nanoseconds)
+}

@@ -1,0 +1,121 @@
+import Media
+
+/// Runs the relay's pipeline in virtual time, with any policy in command.
+///
+/// Stages are threads that share the machine's cores with each other, with other streams and with other programs, by
+/// processor sharing. Deterministic: the same load and policy give the same outcome on every machine.
+public enum Simulation {
+    /// Simulates a synthetic load with Burnish's own planner.
+    public static func run(_ load: Load, until end: MonotonicTime? = nil, timeline: Bool = false) -> [StreamOutcome] {
+        run(load, until: end, timeline: timeline) { Planner($0) }
+    }
+
+    /// Simulates a synthetic load with any policy.
+    /// - Parameters:
+    ///   - end: stop then, with frames under way; nil to go on until the last one is out.
+    ///   - makePolicy: called for each stream.
+    /// - Returns: an outcome per stream.
+    public static func run<P: Policy>(
+        _ load: Load, until end: MonotonicTime? = nil, timeline: Bool = false,
+        policy makePolicy: (Planner.Configuration) -> P
+    ) -> [StreamOutcome] {
+        var streams = (0..<load.streams).map {
+            SimulatedStream(
+                FrameSource(load, stream: $0), policy: makePolicy(load.configuration), order: load.order,
+                workers: load.workers, keepsTimeline: timeline)
+        }
+        play(&streams, load, cores: load.cores, until: end)
+        return streams.map(\.outcome)
+    }
+
+    /// Replays recorded frames against a policy.
+    /// - Parameter frames: in order of arrival; their costs are those of free cores.
+    public static func replay<P: Policy>(
+        _ frames: [FrameLoad], policy: P, order: SynthesisOrder = .beforeOriginal, cores: Int = 2, workers: Int = 2,
+        timeline: Bool = false
+    ) -> StreamOutcome {
+        var streams = [
+            SimulatedStream(
+                FrameSource(frames), policy: policy, order: order, workers: workers, keepsTimeline: timeline)
+        ]
+        play(&streams, nil, cores: cores, until: nil)
+        return streams[0].outcome
+    }
+
+    private static func play<P: Policy>(
+        _ streams: inout [SimulatedStream<P>], _ load: Load?, cores: Int, until end: MonotonicTime?
+    ) {
+        var moment = Moment()
+        var meter = CoreMeter(streams: streams.count, cores: cores)
+        if streams.count > 1 {
+            for index in streams.indices { streams[index].use(cores: meter.available(index)) }
+            meter.restart(at: moment.time)
+        }
+        let cores = Double(cores)
+        while true {
+            var threads = load?.foreignThreads(at: moment.time) ?? 0
+            var nextEnd = Double.infinity
+            var nextTime = load?.nextChange(after: moment.time) ?? MonotonicTime(nanoseconds: .max)
+            var isBusy = false
+            for index in streams.indices {
+                streams[index].settle(moment, load)
+                threads += streams[index].threads
+                nextEnd = min(nextEnd, streams[index].nextEnd)
+                if let arrival = streams[index].nextArrival {
+                    nextTime = min(nextTime, arrival)
+                    isBusy = true
+                }
+                if let stop = streams[index].nextStop { nextTime = min(nextTime, stop) }
+            }
+            if nextEnd == .infinity, !isBusy { break }
+            let speed = threads <= cores ? 1 : cores / threads
+            if nextEnd < .infinity {
+                let wait = ((nextEnd - moment.work) / speed).rounded(.up)
+                nextTime = min(nextTime, moment.time + Nanoseconds(Int64(max(wait, 1))))
+            }
+            if let end, nextTime > end { break }
+            nextTime = max(nextTime, moment.time)
+            for index in streams.indices { meter.add(index, streams[index].threads * speed, nextTime - moment.time) }
+            if meter.isFull(at: nextTime) {
+                for index in streams.indices { streams[index].use(cores: meter.available(index)) }
+                meter.restart(at: nextTime)
+            }
+            moment.work += Double((nextTime - moment.time).count) * speed
+            moment.time = nextTime
+        }
+        for index in streams.indices { streams[index].close() }
+    }
+}
+
+/// Tells each simulated stream once a second what the others leave of the machine, as a worker would read it from the
+/// operating system. What other programs take is not told: it shows in the costs.
+private struct CoreMeter {
+    private static let period = Nanoseconds.seconds(1)
+    private let cores: Int
+    private var used: [Double]
+    private var start = MonotonicTime(nanoseconds: 0)
+
+    /// Before anything is known everybody is taken to be busy.
+    init(streams: Int, cores: Int) {
+        self.cores = cores
+        used = Array(repeating: Double(Self.period.count * Int64(cores)), count: streams)
+    }
+
+    mutating func add(_ stream: Int, _ threads: Double, _ time: Nanoseconds) {
+        used[stream] += threads * Double(time.count)
+    }
+
+    func isFull(at time: MonotonicTime) -> Bool { used.count > 1 && time - start >= Self.period }
+
+    func available(_ stream: Int) -> Double {
+        var others = 0.0
+        for index in used.indices where index != stream { others += used[index] }
+        return Capacity.available(
+            cores: cores, usedByOthers: others / Double(Self.period.count), streams: used.count)
+    }
+
+    mutating func restart(at time: MonotonicTime) {
+        for index in used.indices { used[index] = 0 }
+        start = time
+    }
+}

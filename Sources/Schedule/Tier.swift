@@ -1,0 +1,41 @@
+/// A super-resolution quality level, cheapest first. The raw value is what frame records and traces carry.
+public enum Tier: UInt8, CaseIterable, Comparable, Sendable, BitwiseCopyable {
+    /// The cheap complete upscale that every frame starts from.
+    case base
+    /// A small network that replaces tiles of it.
+    case neuralS
+    /// A larger network.
+    case neuralM
+
+    /// The name on the command line, in metrics and in traces.
+    public var name: String {
+        switch self {
+        case .base: "base"
+        case .neuralS: "neural-s"
+        case .neuralM: "neural-m"
+        }
+    }
+
+    public init?(name: String) {
+        guard let tier = Tier.allCases.first(where: { $0.name == name }) else { return nil }
+        self = tier
+    }
+
+    @inlinable public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// A piece of work that has a cost of its own.
+public enum Work: Hashable, Sendable, BitwiseCopyable {
+    /// Decoding one access unit.
+    case decode
+    /// The complete `base` upscale of one frame.
+    case base
+    /// One tile of a neural tier.
+    case tile(Tier)
+    /// One synthesised frame.
+    case synthesise
+    /// Encoding one frame.
+    case encode
+    /// From the encoder's output to the last byte handed over: multiplexing and sending.
+    case emit
+}

@@ -1,0 +1,79 @@
+import Synchronization
+
+/// What is counted of a stream beside its frames. Any thread adds, any thread reads; nothing allocates.
+public final class StreamCounters: Sendable {
+    public enum Counter: Int, CaseIterable, Sendable {
+        /// Holes in the input: messages that the network never delivered, counted once a hole.
+        case inputGaps
+        case inputMessagesLost
+        case inputConnections
+        case outputConnections
+        /// Messages that were not taken by an output that is full or not there.
+        case outputMessagesRefused
+        /// How the end of an access unit was known.
+        case endByLength, endByStuffing, endByNextStart, endByDelimiter, endByTimer
+        /// Pictures with concealed errors or lost references.
+        case picturesDamaged
+        /// Times the queue before the decoder jumped to a keyframe.
+        case keyframeJumps
+        /// Times the source's stamps jumped and the output's went on.
+        case timelineJumps
+        /// Units of streams that pass through.
+        case passingIn, passingOut, passingDropped
+        /// Streams or programs that can be neither enhanced nor passed.
+        case streamsIgnored
+        /// Pairs of frames between which nothing was synthesised, by decision of the schedule or for want of time.
+        case synthesisSkipped
+        /// Pairs that are no motion: a scene cut, a repeated picture.
+        case pairsWithoutMotion
+        case keyframesForced
+        /// Tiles of super-resolution: computed by the small and the medium network, copied from the frame before, and
+        /// asked for but not reached in time.
+        case tilesSmall, tilesMedium, tilesReused, tilesLeft
+
+        /// The name in reports; metrics add a prefix and `_total`.
+        public var name: String {
+            switch self {
+            case .inputGaps: "input_gaps"
+            case .inputMessagesLost: "input_messages_lost"
+            case .inputConnections: "input_connections"
+            case .outputConnections: "output_connections"
+            case .outputMessagesRefused: "output_messages_refused"
+            case .endByLength: "units_ended_by_length"
+            case .endByStuffing: "units_ended_by_stuffing"
+            case .endByNextStart: "units_ended_by_next_start"
+            case .endByDelimiter: "units_ended_by_delimiter"
+            case .endByTimer: "units_ended_by_timer"
+            case .picturesDamaged: "pictures_damaged"
+            case .keyframeJumps: "keyframe_jumps"
+            case .timelineJumps: "timeline_jumps"
+            case .passingIn: "passing_units_in"
+            case .passingOut: "passing_units_out"
+            case .passingDropped: "passing_units_dropped"
+            case .streamsIgnored: "streams_ignored"
+            case .synthesisSkipped: "synthesis_skipped"
+            case .pairsWithoutMotion: "pairs_without_motion"
+            case .keyframesForced: "keyframes_forced"
+            case .tilesSmall: "tiles_neural_s"
+            case .tilesMedium: "tiles_neural_m"
+            case .tilesReused: "tiles_reused"
+            case .tilesLeft: "tiles_left"
+            }
+        }
+    }
+
+    private let values: Values
+
+    /// Each on its own, without false sharing to speak of: these move a few hundred times a second at most.
+    private struct Values: ~Copyable {
+        var slots: InlineArray<25, Atomic<UInt64>> = .init { _ in Atomic(0) }
+    }
+
+    public init() { values = Values() }
+
+    public func add(_ counter: Counter, _ n: UInt64 = 1) {
+        values.slots[counter.rawValue].add(n, ordering: .relaxed)
+    }
+
+    public subscript(counter: Counter) -> UInt64 { values.slots[counter.rawValue].load(ordering: .relaxed) }
+}

@@ -1,0 +1,114 @@
+import Glibc
+import Media
+import Synchronization
+
+/// Reads a file or pipe in pieces of whole TS packets' size. `receive` belongs to one thread.
+final class FileSource: @unchecked Sendable {
+    private let file: Descriptor
+    private let bell = Bell()
+    private let bytes = Atomic<Int64>(0)
+    private var sequence: Int64 = 0
+    private var ended = false
+    /// A piece: seven TS packets, as in a datagram.
+    private static let piece = 1316
+
+    /// - Parameter path: nil for standard input.
+    init(path: String?) throws(TransportError) {
+        guard let path else {
+            file = Descriptor(lending: STDIN_FILENO)
+            return
+        }
+        let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else {
+            throw TransportError(.inaccessible, place: oneLine(path), "cannot be opened: \(Descriptor.lastError)")
+        }
+        file = Descriptor(owning: number)
+    }
+
+    func interrupt() { bell.ring() }
+
+    func statistics() -> LegStatistics {
+        var figures = LegStatistics()
+        figures.connected = true
+        figures.connections = 1
+        figures.bytesReceived = bytes.load(ordering: .relaxed)
+        return figures
+    }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
+        guard !ended else { return .end }
+        // A pipe's reader must not sleep in read(): nobody could interrupt it. Files are always ready.
+        guard file.wait(for: POLLIN, or: bell, until: limit) == .ready else { return .idle }
+        var filled = 0
+        repeat {
+            let count = unsafe read(file.number, buffer.baseAddress! + filled, Self.piece - filled)
+            if count < 0 && errno == EINTR { continue }
+            if count <= 0 {
+                ended = true
+                break
+            }
+            filled += count
+            // A pipe may give less: what is there is handed on, the reader finds packet borders itself.
+        } while filled < Self.piece && filled % 188 != 0 && file.wait(for: POLLIN, or: bell, until: .now()) == .ready
+        guard filled > 0 else { return .end }
+        bytes.add(Int64(filled), ordering: .relaxed)
+        sequence += 1
+        return .message(Message(byteCount: filled, arrival: .now(), sourceTime: nil, sequence: sequence))
+    }
+}
+
+/// Writes a file or pipe. A file's writes wait for the kernel; a full pipe says so instead. `send` belongs to one
+/// thread.
+final class FileSink: @unchecked Sendable {
+    private let file: Descriptor
+    private let bell = Bell()
+    private let isPipe: Bool
+    private let packets = Atomic<Int64>(0)
+    private let bytes = Atomic<Int64>(0)
+    private let broken = Atomic<Bool>(false)
+
+    /// - Parameter path: nil for standard output.
+    init(path: String?) throws(TransportError) {
+        // A reader that has gone is an answer from write(), not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        if let path {
+            let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+            guard number >= 0 else {
+                throw TransportError(.inaccessible, place: oneLine(path), "cannot be written: \(Descriptor.lastError)")
+            }
+            file = Descriptor(owning: number)
+        } else {
+            file = Descriptor(lending: STDOUT_FILENO)
+        }
+        var status = stat()
+        isPipe = unsafe fstat(file.number, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    }
+
+    func statistics() -> LegStatistics {
+        var figures = LegStatistics()
+        figures.connected = !broken.load(ordering: .relaxed)
+        figures.connections = 1
+        figures.packetsSent = packets.load(ordering: .relaxed)
+        figures.bytesSent = bytes.load(ordering: .relaxed)
+        return figures
+    }
+
+    func send(_ message: UnsafeRawBufferPointer) -> Sent {
+        guard !broken.load(ordering: .relaxed) else { return .notConnected }
+        // Ready means that PIPE_BUF bytes fit, more than a message: the write below will not wait.
+        if isPipe && file.wait(for: POLLOUT, or: bell, until: .now()) != .ready { return .wouldBlock }
+        var written = 0
+        while written < message.count {
+            let count = unsafe write(file.number, message.baseAddress! + written, message.count - written)
+            if count < 0 && errno == EINTR { continue }
+            if count <= 0 {
+                broken.store(true, ordering: .relaxed)
+                return .notConnected
+            }
+            written += count
+        }
+        packets.add(1, ordering: .relaxed)
+        bytes.add(Int64(message.count), ordering: .relaxed)
+        return .sent
+    }
+}

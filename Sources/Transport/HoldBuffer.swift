@@ -1,0 +1,130 @@
+import Media
+
+/// Keeps messages that came past a hole until the hole is filled or given up, and hands them on in the sender's order.
+/// Senders that do not mark their messages as ordered (srt-live-transmit, GStreamer) have libsrt deliver them that way
+/// when TSBPD is off.
+///
+/// Fixed memory, taken at `init`. Owned by one thread.
+@safe struct HoldBuffer: ~Copyable {
+    private struct Slot {
+        var sequence: Int64 = -1
+        var byteCount = 0
+        var arrival = MonotonicTime(nanoseconds: 0)
+        var sourceTime: MonotonicTime?
+        /// When the messages missing before this one stop being worth a wait.
+        var patience = MonotonicTime(nanoseconds: 0)
+    }
+
+    private let capacity: Int
+    private var slots: [Slot]
+    private let bytes: UnsafeMutableRawBufferPointer
+    private(set) var count = 0
+    /// The sequence that the reader wants next; nil before the first message of a connection.
+    private(set) var expected: Int64?
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        slots = Array(repeating: Slot(), count: capacity)
+        unsafe bytes = .allocate(byteCount: capacity * Message.largest, alignment: 64)
+    }
+
+    deinit { unsafe bytes.deallocate() }
+
+    /// Says which message is the first of a connection.
+    mutating func begin(at sequence: Int64) { expected = sequence }
+
+    /// What to do with a message that has just come.
+    enum Verdict { case deliver, held, duplicate }
+
+    /// Forgets everything: a new connection numbers its messages anew.
+    mutating func reset() {
+        for i in slots.indices { slots[i].sequence = -1 }
+        count = 0
+        expected = nil
+    }
+
+    /// Files a message that has just come.
+    /// - Parameter patience: until when to wait for what is missing before it.
+    /// - Returns: `deliver` when it is the one that is due and the caller passes it on itself.
+    mutating func accept(_ message: Message, _ contents: UnsafeRawBufferPointer, patience: MonotonicTime) -> Verdict {
+        guard let expected else {
+            self.expected = message.sequence + 1
+            return .deliver
+        }
+        if message.sequence == expected {
+            self.expected = expected + 1
+            return .deliver
+        }
+        guard message.sequence > expected else { return .duplicate }
+        let index = Int(message.sequence % Int64(capacity))
+        if slots[index].sequence >= expected {
+            // The same one again; or so far ahead that it laps the ring, which the caller avoids (see `isFar`).
+            return .duplicate
+        }
+        unsafe keep(message, contents, patience: patience)
+        return .held
+    }
+
+    /// Forgets everything before this message, which becomes the one that is due.
+    mutating func restart(with message: Message, _ contents: UnsafeRawBufferPointer) {
+        reset()
+        expected = message.sequence
+        unsafe keep(message, contents, patience: message.arrival)
+    }
+
+    private mutating func keep(_ message: Message, _ contents: UnsafeRawBufferPointer, patience: MonotonicTime) {
+        let index = Int(message.sequence % Int64(capacity))
+        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(index * Message.largest)...]).copyMemory(
+            from: UnsafeRawBufferPointer(rebasing: contents[..<message.byteCount]))
+        slots[index] = Slot(
+            sequence: message.sequence, byteCount: message.byteCount, arrival: message.arrival,
+            sourceTime: message.sourceTime, patience: patience)
+        count += 1
+    }
+
+    /// Nothing that is missing will come any more: every hole is given up at once.
+    mutating func expire() {
+        for i in slots.indices { slots[i].patience = MonotonicTime(nanoseconds: 0) }
+    }
+
+    /// Whether a message with this sequence is too far ahead to be kept: what is missing before it must be given up
+    /// first.
+    func isFar(_ sequence: Int64) -> Bool { expected.map { sequence - $0 >= Int64(capacity) } ?? false }
+
+    /// Takes the message that is due, when it is here.
+    mutating func takeDue(into buffer: UnsafeMutableRawBufferPointer) -> Message? {
+        guard count > 0, let expected else { return nil }
+        let index = Int(expected % Int64(capacity))
+        let slot = slots[index]
+        guard slot.sequence == expected else { return nil }
+        let start = index * Message.largest
+        unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[start..<start + slot.byteCount]))
+        slots[index].sequence = -1
+        count -= 1
+        self.expected = expected + 1
+        return Message(
+            byteCount: slot.byteCount, arrival: slot.arrival, sourceTime: slot.sourceTime, sequence: slot.sequence)
+    }
+
+    /// Until when the messages that are missing before the first held one are waited for; nil when none are.
+    var patience: MonotonicTime? {
+        guard count > 0 else { return nil }
+        return slots[firstHeld].patience
+    }
+
+    /// Gives up what is missing before the first held message.
+    /// - Returns: how many messages that are.
+    mutating func skipHole() -> Int64 {
+        guard count > 0, let expected else { return 0 }
+        let first = slots[firstHeld].sequence
+        self.expected = first
+        return first - expected
+    }
+
+    private var firstHeld: Int {
+        guard let expected else { return 0 }
+        var index = Int(expected % Int64(capacity))
+        while slots[index].sequence < expected { index = (index + 1) % capacity }
+        return index
+    }
+}

@@ -1,0 +1,87 @@
+import Media
+
+/// One message of a stream as it came: at most ``Message/largest`` bytes.
+public struct Message: Hashable, Sendable, BitwiseCopyable {
+    /// The most bytes that a message may have: what fits one Ethernet frame through SRT.
+    public static let largest = 1456
+
+    public var byteCount: Int
+    /// When its packet was here, as exactly as the endpoint can tell.
+    public var arrival: MonotonicTime
+    /// When its sender says it was made, fitted to our clock; nil where the protocol does not tell.
+    public var sourceTime: MonotonicTime?
+    /// Counts the sender's messages: a step of more than one is a loss. Starts anew with every connection.
+    public var sequence: Int64
+}
+
+/// What ``Source/receive(into:until:)`` has to say.
+public enum Received: Hashable, Sendable {
+    /// The buffer's first `byteCount` bytes are a message.
+    case message(Message)
+    /// The time limit came, or somebody called ``Source/interrupt()``.
+    case idle
+    case event(LegEvent)
+    /// A file or pipe is at its end: nothing will ever come again.
+    case end
+}
+
+/// What ``Sink/send(_:sourceTime:)`` did.
+public enum Sent: Hashable, Sendable, BitwiseCopyable {
+    case sent
+    /// The protocol's buffer is full: the message was not taken.
+    case wouldBlock
+    /// Nobody is there: the message was not taken.
+    case notConnected
+}
+
+/// Something that happened to a leg, apart from messages. Descriptions are one line and hold no secret.
+public enum LegEvent: Hashable, Sendable {
+    /// A listener is open on this port.
+    case listening(port: UInt16)
+    case connected(Connection)
+    /// The peer has gone. The leg goes on by itself: a listener listens, a caller calls again.
+    case disconnected(reason: String)
+    /// A connection did not come about. A caller tries again by itself.
+    case refused(reason: String)
+    /// So many of the sender's messages in a row will never come.
+    case gap(messages: Int64)
+    /// The sender began its count of time anew, or the fit to its clock was lost: source times jump here.
+    case clockReset
+}
+
+/// A connection that has come about.
+public struct Connection: Hashable, Sendable {
+    /// The other end's address and port.
+    public var peer: String
+    /// What a caller asked a listener for; empty when it did not.
+    public var streamID: String
+    /// The recovery window that holds on this leg.
+    public var window: Nanoseconds
+    /// How messages are taken out; nil on an output.
+    public var ingest: SRTEndpoint.Ingest?
+    public var encrypted: Bool
+
+    public init(
+        peer: String, streamID: String = "", window: Nanoseconds = .zero, ingest: SRTEndpoint.Ingest? = nil,
+        encrypted: Bool = false
+    ) {
+        self.peer = peer
+        self.streamID = streamID
+        self.window = window
+        self.ingest = ingest
+        self.encrypted = encrypted
+    }
+}
+
+extension LegEvent: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .listening(let port): "listening on port \(port)"
+        case .connected(let connection): "connected to \(connection.peer)"
+        case .disconnected(let reason): "disconnected: \(reason)"
+        case .refused(let reason): "no connection: \(reason)"
+        case .gap(let messages): "\(messages) messages lost"
+        case .clockReset: "the sender's clock started anew"
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Media
+
+/// A leg's figures at one moment. Counters are totals over the leg's life, all connections together; gauges belong to
+/// the present connection and are zero without one. The last 20 ms of a connection that broke may be missing.
+public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
+    public var connected = false
+    /// Connections that have come about, the present one included.
+    public var connections: Int64 = 0
+
+    // Gauges.
+    public var roundTripTime = Nanoseconds.zero
+    /// The recovery window in force.
+    public var window = Nanoseconds.zero
+    /// Estimated capacity of the link, bits a second.
+    public var bandwidth: Double = 0
+    /// What goes through just now, bits a second.
+    public var rate: Double = 0
+    /// Packets in the protocol's buffer: not yet acknowledged (output) or not yet read (input).
+    public var packetsBuffered: Int64 = 0
+
+    // Counters.
+    public var packetsSent: Int64 = 0
+    public var packetsReceived: Int64 = 0
+    /// Packets found missing, whether or not they came later.
+    public var packetsLost: Int64 = 0
+    /// Output: packets sent again. Input: packets that came as a repeat.
+    public var packetsRetransmitted: Int64 = 0
+    /// Packets given up: too late to send, or never delivered.
+    public var packetsDropped: Int64 = 0
+    public var bytesSent: Int64 = 0
+    public var bytesReceived: Int64 = 0
+
+    public init() {}
+
+    /// This leg's totals go on from those of its earlier connections.
+    mutating func addCounters(of earlier: LegStatistics) {
+        packetsSent += earlier.packetsSent
+        packetsReceived += earlier.packetsReceived
+        packetsLost += earlier.packetsLost
+        packetsRetransmitted += earlier.packetsRetransmitted
+        packetsDropped += earlier.packetsDropped
+        bytesSent += earlier.bytesSent
+        bytesReceived += earlier.bytesReceived
+    }
+}

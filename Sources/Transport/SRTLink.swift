@@ -1,0 +1,268 @@
+import CSRT
+import CSRTArrival
+import Glibc
+import Media
+import Synchronization
+
+/// Keeps one SRT leg connected: a thread of its own calls, listens, waits and calls again, and publishes the present
+/// connection's socket for the frame path to use. Thread-safe.
+final class SRTLink: Sendable {
+    enum Direction { case input, output }
+
+    static let connectTime = Nanoseconds.seconds(3)
+    /// A connection that has held for so long makes the next failure's wait short again.
+    static let holdsAfter = Nanoseconds.seconds(2)
+    /// How often the thread looks at a connection, and how often at an attempt.
+    static let lookEvery = Nanoseconds.milliseconds(20)
+    static let lookSoon = Nanoseconds.milliseconds(2)
+    /// A listener's peer that has been silent for so long gives way to a new caller.
+    static let givesWayAfter = Nanoseconds.seconds(1)
+    /// The reader gets this long to take what a lost connection has left in libsrt's buffer.
+    static let drainTime = Nanoseconds.seconds(1)
+
+    let endpoint: SRTEndpoint
+    let place: String
+    let direction: Direction
+    let events = EventBox()
+
+    /// The present connection's socket, or -1.
+    let socket = Atomic<Int32>(-1)
+    /// The last socket that the reader found empty and broken.
+    let drained = Atomic<Int32>(-1)
+    /// When the reader last got a message, in monotonic nanoseconds.
+    let lastMessage = Atomic<Int64>(0)
+    /// The number of the present connection's first packet, or -1.
+    let firstSequence = Atomic<Int32>(-1)
+    private let window = Atomic<Int64>(0)
+    private let readsEarly = Atomic<Bool>(true)
+    /// What the next connection is to do when the endpoint leaves the choice to us.
+    let nextReadsEarly = Atomic<Bool>(true)
+
+    private let stopping = Atomic<Bool>(false)
+    private let totals = Mutex(LegStatistics())
+    private let firstFailure = Mutex<TransportError?>(nil)
+    private let thread = Mutex<StageThread?>(nil)
+    /// The listener's port, 0 for a caller.
+    let localPort: UInt16
+
+    /// Opens the endpoint and begins to connect.
+    /// - Throws: `cannotBind` or `unresolvable` for a listener that cannot be had; a caller fails later.
+    init(_ endpoint: SRTEndpoint, direction: Direction) throws(TransportError) {
+        self.endpoint = endpoint
+        self.direction = direction
+        place = endpoint.description
+        nextReadsEarly.store(endpoint.ingest != .tsbpd, ordering: .relaxed)
+        if endpoint.mode == .listener {
+            let listener = try SRTListener(endpoint, place: place)
+            localPort = listener.port
+            events.put(.listening(port: listener.port))
+            start { $0.serve(listener) }
+        } else {
+            localPort = 0
+            start { $0.call() }
+        }
+    }
+
+    private func start(_ run: @escaping @Sendable (SRTLink) -> Void) {
+        let link = self
+        SRTLibrary.live.withLock { $0.append(link) }
+        thread.withLock { $0 = StageThread(name: direction == .input ? "srt-in" : "srt-out") { run(link) } }
+    }
+
+    /// Closes the connection and ends the thread.
+    func stop() {
+        stopping.store(true, ordering: .releasing)
+        burnish_srt_arrivals_wake()
+        thread.withLock { $0.take() }?.join()
+        SRTLibrary.live.withLock { $0.removeAll { $0 === self } }
+    }
+
+    var negotiatedWindow: Nanoseconds { Nanoseconds(window.load(ordering: .acquiring)) }
+    /// Whether the present connection is read with TSBPD off.
+    var isEarly: Bool { readsEarly.load(ordering: .acquiring) }
+    /// Why no connection has come about yet; nil when one has, or nothing has been tried.
+    var failureBeforeFirstConnection: TransportError? { firstFailure.withLock { $0 } }
+
+    func statistics() -> LegStatistics {
+        let id = socket.load(ordering: .acquiring)
+        let earlier = totals.withLock { $0 }
+        guard id >= 0, var now = LegStatistics(of: id, window: negotiatedWindow) else { return earlier }
+        now.addCounters(of: earlier)
+        now.connections = earlier.connections
+        return now
+    }
+
+    // MARK: The thread
+
+    private var isStopping: Bool { stopping.load(ordering: .acquiring) }
+
+    private func call() {
+        var backoff = Backoff(seed: UInt64(bitPattern: MonotonicTime.now().nanoseconds) ^ UInt64(getpid()))
+        while !isStopping {
+            do throws(TransportError) {
+                let early = nextReadsEarly.load(ordering: .relaxed)
+                let connection = try connect(early: early)
+                let began = MonotonicTime.now()
+                let asked = burnish_srt_window_asked_by_listener(connection.id)
+                attend(
+                    connection, streamID: endpoint.streamID ?? "", early: early && direction == .input,
+                    windowAsked: asked
+                ) { false }
+                if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
+            } catch {
+                if isStopping { return }
+                note(error)
+            }
+            pause(until: .now() + backoff.next())
+        }
+    }
+
+    private func serve(_ listener: SRTListener) {
+        while !isStopping {
+            tend(listener, busy: false)
+            guard let caller = listener.accept() else {
+                pause(until: .now() + Self.lookSoon * 2)
+                continue
+            }
+            let (early, windowAsked) = (caller.early, caller.windowAsked)
+            let connection = caller.connection
+            let streamID = connection.text(SRTO_STREAMID)
+            attend(connection, streamID: streamID, early: early, windowAsked: windowAsked) {
+                let silence = MonotonicTime.now().nanoseconds - self.lastMessage.load(ordering: .relaxed)
+                let busy = self.direction == .output || silence < Self.givesWayAfter.count
+                self.tend(listener, busy: busy)
+                return !busy && listener.someoneWaits
+            }
+        }
+    }
+
+    private func tell(_ event: LegEvent) {
+        events.put(event)
+        burnish_srt_arrivals_wake()
+    }
+
+    private func tend(_ listener: SRTListener, busy: Bool) {
+        listener.admit(readingEarly: direction == .input && nextReadsEarly.load(ordering: .relaxed), busy: busy)
+        for refusal in listener.refusals() { tell(.refused(reason: refusal)) }
+    }
+
+    /// One attempt of a caller (or of one side of a rendezvous).
+    private func connect(early: Bool) throws(TransportError) -> SRTSocket {
+        let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
+        let socket: SRTSocket
+        do {
+            socket = try begin(to: address, early: early)
+        } catch {
+            throw TransportError(.system, place: place, error.text)
+        }
+        let limit = MonotonicTime.now() + Self.connectTime
+        while true {
+            switch socket.state {
+            case SRTS_CONNECTED: return socket
+            case SRTS_INIT, SRTS_OPENED, SRTS_CONNECTING: break
+            default: throw failure(of: socket)
+            }
+            if isStopping || MonotonicTime.now() > limit { throw failure(of: socket) }
+            pause(until: .now() + Self.lookSoon)
+        }
+    }
+
+    private func begin(to address: SocketAddress, early: Bool) throws(SRTFailure) -> SRTSocket {
+        let socket = try SRTSocket()
+        try socket.configure(for: endpoint, early: early && direction == .input)
+        if endpoint.mode == .rendezvous {
+            let local = address.anyAddress(port: endpoint.port)
+            unsafe try socket.use(local, with: srt_bind)
+        }
+        unsafe try socket.use(address, with: srt_connect)
+        return socket
+    }
+
+    private func failure(of socket: borrowing SRTSocket) -> TransportError {
+        let reason = srt_getrejectreason(socket.id)
+        switch UInt32(bitPattern: reason) {
+        case SRT_REJ_UNKNOWN.rawValue, SRT_REJ_TIMEOUT.rawValue:
+            return TransportError(.unreachable, place: place, "nobody answers there")
+        case SRT_REJ_BADSECRET.rawValue:
+            return TransportError(.refused, place: place, "the passphrase is wrong")
+        case SRT_REJ_UNSECURE.rawValue:
+            let remedy = endpoint.passphrase == nil ? "the peer wants a passphrase" : "the peer has no passphrase"
+            return TransportError(.refused, place: place, remedy)
+        default:
+            let text = unsafe String(cString: srt_rejectreason_str(reason))
+            return TransportError(.refused, place: place, "the peer refused: \(text) (code \(reason))")
+        }
+    }
+
+    private func note(_ error: TransportError) {
+        firstFailure.withLock { failure in
+            if failure == nil && totals.withLock({ $0.connections }) == 0 { failure = error }
+        }
+        tell(.refused(reason: error.message))
+    }
+
+    /// Publishes a connection and stays with it until it breaks, somebody takes its place, or the leg is stopped.
+    private func attend(
+        _ connection: consuming SRTSocket, streamID: String, early: Bool, windowAsked: Int32, replaced: () -> Bool
+    ) {
+        var milliseconds = connection.integer(direction == .input ? SRTO_RCVLATENCY : SRTO_PEERLATENCY) ?? 0
+        // The larger wish counts. libsrt sees to that itself only while TSBPD is on.
+        if early { milliseconds = max(milliseconds, windowAsked) }
+        window.store(Int64(milliseconds) * 1_000_000, ordering: .releasing)
+        readsEarly.store(early, ordering: .releasing)
+        firstSequence.store(connection.integer(SRTO_ISN) ?? -1, ordering: .releasing)
+        lastMessage.store(MonotonicTime.now().nanoseconds, ordering: .relaxed)
+        totals.withLock { $0.connections += 1 }
+        firstFailure.withLock { $0 = nil }
+        let id = connection.id
+        // Who is told of the connection can send at once; who reads is told of it before its first message.
+        if direction == .output { socket.store(id, ordering: .releasing) }
+        tell(
+            .connected(
+                Connection(
+                    peer: connection.peer?.description ?? "unknown address", streamID: streamID,
+                    window: negotiatedWindow, ingest: direction == .input ? (early ? .early : .tsbpd) : nil,
+                    encrypted: endpoint.passphrase != nil)))
+        socket.store(id, ordering: .releasing)
+        burnish_srt_arrivals_wake()
+
+        var reason = "stopped"
+        var isBroken = false
+        // libsrt gives no figures of a broken connection: those of the last look stand for its end.
+        var figures = LegStatistics()
+        while !isStopping {
+            figures = LegStatistics(of: id, window: .zero) ?? figures
+            if connection.state != SRTS_CONNECTED {
+                reason = "the peer has gone"
+                isBroken = true
+                break
+            }
+            if replaced() {
+                reason = "silent while another caller came"
+                break
+            }
+            pause(until: .now() + Self.lookEvery)
+        }
+        if isBroken && direction == .input {
+            let limit = MonotonicTime.now() + Self.drainTime
+            burnish_srt_arrivals_wake()
+            while drained.load(ordering: .acquiring) != id && !isStopping && .now() < limit {
+                pause(until: .now() + Self.lookSoon)
+            }
+        }
+        socket.store(-1, ordering: .releasing)
+        figures = LegStatistics(of: id, window: .zero) ?? figures
+        totals.withLock { $0.addCounters(of: figures) }
+        tell(.disconnected(reason: reason))
+        burnish_srt_arrivals_wake()
+    }
+
+    /// Sleeps in short steps, so that stopping does not wait for a long backoff.
+    private func pause(until time: MonotonicTime) {
+        while !isStopping {
+            let now = MonotonicTime.now()
+            if now >= time { return }
+            min(time, now + Self.lookEvery).sleep()
+        }
+    }
+}

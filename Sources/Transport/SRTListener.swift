@@ -1,0 +1,188 @@
+import CSRT
+import CSRTArrival
+import Glibc
+import Media
+import Synchronization
+
+/// A listening SRT socket. Who may come in is decided while the handshake runs, and who was turned away is told.
+/// Used by one thread; libsrt's own thread calls the door.
+final class SRTListener: Sendable {
+    private let socket: SRTSocket
+    private let door: Door
+    /// Accepted, not yet taken.
+    private let next = Atomic<SRTSOCKET>(SRT_INVALID_SOCK)
+
+    let port: UInt16
+
+    /// Binds and listens.
+    init(_ endpoint: SRTEndpoint, place: String) throws(TransportError) {
+        let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
+        do throws(SRTFailure) {
+            let socket = try SRTSocket()
+            let door = Door(hasPassphrase: endpoint.passphrase != nil, wantedStreamID: endpoint.streamID)
+            try socket.configure(for: endpoint, early: false)
+            if address.family == AF_INET6 { try socket.set(SRTO_IPV6ONLY, Int32(address.isAnyIPv6 ? 0 : 1)) }
+            unsafe try socket.use(address, with: srt_bind)
+            port = socket.localPort
+            // Never released: libsrt's thread may be inside the hook while the socket is closed. One per listener.
+            let opaque = unsafe Unmanaged.passRetained(door).toOpaque()
+            unsafe srt_listen_callback(socket.id, judgeCaller, opaque)
+            guard srt_listen(socket.id, 4) != SRT_ERROR else { throw .last }
+            self.socket = socket
+            self.door = door
+        } catch {
+            throw TransportError(.cannotBind, place: place, "cannot listen there: \(error.text)")
+        }
+    }
+
+    deinit {
+        let left = next.load(ordering: .acquiring)
+        if left >= 0 { srt_close(left) }
+    }
+
+    /// How callers are met from now on.
+    /// - Parameter busy: a caller is being served; others are told that the place is taken.
+    func admit(readingEarly: Bool, busy: Bool) {
+        door.rules.withLock { $0 = Door.Rules(readingEarly: readingEarly, busy: busy) }
+    }
+
+    /// Whether a caller has come in that ``accept()`` will return.
+    var someoneWaits: Bool {
+        if next.load(ordering: .relaxed) < 0 {
+            let id = srt_accept(socket.id, nil, nil)
+            if id >= 0 { next.store(id, ordering: .relaxed) }
+        }
+        return next.load(ordering: .relaxed) >= 0
+    }
+
+    /// A caller that has come in, and whether it is read early; does not wait.
+    func accept() -> Caller? {
+        guard someoneWaits else { return nil }
+        let id = next.exchange(SRT_INVALID_SOCK, ordering: .relaxed)
+        let (early, windowAsked) = door.accepted(id)
+        return Caller(connection: SRTSocket(adopting: id), early: early, windowAsked: windowAsked)
+    }
+
+    struct Caller: ~Copyable {
+        let connection: SRTSocket
+        /// Whether it is read with TSBPD off.
+        let early: Bool
+        /// The window that it asked for in milliseconds, or -1.
+        let windowAsked: Int32
+    }
+
+    /// Who was turned away since the last call, and why.
+    func refusals() -> [String] { door.refusals() }
+}
+
+private func judgeCaller(
+    _ opaque: UnsafeMutableRawPointer?, _ candidate: SRTSOCKET, _: Int32, _ peer: UnsafePointer<sockaddr>?,
+    _ streamID: UnsafePointer<CChar>?
+) -> Int32 {
+    guard let opaque = unsafe opaque else { return -1 }
+    let door = unsafe Unmanaged<Door>.fromOpaque(opaque).takeUnretainedValue()
+    var from: SocketAddress?
+    if let peer = unsafe peer {
+        let isIPv6 = unsafe Int32(peer.pointee.sa_family) == AF_INET6
+        let length = isIPv6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size
+        from = unsafe SocketAddress(copying: peer, length: socklen_t(length))
+    }
+    let wanted = unsafe streamID.map { unsafe String(cString: $0) } ?? ""
+    return door.judge(candidate, from: from?.description ?? "an unknown address", streamID: wanted) ? 0 : -1
+}
+
+/// Judges callers on libsrt's thread, and remembers them until it is known what became of them: libsrt checks the
+/// passphrase only afterwards and tells nobody.
+private final class Door: Sendable {
+    struct Rules {
+        var readingEarly = true
+        var busy = false
+    }
+
+    private struct Candidate {
+        var id: SRTSOCKET
+        var from: String
+        var early: Bool
+        var windowAsked: Int32
+        var since: MonotonicTime
+    }
+
+    private struct Book {
+        var candidates: [Candidate] = []
+        var refusals: [String] = []
+    }
+
+    /// More than so many candidates at a time are a flood; the oldest are forgotten.
+    private static let most = 64
+    private static let forgottenAfter = Nanoseconds.seconds(10)
+
+    let rules = Mutex(Rules())
+    private let hasPassphrase: Bool
+    private let wantedStreamID: String?
+    private let book = Mutex(Book())
+
+    init(hasPassphrase: Bool, wantedStreamID: String?) {
+        self.hasPassphrase = hasPassphrase
+        self.wantedStreamID = wantedStreamID
+    }
+
+    /// Whether the caller may go on with the handshake.
+    func judge(_ id: SRTSOCKET, from: String, streamID: String) -> Bool {
+        let rules = rules.withLock { $0 }
+        if rules.busy {
+            srt_setrejectreason(id, 1409)  // SRT_REJX_CONFLICT: in use by somebody else
+            refuse("\(from) called while another caller is served")
+            return false
+        }
+        if let wantedStreamID, streamID != wantedStreamID {
+            srt_setrejectreason(id, 1404)  // SRT_REJX_NOTFOUND
+            refuse("\(from) asked for a stream ID that is not served here")
+            return false
+        }
+        let asked = burnish_srt_window_asked_by_caller()
+        guard (try? SRTSocket.setIngest(early: rules.readingEarly, windowAsked: asked, on: id)) != nil else {
+            return false
+        }
+        book.withLock {
+            if $0.candidates.count == Self.most { $0.candidates.removeFirst() }
+            $0.candidates.append(
+                Candidate(
+                    id: id, from: from, early: rules.readingEarly, windowAsked: asked,
+                    since: .now()))
+        }
+        return true
+    }
+
+    private func refuse(_ reason: String) {
+        book.withLock { if $0.refusals.count < Self.most { $0.refusals.append(reason) } }
+    }
+
+    /// A candidate has come in.
+    func accepted(_ id: SRTSOCKET) -> (early: Bool, windowAsked: Int32) {
+        book.withLock { book in
+            guard let index = book.candidates.firstIndex(where: { $0.id == id }) else { return (false, -1) }
+            let candidate = book.candidates.remove(at: index)
+            return (candidate.early, candidate.windowAsked)
+        }
+    }
+
+    func refusals() -> [String] {
+        book.withLock { book in
+            let now = MonotonicTime.now()
+            var refusals = book.refusals
+            book.refusals.removeAll()
+            book.candidates.removeAll { candidate in
+                let state = srt_getsockstate(candidate.id)
+                if state == SRTS_CLOSED || state == SRTS_NONEXIST || state == SRTS_BROKEN {
+                    refusals.append(
+                        hasPassphrase
+                            ? "\(candidate.from) called with a wrong passphrase or none"
+                            : "\(candidate.from) called with a passphrase, and none is set here")
+                    return true
+                }
+                return now - candidate.since > Self.forgottenAfter
+            }
+            return refusals
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import CSRT
+import Media
+import Synchronization
+
+/// Sends messages over SRT, each with the time at which the next hop is to think it was made. Never waits.
+///
+/// `send` belongs to one thread; everything else may be called from any.
+final class SRTSink: @unchecked Sendable {
+    private let link: SRTLink
+    private let clockOffset: Int64
+    private let marksOrder: Bool
+
+    // The present connection, as the sending thread knows it.
+    private var id: SRTSOCKET = -1
+    /// libsrt refuses times from before the connection, in its own microseconds.
+    private var earliest: Int64 = 0
+
+    init(_ endpoint: SRTEndpoint, marksOrder: Bool) throws(TransportError) {
+        self.marksOrder = marksOrder
+        _ = SRTLibrary.started
+        clockOffset = SRTLibrary.clockOffset()
+        link = try SRTLink(endpoint, direction: .output)
+    }
+
+    deinit { link.stop() }
+
+    var localPort: UInt16 { link.localPort }
+    var negotiatedWindow: Nanoseconds { link.negotiatedWindow }
+    var isConnected: Bool { link.socket.load(ordering: .acquiring) >= 0 }
+    var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }
+    func statistics() -> LegStatistics { link.statistics() }
+    func nextEvent() -> LegEvent? { link.events.take() }
+
+    func send(_ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime?) -> Sent {
+        let present = link.socket.load(ordering: .acquiring)
+        if present != id {
+            id = present
+            if id >= 0 { earliest = srt_connection_time(id) + 1 }
+        }
+        guard id >= 0 else { return .notConnected }
+        var control = unsafe SRT_MSGCTRL()
+        unsafe srt_msgctrl_init(&control)
+        unsafe control.inorder = marksOrder ? 1 : 0
+        if let sourceTime {
+            unsafe control.srctime = max((sourceTime.nanoseconds + clockOffset) / 1_000, earliest)
+        }
+        let count = unsafe srt_sendmsg2(
+            id, message.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(message.count), &control)
+        guard count == SRT_ERROR else { return .sent }
+        return srt_getlasterror(nil) == SRT_EASYNCSND.rawValue ? .wouldBlock : .notConnected
+    }
+
+    /// Whether everything sent has reached the peer (or nobody is there to wait for).
+    var isFlushed: Bool {
+        let present = link.socket.load(ordering: .acquiring)
+        var blocks = 0
+        return unsafe present < 0 || srt_getsndbuffer(present, &blocks, nil) == SRT_ERROR || blocks == 0
+    }
+}

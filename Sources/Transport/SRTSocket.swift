@@ -1,0 +1,152 @@
+import CSRT
+import CSRTArrival
+import Glibc
+import Media
+import Synchronization
+
+/// libsrt, started once for the process and shut down when it exits.
+enum SRTLibrary {
+    /// Touch it before any other call.
+    static let started: Void = {
+        srt_startup()
+        // What libsrt prints about refused connections arrives here as events; without this it would go to standard
+        // error.
+        srt_setloglevel(LOG_CRIT)
+        atexit {
+            // A thread that still calls libsrt while its globals are destroyed would crash the exit.
+            for link in SRTLibrary.live.withLock({ $0 }) { link.stop() }
+            srt_cleanup()
+        }
+    }()
+
+    /// The legs whose threads run.
+    static let live = Mutex<[SRTLink]>([])
+
+    /// libsrt's clock minus ours, in nanoseconds: zero in the usual build, which reads CLOCK_MONOTONIC too.
+    static func clockOffset() -> Int64 {
+        let before = MonotonicTime.now()
+        let theirs = srt_time_now()
+        let after = MonotonicTime.now()
+        let offset = theirs * 1_000 - (before.nanoseconds + after.nanoseconds) / 2
+        return offset.magnitude < 1_000_000 ? 0 : offset
+    }
+}
+
+/// A failed libsrt call: the library's own code and text.
+struct SRTFailure: Error {
+    let code: Int32
+    let systemCode: Int32
+
+    /// The calling thread's last failure.
+    static var last: SRTFailure {
+        var systemCode: Int32 = 0
+        let code = unsafe srt_getlasterror(&systemCode)
+        return SRTFailure(code: code, systemCode: systemCode)
+    }
+
+    var text: String { unsafe String(cString: srt_strerror(code, systemCode)) }
+}
+
+/// An SRT socket, closed in `deinit`. Its number may be used by other threads: libsrt refuses calls on closed numbers
+/// and does not give them out again soon.
+struct SRTSocket: ~Copyable {
+    let id: SRTSOCKET
+
+    init() throws(SRTFailure) {
+        _ = SRTLibrary.started
+        id = srt_create_socket()
+        guard id != SRT_INVALID_SOCK else { throw .last }
+    }
+
+    init(adopting id: SRTSOCKET) { self.id = id }
+
+    deinit { srt_close(id) }
+
+    func set<Value: BitwiseCopyable>(_ option: SRT_SOCKOPT, _ value: Value) throws(SRTFailure) {
+        try Self.set(option, value, on: id)
+    }
+
+    static func set<Value: BitwiseCopyable>(
+        _ option: SRT_SOCKOPT, _ value: Value, on id: SRTSOCKET
+    ) throws(SRTFailure) {
+        let code = unsafe withUnsafeBytes(of: value) {
+            unsafe srt_setsockflag(id, option, $0.baseAddress, Int32($0.count))
+        }
+        guard code != SRT_ERROR else { throw .last }
+    }
+
+    func set(_ option: SRT_SOCKOPT, _ text: String) throws(SRTFailure) {
+        let bytes = Array(text.utf8)
+        let code = unsafe bytes.withUnsafeBytes { unsafe srt_setsockflag(id, option, $0.baseAddress, Int32($0.count)) }
+        guard code != SRT_ERROR else { throw .last }
+    }
+
+    func integer(_ option: SRT_SOCKOPT) -> Int32? {
+        var value: Int32 = 0
+        var length = Int32(MemoryLayout<Int32>.size)
+        return unsafe srt_getsockflag(id, option, &value, &length) == SRT_ERROR ? nil : value
+    }
+
+    func text(_ option: SRT_SOCKOPT) -> String {
+        var bytes: [UInt8] = Array(repeating: 0, count: 1024)
+        var length = Int32(bytes.count)
+        guard unsafe srt_getsockflag(id, option, &bytes, &length) != SRT_ERROR, length > 0 else { return "" }
+        return String(decoding: bytes.prefix(Int(length)).prefix { $0 != 0 }, as: UTF8.self)
+    }
+
+    /// Binds to or connects with an address: `call` is `srt_bind` or `srt_connect`.
+    func use(
+        _ address: SocketAddress, with call: (SRTSOCKET, UnsafePointer<sockaddr>?, Int32) -> Int32
+    ) throws(SRTFailure) {
+        guard unsafe address.withSockaddr({ unsafe call(id, $0, Int32($1)) }) != SRT_ERROR else { throw .last }
+    }
+
+    var state: SRT_SOCKSTATUS { srt_getsockstate(id) }
+
+    var localPort: UInt16 { unsafe address(by: srt_getsockname)?.port ?? 0 }
+    var peer: SocketAddress? { unsafe address(by: srt_getpeername) }
+
+    private func address(
+        by call: (SRTSOCKET, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<Int32>?) -> Int32
+    ) -> SocketAddress? {
+        unsafe SocketAddress.filled { pointer, length in
+            var size = unsafe Int32(bitPattern: length.pointee)
+            let code = unsafe call(id, pointer, &size)
+            unsafe length.pointee = socklen_t(bitPattern: size)
+            return code
+        }
+    }
+}
+
+extension SRTSocket {
+    /// The settings of a live, non-blocking socket that both directions and both modes share.
+    func configure(for endpoint: SRTEndpoint, early: Bool) throws(SRTFailure) {
+        try set(SRTO_TRANSTYPE, SRTT_LIVE)
+        try set(SRTO_RCVSYN, false)
+        try set(SRTO_SNDSYN, false)
+        // Our own output is up to 1456 bytes; the peer's limit is its own matter.
+        try set(SRTO_PAYLOADSIZE, Int32(0))
+        if let latency = endpoint.latency { try set(SRTO_LATENCY, Int32(latency.count / 1_000_000)) }
+        if let passphrase = endpoint.passphrase { try set(SRTO_PASSPHRASE, passphrase.text) }
+        if let length = endpoint.keyLength { try set(SRTO_PBKEYLEN, Int32(length)) }
+        if endpoint.mode != .listener, let streamID = endpoint.streamID { try set(SRTO_STREAMID, streamID) }
+        if endpoint.mode == .rendezvous { try set(SRTO_RENDEZVOUS, true) }
+        try Self.setIngest(early: early, on: id)
+    }
+
+    /// Chooses when messages become readable; possible until the handshake is answered.
+    /// - Parameter windowAsked: what the peer wants, in milliseconds, as far as it is known.
+    static func setIngest(early: Bool, windowAsked: Int32 = 0, on id: SRTSOCKET) throws(SRTFailure) {
+        try set(SRTO_TSBPDMODE, !early, on: id)
+        // With TSBPD off and this left on, an outage wedges the connection for good when the sender marks its messages
+        // as ordered: the packets that it drops are waited for for ever. In a listener's hook the option comes too late;
+        // there the handshake says so (below).
+        try set(SRTO_TLPKTDROP, !early, on: id)
+        if early {
+            var window: Int32 = 0
+            var length = Int32(MemoryLayout<Int32>.size)
+            guard unsafe srt_getsockflag(id, SRTO_RCVLATENCY, &window, &length) != SRT_ERROR else { throw .last }
+            burnish_srt_want_source_times(id, max(window, windowAsked))
+        }
+    }
+}

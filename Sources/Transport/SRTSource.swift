@@ -1,0 +1,202 @@
+import CSRT
+import CSRTArrival
+import Glibc
+import Media
+import Synchronization
+
+/// Receives messages over SRT, early or with SRT's own delay, in the sender's order.
+///
+/// `receive` belongs to one thread; everything else may be called from any.
+final class SRTSource: @unchecked Sendable {
+    private let link: SRTLink
+    private let interrupted = Atomic<Bool>(false)
+    /// Messages that wait for a missing one: 1024 is a second at 11 Mb/s.
+    private var hold = HoldBuffer(capacity: 1024)
+    private var clock = SourceClock()
+    private var sequences = SequenceUnwrapper()
+    private let clockOffset: Int64
+    private let epoll: Int32
+
+    // The present connection, as the reader knows it.
+    private var id: SRTSOCKET = -1
+    private var early = true
+    private var window = Nanoseconds.zero
+    /// The connection's first packet has this number; -1 when it is not known.
+    private var firstSequence: Int32 = -1
+    /// The present connection is broken and libsrt has nothing left of it.
+    private var lost = false
+
+    // How the leg does, second by second.
+    private var policy = IngestPolicy()
+    private var second = IngestPolicy.Second()
+    private var secondEnds = MonotonicTime(nanoseconds: 0)
+    private var lossesBefore: Int64 = 0
+    private var lastArrival = MonotonicTime(nanoseconds: 0)
+    /// Until when holes are those of an outage.
+    private var backlogUntil = MonotonicTime(nanoseconds: 0)
+
+    init(_ endpoint: SRTEndpoint) throws(TransportError) {
+        _ = SRTLibrary.started
+        clockOffset = SRTLibrary.clockOffset()
+        epoll = srt_epoll_create()
+        srt_epoll_set(epoll, Int32(SRT_EPOLL_ENABLE_EMPTY.rawValue))
+        link = try SRTLink(endpoint, direction: .input)
+    }
+
+    deinit {
+        link.stop()
+        srt_epoll_release(epoll)
+    }
+
+    var localPort: UInt16 { link.localPort }
+    var negotiatedWindow: Nanoseconds { link.negotiatedWindow }
+    var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }
+    func statistics() -> LegStatistics { link.statistics() }
+
+    func interrupt() {
+        interrupted.store(true, ordering: .releasing)
+        burnish_srt_arrivals_wake()
+    }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
+        while true {
+            let seen = burnish_srt_arrivals()
+            if let event = link.events.take() { return .event(event) }
+            let present = link.socket.load(ordering: .acquiring)
+            if present != id { follow(present) }
+            if let message = unsafe hold.takeDue(into: buffer) { return .message(message) }
+            let now = MonotonicTime.now()
+            if let patience = hold.patience, patience <= now { return .event(.gap(messages: hold.skipHole())) }
+            if lost && hold.count == 0 {
+                link.drained.store(id, ordering: .releasing)
+            } else if id >= 0 && !lost, let received = unsafe read(into: buffer) {
+                if case .idle = received { continue }
+                return received
+            }
+            if interrupted.exchange(false, ordering: .acquiring) || now >= limit { return .idle }
+            wait(seen, until: min(limit, hold.patience ?? limit), now: now)
+        }
+    }
+
+    /// A new connection numbers and dates its messages anew.
+    private func follow(_ present: SRTSOCKET) {
+        if id >= 0 && !early { srt_epoll_remove_usock(epoll, id) }
+        id = present
+        lost = false
+        hold.reset()
+        clock = SourceClock()
+        sequences = SequenceUnwrapper()
+        second = IngestPolicy.Second()
+        secondEnds = .now() + .seconds(1)
+        lossesBefore = 0
+        lastArrival = .now()
+        guard id >= 0 else { return }
+        early = link.isEarly
+        window = link.negotiatedWindow
+        firstSequence = link.firstSequence.load(ordering: .acquiring)
+        if !early {
+            var events = Int32(bitPattern: SRT_EPOLL_IN.rawValue | SRT_EPOLL_ERR.rawValue)
+            unsafe srt_epoll_add_usock(epoll, id, &events)
+        }
+    }
+
+    /// Takes one message out of libsrt.
+    /// - Returns: nil when there is none; `idle` when it was put aside and the next may be read at once.
+    private func read(into buffer: UnsafeMutableRawBufferPointer) -> Received? {
+        var control = unsafe SRT_MSGCTRL()
+        unsafe srt_msgctrl_init(&control)
+        let count = unsafe srt_recvmsg2(
+            id, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(min(buffer.count, 1 << 16)), &control)
+        guard count > 0 else {
+            if srt_getlasterror(nil) != SRT_EASYNCRCV.rawValue {
+                lost = true
+                hold.expire()
+                return .idle
+            }
+            return nil
+        }
+        let now = MonotonicTime.now()
+        link.lastMessage.store(now.nanoseconds, ordering: .relaxed)
+        var packet = burnish_srt_packet()
+        let known = unsafe burnish_srt_packet_find(id, control.pktseq, &packet)
+        let arrival = known ? MonotonicTime(nanoseconds: packet.arrival_ns) : now
+        let sequence = sequences.unwrap(unsafe control.pktseq)
+        let sourceTime: MonotonicTime
+        var restarted = false
+        if early {
+            (sourceTime, restarted) = clock.map(
+                source: UInt32(truncatingIfNeeded: unsafe control.srctime), arrival: arrival)
+        } else {
+            // libsrt has added the window: it tells when the message was to be delivered.
+            sourceTime = MonotonicTime(nanoseconds: unsafe control.srctime * 1_000 - clockOffset) - window
+        }
+        if hold.expected == nil {
+            // The first to come need not be the first that was sent.
+            let ahead = sequence - Int64(firstSequence)
+            hold.begin(at: early && (0..<Self.mostMissingAtFirst).contains(ahead) ? Int64(firstSequence) : sequence)
+        }
+        let message = Message(byteCount: Int(count), arrival: arrival, sourceTime: sourceTime, sequence: sequence)
+        let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<Int(count)])
+        // What comes in order and yet leaves a hole leaves it for good.
+        let isFinal = !early || known && packet.ordered
+        let isLate = early && now > sourceTime + window
+        if arrival - lastArrival > max(window, IngestPolicy.outage) { backlogUntil = now + Self.backlogTime }
+        let patience =
+            isFinal
+            ? arrival
+            : isLate || now < backlogUntil
+                ? now + max(window, Self.patienceWithBacklog) : max(sourceTime + window, arrival + window / 2)
+        assess(arrival: arrival, isLate: isLate, isRepeat: known && packet.retransmitted, now: now)
+        if restarted || hold.isFar(sequence) {
+            // Nothing that is missing before it is worth a wait.
+            let missing = hold.expected.map { max(sequence - $0, 0) } ?? 0
+            unsafe hold.restart(with: message, filled)
+            return .event(restarted ? .clockReset : .gap(messages: missing))
+        }
+        switch unsafe hold.accept(message, filled, patience: patience) {
+        case .deliver: return .message(message)
+        case .held, .duplicate: return .idle
+        }
+    }
+
+    /// Counts a message, and once a second asks whether the leg is fit for early reading. libsrt lets the way of
+    /// reading change only with a new connection: the verdict holds for the next one, and this one is not broken for
+    /// its sake.
+    private func assess(arrival: MonotonicTime, isLate: Bool, isRepeat: Bool, now: MonotonicTime) {
+        second.messages += 1
+        if isLate { second.late += 1 }
+        if isRepeat { second.retransmitted += 1 }
+        second.longestSilence = max(second.longestSilence, arrival - lastArrival)
+        lastArrival = max(lastArrival, arrival)
+        guard now >= secondEnds else { return }
+        if let figures = LegStatistics(of: id, window: window) {
+            second.lost = figures.packetsLost - lossesBefore
+            lossesBefore = figures.packetsLost
+            second.roundTripTime = figures.roundTripTime
+        }
+        second.window = window
+        let fit = policy.judge(second, readEarly: early)
+        if link.endpoint.ingest == .auto { link.nextReadsEarly.store(fit, ordering: .relaxed) }
+        second = IngestPolicy.Second()
+        secondEnds = now + .seconds(1)
+    }
+
+    /// Sleeps until there may be something to do.
+    private func wait(_ seen: UInt32, until time: MonotonicTime, now: MonotonicTime) {
+        if early || id < 0 || lost {
+            burnish_srt_arrivals_wait(seen, min(time, now + Self.longestWait).nanoseconds)
+        } else {
+            // libsrt's own clockwork decides when a message is due. It looks up at least every 10 ms, and so do we.
+            var ready = SRT_EPOLL_EVENT()
+            let milliseconds = ((time - now).count + 999_999) / 1_000_000
+            unsafe srt_epoll_uwait(epoll, &ready, 1, min(max(milliseconds, 1), 10))
+        }
+    }
+
+    /// After an outage the sender's backlog is on its way, newest and oldest mixed: it drops nothing, and whole pictures
+    /// are worth more now than haste.
+    private static let patienceWithBacklog = Nanoseconds.milliseconds(500)
+    private static let backlogTime = Nanoseconds.seconds(1)
+    private static let mostMissingAtFirst: Int64 = 64
+    private static let longestWait = Nanoseconds.milliseconds(100)
+}

@@ -1,0 +1,25 @@
+import CSRT
+import Media
+
+extension LegStatistics {
+    /// The figures of one connection so far. Costs a few microseconds.
+    init?(of id: SRTSOCKET, window: Nanoseconds) {
+        var figures = SRT_TRACEBSTATS()
+        guard unsafe srt_bistats(id, &figures, 0, 1) != SRT_ERROR else { return nil }
+        self.init()
+        connected = true
+        connections = 1
+        roundTripTime = .milliseconds(figures.msRTT)
+        self.window = window
+        bandwidth = figures.mbpsBandwidth * 1e6
+        rate = max(figures.mbpsRecvRate, figures.mbpsSendRate) * 1e6
+        packetsBuffered = Int64(figures.pktSndBuf) + Int64(figures.pktRcvBuf)
+        packetsSent = figures.pktSentTotal
+        packetsReceived = figures.pktRecvTotal
+        packetsLost = Int64(figures.pktRcvLossTotal) + Int64(figures.pktSndLossTotal)
+        packetsRetransmitted = Int64(figures.pktRetransTotal) + Int64(figures.pktRcvRetrans)
+        packetsDropped = Int64(figures.pktSndDropTotal) + Int64(figures.pktRcvDropTotal)
+        bytesSent = Int64(clamping: figures.byteSentTotal)
+        bytesReceived = Int64(clamping: figures.byteRecvTotal)
+    }
+}

@@ -1,0 +1,91 @@
+import Media
+
+/// Where a stream goes out: SRT, UDP, a file or a pipe.
+///
+/// ``send(_:sourceTime:)`` belongs to one thread; everything else may be called from any. No allocation per message.
+public final class Sink: Sendable {
+    private enum Leg {
+        case srt(SRTSink)
+        case udp(UDPSink)
+        case file(FileSink)
+    }
+
+    public let url: StreamURL
+    private let leg: Leg
+
+    /// Opens the endpoint. A listener listens when this returns; a caller calls in the background, for ever:
+    /// ``awaitConnection(until:)`` tells how the first call went.
+    /// - Throws: ``TransportError``: `cannotBind`, `unresolvable`, `unreachable` or `inaccessible`.
+    public convenience init(_ url: StreamURL) throws(TransportError) { try self.init(url, marksOrder: false) }
+
+    /// - Parameter marksOrder: ask SRT receivers to hold back what comes after a missing message, as FFmpeg does. For
+    ///   tests: it helps nobody.
+    init(_ url: StreamURL, marksOrder: Bool) throws(TransportError) {
+        self.url = url
+        switch url {
+        case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, marksOrder: marksOrder))
+        case .udp(let endpoint): leg = .udp(try UDPSink(endpoint))
+        case .file(let path): leg = .file(try FileSink(path: path))
+        case .standardStream: leg = .file(try FileSink(path: nil))
+        }
+    }
+
+    /// Waits for a caller's first connection. Returns at once for everything that needs none.
+    /// - Throws: why the first attempt failed, or `unreachable` when the time came first. The sink goes on calling.
+    public func awaitConnection(until limit: MonotonicTime) throws(TransportError) {
+        guard case .srt(let sink) = leg, case .srt(let endpoint) = url, endpoint.mode != .listener else { return }
+        while !sink.isConnected {
+            if let failure = sink.failureBeforeFirstConnection { throw failure }
+            guard MonotonicTime.now() < limit else {
+                throw TransportError(.unreachable, place: url.description, "nobody answers there")
+            }
+            (MonotonicTime.now() + .milliseconds(1)).sleep()
+        }
+    }
+
+    /// Hands over one message; never waits (except for a file's disk).
+    /// - Parameters:
+    ///   - message: 1 to ``Message/largest`` bytes.
+    ///   - sourceTime: when the next hop is to think that the message was made; nil for now. Times from before the
+    ///     connection are taken as its beginning.
+    public func send(_ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime? = nil) -> Sent {
+        precondition((1...Message.largest).contains(message.count), "a message has 1 to \(Message.largest) bytes")
+        return switch leg {
+        case .srt(let sink): unsafe sink.send(message, sourceTime: sourceTime)
+        case .udp(let sink): unsafe sink.send(message)
+        case .file(let sink): unsafe sink.send(message)
+        }
+    }
+
+    /// Waits until the peer has everything that was sent, nobody is there, or the time comes.
+    public func flush(until limit: MonotonicTime) {
+        guard case .srt(let sink) = leg else { return }
+        while !sink.isFlushed && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+    }
+
+    /// The oldest event that has not been taken; nil when there is none. Costs one atomic load then.
+    public func nextEvent() -> LegEvent? {
+        if case .srt(let sink) = leg { sink.nextEvent() } else { nil }
+    }
+
+    public var isConnected: Bool { statistics().connected }
+
+    /// The recovery window that the next hop applies; zero without a connection.
+    public var negotiatedWindow: Nanoseconds {
+        if case .srt(let sink) = leg { sink.negotiatedWindow } else { .zero }
+    }
+
+    /// The port that a listener is bound to, 0 otherwise.
+    public var localPort: UInt16 {
+        if case .srt(let sink) = leg { sink.localPort } else { 0 }
+    }
+
+    /// The leg's figures now. Takes a few microseconds; meant for once a second.
+    public func statistics() -> LegStatistics {
+        switch leg {
+        case .srt(let sink): sink.statistics()
+        case .udp(let sink): sink.statistics()
+        case .file(let sink): sink.statistics()
+        }
+    }
+}

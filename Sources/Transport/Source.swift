@@ -1,0 +1,77 @@
+import Media
+
+/// Where a stream comes in: SRT, UDP, a file or a pipe.
+///
+/// ``receive(into:until:)`` belongs to one thread; everything else may be called from any. No allocation per message.
+public final class Source: Sendable {
+    private enum Leg {
+        case srt(SRTSource)
+        case udp(UDPSource)
+        case file(FileSource)
+    }
+
+    public let url: StreamURL
+    private let leg: Leg
+
+    /// Opens the endpoint. A listener listens when this returns; a caller calls in the background, for ever.
+    /// - Throws: ``TransportError``: `cannotBind`, `unresolvable` or `inaccessible`.
+    public init(_ url: StreamURL) throws(TransportError) {
+        self.url = url
+        switch url {
+        case .srt(let endpoint): leg = .srt(try SRTSource(endpoint))
+        case .udp(let endpoint): leg = .udp(try UDPSource(endpoint))
+        case .file(let path): leg = .file(try FileSource(path: path))
+        case .standardStream: leg = .file(try FileSource(path: nil))
+        }
+    }
+
+    /// Waits for the next message or event.
+    /// - Parameters:
+    ///   - buffer: at least ``Message/largest`` bytes.
+    ///   - limit: when to return `idle` instead.
+    public func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
+        precondition(buffer.count >= Message.largest, "the buffer must hold the largest message")
+        return switch leg {
+        case .srt(let source): unsafe source.receive(into: buffer, until: limit)
+        case .udp(let source): unsafe source.receive(into: buffer, until: limit)
+        case .file(let source): unsafe source.receive(into: buffer, until: limit)
+        }
+    }
+
+    /// Makes a present or the next ``receive(into:until:)`` return `idle`.
+    public func interrupt() {
+        switch leg {
+        case .srt(let source): source.interrupt()
+        case .udp(let source): source.interrupt()
+        case .file(let source): source.interrupt()
+        }
+    }
+
+    /// The recovery window of the present SRT connection; zero without one.
+    public var negotiatedWindow: Nanoseconds {
+        if case .srt(let source) = leg { source.negotiatedWindow } else { .zero }
+    }
+
+    /// The port that a listener or UDP endpoint is bound to, 0 otherwise.
+    public var localPort: UInt16 {
+        switch leg {
+        case .srt(let source): source.localPort
+        case .udp(let source): source.localPort
+        case .file: 0
+        }
+    }
+
+    /// Why a caller has not had any connection yet; nil when it has had one, or nothing has failed so far.
+    public var failureBeforeFirstConnection: TransportError? {
+        if case .srt(let source) = leg { source.failureBeforeFirstConnection } else { nil }
+    }
+
+    /// The leg's figures now. Takes a few microseconds; meant for once a second.
+    public func statistics() -> LegStatistics {
+        switch leg {
+        case .srt(let source): source.statistics()
+        case .udp(let source): source.statistics()
+        case .file(let source): source.statistics()
+        }
+    }
+}

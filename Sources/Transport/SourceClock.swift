@@ -1,0 +1,163 @@
+import Media
+
+/// Maps the sender's 32-bit microsecond count (it wraps after 71.6 minutes and runs at its own pace) to our monotonic
+/// clock.
+///
+/// Every message took at least the network's least delay, so the points (source time, arrival − source time) lie on
+/// or above a line whose slope is the clocks' difference in pace; jitter, queueing, retransmission and outages only
+/// lift points off it. The clock keeps the lowest point of each second for the last ``span`` seconds and takes the
+/// edge of their lower convex hull below the middle of the span: of all lines below the points, the one nearest to them
+/// (Moon, Skelly, Towsley: "Estimation and removal of clock skew from network delay measurements", INFOCOM 1999, as a
+/// hull by Zhang, Liu, Xia, INFOCOM 2002). A mapped time is thus "when this message would have come, had the network
+/// been as quick as it ever is". Never allocates.
+struct SourceClock: Sendable {
+    /// How many one-second minima are remembered.
+    static let span = 32
+    /// Clocks that differ by more are not believed: the slope is clamped.
+    static let largestSkew = 1500e-6
+    /// Until the points cover this much, the slope is taken as zero: jitter would swamp it.
+    static let leastBaseline = 8_000_000.0  // µs
+    /// A message this much earlier than the fit allows means that the sender started anew.
+    static let leap: Int64 = 1_000_000  // µs
+    /// A fit that every message has been late against for this long describes a time that is gone.
+    static let patience: Int64 = 10_000_000  // µs
+
+    /// The lowest point of one second, in microseconds relative to the first message.
+    private struct Point {
+        var source: Double
+        var delay: Double
+    }
+
+    private var points = InlineArray<32, Point>(repeating: Point(source: 0, delay: 0))
+    private var filled = 0
+    private var bucket: Int64 = 0
+
+    private var lastSource: Int64 = 0  // unwrapped, µs
+    private var lastArrival: Int64 = 0  // ns
+    private var originSource: Int64 = 0
+    private var originArrival: Int64 = 0  // ns
+    private var started = false
+    private var lateSince: Int64?
+
+    /// The fit: delay = level + slope · source, both relative to the origin.
+    private var level = 0.0
+    private var slope = 0.0
+
+    init() {}
+
+    /// The difference in pace, as a fraction: positive when the sender's clock is slow against ours.
+    var skew: Double { slope }
+
+    /// Takes one message's two times.
+    /// - Returns: the source time on our clock, and whether the sender's count was found to have started anew.
+    mutating func map(source wire: UInt32, arrival: MonotonicTime) -> (time: MonotonicTime, restarted: Bool) {
+        guard started else {
+            start(wire, arrival)
+            return (arrival, false)
+        }
+        let source = unwrap(wire, arrival)
+        let x = Double(source - originSource)
+        let y = Double(arrival.nanoseconds - originArrival) / 1e3 - x
+        let excess = y - (level + slope * x)
+
+        if excess < -Double(Self.leap) {
+            start(wire, arrival)
+            return (arrival, true)
+        }
+        if excess > Double(Self.leap) {
+            // A backlog after an outage looks like this for as long as it lasts; a restarted count stays.
+            let since = lateSince ?? arrival.nanoseconds
+            lateSince = since
+            if arrival.nanoseconds - since > Self.patience * 1_000 {
+                start(wire, arrival)
+                return (arrival, true)
+            }
+        } else {
+            lateSince = nil
+        }
+
+        lastSource = max(lastSource, source)
+        lastArrival = max(lastArrival, arrival.nanoseconds)
+        insert(Point(source: x, delay: y), second: Int64(x / 1e6))
+        // The fit may have moved: what counts is that no message lies below it.
+        level = min(level, y - slope * x)
+        return (originTime + Nanoseconds(Int64((x + level + slope * x) * 1e3)), false)
+    }
+
+    private var originTime: MonotonicTime { MonotonicTime(nanoseconds: originArrival) }
+
+    private mutating func start(_ wire: UInt32, _ arrival: MonotonicTime) {
+        started = true
+        lastSource = Int64(wire)
+        lastArrival = arrival.nanoseconds
+        originSource = Int64(wire)
+        originArrival = arrival.nanoseconds
+        points[0] = Point(source: 0, delay: 0)
+        filled = 1
+        bucket = 0
+        level = 0
+        slope = 0
+        lateSince = nil
+    }
+
+    /// The count nearest to where the sender should be by now, of all that end in these 32 bits. Judged by elapsed time
+    /// rather than by the last message alone, it survives silences of any length.
+    private func unwrap(_ wire: UInt32, _ arrival: MonotonicTime) -> Int64 {
+        let expected = lastSource + max(0, arrival.nanoseconds - lastArrival) / 1_000
+        return expected + Int64(Int32(bitPattern: wire &- UInt32(truncatingIfNeeded: expected)))
+    }
+
+    private mutating func insert(_ point: Point, second: Int64) {
+        if second > bucket {
+            // One second is complete: its lowest point joins the hull's candidates.
+            bucket = second
+            if filled == Self.span {
+                for i in 1..<filled { points[i - 1] = points[i] }
+                filled -= 1
+            }
+            fit()
+            points[filled] = point
+            filled += 1
+        } else if second == bucket, point.delay - slope * point.source < newest.delay - slope * newest.source {
+            points[filled - 1] = point
+        }
+    }
+
+    private var newest: Point { points[filled - 1] }
+
+    /// The hull's edge below the middle of the points, by gift wrapping from the left: at most `span` steps, once a
+    /// second.
+    private mutating func fit() {
+        guard filled >= 2 else { return }
+        let first = points[0]
+        let last = points[filled - 1]
+        let middle = (first.source + last.source) / 2
+        guard last.source - first.source >= Self.leastBaseline else {
+            slope = 0
+            level = first.delay
+            for i in 1..<filled { level = min(level, points[i].delay) }
+            return
+        }
+        var left = 0
+        while true {
+            var right = left + 1
+            var best = gradient(left, right)
+            for candidate in right + 1..<max(filled, right + 1) where gradient(left, candidate) <= best {
+                best = gradient(left, candidate)
+                right = candidate
+            }
+            if points[right].source >= middle || right == filled - 1 {
+                slope = min(max(best, -Self.largestSkew), Self.largestSkew)
+                break
+            }
+            left = right
+        }
+        // A clamped slope must still lie below every point.
+        level = points[0].delay - slope * points[0].source
+        for i in 1..<filled { level = min(level, points[i].delay - slope * points[i].source) }
+    }
+
+    private func gradient(_ a: Int, _ b: Int) -> Double {
+        (points[b].delay - points[a].delay) / max(points[b].source - points[a].source, 1)
+    }
+}

@@ -1,0 +1,78 @@
+import Media
+
+/// Where a stream comes from or goes to, as written on the command line:
+/// `srt://host:port?mode=…&latency=…`, `udp://host:port`, a path, or `-`.
+public enum StreamURL: Hashable, Sendable {
+    case srt(SRTEndpoint)
+    case udp(UDPEndpoint)
+    case file(path: String)
+    /// Standard input or output.
+    case standardStream
+
+    /// Reads a URL.
+    /// - Throws: ``TransportError`` with code `badURL`, whose message names the fault and the remedy.
+    public init(_ text: String) throws(TransportError) {
+        guard !text.isEmpty else {
+            throw TransportError(.badURL, place: "URL", "is empty; give srt://, udp://, a path or -")
+        }
+        guard !text.utf8.contains(0) else { throw TransportError(.badURL, place: "URL", "contains a NUL byte") }
+        if text == "-" {
+            self = .standardStream
+            return
+        }
+        guard let separator = text.firstIndex(ofSequence: "://") else {
+            self = .file(path: text)
+            return
+        }
+        let scheme = text[..<separator].lowercased()
+        let rest = text[text.index(separator, offsetBy: 3)...]
+        switch scheme {
+        case "srt": self = .srt(try SRTEndpoint(parsing: rest))
+        case "udp": self = .udp(try UDPEndpoint(parsing: rest))
+        case "file": self = .file(path: String(rest))
+        default:
+            throw TransportError(
+                .badURL, place: "URL", "unknown kind of URL \(quoted(scheme)); known are srt://, udp://, a path and -")
+        }
+    }
+}
+
+extension StreamURL: CustomStringConvertible {
+    /// The URL again, without its passphrase.
+    public var description: String {
+        switch self {
+        case .srt(let endpoint): endpoint.description
+        case .udp(let endpoint): endpoint.description
+        case .file(let path): path
+        case .standardStream: "-"
+        }
+    }
+}
+
+/// A UDP address that carries bare TS packets. As an input it is bound (and joined, when it is a multicast group); as
+/// an output it is sent to.
+public struct UDPEndpoint: Hashable, Sendable {
+    /// Empty for any local address.
+    public var host: String
+    /// 0 only as an input: any free port.
+    public var port: UInt16
+
+    public init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    init(parsing text: Substring) throws(TransportError) {
+        let (authority, query) = text.splitOnce(at: "?")
+        let withoutAt = authority.first == "@" ? authority.dropFirst() : authority
+        (host, port) = try hostAndPort(withoutAt, scheme: "udp")
+        if let query, !query.isEmpty {
+            let key = query.splitOnce(at: "=").0
+            throw TransportError(.badURL, place: "udp://", "unknown key \(quoted(key)); udp:// takes no keys")
+        }
+    }
+}
+
+extension UDPEndpoint: CustomStringConvertible {
+    public var description: String { "udp://\(bracketed(host)):\(port)" }
+}

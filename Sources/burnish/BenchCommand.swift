@@ -1,0 +1,119 @@
+import ArgumentParser
+import Enhance
+import Foundation
+import Kernels
+import Media
+
+struct BenchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bench", abstract: "Time kernels against their scalar references, or whole frames, in one run.",
+        discussion: """
+            Everything at every level that this processor has, in turn over many rounds; medians. Times are the thread's \
+            own processor time, but wall time where several threads share a frame.
+            """)
+
+    enum Subject: String, CaseIterable, ExpressibleByArgument {
+        case kernels
+        case superResolution = "super-resolution"
+    }
+
+    @Argument(help: "What to time: kernels or super-resolution (whole frames of every tier).")
+    var subject = Subject.kernels
+    @Option(help: "Only kernels whose name contains this.") var kernel: String?
+    @Option(help: "Input size of whole frames.") var size = SizeArgument(PictureSize(width: 640, height: 360))
+    @Option(help: "Threads that share a frame; may be given several times.") var threads = [1]
+    @Option(help: "Rounds.") var rounds = 31
+    @Flag(help: "Print the rows as JSON.") var json = false
+
+    private struct Row: Encodable {
+        var kernel: String
+        var features: String
+        var nanoseconds: Double
+        var rate: Double
+        var unit: String
+        var speedup: Double
+    }
+
+    private struct FrameRow: Encodable {
+        var tier: String
+        var features: String
+        var threads: Int
+        var milliseconds: Double
+        var leastMilliseconds: Double
+        var multiplicationsPerNanosecond: Double
+        var shareOfPeak: Double
+    }
+
+    func validate() throws {
+        guard (1...10_000).contains(rounds) else { throw ValidationError("--rounds is 1 to 10000, not \(rounds)") }
+        guard threads.allSatisfy({ (1...256).contains($0) }) else {
+            throw ValidationError("--threads is 1 to 256")
+        }
+    }
+
+    func run() throws {
+        switch subject {
+        case .kernels: try timeKernels()
+        case .superResolution: try timeFrames()
+        }
+    }
+
+    private func timeFrames() throws {
+        var bench = SuperResolutionBench()
+        bench.size = size.value
+        bench.threads = threads
+        bench.rounds = rounds
+        let rows: [FrameRow]
+        do throws(EnhanceError) {
+            rows = try bench.run().map {
+                FrameRow(
+                    tier: $0.tier.name, features: $0.features.name, threads: $0.threads,
+                    milliseconds: $0.median.milliseconds, leastMilliseconds: $0.least.milliseconds,
+                    multiplicationsPerNanosecond: $0.rate, shareOfPeak: $0.shareOfPeak)
+            }
+        } catch {
+            StandardError.line("burnish: \(error)")
+            throw Failure.badUsage
+        }
+        if json {
+            print(String(decoding: try JSONEncoder.forReports.encode(rows), as: UTF8.self))
+            return
+        }
+        func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
+        print(
+            ReplayCommand.table(
+                [["tier", "features", "threads", "ms", "least", "GMAC/s", "of the peak"]]
+                    + rows.map {
+                        [
+                            $0.tier, $0.features, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds),
+                            fixed($0.multiplicationsPerNanosecond), fixed($0.shareOfPeak),
+                        ]
+                    }))
+    }
+
+    private func timeKernels() throws {
+        let checks = KernelChecks.all().filter { check in kernel.map { check.name.contains($0) } ?? true }
+        guard !checks.isEmpty else {
+            throw ValidationError("no kernel is called like \(kernel ?? ""); run without --kernel to see them")
+        }
+        let rows = KernelBench(checks: checks, rounds: rounds).run().map {
+            Row(
+                kernel: $0.kernel, features: $0.features.name, nanoseconds: $0.nanoseconds, rate: $0.rate,
+                unit: $0.unit.rawValue, speedup: $0.speedup)
+        }
+        if json {
+            print(String(decoding: try JSONEncoder.forReports.encode(rows), as: UTF8.self))
+            return
+        }
+        func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
+        print(
+            ReplayCommand.table(
+                [["kernel", "features", "µs", "per ns", "of", "× scalar"]]
+                    + rows.map {
+                        [
+                            $0.kernel, $0.features, fixed($0.nanoseconds / 1000), fixed($0.rate), $0.unit,
+                            fixed($0.speedup),
+                        ]
+                    }))
+    }
+}

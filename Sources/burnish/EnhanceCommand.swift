@@ -1,0 +1,79 @@
+import ArgumentParser
+import Enhance
+import Foundation
+import Relay
+import Synchronization
+
+struct EnhanceCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "enhance", abstract: "Enlarge and interpolate a file, with the relay's processors and no deadline.",
+        discussion: """
+            Reads what libavformat reads. Writes .y4m (and -, standard output) uncompressed, other containers with \
+            H.264 and the input's audio.
+            """)
+
+    @Option(help: "The file to read; - is standard input.") var input: String
+    @Option(help: "The file to write; - is standard output.") var output: String
+    @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
+    @Option(help: "K turns N frames into K*(N-1)+1.") var interpolate = 1
+    @Option(help: "Quality of the upscaling: base, neural-s or neural-m.") var tier = SuperResolutionTier.neuralMedium
+    @Option(help: "Interpolation: low-latency (the relay's own) or quality.") var motion = FileEnhancement.Motion.quality
+    @Option(help: "Threads.") var threads = 2
+    @Option(help: "x264's constant rate factor, 0 to 51, where the output is coded.") var quality = 18.0
+    @Option(help: "Write a report to this file, as JSON.") var report: String?
+    @Flag(help: "Print the report as JSON.") var json = false
+    @Flag(help: "No progress.") var quiet = false
+
+    func validate() throws {
+        guard (1...2).contains(scale) else { throw ValidationError("--scale is 1 or 2, not \(scale)") }
+        guard (1...16).contains(interpolate) else {
+            throw ValidationError("--interpolate is 1 to 16, not \(interpolate)")
+        }
+        guard (1...64).contains(threads) else { throw ValidationError("--threads is 1 to 64, not \(threads)") }
+        guard (0...51).contains(quality) else { throw ValidationError("--quality is 0 to 51, not \(quality)") }
+    }
+
+    func run() throws {
+        var work = FileEnhancement(input: input, output: output)
+        work.scale = scale
+        work.interpolate = interpolate
+        work.tier = tier
+        work.motion = motion
+        work.threads = threads
+        work.quality = quality
+        EndSignals.onArrival { Self.isToEnd.store(true, ordering: .relaxed) }
+        do throws(FileEnhancementError) {
+            show(try work.run(progress: progress))
+        } catch {
+            StandardError.line("burnish: \(error)")
+            throw Failure.badInput
+        }
+    }
+
+    private static let isToEnd = Atomic<Bool>(false)
+
+    private func progress(_ done: Int, of all: Int?) -> Bool {
+        if !quiet, done % 25 == 0 {
+            let whole = all.map { $0 > 0 ? " of \($0) (\(100 * done / $0) %)" : "" } ?? ""
+            StandardError.line("\(done) pictures\(whole)")
+        }
+        return !Self.isToEnd.load(ordering: .relaxed)
+    }
+
+    private func show(_ result: FileEnhancementReport) {
+        let text = (try? JSONEncoder.forReports.encode(result)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        if let report { try? Data(text.utf8).write(to: URL(filePath: report)) }
+        if json, output != "-" { print(text) }
+        guard !quiet, !json else { return }
+        StandardError.line(
+            "\(result.picturesIn) pictures in, \(result.picturesOut) out in \(result.seconds.formatted()) s; "
+                + "enlarging p50 \(result.enlarge.p50) ms, p95 \(result.enlarge.p95) ms; "
+                + "synthesising p50 \(result.synthesise.p50) ms, p95 \(result.synthesise.p95) ms")
+    }
+}
+
+extension FileEnhancement.Motion: ExpressibleByArgument {}
+
+extension SuperResolutionTier: ExpressibleByArgument {
+    public init?(argument: String) { self.init(name: argument) }
+}

@@ -1,0 +1,120 @@
+import ArgumentParser
+import Codec
+import Glibc
+import Measure
+import Media
+import Transport
+
+struct ProbeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "probe",
+        abstract: "Receives a stream of `burnish testsrc` and measures it by the time codes in its pictures.")
+
+    @Option(help: "What to receive: srt://, udp://, a file, or - for standard input.")
+    var input: String
+
+    @Option(help: "How long to measure, once pictures come and the warm-up is over; without, until the stream ends.")
+    var duration: TimeArgument?
+
+    @Option(help: "What comes this soon after the first picture counts for nothing.")
+    var warmUp = TimeArgument(.seconds(1))
+
+    @Option(help: "Give up when no picture has come for this long.")
+    var patience = TimeArgument(.seconds(15))
+
+    @Flag(help: "Print the report as JSON.")
+    var json = false
+
+    @Option(help: "Read uncompressed pictures of this size from standard input, as another program decoded them.")
+    var raw: SizeArgument?
+
+    @Option(help: "Samples of uncompressed pictures: yuv420p or gray.")
+    var rawFormat = RawFormat.yuv420p
+
+    @Option(help: "Also write a line for every picture to this file: arrival, kind, capture time, latency (µs), number.")
+    var frames: String?
+
+    func validate() throws {
+        guard raw == nil || input == "-" else { throw ValidationError("--raw reads standard input: use --input -") }
+    }
+
+    func run() throws {
+        StopRequest.install()
+        let statistics = ProbeStatistics(warmUp: warmUp.value.count / 1000)
+        let limit = duration.map { $0.value + warmUp.value }
+        let listing = try frames.map { try FrameListing(path: $0) }
+        if let size = raw?.value {
+            var statistics = statistics
+            try RawProbe.run(
+                descriptor: STDIN_FILENO, size: size, format: rawFormat, statistics: &statistics, limit: limit,
+                stopped: { StopRequest.isMade }, each: { listing?.add($0, arrived: $1) })
+            try show(statistics.report())
+        } else {
+            try receive(statistics, limit: limit, listing: listing)
+        }
+    }
+
+    private func receive(_ statistics: ProbeStatistics, limit: Nanoseconds?, listing: FrameListing?) throws {
+        let source: Source
+        do throws(TransportError) {
+            source = try Source(try StreamURL(input))
+        } catch {
+            throw Failure.exit(error)
+        }
+        let probe: LiveProbe
+        let report: ProbeReport
+        do throws(CodecError) {
+            probe = try LiveProbe(
+                source, statistics: statistics, event: { StandardError.line("burnish: \($0)") },
+                each: { listing?.add($0, arrived: $1) })
+            report = try probe.run(limit: limit, patience: patience.value, stopped: { StopRequest.isMade })
+        } catch {
+            StandardError.line("burnish: \(error)")
+            throw Failure.internalError
+        }
+        if report.received == 0 {
+            if let failure = source.failureBeforeFirstConnection {
+                throw Failure.exit(failure)
+            }
+            StandardError.line("burnish: \(input): no picture came (\(probe.diagnosis))")
+            throw Failure.badInput
+        }
+        try show(report)
+    }
+
+    private func show(_ report: ProbeReport) throws {
+        print(json ? try report.json() : report.description)
+        guard report.unique > 0 else {
+            StandardError.line("burnish: no picture of \(input) has a time code: send one with `burnish testsrc`")
+            throw Failure.badInput
+        }
+    }
+}
+
+/// The probe's list of pictures, as CSV.
+private final class FrameListing {
+    private let file: UnsafeMutablePointer<FILE>
+
+    init(path: String) throws {
+        guard let file = fopen(path, "w") else {
+            StandardError.line("burnish: cannot write \(path): \(String(cString: strerror(errno)))")
+            throw Failure.unavailable
+        }
+        self.file = file
+        fputs("arrived_us,kind,captured_us,latency_us,number\n", file)
+    }
+
+    deinit { fclose(file) }
+
+    func add(_ reading: TimeCodeReading, arrived: WallTime) {
+        switch reading {
+        case .code(let code):
+            let captured = code.captured
+            fputs(
+                "\(arrived.microseconds),code,\(captured.microseconds),\(arrived - captured),\(code.number)\n", file)
+        case .blended: fputs("\(arrived.microseconds),blended,,,\n", file)
+        case .damaged: fputs("\(arrived.microseconds),damaged,,,\n", file)
+        case .absent: fputs("\(arrived.microseconds),absent,,,\n", file)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import ArgumentParser
+import Codec
+import Foundation
+import Media
+import Relay
+import Schedule
+import Transport
+
+struct RelayCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "relay", abstract: "Relay one stream in the foreground: upscale it, interpolate it, send it on.",
+        discussion: """
+            URLs: srt://host:port?mode=listener|caller|rendezvous&latency=MS&streamid=…&passphrase=…&pbkeylen=… \
+            (latency in milliseconds; an input also takes ingest=early|tsbpd|auto), udp://host:port for plain MPEG-TS, \
+            a path, or - for standard input or output.
+
+            Prints a status line each second and a report at the end. SIGINT and SIGTERM end it cleanly.
+            """)
+
+    @Option(help: "Where the stream comes from.") var input: String
+    @Option(help: "Where it goes to.") var output: String
+    @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
+    @Option(help: "Frames out for each frame in: 1 or 2.") var interpolate = 1
+    @Option(help: "The best super-resolution that may be used: auto, base, neural-s or neural-m.")
+    var tier = TierArgument(.neuralM)
+    @Option(help: "What may pass between a frame's arrival and its emission.") var budget = TimeArgument(.milliseconds(80))
+    @Option(help: "When a finished frame leaves: eager is at once.")
+    var pacing = RelayConfiguration.Pacing.eager
+    @Option(help: "Threads that enhance a frame together.") var threads = 2
+    @Option(help: "The output video's bit rate, e.g. 4M; by default it follows from size and rate.")
+    var bitrate: BitRateArgument?
+    @Option(help: "libx264's preset.") var preset = VideoEncoderConfiguration.Preset.superfast
+    @Option(help: "Pictures are never enlarged beyond this.") var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
+    @Option(help: "End after this time.") var duration: TimeArgument?
+    @Option(help: "Write the final report to this file, as JSON.") var report: String?
+    @Option(help: "Write a record of every frame to this file, for burnish replay.") var trace: String?
+    @Flag(help: "Print the final report as JSON.") var json = false
+    @Flag(help: "No status line each second.") var quiet = false
+
+    func validate() throws {
+        guard (1...2).contains(scale) else { throw ValidationError("--scale is 1 or 2, not \(scale)") }
+        guard (1...2).contains(interpolate) else { throw ValidationError("--interpolate is 1 or 2, not \(interpolate)") }
+        guard (1...16).contains(threads) else { throw ValidationError("--threads is 1 to 16, not \(threads)") }
+        guard budget.value > .zero else { throw ValidationError("--budget is a time longer than 0ms") }
+    }
+
+    func run() throws {
+        let final = try relayed()
+        if let report {
+            do {
+                try JSONEncoder.forReports.encode(final).write(to: URL(filePath: report))
+            } catch {
+                StandardError.line("burnish: cannot write the report to \(report): \(error.localizedDescription)")
+                throw Failure.internalError
+            }
+        }
+        // Standard output may be the stream itself.
+        if json, output != "-" {
+            print(String(decoding: try JSONEncoder.forReports.encode(final), as: UTF8.self))
+        } else {
+            StandardError.line(final.text)
+        }
+    }
+
+    private func relayed() throws -> RelayReport {
+        let relay: Relay
+        do throws(TransportError) {
+            relay = try Relay(try configuration())
+        } catch {
+            throw Failure.exit(error)
+        }
+        EndSignals.onArrival { relay.stop() }
+        do throws(RelayError) {
+            return try relay.run { observation in
+                switch observation {
+                case .event(let event): StandardError.line("\(event)")
+                case .second(let status):
+                    if !quiet { StandardError.line(status.line) }
+                    if let duration, status.seconds >= duration.value.seconds { relay.stop() }
+                }
+            }
+        } catch {
+            throw Failure.exit(error)
+        }
+    }
+
+    private func configuration() throws(TransportError) -> RelayConfiguration {
+        var configuration = RelayConfiguration(input: try StreamURL(input), output: try StreamURL(output))
+        configuration.scale = scale
+        configuration.interpolate = interpolate
+        configuration.tier = tier.value
+        configuration.budget = budget.value
+        configuration.pacing = pacing
+        configuration.tracePath = trace
+        configuration.threads = threads
+        configuration.bitRate = bitrate?.value
+        configuration.preset = preset
+        configuration.largestOutput = maxSize.value
+        return configuration
+    }
+}
+
+extension RelayConfiguration.Pacing: ExpressibleByArgument {}
+extension VideoEncoderConfiguration.Preset: ExpressibleByArgument {}
+
+/// A ceiling for super-resolution; `auto` is the best there is.
+struct TierArgument: ExpressibleByArgument {
+    var value: Tier
+
+    init(_ value: Tier) { self.value = value }
+
+    init?(argument: String) {
+        guard let tier = argument == "auto" ? .neuralM : Tier(name: argument) else { return nil }
+        value = tier
+    }
+
+    var defaultValueDescription: String { "auto" }
+    static var allValueStrings: [String] { ["auto"] + Tier.allCases.map(\.name) }
+}

@@ -1,0 +1,115 @@
+import ArgumentParser
+import Codec
+import Foundation
+import Glibc
+import Measure
+import Media
+import Transport
+
+struct TestSourceCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "testsrc",
+        abstract: "Sends a live test stream whose frames carry a machine-readable time code in their pixels.")
+
+    @Option(help: "Where to send: srt://, udp://, a file, or - for standard output.")
+    var output: String
+
+    @Option(help: "Picture size.")
+    var size = SizeArgument(PictureSize(width: 640, height: 360))
+
+    @Option(help: "Frames a second.")
+    var fps = FrameRateArgument(Rational(30))
+
+    @Option(help: "How long to send.")
+    var duration = TimeArgument(.seconds(10))
+
+    @Option(help: "Bits a second of the video.")
+    var bitrate = BitRateArgument(1_000_000)
+
+    @Option(help: "Time from one keyframe to the next.")
+    var keyframeInterval = TimeArgument(.seconds(1))
+
+    @Option(help: "x264's preset: \(VideoEncoderConfiguration.Preset.allCases.map(\.rawValue).joined(separator: ", ")).")
+    var codecPreset = VideoEncoderConfiguration.Preset.ultrafast
+
+    @Option(help: "Audio track: silent (AAC that carries its own time codes) or none.")
+    var audio = AudioArgument.none
+
+    @Option(help: "Whether video PES headers tell their length: on or off.")
+    var pesLength = SwitchArgument.on
+
+    @Flag(help: "Write uncompressed pictures (to standard output only), for another program to encode.")
+    var raw = false
+
+    @Option(help: "Samples of uncompressed pictures: yuv420p or gray.")
+    var rawFormat = RawFormat.yuv420p
+
+    @Flag(help: "Print a report as JSON at the end (to standard error where standard output is the stream).")
+    var json = false
+
+    func validate() throws {
+        guard min(size.value.width, size.value.height) >= TimeCodeLayout.smallestSide else {
+            throw ValidationError("--size: at least \(TimeCodeLayout.smallestSide) samples on each side")
+        }
+        guard !raw || output == "-" else { throw ValidationError("--raw writes to standard output: use --output -") }
+        guard frames > 0 else { throw ValidationError("--duration: shorter than one frame") }
+    }
+
+    private var frames: Int64 { Int64((duration.value.seconds * fps.value.value).rounded()) }
+
+    func run() throws {
+        StopRequest.install()
+        raw ? try sendRaw() : try sendLive()
+    }
+
+    private func sendRaw() throws {
+        let sent = try RawTestSource.run(
+            descriptor: STDOUT_FILENO, size: size.value, rate: fps.value, frames: frames, format: rawFormat,
+            stopped: { StopRequest.isMade })
+        if sent < frames { StandardError.line("burnish: ended after \(sent) of \(frames) frames") }
+    }
+
+    private func sendLive() throws {
+        var configuration = TestSourceConfiguration()
+        configuration.size = size.value
+        configuration.rate = fps.value
+        configuration.bitRate = bitrate.value
+        configuration.keyframeInterval = max(1, Int((keyframeInterval.value.seconds * fps.value.value).rounded()))
+        configuration.preset = codecPreset
+        configuration.hasAudio = audio == .silent
+        configuration.writesPESLengths = pesLength == .on
+        configuration.frames = frames
+        let sink: Sink
+        do throws(TransportError) {
+            sink = try Sink(try StreamURL(output))
+            try sink.awaitConnection(until: .now() + .seconds(5))
+        } catch {
+            throw Failure.exit(error)
+        }
+        let source: LiveTestSource
+        let report: TestSourceReport
+        do throws(CodecError) {
+            source = try LiveTestSource(configuration, to: sink)
+            report = try source.run(stopped: { StopRequest.isMade }) { StandardError.line("burnish: \($0)") }
+        } catch {
+            StandardError.line("burnish: \(error)")
+            throw error.kind == .unsupportedFormat ? Failure.badUsage : Failure.internalError
+        }
+        sink.flush(until: .now() + .seconds(1))
+        guard json else { return }
+        let text = try report.json()
+        output == "-" ? FileHandle.standardError.write(Data((text + "\n").utf8)) : print(text)
+    }
+}
+
+extension RawFormat: ExpressibleByArgument {}
+
+/// What audio the test source sends.
+enum AudioArgument: String, CaseIterable, ExpressibleByArgument { case none, silent }
+
+enum SwitchArgument: String, CaseIterable, ExpressibleByArgument { case on, off }
+
+extension Encodable {
+    /// As JSON for people and programs.
+    func json() throws -> String { String(decoding: try JSONEncoder.forReports.encode(self), as: UTF8.self) }
+}

@@ -1,0 +1,105 @@
+import Media
+import Testing
+
+@testable import Codec
+
+@Suite struct VideoEncoderTests {
+    private func configuration(_ width: Int = 320, _ height: Int = 192) -> VideoEncoderConfiguration {
+        VideoEncoderConfiguration(size: PictureSize(width: width, height: height), frameRate: Rational(30))
+    }
+
+    @Test(arguments: VideoEncoderConfiguration.Preset.allCases, [1, 2])
+    func everyPictureGivesItsUnitBeforeTheCallReturns(
+        _ preset: VideoEncoderConfiguration.Preset, _ threads: Int
+    ) throws {
+        var configuration = self.configuration()
+        configuration.preset = preset
+        configuration.threads = threads
+        let encoder = try VideoEncoder(configuration)
+        for i in 0..<6 {
+            var units: [KeptUnit] = []
+            let picture = makePicture(configuration.size, index: i)
+            try encoder.encode(picture.view, id: Int64(100 - i), at: MediaTime(ticks: Int64(i) * 3003)) {
+                units.append(KeptUnit($0))
+            }
+            try #require(units.count == 1)
+            #expect(units[0].id == Int64(100 - i))
+            #expect(units[0].presentationTime == MediaTime(ticks: Int64(i) * 3003))
+            #expect(units[0].decodeTime == units[0].presentationTime)
+            #expect(units[0].isKeyframe == (i == 0))
+            #expect(units[0].bytes.starts(with: [0, 0, 0, 1, 9]))
+        }
+        try encoder.finish { _ in Issue.record("the encoder held a unit back") }
+    }
+
+    @Test func keyframesComeWhenAskedForAndOnlyThen() throws {
+        let units = try encodeUnits(configuration(), count: 50, keyframeEvery: 13)
+        #expect(units.indices.filter { units[$0].isKeyframe } == [0, 13, 26, 39])
+        // Each can be decoded from: parameter sets and an IDR slice are in it.
+        let outputs = try VideoDecoder().decodeAll(units.dropFirst(26).map(\.bytes))
+        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
+    }
+
+    @Test func aSceneCutIsNoKeyframe() throws {
+        let encoder = try VideoEncoder(configuration(64, 64))
+        var keys: [Int64] = []
+        for i in 0..<20 {
+            let picture = Picture(size: PictureSize(width: 64, height: 64))
+            for y in 0..<64 { for x in 0..<64 { picture.mutableView.y.row(y)[x] = UInt8(i < 10 ? 16 : (x * y) & 255) } }
+            try encoder.encode(picture.view, id: Int64(i), at: MediaTime(ticks: Int64(i) * 3000)) {
+                if $0.isKeyframe { keys.append($0.id) }
+            }
+        }
+        #expect(keys == [0])
+    }
+
+    @Test func theMaximumRateHolds() throws {
+        var configuration = self.configuration()
+        configuration.rateControl = .rate(600_000, bufferFrames: 2)
+        let units = try encodeUnits(configuration, count: 90, keyframeEvery: 30)
+        // Two frame times of buffer, and a keyframe's parameter sets and delimiter on top.
+        let frame = 600_000 / 30 / 8
+        #expect(units.dropFirst(5).allSatisfy { $0.bytes.count <= 2 * frame + 200 })
+        #expect(units.map(\.bytes.count).reduce(0, +) <= 90 * frame + 3 * frame)
+    }
+
+    @Test func framesAreNotTouchedAfterTheCall() throws {
+        let configuration = self.configuration()
+        let encoder = try VideoEncoder(configuration)
+        let picture = makePicture(configuration.size, index: 3)
+        var units: [[UInt8]] = []
+        for i in 0..<4 {
+            try encoder.encode(picture.view, id: Int64(i), at: MediaTime(ticks: Int64(i) * 3000)) {
+                units.append(Array($0.bytes))
+            }
+            // What a pool would do with a picture that was given back.
+            let view = picture.mutableView.y
+            for y in 0..<view.height { for x in 0..<view.width { view.row(y)[x] = 77 } }
+        }
+        let outputs = try VideoDecoder().decodeAll(units)
+        #expect(abs(outputs[0].meanLuma - outputs[3].meanLuma) > 5 || outputs[3].meanLuma == 77)
+        #expect(abs(outputs[1].meanLuma - 77) <= 2)
+    }
+
+    @Test(arguments: [(127, 96), (128, 95), (0, 0), (8, 8), (-4, 16), (20_000, 100)])
+    func impossibleSizesAreATypedError(_ width: Int, _ height: Int) {
+        #expect(throws: CodecError.self) { _ = try VideoEncoder(configuration(width, height)) }
+    }
+
+    @Test func wrongPicturesAndTimesAreATypedError() throws {
+        let encoder = try VideoEncoder(configuration())
+        let picture = makePicture(PictureSize(width: 320, height: 192), index: 0)
+        let other = makePicture(PictureSize(width: 192, height: 320), index: 0)
+        try encoder.encode(picture.view, id: 0, at: MediaTime(ticks: 10)) { _ in }
+        #expect(throws: CodecError.self) { try encoder.encode(picture.view, id: 1, at: MediaTime(ticks: 10)) { _ in } }
+        #expect(throws: CodecError.self) { try encoder.encode(other.view, id: 1, at: MediaTime(ticks: 20)) { _ in } }
+        try encoder.encode(picture.view, id: 1, at: MediaTime(ticks: 20)) { #expect($0.id == 1) }
+    }
+
+    @Test(arguments: [(16, 16), (128, 94), (360, 640), (1280, 720)])
+    func sizesComeThrough(_ width: Int, _ height: Int) throws {
+        let configuration = self.configuration(width, height)
+        let outputs = try VideoDecoder().decodeAll(try encodeUnits(configuration, count: 2).map(\.bytes))
+        #expect(outputs.count == 2 && outputs.allSatisfy { $0.size == configuration.size })
+    }
+}

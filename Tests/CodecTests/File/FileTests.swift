@@ -1,0 +1,174 @@
+import Foundation
+import Media
+import Testing
+
+@testable import Codec
+
+@Suite struct FileTests {
+    private func samples(_ view: PictureView) -> [UInt8] {
+        var result: [UInt8] = []
+        for plane in [view.y, view.u, view.v] {
+            for y in 0..<plane.height { result += UnsafeBufferPointer(start: plane.row(y), count: plane.width) }
+        }
+        return result
+    }
+
+    private func read(_ reader: FileReader) throws -> (pictures: [[UInt8]], times: [Int64], audio: Int) {
+        var (pictures, times, audio): ([[UInt8]], [Int64], Int) = ([], [], 0)
+        while let item = try reader.next() {
+            switch consume item {
+            case .picture(let picture, let time):
+                #expect(picture.id == Int64(pictures.count) && picture.size == reader.video.size)
+                pictures.append(samples(picture.view))
+                times.append(time)
+            case .audio: audio += 1
+            }
+        }
+        return (pictures, times, audio)
+    }
+
+    @Test(arguments: [(127, 95), (16, 16), (360, 640), (1, 1), (129, 2)])
+    func uncompressedFilesAreExact(_ width: Int, _ height: Int) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("a.y4m").path
+        var video = FileVideo(size: PictureSize(width: width, height: height), frameRate: Rational(30000, 1001))
+        video.color.range = .full
+        video.color.chromaLocation = 1
+        video.color.sampleAspectRatio = Rational(12, 11)
+        let writer = try FileWriter(path: path, video: video)
+        let pictures = (0..<3).map { makePicture(video.size, index: $0) }
+        for (i, picture) in pictures.enumerated() { try writer.write(picture.view, at: Int64(i)) }
+        try writer.finish()
+        let bytes = try Data(contentsOf: folder.file("a.y4m"))
+        let header = "YUV4MPEG2 W\(width) H\(height) F30000:1001 Ip A12:11 C420mpeg2 XCOLORRANGE=FULL\nFRAME\n"
+        #expect(String(decoding: bytes.prefix(header.utf8.count), as: UTF8.self) == header)
+
+        let reader = try FileReader(path: path)
+        #expect(reader.video.size == video.size && reader.video.frameRate == video.frameRate)
+        #expect(reader.video.color == video.color && reader.video.pictureCount == 3)
+        let back = try read(reader)
+        #expect(back.pictures == pictures.map { samples($0.view) })
+        #expect(back.times == [0, 1, 2])
+        #expect(reader.damagedPackets == 0)
+    }
+
+    @Test func ffmpegReadsTheSameSamples() throws {
+        let folder = try TemporaryFolder()
+        var video = FileVideo(size: PictureSize(width: 127, height: 95), frameRate: Rational(25))
+        video.color.range = .limited
+        let writer = try FileWriter(path: folder.file("a.y4m").path, video: video)
+        let picture = makePicture(video.size, index: 1)
+        try writer.write(picture.view, at: 0)
+        try writer.finish()
+        let raw = folder.file("a.raw")
+        let ran = try runTool([
+            "ffmpeg", "-v", "error", "-i", folder.file("a.y4m").path, "-f", "rawvideo", raw.path,
+        ])
+        #expect(ran.status == 0 && ran.errors == "")
+        #expect([UInt8](try Data(contentsOf: raw)) == samples(picture.view))
+    }
+
+    @Test(arguments: ["mp4", "mkv", "mov", "ts"])
+    func containersCarryPicturesTimesColourAndAudio(_ container: String) throws {
+        let folder = try TemporaryFolder()
+        let source = folder.file("source.mkv").path
+        let made = try runTool([
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=192x108:rate=24000/1001", "-f", "lavfi", "-i",
+            "sine", "-t", "1.5", "-c:v", "libx264", "-c:a", "aac", "-color_primaries", "bt709", "-color_trc", "bt709",
+            "-colorspace", "bt709", "-color_range", "tv", source,
+        ])
+        #expect(made.status == 0, "\(made.errors)")
+        let reader = try FileReader(path: source)
+        #expect(reader.video.frameRate == Rational(24000, 1001) && reader.audioStreamCount == 1)
+        #expect(reader.video.color.primaries == 1 && reader.video.color.range == .limited)
+        let path = folder.file("out.\(container)").path
+        let writer = try FileWriter(path: path, video: reader.video, copyingAudioOf: reader)
+        #expect(writer.takesAudio)
+        var (count, audio) = (0, 0)
+        while let item = try reader.next() {
+            switch consume item {
+            case .picture(let picture, let time):
+                try writer.write(picture.view, at: time)
+                count += 1
+            case .audio(let packet):
+                try writer.write(packet)
+                audio += 1
+            }
+        }
+        try writer.finish()
+        #expect(count == 36)
+        let back = try FileReader(path: path)
+        #expect(back.video.color.primaries == 1 && back.video.color.transfer == 1 && back.video.color.matrix == 1)
+        #expect(back.video.color.range == .limited)
+        let contents = try read(back)
+        #expect(contents.pictures.count == 36 && contents.audio == audio && audio > 50)
+        let seconds = contents.times.map { Double($0 - contents.times[0]) * back.video.timeBase.value }
+        for (i, time) in seconds.enumerated() { #expect(abs(time - Double(i) * 1001 / 24000) < 0.0011) }
+    }
+
+    @Test func otherFormatsBecome420() throws {
+        let folder = try TemporaryFolder()
+        for (format, name) in [("yuv444p10le", "a.mkv"), ("rgb24", "b.avi"), ("gray", "c.avi"), ("nv12", "d.avi")] {
+            let path = folder.file(name).path
+            let codec = format == "yuv444p10le" ? "ffv1" : format == "gray" ? "ffv1" : "rawvideo"
+            let made = try runTool([
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=gray:size=70x50:rate=10", "-frames:v", "2",
+                "-pix_fmt", format, "-c:v", codec, path,
+            ])
+            #expect(made.status == 0, "\(made.errors)")
+            let contents = try read(try FileReader(path: path))
+            #expect(contents.pictures.count == 2, "\(format)")
+            #expect(contents.pictures.allSatisfy { $0.count == 70 * 50 * 3 / 2 })
+            for sample in contents.pictures[0] { #expect(abs(Int(sample) - 126) <= 3) }
+        }
+    }
+
+    @Test func whatCannotBeReadIsATypedError() throws {
+        let folder = try TemporaryFolder()
+        func kind(_ body: () throws -> Void) -> CodecError.Kind? {
+            do { try body() } catch let error as CodecError {
+                #expect(!error.place.isEmpty && !error.message.isEmpty && !error.description.contains("\n"))
+                return error.kind
+            } catch { Issue.record("\(error)") }
+            return nil
+        }
+        #expect(kind { _ = try FileReader(path: folder.file("missing.mp4").path) } == .cannotOpen)
+        #expect(kind { _ = try FileReader(path: folder.url.path) } == .cannotOpen)
+        let noise = folder.file("noise.mp4")
+        var random = SplitMix(seed: 9)
+        try Data((0..<20_000).map { _ in UInt8(random.next() & 255) }).write(to: noise)
+        #expect(kind { _ = try FileReader(path: noise.path) } != nil)
+        let sound = folder.file("sound.wav").path
+        _ = try runTool(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=duration=0.1", sound])
+        #expect(kind { _ = try FileReader(path: sound) } == .noVideo)
+        let huge = folder.file("huge.y4m")
+        try Data("YUV4MPEG2 W60000 H60000 F25:1 C420jpeg\nFRAME\n".utf8).write(to: huge)
+        #expect([.unsupportedFormat, .invalidData].contains(kind { _ = try FileReader(path: huge.path) }))
+        let empty = folder.file("empty.y4m")
+        try Data("YUV4MPEG2 W64 H64 F25:1 C420jpeg\n".utf8).write(to: empty)
+        #expect(kind { _ = try FileReader(path: empty.path).next() } == .noVideo)
+        let remote = folder.file("list.m3u8")
+        try Data("#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n".utf8)
+            .write(to: remote)
+        #expect(kind { _ = try FileReader(path: remote.path) } != nil)
+    }
+
+    @Test func whatCannotBeWrittenIsATypedError() throws {
+        let folder = try TemporaryFolder()
+        let even = FileVideo(size: PictureSize(width: 64, height: 64), frameRate: Rational(25))
+        let odd = FileVideo(size: PictureSize(width: 63, height: 64), frameRate: Rational(25))
+        func kind(_ path: String, _ video: FileVideo) -> CodecError.Kind? {
+            do throws(CodecError) { _ = try FileWriter(path: path, video: video) } catch { return error.kind }
+            return nil
+        }
+        #expect(kind(folder.file("no/such/folder.y4m").path, even) == .cannotOpen)
+        #expect(kind(folder.file("no/such/folder.mp4").path, even) == .cannotOpen)
+        #expect(kind(folder.file("a.unknown").path, even) == .unsupportedCodec)
+        #expect(kind(folder.file("a.webm").path, even) == .unsupportedCodec)
+        #expect(kind(folder.file("a.mp4").path, odd) == .unsupportedFormat)
+        #expect(kind("/dev/full", even) == .unsupportedCodec)
+        let link = folder.file("full.y4m")
+        try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "/dev/full")
+        #expect(kind(link.path, even) == .writeFailed)
+    }
+}

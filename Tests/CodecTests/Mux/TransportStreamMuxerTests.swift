@@ -1,0 +1,241 @@
+import Foundation
+import Media
+import Testing
+
+@testable import Codec
+
+@Suite struct TransportStreamMuxerTests {
+    /// A muxer's output, gathered.
+    private struct Emitted {
+        var bytes: [UInt8] = []
+        var messages: [Int] = []
+
+        mutating func add(_ message: UnsafeRawBufferPointer) {
+            bytes += Array(message)
+            messages.append(message.count)
+        }
+    }
+
+    private func unit(_ count: Int) -> [UInt8] {
+        [0, 0, 0, 1, 9, 0xf0] + (6..<max(6, count)).map { UInt8(truncatingIfNeeded: $0 &* 7) | 1 }
+    }
+
+    @Test func everyUnitLeavesCompleteWhateverItsLength() throws {
+        let muxer = try TransportStreamMuxer()
+        var ticks: Int64 = 90_000
+        var emitted = Emitted()
+        var reader = PacketReader()
+        // All remainders of a packet; around the longest that has a length; around what would fill the last packet of
+        // one without (70082).
+        for count in Array(6...400) + Array(65_525...65_529) + Array(70_078...70_086) {
+            let unit = self.unit(count)
+            let before = emitted.bytes.count
+            unit.withUnsafeBytes {
+                muxer.writeVideo(
+                    $0, presentationTime: MediaTime(ticks: ticks), decodeTime: MediaTime(ticks: ticks),
+                    isKeyframe: count % 50 == 0
+                ) { emitted.add($0) }
+            }
+            let units = try reader.read(emitted.bytes[before...])
+            try #require(units.count == 1)
+            #expect(units[0].pid == 0x100 && units[0].payload == unit && units[0].presentationTime == ticks)
+            #expect(units[0].hasLength == (count + 8 <= 65_535))
+            #expect(units[0].hasLength || units[0].endsWithStuffing)
+            ticks += 3000
+        }
+        #expect(emitted.messages.allSatisfy { $0 <= 1316 && $0 % 188 == 0 })
+    }
+
+    @Test func timesWrapAtThirtyThreeBits() throws {
+        let muxer = try TransportStreamMuxer()
+        var reader = PacketReader()
+        for i in -5..<5 {
+            let time = MediaTime(ticks: 1 << 33 + Int64(i) * 3000)
+            var emitted = Emitted()
+            unit(300).withUnsafeBytes {
+                muxer.writeVideo(
+                    $0, presentationTime: time + 6000, decodeTime: time, isKeyframe: false) { emitted.add($0) }
+            }
+            let units = try reader.read(emitted.bytes[...])
+            #expect(units.first?.presentationTime == (time.ticks + 6000) & 0x1_ffff_ffff)
+            #expect(units.first?.decodeTime == time.ticks & 0x1_ffff_ffff)
+        }
+    }
+
+    @Test func countersRunOnOverAReconnectionAndTablesComeFirst() throws {
+        let muxer = try TransportStreamMuxer()
+        var reader = PacketReader()
+        for i in 0..<12 {
+            var emitted = Emitted()
+            let isReconnected = i == 5 || i == 6
+            if isReconnected { muxer.restart() }
+            let time = MediaTime(ticks: 90_000 + Int64(i) * 1000)
+            unit(1000 + i).withUnsafeBytes {
+                muxer.writeVideo($0, presentationTime: time, decodeTime: time, isKeyframe: false) { emitted.add($0) }
+            }
+            // The reader checks that every counter goes on.
+            _ = try reader.read(emitted.bytes[...])
+            let startsWithTables = emitted.bytes[1] & 0x1f == 0 && emitted.bytes[2] == 0
+            #expect(startsWithTables == (isReconnected || i == 0 || i == 12))
+        }
+    }
+
+    @Test func aJumpOfTheTimeLineIsMarked() throws {
+        let muxer = try TransportStreamMuxer()
+        var marks: [Bool] = []
+        for ticks in [900_000, 903_000, 100_000, 103_000, 103_000] as [Int64] {
+            var emitted = Emitted()
+            let time = MediaTime(ticks: ticks)
+            unit(300).withUnsafeBytes {
+                muxer.writeVideo($0, presentationTime: time, decodeTime: time, isKeyframe: true) { emitted.add($0) }
+            }
+            // Tables are two packets; the video's first carries the field.
+            marks.append(emitted.bytes[2 * 188 + 5] & 0x80 != 0)
+        }
+        #expect(marks == [false, false, true, false, false])
+    }
+
+    @Test func moreStreamsThanAMapHoldsAreATypedError() {
+        var layout = TransportStreamLayout()
+        let stream = TransportStreamLayout.PassedStream(streamType: 6, descriptors: Array(repeating: 0, count: 90))
+        layout.passedStreams = Array(repeating: stream, count: 11)
+        #expect(throws: CodecError.self) { _ = try TransportStreamMuxer(layout) }
+    }
+
+    @Test func aLongMapTakesSeveralPackets() throws {
+        var layout = TransportStreamLayout()
+        let descriptor: [UInt8] = [0x0a, 4] + Array("eng".utf8) + [0]
+        layout.passedStreams = Array(repeating: .init(streamType: 0x0f, descriptors: descriptor), count: 30)
+        let muxer = try TransportStreamMuxer(layout)
+        var emitted = Emitted()
+        var demuxer = TransportStreamDemuxer()
+        unit(300).withUnsafeBytes {
+            muxer.writeVideo(
+                $0, presentationTime: MediaTime(ticks: 0), decodeTime: MediaTime(ticks: 0), isKeyframe: true
+            ) { emitted.add($0) }
+        }
+        emitted.bytes.withUnsafeBytes {
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil) { _ in }
+        }
+        #expect(demuxer.program?.streams.count == 31)
+        #expect(demuxer.program?.streams.last?.descriptors == descriptor)
+    }
+
+    @Test func aSlowStreamStillCarriesItsClock() throws {
+        var layout = TransportStreamLayout()
+        layout.passedStreams = [.aac]
+        let muxer = try TransportStreamMuxer(layout)
+        var emitted = Emitted()
+        let (video, audio) = (unit(4000), unit(200))
+        for i in 0..<200 {
+            let time = MediaTime(ticks: Int64(i) * 1920 + 900_000)
+            audio.withUnsafeBytes { muxer.writePassed(stream: 0, $0, presentationTime: time) { emitted.add($0) } }
+            if i % 4 == 0 {
+                video.withUnsafeBytes {
+                    muxer.writeVideo($0, presentationTime: time, decodeTime: time, isKeyframe: i == 0) {
+                        emitted.add($0)
+                    }
+                }
+            }
+        }
+        var reader = PacketReader()
+        let units = try reader.read(emitted.bytes[...])
+        #expect(units.filter { $0.pid == 0x101 }.count == 200)
+        #expect(units.filter { $0.pid == 0x101 }.allSatisfy { $0.payload == audio && $0.hasLength })
+        // How slow the video is can be known from its second unit on.
+        let steps = zip(reader.clocks.dropFirst(), reader.clocks.dropFirst(2)).map { $1 - $0 }
+        #expect(steps.allSatisfy { $0 > 0 && $0 <= 3600 }, "clock references are more than 40 ms apart")
+        #expect(units.allSatisfy { ($0.presentationTime ?? 0) > ($0.clockBefore ?? 0) })
+        #expect(reader.tables >= 200 * 1920 / 9000, "tables are more than 100 ms apart")
+    }
+
+    @Test func otherProgramsReadTheStream() throws {
+        var configuration = VideoEncoderConfiguration(
+            size: PictureSize(width: 320, height: 180), frameRate: Rational(30))
+        configuration.color.primaries = 1
+        configuration.color.transfer = 13
+        configuration.color.matrix = 5
+        configuration.color.range = .full
+        configuration.color.sampleAspectRatio = Rational(10, 11)
+        let units = try encodeUnits(configuration, count: 60, keyframeEvery: 25)
+        let folder = try TemporaryFolder()
+        let adts = folder.file("a.aac")
+        #expect(
+            try runTool([
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=frequency=440:duration=2", "-c:a", "aac", adts.path,
+            ]).status == 0)
+        let frames = splitADTS([UInt8](try Data(contentsOf: adts)))
+
+        var layout = TransportStreamLayout()
+        layout.passedStreams = [.aac]
+        let muxer = try TransportStreamMuxer(layout)
+        var emitted = Emitted()
+        var nextAudio = 0
+        for unit in units {
+            while nextAudio < frames.count, 90_000 + Int64(nextAudio) * 1920 <= unit.presentationTime.ticks {
+                let time = MediaTime(ticks: 90_000 + Int64(nextAudio) * 1920)
+                frames[nextAudio].withUnsafeBytes {
+                    muxer.writePassed(stream: 0, $0, presentationTime: time) { emitted.add($0) }
+                }
+                nextAudio += 1
+            }
+            unit.bytes.withUnsafeBytes {
+                muxer.writeVideo(
+                    $0, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
+                    isKeyframe: unit.isKeyframe) { emitted.add($0) }
+            }
+        }
+        let file = folder.file("a.ts")
+        try Data(emitted.bytes).write(to: file)
+
+        let probed = try runTool([
+            "ffprobe", "-v", "warning", "-show_streams", "-show_packets", "-of", "json", file.path,
+        ])
+        #expect(probed.status == 0 && probed.errors == "", "\(probed.errors)")
+        let report = try JSONDecoder().decode(ProbeReport.self, from: Data(probed.output.utf8))
+        let video = try #require(report.streams.first { $0.codec_type == "video" })
+        #expect(video.width == 320 && video.height == 180 && video.sample_aspect_ratio == "10:11")
+        #expect(video.color_range == "pc" && video.color_primaries == "bt709")
+        #expect(video.color_transfer == "iec61966-2-1" && video.color_space == "bt470bg")
+        #expect(report.streams.contains { $0.codec_name == "aac" })
+        let packets = report.packets.filter { $0.codec_type == "video" }
+        #expect(packets.map(\.pts) == units.map(\.presentationTime.ticks))
+        #expect(packets.indices.filter { packets[$0].flags.hasPrefix("K") } == [0, 25, 50])
+        #expect(report.packets.count { $0.codec_type == "audio" } == nextAudio)
+
+        let decoded = try runTool(["ffmpeg", "-v", "warning", "-xerror", "-i", file.path, "-f", "null", "-"])
+        #expect(decoded.status == 0 && decoded.errors == "", "\(decoded.errors)")
+        let counted = try runTool([
+            "gst-launch-1.0", "filesrc", "location=\(file.path)", "!", "tsdemux", "!", "h264parse", "!",
+            "fakesink", "silent=false", "-v",
+        ])
+        #expect(counted.status == 0)
+        #expect(counted.output.components(separatedBy: "last-message = chain").count - 1 == 60)
+    }
+}
+
+private struct ProbeReport: Decodable {
+    struct Stream: Decodable {
+        var codec_type, codec_name: String?
+        var width, height: Int?
+        var sample_aspect_ratio, color_range, color_primaries, color_transfer, color_space: String?
+    }
+    struct Packet: Decodable {
+        var codec_type: String
+        var pts: Int64?
+        var flags: String
+    }
+    var streams: [Stream]
+    var packets: [Packet]
+}
+
+private func splitADTS(_ bytes: [UInt8]) -> [[UInt8]] {
+    var frames: [[UInt8]] = []
+    var at = 0
+    while at + 7 <= bytes.count {
+        let length = Int(bytes[at + 3] & 3) << 11 | Int(bytes[at + 4]) << 3 | Int(bytes[at + 5]) >> 5
+        frames.append(Array(bytes[at..<min(bytes.count, at + length)]))
+        at += length
+    }
+    return frames
+}

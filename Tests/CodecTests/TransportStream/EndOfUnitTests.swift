@@ -1,0 +1,271 @@
+import Media
+import Testing
+
+@testable import Codec
+
+/// When a unit's end is believed, and what happens when a stream misleads.
+@Suite struct EndOfUnitTests {
+    /// `count` units, one PES each; sizes vary so that some fill their last packet.
+    static func plain(
+        _ count: Int, bounded: Bool = false, slices: Int = 1, exact: Bool = false, sizes: ClosedRange<Int> = 500...1500,
+        into stream: inout SyntheticStream, from start: Int = 0, _ random: inout SeededGenerator
+    ) -> [[UInt8]] {
+        (start..<(start + count)).map { k in
+            let size = exact ? 184 * 4 - 14 : Int.random(in: sizes, using: &random)
+            let unit = SyntheticPicture.unit(size: size, isKey: k % 30 == 0, slices: slices, &random)
+            stream.addPES(unit, pts: 90_000 + Int64(k) * 3000, bounded: bounded)
+            return unit
+        }
+    }
+
+    static func expectExact(_ harvest: Harvest, _ units: [[UInt8]]) {
+        #expect(harvest.video.map(\.bytes) == units)
+        #expect(harvest.torn.isEmpty)
+    }
+
+    @Test func stuffingIsBelievedAfterItsProbation() {
+        var random = SeededGenerator(seed: 1)
+        var stream = SyntheticStream()
+        let units = Self.plain(100, into: &stream, &random)
+        let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+        #expect(harvest.video.prefix(20).allSatisfy { $0.evidence == .nextStart })
+        #expect(counters[.stuffing] > 65)
+        #expect(harvest.video.filter { $0.evidence == .stuffing }.allSatisfy { $0.after == $0.lastArrival })
+    }
+
+    @Test func lengthIsBelievedAfterThreeUnits() {
+        var random = SeededGenerator(seed: 2)
+        var stream = SyntheticStream()
+        let units = Self.plain(40, bounded: true, into: &stream, &random)
+        let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+        #expect(counters[.length] == 37 && counters[.nextStart] == 3)
+    }
+
+    @Test func exactlyFilledPacketsWaitForTheNextStart() {
+        var random = SeededGenerator(seed: 3)
+        var stream = SyntheticStream()
+        var units = Self.plain(60, into: &stream, &random)
+        units += Self.plain(20, exact: true, into: &stream, from: 60, &random)
+        let (harvest, _, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+        #expect(harvest.video[60..<79].allSatisfy { $0.evidence == .nextStart })
+    }
+
+    @Test func stuffingInTheMiddleIsNeverBelieved() {
+        var random = SeededGenerator(seed: 4)
+        var stream = SyntheticStream()
+        let units = (0..<200).map { k in
+            let unit = SyntheticPicture.unit(size: 900, isKey: k % 30 == 0, &random)
+            // Every tenth unit has a stuffed packet inside.
+            stream.addPES(unit, pts: Int64(k) * 3000, parts: k % 10 == 0 ? [184, 100, 184] : [])
+            return unit
+        }
+        let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+        #expect(counters[.stuffing] == 0)
+    }
+
+    /// The worst case: a stream that behaves for long, then stuffs the middle of one picture's only slice.
+    @Test func aMisleadingStreamIsFoundOutOnce() {
+        var random = SeededGenerator(seed: 5)
+        var stream = SyntheticStream()
+        var units = Self.plain(80, into: &stream, &random)
+        let misleading = SyntheticPicture.unit(size: 900, &random)
+        stream.addPES(misleading, pts: 90_000 + 80 * 3000, parts: [184, 100])
+        units.append(misleading)
+        units += Self.plain(60, into: &stream, from: 81, &random)
+        let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
+        #expect(harvest.torn == [80] && counters.tornUnits == 1)
+        #expect(harvest.video.count == units.count)
+        for (k, unit) in harvest.video.enumerated() where k != 80 { #expect(unit.bytes == units[k]) }
+        // Everything up to the next keyframe (90) hangs on the torn picture; nothing is believed afterwards.
+        #expect(harvest.video[81..<90].allSatisfy { $0.damage == .followsTorn })
+        #expect(harvest.video[90...].allSatisfy { !$0.damage.contains(.followsTorn) })
+        #expect(harvest.video[81..<140].allSatisfy { $0.evidence == .nextStart })
+    }
+
+    @Test func aContradictionInTheSameMessageTearsNothing() {
+        var random = SeededGenerator(seed: 6)
+        var stream = SyntheticStream()
+        var units = Self.plain(80, into: &stream, &random)
+        let before = stream.packets.count
+        let misleading = SyntheticPicture.unit(size: 900, &random)
+        stream.addPES(misleading, pts: 90_000 + 80 * 3000, parts: [184, 100])
+        units.append(misleading)
+        let after = stream.packets.count
+        units += Self.plain(20, into: &stream, from: 81, &random)
+        let harvest = Harvest()
+        var demuxer = TransportStreamDemuxer()
+        harvest.push(stream.packets[..<before].joined(), into: &demuxer, size: 188)
+        harvest.push(stream.packets[before..<after].joined(), into: &demuxer, size: 7 * 188)
+        harvest.push(stream.packets[after...].joined(), into: &demuxer, size: 188)
+        demuxer.finish(handler: harvest.take)
+        Self.expectExact(harvest, units)
+    }
+
+    /// A muxer that begins to flush each slice: the picture's slicing tells that some are missing.
+    @Test func aPictureWithoutItsUsualSlicesIsNotHandedOn() {
+        var random = SeededGenerator(seed: 7)
+        var stream = SyntheticStream()
+        var units = Self.plain(80, slices: 4, into: &stream, &random)
+        for k in 80..<100 {
+            let unit = SyntheticPicture.unit(size: 1200, slices: 4, &random)
+            stream.addPES(unit, pts: 90_000 + Int64(k) * 3000, parts: [184, 130, 184, 122])
+            units.append(unit)
+        }
+        let (harvest, _, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+    }
+
+    @Test func severalPESPacketsToAUnit() {
+        var random = SeededGenerator(seed: 8)
+        var stream = SyntheticStream()
+        let units = (0..<60).map { k in
+            let slices = (0..<3).map { SyntheticPicture.slice(400, firstMacroblock: $0 * 16, &random) }
+            let head = SyntheticPicture.delimiter + slices[0]
+            stream.addPES(head, pts: Int64(k) * 3000, bounded: true)
+            stream.addPES(slices[1], pts: nil, bounded: true)
+            // Cut in the middle of a slice, too.
+            stream.addPES(Array(slices[2][..<200]), pts: nil, bounded: true)
+            stream.addPES(Array(slices[2][200...]), pts: nil, bounded: true)
+            return head + slices[1] + slices[2]
+        }
+        let (harvest, _, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+        #expect(harvest.video.map { $0.presentation?.ticks } == (0..<60).map { Int64($0) * 3000 })
+    }
+
+    @Test(arguments: [true, false]) func severalUnitsToAPESPacket(bounded: Bool) {
+        var random = SeededGenerator(seed: 9)
+        var stream = SyntheticStream()
+        var units: [[UInt8]] = []
+        for k in 0..<40 {
+            let three = [0, 1, 2].map { _ in SyntheticPicture.unit(size: 300, &random) }
+            stream.addPES(three.flatMap { $0 }, pts: Int64(k) * 9000, bounded: bounded)
+            units += three
+        }
+        let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+        #expect(counters[.delimiter] == 80)
+        for (k, unit) in harvest.video.enumerated() {
+            #expect(unit.presentation?.ticks == (k % 3 == 0 ? Int64(k / 3) * 9000 : nil))
+        }
+    }
+
+    /// A unit too large for a PES length, continued in a second PES packet, after a long time of small ones.
+    @Test func aLengthNearItsLimitIsNotAnEnd() {
+        var random = SeededGenerator(seed: 10)
+        var stream = SyntheticStream()
+        var units = Self.plain(20, bounded: true, into: &stream, &random)
+        let large = SyntheticPicture.unit(size: 100_000, isKey: true, &random)
+        stream.addPES(Array(large[..<65_500]), pts: 90_000 + 20 * 3000, bounded: true)
+        stream.addPES(Array(large[65_500...]), pts: nil, bounded: true)
+        units.append(large)
+        units += Self.plain(10, bounded: true, into: &stream, from: 21, &random)
+        let (harvest, _, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+    }
+
+    /// GStreamer's habits: lengths, except for large units, and now and then stuffing in the middle.
+    @Test func stuffingMeansNothingInAStreamWithLengths() {
+        var random = SeededGenerator(seed: 14)
+        var stream = SyntheticStream()
+        var units = Self.plain(60, bounded: true, into: &stream, &random)
+        let large = SyntheticPicture.unit(size: 80_000, isKey: true, &random)
+        stream.addPES(large, pts: 90_000 + 60 * 3000, parts: [184, 182])
+        units.append(large)
+        units += Self.plain(10, bounded: true, into: &stream, from: 61, &random)
+        let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+        #expect(counters[.length] == 67 && counters[.stuffing] == 0)
+    }
+
+    /// Units that fill their last packet, from a sender that flushes a short message after each.
+    @Test func silenceAfterAFlushedMessageEndsAUnit() {
+        var random = SeededGenerator(seed: 11)
+        let harvest = Harvest()
+        var demuxer = TransportStreamDemuxer()
+        var stream = SyntheticStream()
+        func push(_ bytes: [UInt8], at time: Int64) {
+            harvest.now = time
+            bytes.withUnsafeBytes {
+                unsafe demuxer.push(
+                    $0, arrival: MonotonicTime(nanoseconds: time), sourceTime: nil, handler: harvest.take)
+            }
+        }
+        push(stream.bytes, at: 0)
+        var units: [[UInt8]] = []
+        for k in 0..<80 {
+            // Nine packets, filled: messages of seven and of two.
+            let unit = SyntheticPicture.unit(size: 184 * 9 - 14, isKey: k == 0, &random)
+            units.append(unit)
+            stream.packets = []
+            stream.addPES(unit, pts: Int64(k) * 3000)
+            let start = Int64(k) * 33_000_000
+            push(stream.packets[..<7].flatMap { $0 }, at: start)
+            push(stream.packets[7...].flatMap { $0 }, at: start + 100_000)
+            if let timer = demuxer.nextTimer {
+                #expect(timer > MonotonicTime(nanoseconds: start + 100_000))
+                demuxer.timeout(timer - Nanoseconds(1), handler: harvest.take)
+                #expect(harvest.video.count == k)
+                demuxer.timeout(timer, handler: harvest.take)
+                #expect(harvest.video.count == k + 1)
+                #expect(timer < MonotonicTime(nanoseconds: start + 8_200_000))
+            }
+        }
+        demuxer.finish(handler: harvest.take)
+        Self.expectExact(harvest, units)
+        #expect(demuxer.counters[.timer] > 25)
+    }
+
+    @Test func anInterruptedStreamIsLearntAnew() {
+        var random = SeededGenerator(seed: 15)
+        var stream = SyntheticStream()
+        let units = Self.plain(60, into: &stream, &random)
+        let harvest = Harvest()
+        var demuxer = TransportStreamDemuxer()
+        for _ in 0..<2 {
+            harvest.push(stream.bytes, into: &demuxer, size: 188)
+            #expect(demuxer.standing.trustsStuffing)
+            demuxer.finish(handler: harvest.take)
+            #expect(!demuxer.standing.trustsStuffing)
+        }
+        Self.expectExact(harvest, units + units)
+        #expect(harvest.video[60..<80].allSatisfy { $0.evidence == .nextStart })
+    }
+
+    @Test func withoutEarlyHandingOnEveryUnitWaits() {
+        var random = SeededGenerator(seed: 12)
+        var stream = SyntheticStream()
+        let units = Self.plain(60, into: &stream, &random)
+        var options = TransportStreamDemuxer.Options()
+        options.handsOnEarly = false
+        let (harvest, counters, _) = Harvest.of(stream.bytes, options: options)
+        Self.expectExact(harvest, units)
+        #expect(counters[.nextStart] == 59)
+    }
+
+    /// Losing any packet, or repeating it, never makes a wrong unit that passes for a right one.
+    @Test(arguments: [(false, 4), (true, 1)]) func anyPacketMayBeLostOrRepeated(bounded: Bool, slices: Int) {
+        var random = SeededGenerator(seed: 13)
+        var stream = SyntheticStream()
+        let units = Self.plain(
+            36, bounded: bounded, slices: slices, sizes: 250...450, into: &stream, &random)
+        let known = Set(units)
+        for k in 2..<stream.packets.count {
+            var packets = stream.packets
+            packets.remove(at: k)
+            let (lossy, lossCounters, _) = Harvest.of(packets.joined(), size: 188)
+            #expect(lossy.video.allSatisfy { !$0.damage.isEmpty || known.contains($0.bytes) })
+            #expect(lossy.torn.isEmpty && lossy.video.count >= units.count - 2)
+            #expect(lossCounters.lostPackets == 1 || k == stream.packets.count - 1 || k == 2)
+            packets = stream.packets
+            packets.insert(packets[k], at: k)
+            let (repeated, counters, _) = Harvest.of(packets.joined(), size: 188)
+            Self.expectExact(repeated, units)
+            #expect(counters.duplicatePackets == 1)
+        }
+    }
+}

@@ -1,0 +1,188 @@
+import Enhance
+import Foundation
+import Kernels
+import Media
+import Testing
+
+/// Sessions with networks of random weights, which use the whole range of the arithmetic.
+@Suite struct NeuralTests {
+    static func bytes(_ name: String) throws -> [UInt8] {
+        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        return [UInt8](try Data(contentsOf: tests.appending(path: "Golden/\(name).bnw")))
+    }
+
+    static let files: [SuperResolutionTier: String] = [.neuralSmall: "random-s", .neuralMedium: "random-m"]
+
+    static func session(
+        _ size: PictureSize, kernels: Kernels = .best, threads: Int = 1
+    ) throws -> SuperResolutionSession {
+        var configuration = SuperResolutionConfiguration(size: size)
+        configuration.kernels = kernels
+        for (tier, file) in files { configuration.networks[tier] = try SuperResolutionNetwork(bytes(file)) }
+        return try SuperResolutionSession(configuration, workers: WorkerPool(threadCount: threads))
+    }
+
+    /// The network over the whole picture at once, luma only; chroma is the base's.
+    static func untiled(
+        _ source: TestPicture, _ tier: SuperResolutionTier, bucket: Int = 0
+    ) throws -> TestPicture {
+        let output = try BaseTests.upscale(source)
+        let network = try Network(bytes(#require(files[tier])))
+        let scratch = UnsafeMutableRawPointer.allocate(
+            byteCount: network.scratchSize(width: source.size.width), alignment: 64)
+        defer { scratch.deallocate() }
+        var strip = Kernels(limit: []).strip(
+            network, bucket: bucket, source.view.y, into: output.mutableView.y, columns: 0..<source.size.width,
+            firstRow: 0, scratch: scratch)
+        strip.advance(to: source.size.height)
+        return output
+    }
+
+    @Test(arguments: BaseTests.sizes + [PictureSize(width: 200, height: 70), PictureSize(width: 720, height: 20)])
+    func tilesGiveTheWholeFramesBits(size: PictureSize) throws {
+        let source = TestPicture(size, seed: 11)
+        for tier in [SuperResolutionTier.neuralSmall, .neuralMedium] {
+            let expected = try Self.untiled(source, tier)
+            // The scalar kernels take long over large pictures.
+            let levels = size.width * size.height < 2000 ? CPUFeatures.levels : [.detected]
+            for level in levels {
+                for threads in [1, 3] {
+                    let session = try Self.session(size, kernels: Kernels(limit: level), threads: threads)
+                    let output = TestPicture(session.outputSize)
+                    let result = try session.process(source.view, into: output.mutableView, tier: tier)
+                    #expect(output.difference(from: expected) == nil, "\(level.name), \(threads) threads")
+                    #expect(result.tilesSmall + result.tilesMedium == session.grid.count && result.isComplete)
+                    #expect((0..<session.grid.count).allSatisfy {
+                        session.outcome(ofTile: $0) == TileOutcome(tier: tier, isReused: false)
+                    })
+                }
+            }
+        }
+    }
+
+    /// Some tiles of each tier, in any order and some twice: each tile shows what its outcome says, to the bit.
+    @Test(arguments: [1, 2, 3] as [UInt64]) func everyTileIsWhatItsOutcomeSays(seed: UInt64) throws {
+        let size = PictureSize(width: 300, height: 150)
+        let source = TestPicture(size, seed: seed)
+        let session = try Self.session(size, threads: 2)
+        var random = CheckRandom(seed: seed)
+        let requests = (0..<14).map { _ in
+            TileRequest(
+                tile: random.number(in: 0...session.grid.count - 1),
+                tier: SuperResolutionTier.allCases[random.number(in: 0...2)])
+        }
+        let output = TestPicture(session.outputSize)
+        let result = try session.process(source.view, into: output.mutableView, tiles: requests.span)
+        let pictures = [
+            SuperResolutionTier.base: try BaseTests.upscale(source),
+            .neuralSmall: try Self.untiled(source, .neuralSmall),
+            .neuralMedium: try Self.untiled(source, .neuralMedium),
+        ]
+        let expected = TestPicture(session.outputSize)
+        for plane in 0..<3 {
+            for y in 0..<(plane == 0 ? 2 * size.height : size.height) {
+                for x in 0..<(plane == 0 ? 2 * size.width : size.width) {
+                    let tile = y / 64 * session.grid.columns + x / 128
+                    let tier = plane == 0 ? session.outcome(ofTile: tile).tier : .base
+                    expected.set(plane, x, y, UInt8(try #require(pictures[tier]).sample(plane, x, y)))
+                }
+            }
+        }
+        #expect(output.difference(from: expected) == nil)
+        for request in requests where request.tier != .base {
+            let tier = session.outcome(ofTile: request.tile).tier
+            #expect(tier == requests.first { $0.tile == request.tile && $0.tier != .base }?.tier)
+        }
+        #expect(result.isComplete && result.tilesReused == 0)
+    }
+
+    /// What did not change is copied, what changed within a network's reach is computed, and nobody can tell by the picture.
+    @Test func unchangedTilesAreReusedExactly() throws {
+        let size = PictureSize(width: 256, height: 128)
+        let first = TestPicture(size, seed: 1)
+        let second = TestPicture(size, seed: 1)
+        // Tile 5 of a 4 x 4 grid begins at 64, 32; a change three samples inside of it reaches the tiles around its corner.
+        second.set(0, 64 + 3, 32 + 3, UInt8(second.sample(0, 67, 35) ^ 0x80))
+        let session = try Self.session(size)
+        let output = TestPicture(session.outputSize)
+
+        var result = try session.process(first.view, into: output.mutableView, tier: .neuralMedium)
+        #expect(result.tilesReused == 0 && result.tilesMedium == 16)
+        result = try session.process(first.view, into: output.mutableView, tier: .neuralMedium)
+        #expect(result.tilesReused == 16 && result.tilesMedium == 0 && result.isComplete)
+        #expect(output.difference(from: try Self.untiled(first, .neuralMedium)) == nil)
+
+        result = try session.process(second.view, into: output.mutableView, tier: .neuralMedium)
+        #expect(result.tilesReused == 12 && result.tilesMedium == 4)
+        for tile in [0, 1, 4, 5] { #expect(!session.outcome(ofTile: tile).isReused) }
+        #expect(output.difference(from: try Self.untiled(second, .neuralMedium)) == nil)
+
+        // A change of quantiser within the range changes nothing; far outside of it every tile is new.
+        let coarse = SuperResolutionParameters(quantiser: 40)
+        result = try session.process(second.view, into: output.mutableView, tier: .neuralMedium, coarse)
+        #expect(result.tilesReused == 0 && result.tilesMedium == 16)
+        #expect(output.difference(from: try Self.untiled(second, .neuralMedium, bucket: 7)) == nil)
+        let nearly = SuperResolutionParameters(quantiser: 36)
+        result = try session.process(second.view, into: output.mutableView, tier: .neuralMedium, nearly)
+        #expect(result.tilesReused == 16)
+    }
+
+    /// A tile that was left out once must not be taken for done, and a better result stays.
+    @Test func onlyWhatWasComputedIsReused() throws {
+        let size = PictureSize(width: 128, height: 32)
+        let source = TestPicture(size, seed: 2)
+        let session = try Self.session(size)
+        let output = TestPicture(session.outputSize)
+        var result = try session.process(
+            source.view, into: output.mutableView, tiles: [TileRequest(tile: 1, tier: .neuralMedium)].span)
+        #expect(result.tilesMedium == 1)
+        result = try session.process(source.view, into: output.mutableView, tier: .neuralSmall)
+        #expect(result.tilesReused == 1 && result.tilesSmall == 1)
+        #expect(session.outcome(ofTile: 1) == TileOutcome(tier: .neuralMedium, isReused: true))
+        result = try session.process(source.view, into: output.mutableView, tier: .neuralMedium)
+        #expect(result.tilesReused == 1 && result.tilesMedium == 1)
+        #expect(output.difference(from: try Self.untiled(source, .neuralMedium)) == nil)
+    }
+
+    @Test func whenTimeIsUpTheBasePictureStands() throws {
+        let size = PictureSize(width: 200, height: 100)
+        let source = TestPicture(size, seed: 4)
+        let session = try Self.session(size)
+        let output = TestPicture(session.outputSize)
+        let result = try session.process(
+            source.view, into: output.mutableView, tier: .neuralSmall,
+            SuperResolutionParameters(until: MonotonicTime(nanoseconds: 0)))
+        #expect(result.tilesSmall == 0 && result.tilesLeft == session.grid.count && !result.isComplete)
+        #expect(output.difference(from: try BaseTests.upscale(source)) == nil)
+        let later = try session.process(
+            source.view, into: output.mutableView, tier: .neuralSmall,
+            SuperResolutionParameters(until: .now() + .seconds(1000)))
+        #expect(later.isComplete && later.tilesSmall == session.grid.count)
+    }
+
+    /// The shipped weights are of the shapes that their tiers promise.
+    @Test func theShippedNetworksAreThere() throws {
+        var configuration = SuperResolutionConfiguration(size: PictureSize(width: 32, height: 16))
+        configuration.useShippedNetworks()
+        #expect(configuration.networks.mapValues(\.multiplicationsPerSample) == [.neuralSmall: 2088, .neuralMedium: 12240])
+        let session = try SuperResolutionSession(configuration)
+        #expect(session.tiers == SuperResolutionTier.allCases)
+        let source = TestPicture(configuration.size) { _, x, y in UInt8(60 + 3 * x + 2 * y) }
+        let output = TestPicture(session.outputSize)
+        _ = try session.process(source.view, into: output.mutableView, tier: .neuralMedium)
+        // A ramp stays about a ramp.
+        for x in 4..<60 { #expect(abs(output.sample(0, x, 15) - (60 + 3 * x / 2 + 15)) <= 6) }
+    }
+
+    @Test func aTierWithoutANetworkIsRefused() throws {
+        let size = PictureSize(width: 8, height: 8)
+        let session = try SuperResolutionSession(SuperResolutionConfiguration(size: size))
+        let (source, output) = (TestPicture(size), TestPicture(session.outputSize))
+        let error = #expect(throws: EnhanceError.self) {
+            try session.process(source.view, into: output.mutableView, tier: .neuralSmall)
+        }
+        #expect(error?.code == .tierNotConfigured)
+        let damaged = #expect(throws: EnhanceError.self) { try SuperResolutionNetwork(Self.bytes("random-s").dropLast(1)) }
+        #expect(damaged?.code == .badWeights)
+    }
+}

@@ -1,0 +1,139 @@
+import Codec
+import Glibc
+@testable import Measure
+import Media
+import Synchronization
+import Testing
+import Transport
+
+private let now = WallTime(microseconds: 1_795_263_000_123_456)
+
+@Suite(.timeLimit(.minutes(2))) struct InstrumentTests {
+    /// Source and probe over SRT on this machine: every picture and every piece of audio comes, and in step.
+    @Test(arguments: [true, false]) func everyFrameArrivesOverALoopback(writesPESLengths: Bool) throws {
+        let source = try Source(try StreamURL("srt://127.0.0.1:0?mode=listener&latency=120"))
+        let port = source.localPort
+        let frames: Int64 = 40
+        let sender = StageThread(name: "sender") {
+            do {
+                let sink = try Sink(try StreamURL("srt://127.0.0.1:\(port)?latency=120"))
+                try sink.awaitConnection(until: .now() + .seconds(30))
+                var configuration = TestSourceConfiguration()
+                configuration.size = PictureSize(width: 320, height: 180)
+                configuration.rate = Rational(50)
+                configuration.frames = frames
+                configuration.hasAudio = true
+                configuration.writesPESLengths = writesPESLengths
+                let report = try LiveTestSource(configuration, to: sink).run(stopped: { false }, event: { _ in })
+                #expect(report.frames == frames && report.messagesUnconnected == 0 && report.messagesRefused == 0)
+                sink.flush(until: .now() + .seconds(30))
+            } catch {
+                Issue.record(error)
+            }
+        }
+        var seen: Int64 = 0
+        let probe = try LiveProbe(source, statistics: ProbeStatistics(), each: { _, _ in seen += 1 })
+        let report = try probe.run(limit: nil, patience: .seconds(30), stopped: { seen == frames })
+        sender.join()
+        #expect(report.received == 40 && report.unique == 40 && report.lost == 0 && report.outOfOrder == 0)
+        #expect(report.width == 320 && report.height == 180)
+        #expect(report.timestampSteps.least == 20 && report.timestampSteps.greatest == 20)
+        let offset = try #require(report.audioOffset)
+        #expect(offset.count > 20 && abs(offset.least) < 0.1 && abs(offset.greatest) < 0.1)
+    }
+
+    @Test(arguments: RawFormat.allCases) func rawPicturesGoThroughAPipe(format: RawFormat) throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let (input, output) = (ends[0], ends[1])
+        let size = PictureSize(width: 162, height: 91)
+        let writer = StageThread(name: "writer") {
+            do {
+                let count = try RawTestSource.run(
+                    descriptor: output, size: size, rate: Rational(100), frames: 20, format: format,
+                    stopped: { false })
+                #expect(count == 20)
+            } catch {
+                Issue.record(error)
+            }
+            close(output)
+        }
+        var statistics = ProbeStatistics()
+        try RawProbe.run(
+            descriptor: input, size: size, format: format, statistics: &statistics, limit: nil, stopped: { false },
+            each: { _, _ in })
+        writer.join()
+        close(input)
+        let report = statistics.report()
+        #expect(report.received == 20 && report.unique == 20 && report.lost == 0)
+    }
+
+    @Test func aStopReachesAReaderThatWaits() throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { ends.forEach { close($0) } }
+        var picture = RawVideo(descriptor: ends[0], size: PictureSize(width: 64, height: 64), format: .gray)
+        var asked = 0
+        let more = try picture.read {
+            asked += 1
+            return asked > 1
+        }
+        #expect(!more)
+    }
+}
+
+@Suite struct AudioTrackTests {
+    @Test func framesCarryTheirCaptureTimes() {
+        var track = AudioTrack(from: now)
+        var times: [WallTime] = []
+        track.advance(to: now + 1_000_000) { bytes, captured in
+            #expect(bytes.count == AudioTrack.frameSize)
+            #expect(AudioTrack.timeCode(in: bytes, near: now)?.captured == captured)
+            times.append(captured)
+        }
+        // 46.875 frames a second, and only whole ones.
+        #expect(times.count == 46 && times.first == now && times.last == now + 960_000)
+    }
+
+    @Test func otherBytesAreNoFrame() {
+        var random = SeededGenerator(state: 9)
+        for count in 0..<200 {
+            var bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            if count > 1 { (bytes[0], bytes[1]) = (0xFF, 0xF1) }
+            bytes.withUnsafeBytes { #expect(AudioTrack.timeCode(in: $0, near: now) == nil) }
+        }
+    }
+}
+
+@Suite struct PESLengthEraserTests {
+    @Test func onlyTheVideosLengthsGo() throws {
+        var layout = TransportStreamLayout()
+        layout.passedStreams = [.aac]
+        let muxer = try TransportStreamMuxer(layout)
+        var messages: [[UInt8]] = []
+        let unit: [UInt8] = [0, 0, 0, 1, 9, 0xF0] + (0..<3000).map { UInt8($0 & 0x7F) | 1 }
+        unit.withUnsafeBytes {
+            muxer.writeVideo(
+                $0, presentationTime: MediaTime(ticks: 9000), decodeTime: MediaTime(ticks: 9000), isKeyframe: true
+            ) { messages.append(Array($0)) }
+            muxer.writePassed(
+                stream: 0, UnsafeRawBufferPointer(rebasing: $0[..<50]), presentationTime: MediaTime(ticks: 9000)
+            ) { messages.append(Array($0)) }
+        }
+        let eraser = PESLengthEraser(pid: layout.videoPID)
+        var changed: [Int] = []
+        for message in messages {
+            message.withUnsafeBytes { original in
+                eraser.erase(in: original) { erased in
+                    #expect(erased.count == original.count)
+                    for i in 0..<original.count where original[i] != erased[i] {
+                        #expect(erased[i] == 0)
+                        changed.append(i % 188)
+                    }
+                }
+            }
+        }
+        // The two bytes of one length field, side by side.
+        #expect(changed.count == 2 && changed[1] == changed[0] + 1)
+    }
+}

@@ -1,0 +1,117 @@
+import Codec
+import Media
+import Testing
+import Transport
+@testable import Relay
+
+/// The whole frame path, from a file to a file, so that the network plays no part. Files are relayed at the pace of
+/// their time stamps; with a budget of a minute nothing is ever late, however slow the machine is.
+@Suite struct FileRelayTests {
+    private func relay(
+        _ stream: [UInt8], _ scratch: Scratch, adjust: (inout RelayConfiguration) -> Void = { _ in }
+    ) throws -> RelayReport {
+        var configuration = RelayConfiguration(
+            input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
+        configuration.budget = .seconds(60)
+        adjust(&configuration)
+        return try Relay(configuration).run { _ in }
+    }
+
+    @Test func everyFrameComesOutAtTwiceTheSize() throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: 20), scratch)
+        #expect(report.frames.originals == 20)
+        #expect(report.frames.emitted == 20)
+        #expect(report.frames.balance && report.frames.inFlight == 0)
+
+        let sent = try scratch.read("out.ts")
+        let units = TestStream.units(in: sent)
+        #expect(units.count == 20)
+        // Keyframes are where the source had them.
+        #expect(units.map(\.isKeyframe).enumerated().filter(\.element).map(\.offset) == [0, 15])
+        // The differences of the time stamps stay as they came.
+        #expect(zip(units.dropFirst(), units).allSatisfy { $0.presentation - $1.presentation == 3000 })
+        var demuxer = TransportStreamDemuxer()
+        sent.withUnsafeBytes { bytes in
+            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil) { _ in }
+        }
+        #expect(demuxer.format?.size == PictureSize(width: 320, height: 192))
+    }
+
+    @Test func synthesisedFramesLieHalfwayAndTheBooksBalance() throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: 30), scratch) { $0.interpolate = 2 }
+        #expect(report.frames.originals == 30)
+        #expect(report.frames.balance && report.frames.inFlight == 0)
+        let originals = report.frames.emitted - report.frames.synthesised
+        #expect(originals + report.frames.dropped == 30)
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        #expect(units.count == Int(report.frames.emitted))
+        let steps = zip(units.dropFirst(), units).map { $0.presentation - $1.presentation }
+        #expect(steps.allSatisfy { $0 == 1500 || $0 == 3000 })
+    }
+
+    @Test(arguments: [PictureSize(width: 96, height: 160), PictureSize(width: 130, height: 98)])
+    func portraitAndUnusualSizes(size: PictureSize) throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: 4, size: size), scratch)
+        #expect(report.frames.emitted == 4)
+    }
+
+    @Test func aPictureThatWouldGrowBeyondTheLimitPassesAtItsOwnSize() throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: 3), scratch) {
+            $0.largestOutput = PictureSize(width: 319, height: 192)
+        }
+        #expect(report.frames.emitted == 3)
+    }
+
+    /// Every way of damaging the input leaves books that balance, and no crash.
+    @Test(arguments: 0..<12) func damagedInputIsAccountedFor(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var stream = try TestStream.video(frames: 12, keyframeEvery: 6)
+        switch seed % 4 {
+        case 0:  // bits turned over
+            for _ in 0..<40 {
+                let at = Int.random(in: 0..<stream.count, using: &random)
+                stream[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            }
+        case 1:  // packets lost
+            for _ in 0..<6 {
+                let at = Int.random(in: 0..<(stream.count / 188), using: &random) * 188
+                stream.removeSubrange(at..<(at + 188))
+            }
+        case 2:  // cut off
+            stream.removeLast(Int.random(in: 1..<(stream.count / 2), using: &random))
+        default:  // begun in the middle, after nonsense
+            stream.removeFirst(Int.random(in: 1..<(stream.count / 2), using: &random))
+            stream.insert(contentsOf: (0..<999).map { _ in UInt8.random(in: 0...255, using: &random) }, at: 0)
+        }
+        let scratch = try Scratch()
+        do {
+            let report = try relay(stream, scratch) { $0.interpolate = 2 }
+            #expect(report.frames.balance && report.frames.inFlight == 0)
+        } catch let error as RelayError {
+            // Nothing that could be decoded was left: said in words.
+            #expect(!"\(error)".isEmpty)
+        }
+    }
+
+    @Test func nonsenseIsRefusedWithAReason() throws {
+        var random = SeededGenerator(seed: 1)
+        let nonsense = (0..<50_000).map { _ in UInt8.random(in: 0...255, using: &random) }
+        let scratch = try Scratch()
+        #expect(throws: RelayError.self) { try relay(nonsense, scratch) }
+    }
+
+    @Test func aJumpOfTheSourcesClockDoesNotReachTheOutput() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 8, start: 5000) + TestStream.video(frames: 8, start: 20)
+        let report = try relay(stream, scratch)
+        #expect(report.frames.emitted == 16)
+        #expect(report.counters["timeline_jumps"] == 1)
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        let steps = zip(units.dropFirst(), units).map { $0.presentation - $1.presentation }
+        #expect(steps.allSatisfy { $0 > 0 && $0 < 90_000 })
+    }
+}

@@ -1,0 +1,81 @@
+import Media
+import Schedule
+import Testing
+
+@Suite struct CostModelTests {
+    func model() -> CostModel {
+        let size = PictureSize(width: 640, height: 360)
+        return CostModel(input: size, output: size.scaled(by: 2), tilePixels: 4_096)
+    }
+
+    func observe(_ model: inout CostModel, _ times: Int, factor: Double, tiles: Bool) {
+        for _ in 0..<times {
+            model.observe(.decode, .milliseconds(2 * factor))
+            model.observe(.base, .milliseconds(3 * factor))
+            model.observe(.encode, .milliseconds(8 * factor))
+            if tiles { model.observe(.tile(.neuralM), .milliseconds(10 * factor), units: 40) }
+        }
+    }
+
+    @Test func forgetsTheSeedsAtTheFirstObservation() {
+        var model = model()
+        model.observe(.base, .milliseconds(30))
+        #expect(model[.base].mean == 30e6)
+    }
+
+    @Test func learnsQuicklyThatWorkIsDearerAndSlowlyThatItIsCheaper() {
+        var model = model()
+        observe(&model, 50, factor: 1, tiles: true)
+        observe(&model, 4, factor: 2, tiles: true)
+        #expect(model[.base].high > 5.5e6 && model[.base].mean > 5e6)
+        observe(&model, 4, factor: 1, tiles: true)
+        #expect(model[.base].high > 5e6)
+        observe(&model, 40, factor: 1, tiles: true)
+        #expect(model[.base].high < 3.4e6 && model[.base].mean < 3.1e6)
+    }
+
+    @Test func oneSpikeIsNotBelieved() {
+        var model = model()
+        observe(&model, 50, factor: 1, tiles: false)
+        model.observe(.encode, .milliseconds(800))
+        #expect(model[.encode].mean < 8e6 * 1.4)
+    }
+
+    @Test func workThatDoesNotRunAgesWithTheMachine() {
+        var model = model()
+        observe(&model, 50, factor: 1, tiles: true)
+        let before = model[.tile(.neuralM)].mean
+        observe(&model, 30, factor: 2, tiles: false)
+        #expect(abs(model[.tile(.neuralM)].mean / before - 2) < 0.1)
+        observe(&model, 60, factor: 1, tiles: false)
+        #expect(abs(model[.tile(.neuralM)].mean / before - 1) < 0.1)
+    }
+
+    @Test func oneDearStageIsNoSlowMachine() {
+        var model = model()
+        observe(&model, 50, factor: 1, tiles: true)
+        let before = model[.tile(.neuralM)].mean
+        for _ in 0..<30 { model.observe(.encode, .milliseconds(30)) }
+        #expect(abs(model[.tile(.neuralM)].mean / before - 1) < 0.05)
+    }
+
+    @Test func costsGoWithThePixelsAndComeBack() {
+        var model = model()
+        observe(&model, 50, factor: 1, tiles: true)
+        let before = model[.decode].mean
+        model.resize(inputs: 4, outputs: 4)
+        #expect(abs(model[.decode].mean / before - 4) < 1e-9)
+        #expect(model[.tile(.neuralM)].mean == 0.25e6)
+        model.resize(inputs: 0.25, outputs: 0.25)
+        #expect(abs(model[.decode].mean / before - 1) < 1e-9)
+    }
+
+    @Test func nonsenseDoesNoHarm() {
+        var model = model()
+        model.observe(.base, Nanoseconds(-5))
+        model.observe(.base, Nanoseconds(.max))
+        model.observe(.tile(.neuralS), .milliseconds(3), units: 0)
+        #expect(model[.base].mean.isFinite && model[.base].mean >= 1)
+        #expect(!model.knows(.tile(.neuralS)))
+    }
+}

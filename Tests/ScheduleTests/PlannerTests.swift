@@ -1,0 +1,179 @@
+import Media
+import Schedule
+import Testing
+
+@Suite struct PlannerTests {
+    static let frameTime = Nanoseconds.seconds(1 / 30.0)
+
+    func configuration() -> Planner.Configuration {
+        let size = PictureSize(width: 640, height: 360)
+        return Planner.Configuration(input: size, output: size.scaled(by: 2), interval: Self.frameTime)
+    }
+
+    /// A planner that has seen so many frames of the given cost, each in time.
+    func trained(_ frames: Int = 120, factor: Double = 1) -> (Planner, MonotonicTime) {
+        var planner = Planner(configuration())
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        for _ in 0..<frames { step(&planner, &now, factor) }
+        return (planner, now)
+    }
+
+    @discardableResult
+    func step(_ planner: inout Planner, _ now: inout MonotonicTime, _ factor: Double) -> FramePlan {
+        now = now + Self.frameTime
+        let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(75), synthesised: 1, tiles: 60))
+        planner.observe(.decode, .milliseconds(2 * factor))
+        planner.observe(.base, .milliseconds(2.5 * factor))
+        if plan.tier > .base { planner.observe(.tile(plan.tier), .milliseconds(0.1 * factor), units: 1) }
+        if plan.synthesised > 0 { planner.observe(.synthesise, .milliseconds(6 * factor)) }
+        planner.observe(.encode, .milliseconds(8 * factor))
+        planner.emitted(slack: .milliseconds(30))
+        return plan
+    }
+
+    @Test func climbsOneRungAtATime() {
+        var planner = Planner(configuration())
+        var now = MonotonicTime(nanoseconds: 0)
+        var rungs: [Int] = []
+        for _ in 0..<60 { rungs.append(step(&planner, &now, 1).rung) }
+        #expect(zip(rungs, rungs.dropFirst()).allSatisfy { $1 == $0 || $1 == $0 - 1 })
+        #expect(rungs.first == 3 && rungs.last == 0)
+    }
+
+    @Test func sacrificesInTheStatedOrderAndRecovers() {
+        var (planner, now) = trained()
+        #expect(planner.rung == 0)
+        var seen: [Rung] = []
+        for factor in stride(from: 1.0, through: 5.0, by: 0.02) {
+            step(&planner, &now, factor)
+            if seen.last != planner.level { seen.append(planner.level) }
+        }
+        #expect(seen.last?.synthesises == false)
+        #expect(seen == seen.sorted { worth($0) > worth($1) }, "never up while the load rises")
+        let end = now
+        while planner.rung > 0, now - end < .seconds(4) { step(&planner, &now, 1) }
+        #expect(now - end <= .seconds(2))
+    }
+
+    func worth(_ rung: Rung) -> Int {
+        Int(rung.tier.rawValue) * 4 + (rung.synthesises ? 2 : 0) + (rung.decodesAll ? 1 : 0)
+    }
+
+    @Test func moreTimeNeverMeansLess() {
+        let (planner, now) = trained()
+        var last: FramePlan?
+        for microseconds in stride(from: Int64(0), through: 150_000, by: 250) {
+            var copy = planner
+            let plan = copy.plan(
+                FrameRequest(now: now, emitBy: now + .microseconds(microseconds), synthesised: 1, tiles: 60))
+            if let last, last.synthesised == plan.synthesised {
+                #expect(plan.tiles >= last.tiles && plan.stop - now >= last.stop - now)
+            }
+            if let last { #expect(plan.synthesised >= last.synthesised) }
+            last = plan
+        }
+        #expect(last?.tiles ?? 0 > 0 && last?.synthesised == 1)
+    }
+
+    @Test func workStopsInTimeForTheWayOut() {
+        let (planner, now) = trained()
+        for milliseconds in stride(from: 5.0, through: 100, by: 1) {
+            var copy = planner
+            let plan = copy.plan(
+                FrameRequest(now: now, emitBy: now + .milliseconds(milliseconds), synthesised: 1, tiles: 60))
+            guard plan.tiles > 0 else { continue }
+            let after = plan.synthesised > 0 ? 8.0 + 6 + 8 : 8
+            #expect(plan.emitBy - plan.stop >= .milliseconds(after * 0.95))
+        }
+    }
+
+    @Test func anOriginalIsNotDroppedAlone() {
+        var (planner, now) = trained()
+        let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(5), synthesised: 1, tiles: 60))
+        now = now + .milliseconds(300)
+        // Too little time, but a fresher frame would have had enough: dropped, since others were emitted of late...
+        #expect(plan.drop == .late)
+        // ... and tried all the same after a freeze.
+        #expect(planner.plan(FrameRequest(now: now, emitBy: now - .milliseconds(5), tiles: 60)).drop == nil)
+    }
+
+    @Test func theNewestIsPreferred() {
+        var (planner, now) = trained()
+        let due = now + .milliseconds(60)
+        var emitted: [Int] = []
+        for index in 0..<20 {  // a burst of twenty, all due at the same time
+            let plan = planner.plan(
+                FrameRequest(now: now, emitBy: due, tiles: 60, waiting: 19 - index, newestEmitBy: due))
+            if plan.isDropped { continue }
+            emitted.append(index)
+            now = now + .milliseconds(8)
+        }
+        #expect(emitted.last == 19)
+        #expect(emitted == Array((20 - emitted.count)..<20), "the ones dropped are the oldest")
+        #expect(emitted.count >= 4, "and no more of them than there is no time for")
+    }
+
+    @Test func aSynthesisedFrameYieldsToAnOriginal() {
+        var (planner, now) = trained()
+        let due = now + .milliseconds(40)
+        #expect(planner.plan(FrameRequest(now: now, emitBy: due, synthesised: 1, tiles: 60)).synthesised == 1)
+        var busy = FrameRequest(now: now, emitBy: due, synthesised: 1, tiles: 60, encoderQueue: 2)
+        busy.encoderBusySince = now
+        busy.waiting = 2
+        busy.newestEmitBy = due
+        #expect(planner.plan(busy).synthesised == 0)
+        now = now + .milliseconds(30)
+        let request = EncodeRequest(now: now, emitBy: due, kind: .synthesised, nextOriginalEmitBy: due)
+        #expect(planner.encode(request) == .late)
+        #expect(planner.encode(EncodeRequest(now: now, emitBy: due, kind: .original)) == nil)
+    }
+
+    @Test func theDecoderSkipsOnlyWhatNobodyNeeds() {
+        var planner = Planner(configuration())
+        let now = MonotonicTime(nanoseconds: 0)
+        func unit(_ change: (inout UnitRequest) -> Void) -> UnitRequest {
+            var unit = UnitRequest(now: now, emitBy: now + .milliseconds(80), isKeyframe: false)
+            change(&unit)
+            return unit
+        }
+        #expect(planner.admit(unit { $0.isReference = false }) == nil)
+        #expect(planner.admit(unit { $0.waiting = 50; $0.emitBy = now - .seconds(1) }) == nil)
+        let late = unit { $0.waiting = 50; $0.emitBy = now - .seconds(1); $0.keyframeWaiting = true }
+        #expect(planner.admit(late) == .late)
+        #expect(planner.admit(unit { $0.waiting = 121 }) == .noKeyframe)
+        #expect(planner.admit(unit { _ in }) == .noKeyframe, "until the next keyframe")
+        #expect(planner.admit(unit { $0.isKeyframe = true }) == nil)
+        #expect(planner.admit(unit { _ in }) == nil)
+    }
+
+    @Test func theLastRungSkipsFramesThatNoOtherNeedsWhileItIsBehind() {
+        var (planner, now) = trained(60, factor: 12)
+        #expect(!planner.level.decodesAll)
+        var unit = UnitRequest(now: now, emitBy: now + .milliseconds(80), isKeyframe: false, waiting: 3)
+        unit.isReference = false
+        #expect(planner.admit(unit) == .overload)
+        unit.isReference = true
+        #expect(planner.admit(unit) == nil)
+        for _ in 0..<240 { step(&planner, &now, 1) }
+        unit.isReference = false
+        #expect(planner.level.decodesAll && planner.admit(unit) == nil)
+    }
+
+    @Test func deadlinesCountFromTheBestOrigin() {
+        let time = MonotonicTime(nanoseconds: 5_000_000_000)
+        let deadline = Deadline(budget: .milliseconds(80), recoveryWindow: .milliseconds(120))
+        #expect(deadline.emitBy(Origin(.source, time)) - time == .milliseconds(200))
+        #expect(deadline.emitBy(Origin(.arrival, time)) - time == .milliseconds(80))
+    }
+
+    @Test func capacityAdmitsWhatFits() {
+        let capacity = Capacity(cores: 2)
+        let stream = Capacity.Demand(least: 0.42, synthesising: 1.2)
+        #expect(capacity.admits(stream, beside: Array(repeating: stream, count: 3)))
+        #expect(!capacity.admits(stream, beside: Array(repeating: stream, count: 4)))
+        #expect(Capacity.available(cores: 2, usedByOthers: 0.5, streams: 4) == 1.5)
+        #expect(Capacity.available(cores: 2, usedByOthers: 1.9, streams: 4) == 0.5)
+        let (planner, _) = trained()
+        #expect(abs(planner.demand.least - (2 + 2 * 2.5 + 8) / 33.3) < 0.05)
+    }
+}

@@ -1,0 +1,47 @@
+import Media
+import Schedule
+import Testing
+
+@Suite struct PropertyTests {
+    @Test func thePlannerKeepsEveryPropertyInRandomScenarios() {
+        for seed in 1...UInt64(Thoroughness.scenarios) {
+            let load = Load.random(seed: seed)
+            let least = load.leastOutcome()[0]
+            let broken = Property.broken(by: Simulation.run(load)[0], least: least, load: load)
+            #expect(broken.isEmpty, "seed \(seed)")
+        }
+    }
+
+    @Test func booksBalanceWhereverTheyAreClosed() {
+        for seed in 1...UInt64(Thoroughness.scenarios) {
+            let load = Load.random(seed: seed)
+            let end = MonotonicTime(nanoseconds: Int64(seed * 37_000_001 % 3_000_000_000))
+            let outcome = Simulation.run(load, until: end)[0]
+            #expect(outcome.balances, "seed \(seed)")
+        }
+    }
+
+    /// The properties that a policy breaks in the first scenarios.
+    func broken<P: Policy>(by policy: (Planner.Configuration) -> P) -> Set<Property> {
+        var broken: Set<Property> = []
+        for seed in 1...UInt64(20) {
+            let load = Load.random(seed: seed)
+            let outcome = Simulation.run(load, policy: policy)[0]
+            broken.formUnion(Property.broken(by: outcome, least: load.leastOutcome()[0], load: load))
+        }
+        return broken
+    }
+
+    @Test func aPolicyThatOscillatesFails() {
+        #expect(broken { OscillatingPolicy($0) }.contains(.qualityDoesNotFlicker))
+    }
+
+    @Test func aPolicyThatOverDropsFails() {
+        #expect(broken { OverDroppingPolicy($0) }.contains(.nothingIsDroppedInVain))
+    }
+
+    @Test func aPolicyThatLetsLatencyGrowFails() {
+        let broken = broken { EverythingPolicy($0) }
+        #expect(broken.contains(.latencyIsBounded) && broken.contains(.queuesAreBounded))
+    }
+}

@@ -1,0 +1,23 @@
+import Foundation
+
+/// Runs a program to its end.
+func run(_ program: String, _ arguments: [String], _ environment: [String: String] = [:]) throws
+    -> (status: Int32, output: String)
+{
+    let process = Process()
+    let pipe = Pipe()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardOutput = pipe
+    process.standardError = pipe
+    try process.run()
+    let output = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+}
+
+/// Runs one suite of this test program in a process of its own.
+func runChild(_ suite: String, _ environment: [String: String]) throws -> (status: Int32, output: String) {
+    try run(CommandLine.arguments[0], ["--testing-library", "swift-testing", "--filter", suite], environment)
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Media
+import Testing
+
+@testable import Transport
+
+struct DatagramAndFileTests {
+    @Test(arguments: ["127.0.0.1", "[::1]"]) func datagrams(host: String) throws {
+        let reader = try Reader("udp://\(host):0")
+        let sink = try Sink(StreamURL("udp://\(host):\(reader.source.localPort)"))
+        for i in 0..<100 {
+            let before = MonotonicTime.now()
+            #expect(sink.send(numbered(i, count: 188 * (1 + i % 7))) == .sent)
+            let (message, bytes) = try #require(reader.next())
+            #expect(bytes == numbered(i, count: 188 * (1 + i % 7)))
+            #expect(message.sequence == Int64(i + 1))
+            // The kernel's stamp, moved to our clock: between sending and now, give or take the two clocks' readings.
+            #expect(message.arrival > before - .milliseconds(1) && message.arrival <= .now())
+        }
+        #expect(reader.source.statistics().packetsReceived == 100)
+        #expect(sink.statistics().packetsSent == 100)
+    }
+
+    @Test func interruptEndsAWait() throws {
+        for url in ["udp://127.0.0.1:0", "srt://127.0.0.1:0?mode=listener"] {
+            let reader = try Reader(url)
+            let source = reader.source
+            #expect(reader.wait(for: { if case .listening = $0 { true } else { false } }) != nil)
+            let other = StageThread(name: "other") { source.interrupt() }
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+            defer { buffer.deallocate() }
+            // An hour: this returns because it was interrupted, or the test hangs.
+            #expect(source.receive(into: buffer, until: .now() + .seconds(3600)) == .idle)
+            other.join()
+        }
+    }
+
+    @Test func filesThereAndBack() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("burnish-\(UUID()).ts").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let whole: [UInt8] = Array((0..<50).map { numbered($0) }.joined()) + [1, 2, 3]
+        do {
+            let sink = try Sink(StreamURL(path))
+            for start in stride(from: 0, to: whole.count, by: 1316) {
+                #expect(sink.send(Array(whole[start..<min(start + 1316, whole.count)])) == .sent)
+            }
+        }
+        let reader = try Reader(path)
+        var read: [UInt8] = []
+        while let (_, bytes) = reader.next() { read += bytes }
+        #expect(read == whole)
+        #expect(reader.next() == nil)
+    }
+
+    @Test func missingFilesAreToldApart() {
+        let absent = #expect(throws: TransportError.self) { _ = try Source(StreamURL("/nonexistent/a.ts")) }
+        #expect(absent?.code == .inaccessible)
+        let forbidden = #expect(throws: TransportError.self) { _ = try Sink(StreamURL("/nonexistent/a.ts")) }
+        #expect(forbidden?.code == .inaccessible)
+        let nowhere = #expect(throws: TransportError.self) { _ = try Sink(StreamURL("udp://:1234")) }
+        #expect(nowhere?.code == .badURL)
+        let unnamed = #expect(throws: TransportError.self) { _ = try Source(StreamURL("udp://host.invalid:1234")) }
+        #expect(unnamed?.code == .unresolvable)
+    }
+
+    @Test func aFullPipeDoesNotStopTheSender() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("burnish-\(UUID()).pipe").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(mkfifo(path, 0o600) == 0)
+        let end = open(path, O_RDWR | O_NONBLOCK)
+        let sink = try Sink(StreamURL(path))
+        var taken = 0
+        while sink.send(numbered(taken)) == .sent && taken < 1000 { taken += 1 }
+        #expect(taken > 0 && taken < 1000)
+        #expect(sink.send(numbered(taken)) == .wouldBlock)
+        let reader = try Reader(path)
+        var read: [UInt8] = []
+        while read.count < taken * 1316, let (_, bytes) = reader.next() { read += bytes }
+        #expect(read == Array((0..<taken).map { numbered($0) }.joined()))
+        close(end)
+    }
+}

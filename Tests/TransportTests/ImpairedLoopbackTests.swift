@@ -1,0 +1,140 @@
+import Media
+import Testing
+
+@testable import Transport
+
+/// SRT through a bad network, read early. Senders: ours, whose messages are not marked as ordered, and in-order ones as
+/// FFmpeg's (`inOrder`).
+@Suite(.serialized) struct ImpairedLoopbackTests {
+    struct Leg {
+        let reader: Reader
+        let proxy: ImpairmentProxy
+        let sink: Sink
+
+        init(latency: Int, inOrder: Bool = false, _ settings: ImpairmentSettings = ImpairmentSettings()) throws {
+            reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=\(latency)&ingest=early")
+            proxy = try ImpairmentProxy(
+                to: UDPEndpoint(host: "127.0.0.1", port: reader.source.localPort), settings: settings)
+            sink = try Sink(StreamURL("srt://127.0.0.1:\(proxy.localPort)?latency=\(latency)"), marksOrder: inOrder)
+            _ = try #require(reader.awaitConnection())
+            #expect(sink.awaitPeer())
+        }
+    }
+
+    private func paced(_ sink: Sink, _ range: Range<Int>, every interval: Nanoseconds = .milliseconds(2)) {
+        let start = MonotonicTime.now()
+        for i in range {
+            let time = start + Nanoseconds(interval.count * Int64(i - range.lowerBound))
+            time.sleep()
+            #expect(sink.send(numbered(i), sourceTime: time) == .sent)
+        }
+    }
+
+    @Test(arguments: [false, true]) func lossIsRepairedInOrder(inOrder: Bool) throws {
+        var settings = ImpairmentSettings()
+        settings.loss = 0.05
+        settings.delay = .milliseconds(20)
+        settings.jitter = .milliseconds(2)
+        settings.seed = 7
+        let leg = try Leg(latency: 2000, inOrder: inOrder, settings)
+        let sink = leg.sink
+        let sender = StageThread(name: "sender") { paced(sink, 0..<420) }
+        // Twenty more than are read: SRT repairs a loss when it sees what comes after it.
+        var last: Message?
+        for i in 0..<400 {
+            let (message, bytes) = try #require(leg.reader.next(), "message \(i)")
+            try #require(number(of: bytes) == i)
+            if let last, let before = last.sourceTime, let time = message.sourceTime {
+                #expect(message.sequence == last.sequence + 1)
+                // Sent 2 ms apart. The fit may still come down between two messages by a few more; a repeat dated by
+                // its sending would be a round trip late.
+                if i >= 100 { #expect(time - before < .milliseconds(30), "message \(i)") }
+            }
+            last = message
+        }
+        sender.join()
+        #expect(leg.reader.source.statistics().packetsLost > 0)
+        #expect(leg.reader.events.allSatisfy { if case .gap = $0 { false } else { true } })
+    }
+
+    /// The trap that facts paid for: TSBPD off and the receiver's TLPKTDROP left on wedge an ordered sender's connection.
+    @Test(arguments: [false, true]) func outageRecoversWithItsBacklog(inOrder: Bool) throws {
+        let leg = try Leg(latency: 120, inOrder: inOrder)
+        paced(leg.sink, 0..<20)
+        for i in 0..<20 { #expect(leg.reader.nextNumber() == i) }
+        leg.proxy.isDark = true
+        let sink = leg.sink
+        let sender = StageThread(name: "sender") { paced(sink, 20..<520, every: .milliseconds(5)) }
+        // Two seconds of silence: 400 messages.
+        #expect(leg.reader.nextNumber(within: .seconds(2)) == nil)
+        leg.proxy.isDark = false
+        var next = 20
+        while next < 520 {
+            let (_, bytes) = try #require(leg.reader.next(), "message \(next)")
+            let index = number(of: bytes)
+            // Nothing is dropped: an ordered sender's messages all come. Of others, holes are waited for for a while.
+            #expect(inOrder ? index == next : index >= next)
+            next = index + 1
+        }
+        sender.join()
+        #expect(leg.reader.events.allSatisfy { if case .disconnected = $0 { false } else { true } })
+    }
+
+    @Test func blackoutBeyondTheIdleLimitReconnects() throws {
+        let leg = try Leg(latency: 120)
+        paced(leg.sink, 0..<5)
+        for i in 0..<5 { #expect(leg.reader.nextNumber() == i) }
+        leg.reader.forget()
+        leg.proxy.isDark = true
+        #expect(leg.reader.wait(for: { if case .disconnected = $0 { true } else { false } }) != nil)
+        leg.proxy.isDark = false
+        #expect(leg.reader.awaitConnection() != nil)
+        #expect(leg.sink.awaitPeer())
+        paced(leg.sink, 0..<5)
+        for i in 0..<5 { #expect(leg.reader.nextNumber() == i) }
+    }
+
+    /// Ordered messages, a window of less than a round trip: what is behind a lost message comes too late.
+    @Test func anUnfitLegIsReadWithTSBPDNextTime() throws {
+        var settings = ImpairmentSettings()
+        settings.loss = 0.1
+        settings.delay = .milliseconds(20)
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=30")
+        let proxy = try ImpairmentProxy(
+            to: UDPEndpoint(host: "127.0.0.1", port: reader.source.localPort), settings: settings)
+        let url = try StreamURL("srt://127.0.0.1:\(proxy.localPort)?latency=30")
+        var ingest: [SRTEndpoint.Ingest?] = []
+        // How many seconds that takes depends on the machine: come back until it has, for a while.
+        for _ in 0..<10 where ingest.last != .tsbpd {
+            reader.forget()
+            let sink = try Sink(url, marksOrder: true)
+            ingest.append(try #require(reader.awaitConnection()).ingest)
+            #expect(sink.awaitPeer())
+            let sender = StageThread(name: "sender") { paced(sink, 0..<1000, every: .milliseconds(4)) }
+            while let index = reader.nextNumber(within: .seconds(1)), index < 990 {}
+            sender.join()
+        }
+        #expect(ingest.first == .early)
+        #expect(ingest.last == .tsbpd)
+    }
+
+    @Test func garbageLeavesTheListenerAlone() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
+        let port = reader.source.localPort
+        let noise = try Sink(StreamURL("udp://127.0.0.1:\(port)"))
+        var random = SplitMix64(seed: 3)
+        for _ in 0..<2000 {
+            var bytes = (0..<Int(1 + random.next() % 1456)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            // Half of them look like handshakes for the listener.
+            if random.next() % 2 == 0 && bytes.count > 64 {
+                bytes.replaceSubrange(0..<16, with: [0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+            }
+            _ = noise.send(bytes)
+        }
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(port)?latency=20"))
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        paced(sink, 0..<5)
+        for i in 0..<5 { #expect(reader.nextNumber() == i) }
+    }
+}

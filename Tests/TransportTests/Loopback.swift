@@ -1,0 +1,90 @@
+import Media
+import Transport
+
+/// A source with a buffer of its own, for tests that read message by message. Every wait has a generous limit that only
+/// a failing test reaches.
+final class Reader {
+    let source: Source
+    private(set) var events: [LegEvent] = []
+    private let buffer: UnsafeMutableRawBufferPointer
+    static let patience = Nanoseconds.seconds(20)
+
+    init(_ url: String) throws {
+        source = try Source(StreamURL(url))
+        buffer = .allocate(byteCount: Message.largest, alignment: 16)
+    }
+
+    deinit { buffer.deallocate() }
+
+    /// The next message's bytes; events on the way are kept. Nil at the end or when time is up.
+    func next(within patience: Nanoseconds = Reader.patience) -> (message: Message, bytes: [UInt8])? {
+        let limit = MonotonicTime.now() + patience
+        while MonotonicTime.now() < limit {
+            switch source.receive(into: buffer, until: limit) {
+            case .message(let message): return (message, Array(buffer[..<message.byteCount]))
+            case .event(let event): events.append(event)
+            case .end: return nil
+            case .idle: continue
+            }
+        }
+        return nil
+    }
+
+    /// Which numbered message comes next.
+    func nextNumber(within patience: Nanoseconds = Reader.patience) -> Int? {
+        next(within: patience).map { number(of: $0.bytes) }
+    }
+
+    /// Reads on until such an event has come (now or earlier).
+    @discardableResult
+    func wait(for wanted: (LegEvent) -> Bool) -> LegEvent? {
+        let limit = MonotonicTime.now() + Self.patience
+        if let event = events.first(where: wanted) { return event }
+        while MonotonicTime.now() < limit {
+            if case .event(let event) = source.receive(into: buffer, until: limit) {
+                events.append(event)
+                if wanted(event) { return event }
+            }
+        }
+        return nil
+    }
+
+    func awaitConnection() -> Connection? {
+        guard case .connected(let connection) = wait(for: { if case .connected = $0 { true } else { false } }) else { return nil }
+        return connection
+    }
+
+    func forget() { events.removeAll() }
+}
+
+extension Sink {
+    func send(_ bytes: [UInt8], sourceTime: MonotonicTime? = nil) -> Sent {
+        bytes.withUnsafeBytes { send($0, sourceTime: sourceTime) }
+    }
+
+    /// Waits for an event; events before it are dropped.
+    func wait(for wanted: (LegEvent) -> Bool) -> LegEvent? {
+        let limit = MonotonicTime.now() + Reader.patience
+        while MonotonicTime.now() < limit {
+            guard let event = nextEvent() else {
+                (MonotonicTime.now() + .milliseconds(1)).sleep()
+                continue
+            }
+            if wanted(event) { return event }
+        }
+        return nil
+    }
+
+    func awaitPeer() -> Bool {
+        wait(for: { if case .connected = $0 { true } else { false } }) != nil
+    }
+}
+
+/// A message of `count` bytes that says which one it is.
+func numbered(_ index: Int, count: Int = 1316) -> [UInt8] {
+    var bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: count)
+    for i in 0..<4 { bytes[i] = UInt8(truncatingIfNeeded: index >> (8 * i)) }
+    return bytes
+}
+
+func number(of bytes: [UInt8]) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[$1]) << (8 * $1) } }

@@ -1,0 +1,161 @@
+import Media
+import Testing
+
+@testable import Transport
+
+struct SequenceUnwrapperTests {
+    @Test func countsAcrossTheWrapInAnyOrder() {
+        var unwrapper = SequenceUnwrapper()
+        let start: Int64 = 0x7fff_fff0
+        var random = SplitMix64(seed: 9)
+        #expect(unwrapper.unwrap(Int32(start)) == start)
+        for i in 1..<200 {
+            let count = start + Int64(i) + Int64(random.next() % 20) - 10
+            #expect(unwrapper.unwrap(Int32(count & 0x7fff_ffff)) == count)
+        }
+    }
+}
+
+struct BackoffTests {
+    @Test func growsToFiveSecondsAndStartsAnew() {
+        var backoff = Backoff(seed: 4)
+        var span: Int64 = 100
+        for _ in 0..<12 {
+            let wait = backoff.next()
+            #expect(wait >= .milliseconds(Double(span) / 2) && wait <= .milliseconds(Double(span)))
+            span = min(span * 2, 5_000)
+        }
+        backoff.reset()
+        #expect(backoff.next() <= .milliseconds(100))
+    }
+}
+
+/// A hold buffer that expectations can look into: they copy what they look at.
+private final class Hold {
+    var buffer = HoldBuffer(capacity: 64)
+
+    func begin(at sequence: Int64) { buffer.begin(at: sequence) }
+    var count: Int { buffer.count }
+    var patience: MonotonicTime? { buffer.patience }
+    func skipHole() -> Int64 { buffer.skipHole() }
+    func isFar(_ sequence: Int64) -> Bool { buffer.isFar(sequence) }
+
+    private static func message(_ sequence: Int64) -> Message {
+        Message(byteCount: 8, arrival: MonotonicTime(nanoseconds: sequence), sourceTime: nil, sequence: sequence)
+    }
+
+    private static func contents(_ sequence: Int64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: sequence >> (8 * $0)) }
+    }
+
+    func take() -> Int64? {
+        var bytes = [UInt8](repeating: 0, count: Message.largest)
+        guard let message = bytes.withUnsafeMutableBytes({ buffer.takeDue(into: $0) }) else { return nil }
+        #expect(Array(bytes[..<8]) == Self.contents(message.sequence))
+        return message.sequence
+    }
+
+    func put(_ sequence: Int64, patience: MonotonicTime = MonotonicTime(nanoseconds: .max)) -> HoldBuffer.Verdict {
+        Self.contents(sequence).withUnsafeBytes { buffer.accept(Self.message(sequence), $0, patience: patience) }
+    }
+
+    func restart(with sequence: Int64) {
+        Self.contents(sequence).withUnsafeBytes { buffer.restart(with: Self.message(sequence), $0) }
+    }
+}
+
+struct HoldBufferTests {
+    /// Whatever the order and the repeats, what comes out is each message once, in order.
+    @Test(arguments: 0..<20) func ordersAnything(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        let hold = Hold()
+        hold.begin(at: 100)
+        var waiting = Array(Int64(100)..<1100)
+        var out: [Int64] = []
+        while out.count < 1000 {
+            // The next one of a small neighbourhood, sometimes one that has been before.
+            let index = Int(random.next() % UInt64(min(waiting.count, 20)))
+            let sequence = waiting[index]
+            if hold.isFar(sequence) { continue }
+            if random.next() % 5 != 0 { waiting.remove(at: index) }
+            if hold.put(sequence) == .deliver { out.append(sequence) }
+            while let sequence = hold.take() { out.append(sequence) }
+        }
+        #expect(out == Array(100..<1100))
+        #expect(hold.count == 0)
+    }
+
+    @Test func aHoleIsGivenUpWhenPatienceEnds() {
+        let hold = Hold()
+        #expect(hold.put(10) == .deliver)
+        #expect(hold.put(13, patience: MonotonicTime(nanoseconds: 500)) == .held)
+        #expect(hold.put(14, patience: MonotonicTime(nanoseconds: 600)) == .held)
+        #expect(hold.patience == MonotonicTime(nanoseconds: 500))
+        #expect(hold.take() == nil)
+        #expect(hold.skipHole() == 2)
+        #expect(hold.take() == 13)
+        #expect(hold.take() == 14)
+        #expect(hold.take() == nil)
+        // What was given up and comes after all is too late.
+        #expect(hold.put(11) == .duplicate)
+        #expect(hold.put(15) == .deliver)
+    }
+
+    @Test func farAheadIsKnown() {
+        let hold = Hold()
+        #expect(hold.put(10) == .deliver)
+        #expect(!hold.isFar(74))
+        #expect(hold.isFar(75))
+        hold.restart(with: 900)
+        #expect(hold.take() == 900)
+        #expect(hold.put(901) == .deliver)
+    }
+}
+
+/// The policy as something that expectations can call.
+private final class Judge {
+    private var policy = IngestPolicy()
+    func judge(_ second: IngestPolicy.Second, readEarly: Bool) -> Bool { policy.judge(second, readEarly: readEarly) }
+}
+
+struct IngestPolicyTests {
+    private func second(late: Int64 = 0, lost: Int64 = 0, silence: Double = 20, rtt: Double = 40) -> IngestPolicy.Second {
+        IngestPolicy.Second(
+            messages: 200, late: late, lost: lost, retransmitted: lost, roundTripTime: .milliseconds(rtt),
+            window: .milliseconds(120), longestSilence: .milliseconds(silence))
+    }
+
+    @Test func lossThatIsRepairedInTimeIsNoReason() {
+        let policy = Judge()
+        for _ in 0..<1000 { #expect(policy.judge(second(late: 2, lost: 20), readEarly: true)) }
+    }
+
+    @Test func lateMessagesBehindLossesAre() {
+        let policy = Judge()
+        var verdicts: [Bool] = []
+        for _ in 0..<5 { verdicts.append(policy.judge(second(late: 30, lost: 20), readEarly: true)) }
+        #expect(verdicts == [true, true, false, false, false])
+    }
+
+    @Test func outagesAndSlowSendersAreNot() {
+        let policy = Judge()
+        for _ in 0..<100 {
+            #expect(policy.judge(second(late: 190, lost: 100, silence: 2000), readEarly: true))
+            #expect(policy.judge(second(late: 100), readEarly: true))
+        }
+    }
+
+    @Test func aSilentSecondSaysNothing() {
+        let policy = Judge()
+        for _ in 0..<100 { #expect(policy.judge(IngestPolicy.Second(), readEarly: true)) }
+    }
+
+    @Test func aQuietMinuteGivesAnotherChance() {
+        let policy = Judge()
+        for _ in 0..<3 { _ = policy.judge(second(late: 30, lost: 20), readEarly: true) }
+        for _ in 0..<30 { #expect(!policy.judge(second(), readEarly: false)) }
+        #expect(!policy.judge(second(lost: 20), readEarly: false))
+        for _ in 0..<59 { #expect(!policy.judge(second(), readEarly: false)) }
+        #expect(policy.judge(second(), readEarly: false))
+    }
+}

@@ -1,0 +1,198 @@
+import Media
+import Testing
+
+@testable import Transport
+
+@Suite(.serialized) struct SRTLoopbackTests {
+    /// Sends `count` messages one after the other and reads each before the next goes out.
+    private func exchange(_ reader: Reader, _ sink: Sink, count: Int) {
+        for i in 0..<count {
+            let sent = sink.send(numbered(i))
+            #expect(sent == .sent, "\(sink.nextEvent()?.description ?? "no event") after \(reader.events)")
+            guard let (message, bytes) = reader.next() else {
+                Issue.record("message \(i) did not come")
+                return
+            }
+            #expect(bytes == numbered(i))
+            #expect(message.sourceTime != nil)
+        }
+    }
+
+    @Test(arguments: [SRTEndpoint.Ingest.early, .tsbpd])
+    func callerToListener(ingest: SRTEndpoint.Ingest) throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20&ingest=\(ingest.rawValue)")
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20&streamid=%23!::r=cam"))
+        let connection = try #require(reader.awaitConnection())
+        #expect(connection.streamID == "#!::r=cam")
+        #expect(connection.window == .milliseconds(20))
+        #expect(connection.ingest == ingest)
+        #expect(sink.awaitPeer())
+        exchange(reader, sink, count: 50)
+    }
+
+    @Test func listenerToCaller() throws {
+        let sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
+        let reader = try Reader("srt://127.0.0.1:\(sink.localPort)?latency=20")
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        exchange(reader, sink, count: 50)
+    }
+
+    @Test func ipv6() throws {
+        let reader = try Reader("srt://[::1]:0?mode=listener&latency=20")
+        let sink = try Sink(StreamURL("srt://[::1]:\(reader.source.localPort)?latency=20"))
+        #expect(reader.awaitConnection()?.peer.hasPrefix("[::1]:") == true)
+        #expect(sink.awaitPeer())
+        exchange(reader, sink, count: 5)
+    }
+
+    @Test func rightPassphrase() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20&passphrase=correct%20horse&pbkeylen=32")
+        let port = reader.source.localPort
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(port)?latency=20&passphrase=correct%20horse"))
+        #expect(reader.awaitConnection()?.encrypted == true)
+        #expect(sink.awaitPeer())
+        exchange(reader, sink, count: 20)
+    }
+
+    @Test(arguments: [("&passphrase=battery%20staple", "is wrong"), ("", "wants a passphrase")])
+    func wrongPassphrase(secret: String, reason: String) throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&passphrase=correct%20horse")
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20\(secret)"))
+        let limit = MonotonicTime.now() + Reader.patience
+        let failure = #expect(throws: TransportError.self) { try sink.awaitConnection(until: limit) }
+        #expect(failure?.code == .refused)
+        #expect(failure?.message.contains(reason) == true, "\(failure?.message ?? "")")
+        #expect("\(failure!)".contains("staple") == false)
+        let event = reader.wait(for: { if case .refused = $0 { true } else { false } })
+        #expect(event?.description.contains("wrong passphrase or none") == true)
+        // The listener is not the worse for it.
+        let right = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20&passphrase=correct%20horse"))
+        #expect(reader.awaitConnection() != nil)
+        #expect(right.awaitPeer())
+    }
+
+    @Test func nobodyThere() throws {
+        let free = try Reader("srt://127.0.0.1:0?mode=listener").source.localPort
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(free)"))
+        let limit = MonotonicTime.now() + Reader.patience
+        let failure = #expect(throws: TransportError.self) { try sink.awaitConnection(until: limit) }
+        #expect(failure?.code == .unreachable)
+        #expect(sink.send(numbered(0)) == .notConnected)
+    }
+
+    @Test func portTaken() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener")
+        let failure = #expect(throws: TransportError.self) {
+            _ = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?mode=listener"))
+        }
+        #expect(failure?.code == .cannotBind)
+    }
+
+    @Test func listenerOutlivesItsPeers() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
+        for _ in 0..<3 {
+            reader.forget()
+            do {
+                let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
+                #expect(reader.awaitConnection() != nil)
+                #expect(sink.awaitPeer())
+                exchange(reader, sink, count: 5)
+            }
+            #expect(reader.wait(for: { if case .disconnected = $0 { true } else { false } }) != nil)
+        }
+        #expect(reader.source.statistics().connections == 3)
+    }
+
+    @Test func callerComesBack() throws {
+        var listener: Sink? = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
+        let port = listener!.localPort
+        let reader = try Reader("srt://127.0.0.1:\(port)?latency=20")
+        #expect(reader.awaitConnection() != nil)
+        listener = nil
+        #expect(reader.wait(for: { if case .disconnected = $0 { true } else { false } }) != nil)
+        reader.forget()
+        let again = try Sink(StreamURL("srt://127.0.0.1:\(port)?mode=listener&latency=20"))
+        #expect(reader.awaitConnection() != nil)
+        #expect(again.awaitPeer())
+        exchange(reader, again, count: 5)
+    }
+
+    /// Sends messages that are dated a millisecond apart, whatever the time between them, and reads each.
+    private func datedMessages(_ reader: Reader, _ sink: Sink, from first: MonotonicTime, count: Int) throws {
+        var begin: MonotonicTime?
+        for i in 0..<count {
+            let date = first + .milliseconds(Double(i))
+            // Later than dated, never earlier: the first message has the least delay and sets the fit.
+            (MonotonicTime.now() + .milliseconds(3)).sleep()
+            #expect(sink.send(numbered(i), sourceTime: date) == .sent)
+            let message = try #require(reader.next()).message
+            let time = try #require(message.sourceTime)
+            if let begin {
+                let error = time - begin - .milliseconds(Double(i))
+                #expect(abs(error.count) <= 2_000, "message \(i)")
+            } else {
+                begin = time
+                #expect(time == message.arrival)
+            }
+        }
+        #expect(!reader.events.contains(.clockReset))
+    }
+
+    /// With TSBPD off at the receiver, libsrt's sender would date messages by their sending: it is told better.
+    @Test func sourceTimesTravelToAListener() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20&ingest=early")
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        try datedMessages(reader, sink, from: .now(), count: 50)
+    }
+
+    @Test func sourceTimesTravelToACaller() throws {
+        let sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
+        let reader = try Reader("srt://127.0.0.1:\(sink.localPort)?latency=20&ingest=early")
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        try datedMessages(reader, sink, from: .now(), count: 50)
+    }
+
+    /// The sender's 32 bits of microseconds begin 100 ms before they wrap.
+    @Test func sourceTimeWraps() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20&ingest=early")
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        let ahead = Nanoseconds.microseconds(1 << 32) - .milliseconds(100)
+        try datedMessages(reader, sink, from: .now() + ahead, count: 300)
+    }
+
+    /// libsrt itself would take ours, whatever the caller says, while TSBPD is off.
+    @Test func theLargerWindowCounts() throws {
+        for (ours, theirs) in [(20, 300), (300, 20)] {
+            let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=\(ours)&ingest=early")
+            let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=\(theirs)"))
+            #expect(reader.awaitConnection()?.window == .milliseconds(300))
+            #expect(sink.awaitPeer())
+            let listener = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=\(theirs)"))
+            let caller = try Reader("srt://127.0.0.1:\(listener.localPort)?latency=\(ours)&ingest=early")
+            #expect(caller.awaitConnection()?.window == .milliseconds(300))
+        }
+    }
+
+    @Test func secondCallerIsTurnedAway() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        exchange(reader, sink, count: 5)
+        let other = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
+        // It is let in as soon as the first has been silent for a second, so keep that one talking.
+        let limit = MonotonicTime.now() + Reader.patience
+        var refused = false
+        while !refused && .now() < limit {
+            exchange(reader, sink, count: 1)
+            refused = other.nextEvent().map { if case .refused = $0 { true } else { false } } ?? false
+        }
+        #expect(refused)
+    }
+}

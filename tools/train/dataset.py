@@ -1,0 +1,136 @@
+"""What `prepare` wrote, as flat arrays of frames on the training device, and batches cut out of them."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+
+import cv2
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import bnw
+import scene
+
+
+def _decode(stream: bytes, width: int, height: int) -> np.ndarray:
+    """Lumas [frame][h][w], by the program `ffmpeg` (or the one FFMPEG names), else by PyAV."""
+    program = os.environ.get("FFMPEG") or shutil.which("ffmpeg")
+    if not program:
+        import coding
+
+        return np.stack(coding.decode(stream)[0])
+    raw = subprocess.run([program, "-v", "error", "-threads", "1", "-f", "h264", "-i", "pipe:0", "-pix_fmt", "yuv420p",
+                          "-fps_mode", "passthrough", "-f", "rawvideo", "pipe:1"], input=stream, stdout=subprocess.PIPE, check=True).stdout
+    chroma = ((width + 1) // 2) * ((height + 1) // 2)
+    return np.frombuffer(raw, np.uint8).reshape(-1, width * height + 2 * chroma)[:, : width * height].reshape(-1, height, width)
+
+
+@lru_cache(maxsize=100)
+def _photograph(path: str) -> np.ndarray:
+    return cv2.imread(path, cv2.IMREAD_GRAYSCALE)
+
+
+def _make(job: tuple[str, dict]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray | None, float]]:
+    """Of each used frame: large, small clean, small coded, the quantiser to tell the network."""
+    data, s = job
+    cv2.setNumThreads(1)
+    used = scene.USED if "size" in s else (0,)
+    if "clip" in s:
+        larges = [cv2.imread(f"{data}/clips/{s['clip']}/{s['start'] + t:03d}.png", 0) for t in used]
+    else:
+        picture = _photograph(f"{data}/photographs/{s['photograph']:03d}.jpg")
+        larges = [scene.large(picture, s, t) for t in used]
+    smalls = [scene.small(p, s["down"]) for p in larges]
+    if "size" not in s:
+        return [(larges[0], smalls[0], None, 0.0)]
+    with open(f"{data}/streams.bin", "rb") as f:
+        f.seek(s["offset"])
+        coded = _decode(f.read(s["size"]), smalls[0].shape[1], smalls[0].shape[0])
+    out, q = [], s["quantisers"]
+    for k, t in enumerate(used):
+        # Half are told this frame's quantiser, half the mean of the last eight: a relay may smooth it.
+        told = q[t] if (s["offset"] + k) % 2 else float(np.mean(q[max(0, t - 7) : t + 1]))
+        out.append((larges[k], smalls[k], coded[t], max(told, 1.0)))
+    return out
+
+
+class Frames:
+    """All frames, flat; per frame the offsets, the small size and the bucket."""
+
+    def __init__(self, data: Path, clean: int, device: str, workers: int, limit: int | None = None):
+        index = json.loads((data / "index.json").read_text())
+        streams = index["streams"][:limit] if limit else index["streams"]
+        rng = np.random.default_rng(5)
+        chance = np.array(index["chance"])
+        extra = [scene.describe(rng, k, tuple(index["photographs"][k]), coded=False)
+                 for k in rng.choice(len(chance), clean, p=chance).tolist()]
+        larges, smalls, table, position, at = [], [], [], 0, 0
+        self.validation: dict[str, list[tuple[np.ndarray, np.ndarray, float]]] = {}
+        edges = bnw.EDGES
+        bucket = lambda q: next(i for i, e in enumerate(edges) if e >= int(q + 0.5))
+        jobs = [(str(data), s) for s in extra + streams]
+        with ProcessPoolExecutor(workers) as pool:
+            for (_, s), made in zip(jobs, pool.map(_make, jobs, chunksize=8)):
+                if s.get("side") == "validation":
+                    name = f"{s['clip']}"
+                    self.validation[f"{name}/{int(s['crf'])}"] = [(l, c, q) for l, _, c, q in made]
+                    self.validation[f"{name}/clean"] = [(l, c, 0.0) for l, c, _, _ in made]
+                    continue
+                for large, small, coded, q in made:
+                    h, w = small.shape
+                    for picture, b in ((small, 0), (coded, bucket(q))):
+                        if picture is not None:
+                            table.append((position, at, h, w, b))
+                            smalls.append(picture.reshape(-1))
+                            position += h * w
+                    larges.append(large.reshape(-1))
+                    at += 4 * h * w
+        self.small = torch.from_numpy(np.concatenate(smalls)).to(device)
+        self.large = torch.from_numpy(np.concatenate(larges)).to(device)
+        self.table = torch.tensor(table, device=device)
+        self.device = device
+
+    def places(self, size: int, grid: int = 8) -> None:
+        """Lists the patches of size x size small samples that hold some detail, by bucket."""
+        found = []
+        cpu = self.table.cpu().tolist()
+        for n, (s, l, h, w, b) in enumerate(cpu):
+            if h < size or w < size:
+                continue
+            picture = self.small[s : s + h * w].view(1, 1, h, w).float()
+            mean = F.avg_pool2d(picture, size, grid)
+            deviation = (F.avg_pool2d(picture**2, size, grid) - mean**2).clamp_min(0).sqrt()[0, 0]
+            y, x = torch.nonzero(deviation >= 3.5, as_tuple=True)
+            found.append(torch.stack([torch.full_like(y, b), torch.full_like(y, n), y * grid, x * grid], 1))
+        found = torch.cat(found)
+        found = found[torch.argsort(found[:, 0], stable=True)]
+        counts = torch.bincount(found[:, 0], minlength=len(bnw.EDGES))
+        self.place, self.count, self.first = found[:, 1:].contiguous(), counts, torch.cumsum(counts, 0) - counts
+        self.size = size
+
+    def batch(self, count: int, radius: int, chance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Small patches with border [n][1][..][..], their buckets, the large patches [n][1][2 size][2 size], as floats.
+        Every operation has a fixed shape and stays on the device: it can be captured in a CUDA graph."""
+        dev, size = self.device, self.size
+        bucket = torch.multinomial(chance, count, replacement=True)
+        k = self.first[bucket] + (torch.rand(count, device=dev) * self.count[bucket]).long()
+        frame, y0, x0 = self.place[k].unbind(1)
+        s, l, h, w, _ = self.table[frame].unbind(1)
+        flips = torch.rand(2, count, 1, device=dev) < 0.5
+        around, inside = torch.arange(-radius, size + radius, device=dev)[None], torch.arange(2 * size, device=dev)[None]
+        turn = lambda v, flip: torch.where(flip, v.flip(1), v)
+        y = turn(torch.minimum((y0[:, None] + around).clamp_min(0), h[:, None] - 1), flips[0])
+        x = turn(torch.minimum((x0[:, None] + around).clamp_min(0), w[:, None] - 1), flips[1])
+        Y, X = turn(2 * y0[:, None] + inside, flips[0]), turn(2 * x0[:, None] + inside, flips[1])
+        small = self.small[s[:, None, None] + y[:, :, None] * w[:, None, None] + x[:, None, :]].float()
+        large = self.large[l[:, None, None] + Y[:, :, None] * (2 * w)[:, None, None] + X[:, None, :]].float()
+        half = count // 2
+        small = torch.cat([small[:half].transpose(1, 2), small[half:]])
+        large = torch.cat([large[:half].transpose(1, 2), large[half:]])
+        return small[:, None], bucket, large[:, None]

@@ -1,0 +1,169 @@
+"""The networks in PyTorch: in float with collapsible convolutions, and quantised with README.md's integer rule.
+
+Both take the u8 picture's values as floats 0...255 with its border already extended, and give the residual over the
+fixed base in grey levels, [batch][4][h][w]."""
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import bnw
+
+BUCKETS = len(bnw.EDGES)
+SHAPES = {"neural-s": [1, 8, 8, 8, 8, 4], "neural-m": [1, 16, 16, 16, 16, 16, 16, 4]}
+
+
+class Collapsible(nn.Module):
+    """A 3x3 convolution into many channels and a 1x1 back, with a skip where shapes allow, kept as one 3x3 kernel: the
+    product is what is convolved with (SESR, Bhardwaj et al. 2022). Gain and bias depend on the quantiser's bucket."""
+
+    def __init__(self, inputs: int, outputs: int, expand: int = 64, zero: bool = False):
+        super().__init__()
+        self.a = nn.Parameter(torch.empty(expand, inputs, 3, 3))
+        self.b = nn.Parameter(torch.empty(outputs, expand, 1, 1))
+        self.skip = inputs == outputs
+        nn.init.kaiming_normal_(self.a)
+        nn.init.xavier_normal_(self.b, gain=0.5 if self.skip else 1.0)
+        if zero:
+            nn.init.zeros_(self.b)
+        self.bias, self.logGain = nn.Parameter(torch.zeros(outputs)), nn.Parameter(torch.zeros(outputs))
+        self.bucketBias = nn.Parameter(torch.zeros(BUCKETS, outputs))
+        self.bucketLogGain = nn.Parameter(torch.zeros(BUCKETS, outputs))
+
+    def kernel(self) -> torch.Tensor:
+        k = torch.einsum("oe,eiyx->oiyx", self.b[:, :, 0, 0], self.a)
+        if self.skip:
+            k = k + F.pad(torch.eye(k.shape[0], device=k.device)[:, :, None, None], (1, 1, 1, 1))
+        return k
+
+    def tables(self) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.bias + self.bucketBias, torch.exp(self.logGain + self.bucketLogGain)
+
+    def forward(self, x: torch.Tensor, bucket: torch.Tensor) -> torch.Tensor:
+        bias, gain = self.tables()
+        with torch.autocast(x.device.type, enabled=False):
+            kernel = self.kernel()
+        y = F.conv2d(x, kernel.to(x.dtype).contiguous(memory_format=torch.channels_last))
+        return y * gain[bucket][:, :, None, None].to(y.dtype) + bias[bucket][:, :, None, None].to(y.dtype)
+
+
+class Float(nn.Module):
+    def __init__(self, widths: list[int]):
+        super().__init__()
+        self.widths = widths
+        last = len(widths) - 2
+        self.layers = nn.ModuleList(Collapsible(i, o, zero=n == last) for n, (i, o) in enumerate(zip(widths, widths[1:])))
+        self.register_buffer("slope", torch.tensor(0.0))  # of the ReLU's negative side; training lets it go to 0
+
+    def forward(self, x: torch.Tensor, bucket: torch.Tensor, seen: list | None = None, half: bool = False) -> torch.Tensor:
+        a = x * (1 / 255) - 0.5
+        if half:
+            a = a.bfloat16()
+        for layer in self.layers[:-1]:
+            z = layer(a, bucket)
+            a = torch.maximum(z, z * self.slope.to(z.dtype))
+            if seen is not None:
+                seen.append(a)
+        return self.layers[-1](a, bucket).float() * 255
+
+    @torch.no_grad()
+    def collapsed(self) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+        """Each layer's kernel, bias and gain as z = gain * conv(kernel, a) + bias, for an input of u8 / 255."""
+        out = []
+        for n, layer in enumerate(self.layers):
+            kernel, (bias, gain) = layer.kernel(), layer.tables()
+            if n == 0:
+                bias = bias - gain * kernel.sum((1, 2, 3)) * 0.5
+            out.append((kernel, bias, gain))
+        return out
+
+
+class _Floor(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.floor(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def _round(x: torch.Tensor) -> torch.Tensor:
+    return _Floor.apply(x + 0.5)
+
+
+class Quantised(nn.Module):
+    """Integers held in floats: exact in fp32 and in TF32 (activations and weights below 2^8, sums below 2^24), except
+    that a product t * mult may round; gradients pass straight through every rounding."""
+
+    def __init__(self, network: Float, ranges: list[torch.Tensor]):
+        super().__init__()
+        self.widths = network.widths
+        self.shifts: list[int] = []
+        self.v, self.b, self.m = nn.ParameterList(), nn.ParameterList(), nn.ParameterList()
+        self.units, self.mult0 = [], []
+        collapsed = [tuple(p.detach() for p in layer) for layer in network.collapsed()]
+        step = torch.full((1,), 1 / 255, device=collapsed[0][0].device)
+        for n, (kernel, bias, gain) in enumerate(collapsed):
+            last = n == len(collapsed) - 1
+            out = torch.full((4,), 1 / (255 * 64), device=kernel.device) if last else ranges[n] / 255
+            scaled = kernel * step[None, :, None, None]
+            weightStep = scaled.abs().amax((1, 2, 3)).clamp_min(1e-8) / 62
+            factor = gain * weightStep / out  # of acc, to the layer's output units
+            shift = int(max(0, min(15, math.floor(math.log2((24000 if last else 8192) / 32768 / factor.max().item())))))
+            mult = (factor * 32768 * 2**shift).clamp(1, 32767)
+            unit = 2**shift * 32768 / mult * (4096 if last else 255)  # acc for the full range of the output
+            self.shifts.append(shift)
+            self.v.append(nn.Parameter(scaled / weightStep[:, None, None, None] / 64))
+            self.b.append(nn.Parameter(bias / (gain * weightStep) / unit))
+            self.m.append(nn.Parameter(torch.zeros_like(mult)))
+            self.units.append(unit)
+            self.mult0.append(mult)
+            step = out
+
+    def integers(self, n: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        weights = _round(self.v[n] * 64).clamp(-64, 63)
+        bias = _round((self.b[n] * self.units[n]).clamp(-(2.0**24) + 2.0**15, 2.0**24 - 2.0**15))
+        mult = _round(self.mult0[n] * torch.exp(self.m[n])).clamp(1, 32767)
+        return weights, bias, mult
+
+    def forward(self, x: torch.Tensor, bucket: torch.Tensor) -> torch.Tensor:
+        a = x
+        for n, shift in enumerate(self.shifts):
+            weights, bias, mult = self.integers(n)
+            acc = F.conv2d(a, weights.contiguous(memory_format=torch.channels_last)) + bias[bucket][:, :, None, None]
+            t = _Floor.apply((acc + (2 ** (shift - 1) if shift else 0)) / 2**shift).clamp(-32768, 32767)
+            r = _round(t * (mult[bucket] / 32768)[:, :, None, None])
+            a = r.clamp(0, 255) if n + 1 < len(self.shifts) else r / 64
+        return a
+
+    @torch.no_grad()
+    def network(self) -> bnw.Network:
+        layers = []
+        for n, shift in enumerate(self.shifts):
+            weights, bias, mult = (p.cpu() for p in self.integers(n))
+            rounding = 2 ** (shift - 1) if shift else 0
+            layers.append(bnw.Layer(shift, weights.permute(0, 2, 3, 1).numpy().astype("i1"),
+                                    (bias + rounding).numpy().astype("i4"), mult.numpy().astype("i2")))
+        return bnw.Network(layers)
+
+
+@lru_cache
+def _taps(device: torch.device) -> torch.Tensor:
+    return torch.tensor([[-3.0, 29.0, 111.0, -9.0, 0.0], [0.0, -9.0, 111.0, 29.0, -3.0]], device=device)
+
+
+def base(x: torch.Tensor, radius: int) -> torch.Tensor:
+    """The integer base of reference.py for [batch][1][h + 2 radius][w + 2 radius], in grey levels, [batch][1][2h][2w]."""
+    k = radius - 2
+    x = x[:, :, k : x.shape[2] - k, k : x.shape[3] - k] if k else x
+    taps = _taps(x.device)
+    h = torch.floor((F.conv2d(x, taps.view(2, 1, 1, 5)) + 4) / 8)
+    b, _, rows, columns = h.shape
+    h = h.permute(0, 2, 3, 1).reshape(b, 1, rows, 2 * columns)
+    v = torch.floor((F.conv2d(h, taps.view(2, 1, 5, 1)) + 16) / 32)
+    return v.permute(0, 2, 1, 3).reshape(b, 1, 2 * (rows - 4), 2 * columns) / 64
