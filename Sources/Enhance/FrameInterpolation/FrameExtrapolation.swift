@@ -45,7 +45,10 @@ import Synchronization
         pictures = (0..<2).map { _ in
             InterpolationPicture(size: configuration.size, scaleFactor: configuration.scaleFactor)
         }
-        flow = FlowEstimator(shape: pictures[0].pyramid, finestLevel: 1, iterations: 3, kernels: configuration.kernels)
+        let effort = InterpolationEffort.live(for: configuration.size)
+        flow = FlowEstimator(
+            shape: pictures[0].pyramid, finestLevel: effort.levels[0], iterations: effort.iterations,
+            kernels: configuration.kernels)
         let field = unsafe flow.backward(level: flow.finestLevel)
         layer = unsafe MotionLayer(
             level: flow.finestLevel, columns: field.columns, rows: field.rows,

@@ -23,7 +23,7 @@ public final class FrameRateConversion: @unchecked Sendable {
         _ configuration: FrameInterpolationConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
     ) throws(EnhanceError) {
         engine = try InterpolationEngine(
-            configuration, effort: InterpolationEffort(levels: [1, 0, 2], iterations: 5), workers: workers)
+            configuration, effort: .careful, workers: workers)
     }
 
     public var configuration: FrameInterpolationConfiguration { engine.configuration }

@@ -1,14 +1,6 @@
 import Kernels
 import Media
 
-/// How much work an interpolation does for its quality.
-struct InterpolationEffort: Sendable {
-    /// The pyramid's levels that pictures are made from; with three, the first has half of the weight.
-    var levels: [Int]
-    /// Steps of descent for a patch at most.
-    var iterations: Int
-}
-
 /// The last two pictures of a sequence, the motion between them, and new pictures at times between: what all
 /// interpolating processors share. Takes one call at a time; allocates nothing after `init`.
 @safe final class InterpolationEngine: PiecewiseWork, @unchecked Sendable {

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Motion-compensated pictures between the last two of a live sequence, quickly.
 ///
-/// Motion is found at half of the source's size, both ways, starting from the last pair's; the new picture is made at the
+/// Motion is found at half of the source's size (a quarter of large ones), both ways, starting from the last pair's; the new picture is made at the
 /// enhanced size. Pictures are copied, so that the caller's buffers are free again after ``push(_:enhanced:)``. Frames are
 /// given in the order of time, from one thread at a time; two at once stop the program. Nothing is allocated after `init`.
 ///
@@ -21,7 +21,7 @@ public final class LowLatencyFrameInterpolation: @unchecked Sendable {
         _ configuration: FrameInterpolationConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
     ) throws(EnhanceError) {
         engine = try InterpolationEngine(
-            configuration, effort: InterpolationEffort(levels: [1], iterations: 3), workers: workers)
+            configuration, effort: .live(for: configuration.size), workers: workers)
     }
 
     public var configuration: FrameInterpolationConfiguration { engine.configuration }
