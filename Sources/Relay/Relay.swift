@@ -43,6 +43,7 @@ public final class Relay: Sendable {
             throw .transport(error)
         }
         let trace = try openTrace()
+        stream.outputIsConnected = sink.isConnected
         let start = MonotonicTime.now()
         let threads = startStages()
         var nextStatus = start + .seconds(1)

@@ -76,4 +76,6 @@ extension FileEnhancement.Motion: ExpressibleByArgument {}
 
 extension SuperResolutionTier: ExpressibleByArgument {
     public init?(argument: String) { self.init(name: argument) }
+    public static var allValueStrings: [String] { allCases.map(\.name) }
+    public var defaultValueDescription: String { name }
 }

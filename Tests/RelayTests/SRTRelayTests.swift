@@ -42,6 +42,11 @@ import Transport
             return outcome.report.withLock { $0 }
         }
 
+        /// Waits until an event is reported that begins as asked.
+        func await(_ isThere: (String) -> Bool) {
+            while !events.contains(where: isThere) { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+        }
+
         var events: [String] { outcome.events.withLock { $0 } }
     }
 
@@ -103,6 +108,8 @@ import Transport
         let receiver = try Receiver(port: running.relay.outputPort)
         receiver.awaitConnection()
         let first = try send(frames: 30, to: running.relay.inputPort)
+        // A listener has one caller at a time; it says when the first has gone.
+        running.await { $0.contains("input: disconnected") }
         let second = try send(frames: 30, to: running.relay.inputPort)
         let report = try #require(running.stop())
         let seen = try #require(receiver.stop())
