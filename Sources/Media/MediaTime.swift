@@ -14,6 +14,12 @@ public struct MediaTime: Hashable, Comparable, Sendable, BitwiseCopyable {
     }
     @inlinable public var seconds: Double { Double(ticks) / 90_000 }
 
+    /// The nearest number of ticks to a length of time.
+    @inlinable public static func ticks(in time: Nanoseconds) -> Int64 {
+        let (q, r) = time.count.quotientAndRemainder(dividingBy: 100_000)
+        return q * 9 + (r * 9 + (r < 0 ? -50_000 : 50_000)) / 100_000
+    }
+
     @inlinable public static func + (a: Self, ticks: Int64) -> Self { Self(ticks: a.ticks + ticks) }
     @inlinable public static func - (a: Self, b: Self) -> Int64 { a.ticks - b.ticks }
     @inlinable public static func < (a: Self, b: Self) -> Bool { a.ticks < b.ticks }

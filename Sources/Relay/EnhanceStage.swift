@@ -145,7 +145,7 @@ final class EnhanceStage {
             return stream.counters.add(.synthesisSkipped)
         }
         let half = Nanoseconds(interval.count / 2)
-        let presentation = MediaTime(ticks: original.presentation.ticks - half.count * 9 / 100_000)
+        let presentation = MediaTime(ticks: original.presentation.ticks - MediaTime.ticks(in: interval) / 2)
         var ticket = stream.ledger.open(.synthesised, presentation: presentation)
         // It is due half an interval before its original, where it can be; it cannot be made before that has come.
         ticket.record.deadline = original.deadline

@@ -65,7 +65,7 @@ struct Timeline {
         former = restarted ? nil : epoch
         restarted = false
         let waited = max(arrival - newestArrival, .milliseconds(1))
-        let output = newestOutput + waited.count * 9 / 100_000
+        let output = newestOutput + MediaTime.ticks(in: waited)
         return begin(Epoch(offset: output - input, newestInput: input), arrival: arrival, isJump: true)
     }
 

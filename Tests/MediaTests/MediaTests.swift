@@ -71,6 +71,11 @@ import Testing
         #expect(years.nanoseconds.count == 86_400 * 365 * 10 * 1_000_000_000)
     }
 
+    @Test(arguments: [0, 1, 1500, 3000, 3003, -3000, 90_000 * 86_400] as [Int64])
+    func ticksSurviveTheWayThroughNanoseconds(ticks: Int64) {
+        #expect(MediaTime.ticks(in: MediaTime(ticks: ticks).nanoseconds) == ticks)
+    }
+
     @Test func rationalsAreInLowestTerms() {
         #expect(Rational(60_000, 2_002) == Rational(30_000, 1_001))
         #expect(Rational(1, -2) == Rational(-1, 2))
