@@ -9,7 +9,7 @@ import Transport
     private let source: Source
     private let decoder: VideoDecoder
     private var demuxer = TransportStreamDemuxer()
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
     /// Presentation times of the units inside the decoder, by number.
     private var times = [MediaTime?](repeating: nil, count: 64)
     private var units: Int64 = 0

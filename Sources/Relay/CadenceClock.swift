@@ -10,20 +10,24 @@ import Media
 ///
 /// A pure value; allocates nothing.
 struct CadenceClock {
-    /// Frames that are remembered: five to ten seconds.
-    private static let memory = 300
+    /// Frames that are remembered: three to seven seconds.
+    private static let memory = 200
     private static let share = 98
+    /// Frames after which what the first ones took is forgotten: codecs were opened, caches were cold, and the sender's
+    /// clock was not yet known well.
+    private static let settling = 60
     /// Delays are counted in half milliseconds, up to half a second.
     private static let unit = Nanoseconds.microseconds(500)
     private static let longest = 1023
     /// The delay falls by no more than this a frame, so that the cadence is not seen to move; it rises at once.
-    private static let fall = Nanoseconds.microseconds(100)
+    private static let fall = Nanoseconds.microseconds(500)
 
     private(set) var delay: Nanoseconds?
     private var last: MonotonicTime?
-    private var taken = InlineArray<300, UInt16>(repeating: 0)
+    private var taken = InlineArray<200, UInt16>(repeating: 0)
     private var counts = InlineArray<1024, UInt16>(repeating: 0)
     private var seen = 0
+    private var isSettled = false
 
     init() {}
 
@@ -33,7 +37,7 @@ struct CadenceClock {
     /// - Returns: the source time to send with it; never earlier than the one before.
     mutating func stamp(source: MonotonicTime, now: MonotonicTime) -> MonotonicTime {
         remember(now - source)
-        let wanted = percentile()
+        let wanted = percentile() ?? self.delay ?? (now - source)
         let delay = self.delay.map { max(wanted, $0 - Self.fall) } ?? wanted
         self.delay = delay
         let stamp = max(source + delay, last ?? source + delay)
@@ -48,12 +52,20 @@ struct CadenceClock {
         taken[place] = UInt16(bucket)
         counts[bucket] += 1
         seen += 1
+        if !isSettled, seen == Self.settling {
+            isSettled = true
+            counts = .init(repeating: 0)
+            seen = 0
+        }
     }
 
     /// The upper edge of the bucket that the share of the remembered frames does not exceed.
-    private func percentile() -> Nanoseconds {
+    private func percentile() -> Nanoseconds? {
         let all = min(seen, Self.memory)
-        var above = all - (all * Self.share + 99) / 100
+        if all == 0 { return nil }
+        // Of few frames the extreme ones say nothing yet.
+        let share = min(Self.share, 50 + all / 2)
+        var above = all - (all * share + 99) / 100
         var bucket = Self.longest
         while bucket > 0 {
             above -= Int(counts[bucket])

@@ -1,5 +1,6 @@
 import Codec
 import Media
+import Synchronization
 import Telemetry
 
 /// Memory for one coded unit: reused, grown when a larger unit comes, so that the steady state allocates nothing.
@@ -35,18 +36,18 @@ import Telemetry
     }
 }
 
-/// A fixed number of unit buffers that go round between two stages.
-struct UnitBufferPool: Sendable {
-    private let free: BoundedQueue<UnitBuffer>
+/// A fixed number of unit buffers that go round between two stages. The one that was given back last is taken first, so
+/// that only as many grow, and stay in the caches, as are in use together.
+final class UnitBufferPool: Sendable {
+    private let free: Mutex<[UnitBuffer]>
 
     init(count: Int, capacity: Int) {
-        free = BoundedQueue(capacity: count)
-        for _ in 0..<count { _ = free.offer(UnitBuffer(capacity: capacity)) }
+        free = Mutex((0..<count).map { _ in UnitBuffer(capacity: capacity) })
     }
 
     /// A free buffer, or nil when all are in use.
-    func take() -> UnitBuffer? { free.pop(until: MonotonicTime(nanoseconds: 0)) }
-    func giveBack(_ buffer: UnitBuffer) { _ = free.offer(buffer) }
+    func take() -> UnitBuffer? { free.withLock { $0.popLast() } }
+    func giveBack(_ buffer: UnitBuffer) { free.withLock { $0.append(buffer) } }
 }
 
 /// One access unit of the main video on its way to the decoder.
@@ -64,6 +65,8 @@ struct PassingUnit: Sendable {
     let buffer: UnitBuffer
     /// Which of the output's passed streams it belongs to.
     let stream: Int
+    /// The layout that the number is for.
+    let generation: Int
     let presentation: MediaTime?
     let arrival: MonotonicTime
     let sourceTime: MonotonicTime?

@@ -27,12 +27,12 @@ final class DecodeStage: Sendable {
     /// Runs until the queue of units is closed and empty; then gives out what the decoder holds and closes its own queue.
     func run() {
         defer { pictures.close() }
+        var shelf = TicketShelf()
         do throws(CodecError) {
             var configuration = VideoDecoder.Configuration()
             configuration.threads = stream.configuration.decodeThreads
             configuration.exportsQuantisers = stream.configuration.tier > .base
             let decoder = try VideoDecoder(configuration)
-            var shelf = TicketShelf()
             while let unit = units.pop() {
                 decoder.skipsNonReference = stream.skipsNonReference
                 try decode(consume unit, with: decoder, &shelf)
@@ -42,6 +42,7 @@ final class DecodeStage: Sendable {
             while let ticket = shelf.takeAny() { stream.ledger.close(ticket, as: .dropped(.decodeError)) }
         } catch {
             stream.fail(.codec(error))
+            while let ticket = shelf.takeAny() { stream.ledger.close(ticket, as: .dropped(.decodeError)) }
             while let unit = units.pop() {
                 units.giveBack(unit.buffer)
                 stream.ledger.close(unit.intoTicket(), as: .dropped(.shutdown))

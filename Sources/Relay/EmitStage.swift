@@ -18,6 +18,8 @@ final class EmitStage {
     private var cadence = CadenceClock()
     private var newest = MediaTime(ticks: .min)
     private var needsKeyframe = true
+    /// A size that the encoder has refused: told once, and not tried for every frame.
+    private var refused: PictureSize?
     /// A unit that waits for the picture of its time.
     private var held: PassingUnit?
 
@@ -52,24 +54,35 @@ final class EmitStage {
                 stream.counters.add(.outputConnections)
                 needsKeyframe = true
                 muxer?.restart()
-                cadence.restart()
             }
             stream.report(.output(event))
         }
         stream.outputIsConnected = sink.isConnected
+        if sink.isBroken, !stream.isStopping {
+            stream.fail(
+                .transport(TransportError(.inaccessible, place: "\(sink.url)", "nothing more can be written to it")))
+        }
+        if stream.takeSourceChange() { cadence.restart() }
     }
 
     private func emit(_ frame: consuming FinishedFrame) {
         let record = frame.ticket.record
         let color = frame.color
         let interval = frame.interval
-        if let reason = obstacle(to: record, interval) { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
+        if let reason = obstacle(to: record, interval) {
+            if record.isKeyframe { stream.oweKeyframe() }
+            return stream.ledger.close(frame.ticket, as: .dropped(reason))
+        }
         let outcome: Emission
+        guard refused != frame.picture.picture.size else {
+            return stream.ledger.close(frame.ticket, as: .dropped(.encodeError))
+        }
         do throws(CodecError) {
             try prepare(for: frame.picture.picture.size.even, color: color, interval: interval)
-            outcome = unsafe try encodeAndSend(frame.picture.picture.view.even, record)
+            outcome = unsafe try encodeAndSend(frame.picture.picture.view.even, record, interval)
         } catch {
             stream.report(.note("\(error)"))
+            if encoder == nil { refused = frame.picture.picture.size }
             encoder = nil
             return stream.ledger.close(frame.ticket, as: .dropped(.encodeError))
         }
@@ -91,11 +104,16 @@ final class EmitStage {
     }
 
     private func prepare(for size: PictureSize, color: ColorDescription, interval: Nanoseconds) throws(CodecError) {
+        let layout = passing.layout
+        if muxer?.layout != layout {
+            muxer = try TransportStreamMuxer(layout, continuing: muxer)
+            needsKeyframe = true
+        }
         if let encoder, encoder.configuration.size == size, encoder.configuration.color == color { return }
         encoder = nil
-        encoder = try VideoEncoder(stream.configuration.encoding(of: size, color: color, interval: interval))
-        let layout = passing.layout
-        if muxer?.layout != layout { muxer = try TransportStreamMuxer(layout) }
+        let learnt = interval > .zero ? Rational(Int64(max(1, (1e9 / Double(interval.count)).rounded()))) : nil
+        let rate = stream.sourceRate ?? learnt ?? Rational(30)
+        encoder = try VideoEncoder(stream.configuration.encoding(of: size, color: color, sourceRate: rate))
         needsKeyframe = true
     }
 
@@ -108,16 +126,19 @@ final class EmitStage {
         var refused = false
     }
 
-    private func encodeAndSend(_ picture: PictureView, _ record: FrameRecord) throws(CodecError) -> Emission {
+    private func encodeAndSend(
+        _ picture: PictureView, _ record: FrameRecord, _ interval: Nanoseconds
+    ) throws(CodecError) -> Emission {
         let encodeIn = MonotonicTime.now()
         stream.encoderBusySince = encodeIn
         defer { stream.encoderBusySince = nil }
         var emission = Emission(encodeIn: encodeIn)
-        let asKeyframe = needsKeyframe || (record.isKeyframe && record.kind == .original)
+        let isOwed = stream.takeOwedKeyframe()
+        let asKeyframe = needsKeyframe || isOwed || (record.isKeyframe && record.kind == .original)
         if asKeyframe { stream.counters.add(.keyframesForced) }
         newest = record.presentation
         let (muxer, sink) = (muxer!, sink)
-        let source = record.sourceTime ?? record[.lastPacket] ?? encodeIn
+        let source = record.sourceTime ?? record[.lastPacket].map { $0 + offset(of: record, interval) } ?? encodeIn
         unsafe try encoder!.encode(picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe) { unit in
             let encoded = MonotonicTime.now()
             emission.encodeOut = encoded
@@ -135,6 +156,12 @@ final class EmitStage {
             emission.sent = .now()
         }
         return emission
+    }
+
+    /// How far a frame's turn lies from the arrival that its record names: a synthesised one's is its original's.
+    private func offset(of record: FrameRecord, _ interval: Nanoseconds) -> Nanoseconds {
+        guard record.kind == .synthesised else { return .zero }
+        return stream.configuration.synthesisOrder == .beforeOriginal ? -(interval / 2) : interval / 2
     }
 
     private func close(_ ticket: consuming FrameTicket, after emission: Emission) {
@@ -174,7 +201,9 @@ final class EmitStage {
     }
 
     private func send(_ unit: PassingUnit) -> Bool {
-        guard stream.outputIsConnected, let muxer, unit.stream < muxer.layout.passedStreams.count else { return false }
+        guard stream.outputIsConnected, let muxer, unit.generation == passing.generation,
+            unit.stream < muxer.layout.passedStreams.count
+        else { return false }
         let stamp = cadence.stamp(passing: unit.sourceTime ?? unit.arrival)
         var isWhole = true
         unsafe muxer.writePassed(stream: unit.stream, unit.buffer.bytes, presentationTime: unit.presentation) { message in

@@ -1,5 +1,6 @@
 import Codec
 import Enhance
+import Foundation
 import Media
 import Schedule
 import Telemetry
@@ -25,6 +26,8 @@ final class EnhanceStage {
     private let units: UnitQueue
     private let stream: StreamState
     private var enhancement: Enhancement?
+    /// A size that cannot be enhanced: told once.
+    private var refused: PictureSize?
 
     init(
         pictures: BoundedQueue<DecodedFrame>, finished: BoundedQueue<FinishedFrame>, units: UnitQueue,
@@ -54,8 +57,9 @@ final class EnhanceStage {
         do throws(EnhanceError) {
             try prepare(for: frame.picture.size)
         } catch {
-            stream.ledger.close(frame.ticket, as: .dropped(.decodeError))
-            return stream.fail(.input("pictures of this input cannot be enhanced: \(error)"))
+            if refused != frame.picture.size { stream.report(.note("pictures of this input cannot be enhanced: \(error)")) }
+            refused = frame.picture.size
+            return stream.ledger.close(frame.ticket, as: .dropped(.decodeError))
         }
         process(frame, with: enhancement!)
     }
@@ -65,16 +69,15 @@ final class EnhanceStage {
         let configuration = stream.configuration
         let made = try Enhancement(
             input: size, scale: configuration.scale(for: size), threads: configuration.threads,
-            synthesises: configuration.interpolate > 1, ceiling: configuration.tier)
+            synthesising: configuration.interpolate > 1 ? configuration.synthesisOrder : nil, ceiling: configuration.tier)
         enhancement = made
         stream.report(.picture(input: size, output: made.output))
-        let isKnown = stream.withPlanner { $0.resize(input: size, output: made.output) } != nil
-        if isKnown { return }
         var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
         planning.ceiling = made.tileCount > 0 ? configuration.tier : .base
         planning.tilePixels = made.tilePixels
         planning.synthesises = configuration.interpolate > 1
         planning.workers = configuration.threads
+        planning.cores = ProcessInfo.processInfo.activeProcessorCount
         stream.schedule(with: Planner(planning))
     }
 
@@ -83,23 +86,31 @@ final class EnhanceStage {
         frame.ticket.record.tilesWanted = Int32(clamping: enhancement.staleTiles)
         frame.ticket.record.synthesisedAsked = Int32(stream.configuration.interpolate - 1)
         let plan = plan(frame.ticket.record, tiles: enhancement.staleTiles)
-        if let reason = plan.drop { return stream.ledger.close(frame.ticket, as: .dropped(reason)) }
-        guard let target = enhancement.lease() else {
-            return stream.ledger.close(frame.ticket, as: .dropped(.overload))
+        let target = plan.drop == nil ? enhancement.lease() : nil
+        guard let target else {
+            if frame.ticket.record.isKeyframe { stream.oweKeyframe() }
+            return stream.ledger.close(frame.ticket, as: .dropped(plan.drop ?? .overload))
         }
         frame.ticket.stamp(.enhanceIn)
         let result = enhancement.upscale(frame.picture, into: target, plan)
-        let interval = enhancement.pair(frame.picture, target, at: frame.ticket.record.presentation)
         frame.ticket.stamp(.enhanceOut)
         note(result, plan.tier, in: &frame.ticket)
 
+        let record = frame.ticket.record
         let color = frame.picture.color
-        if plan.synthesised > 0, let interval {
-            synthesise(before: frame.ticket.record, plan, interval: interval, color: color, with: enhancement)
-        } else if stream.configuration.interpolate > 1 {
-            stream.counters.add(.synthesisSkipped)
+        let interval = enhancement.step(to: record.presentation)
+        let share = target.share()
+        let finished = FinishedFrame(ticket: frame.ticket, picture: share, color: color, interval: interval ?? .zero)
+        switch stream.configuration.synthesisOrder {
+        case .beforeOriginal:
+            enhancement.take(frame.picture, target, until: plan.emitBy)
+            synthesise(beside: record, plan, interval: interval, color: color, with: enhancement)
+            push(finished)
+        case .afterOriginal:
+            push(finished)
+            enhancement.take(frame.picture, target, until: plan.emitBy(synthesised: 1))
+            synthesise(beside: record, plan, interval: interval, color: color, with: enhancement)
         }
-        push(FinishedFrame(ticket: frame.ticket, picture: target, color: color, interval: interval ?? .zero))
     }
 
     private func note(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
@@ -122,7 +133,8 @@ final class EnhanceStage {
     private func plan(_ record: FrameRecord, tiles: Int) -> FramePlan {
         let now = record[.planned]!
         let request = FrameRequest(
-            now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1, tiles: tiles,
+            now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1,
+            order: stream.configuration.synthesisOrder, tiles: tiles,
             waiting: pictures.count + units.count, newestEmitBy: stream.newestEmitBy,
             encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
         return stream.withPlanner { planner in
@@ -132,24 +144,25 @@ final class EnhanceStage {
         }!
     }
 
-    /// Makes the frame between the previous picture and this one.
+    /// Makes the frame that goes with this original: halfway from the one before, or half an interval beyond.
     private func synthesise(
-        before original: FrameRecord, _ plan: FramePlan, interval: Nanoseconds, color: ColorDescription,
+        beside original: FrameRecord, _ plan: FramePlan, interval: Nanoseconds?, color: ColorDescription,
         with enhancement: Enhancement
     ) {
-        guard let target = enhancement.lease() else { return stream.counters.add(.synthesisSkipped) }
+        guard stream.configuration.interpolate > 1 else { return }
         let started = MonotonicTime.now()
         // Two pictures have yet to be encoded by then, this one and its original.
         let encoding = stream.withPlanner { Nanoseconds(Int64(2 * $0.costs[.encode].high)) } ?? .zero
-        guard started <= plan.synthesiseBy, enhancement.synthesise(into: target, until: plan.emitBy - encoding) else {
-            return stream.counters.add(.synthesisSkipped)
-        }
-        let half = Nanoseconds(interval.count / 2)
-        let presentation = MediaTime(ticks: original.presentation.ticks - MediaTime.ticks(in: interval) / 2)
+        guard plan.synthesised > 0, let interval, started <= plan.synthesiseBy, let target = enhancement.lease(),
+            enhancement.synthesise(into: target, until: plan.emitBy(synthesised: 1) - encoding)
+        else { return stream.counters.add(.synthesisSkipped) }
+
+        let sign: Int64 = stream.configuration.synthesisOrder == .beforeOriginal ? -1 : 1
+        let half = Nanoseconds(sign * interval.count / 2)
+        let presentation = original.presentation + sign * MediaTime.ticks(in: interval) / 2
         var ticket = stream.ledger.open(.synthesised, presentation: presentation)
-        // It is due half an interval before its original, where it can be; it cannot be made before that has come.
-        ticket.record.deadline = original.deadline
-        ticket.record.sourceTime = original.sourceTime.map { $0 - half }
+        ticket.record.deadline = plan.emitBy(synthesised: 1)
+        ticket.record.sourceTime = original.sourceTime.map { $0 + half }
         ticket.record[.lastPacket] = original[.lastPacket]
         ticket.record[.planned] = original[.planned]
         ticket.stamp(.enhanceIn, at: started)

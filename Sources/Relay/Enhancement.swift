@@ -10,18 +10,27 @@ final class Enhancement {
     let input: PictureSize
     let output: PictureSize
     private let superResolution: SuperResolutionSession
-    private let interpolation: LowLatencyFrameInterpolation?
+    private let synthesis: Synthesis
     private let pool: PicturePool
     private var previousTime: MediaTime?
     private var tiles: TileOrder
     private var requests: [TileRequest]
+
+    /// Which frames are made beside the originals.
+    private enum Synthesis {
+        case none
+        /// Halfway between two pictures: the newer one waits for it.
+        case between(LowLatencyFrameInterpolation)
+        /// Half an interval beyond the newer one, which waits for nothing.
+        case ahead(FrameExtrapolation)
+    }
 
     /// Two wait for the encoder, one is in it, two are being made, and one is still held by a queue while the next goes
     /// in.
     private static let pictures = 7
 
     init(
-        input: PictureSize, scale: Int, threads: Int, synthesises: Bool, ceiling: Tier
+        input: PictureSize, scale: Int, threads: Int, synthesising order: SynthesisOrder?, ceiling: Tier
     ) throws(EnhanceError) {
         self.input = input
         let workers = WorkerPool(threadCount: threads)
@@ -30,13 +39,14 @@ final class Enhancement {
         if ceiling > .base, scale > 1 { enlarging.useShippedNetworks() }
         superResolution = try SuperResolutionSession(enlarging, workers: workers)
         output = superResolution.outputSize
-        if synthesises {
-            var interpolating = FrameInterpolationConfiguration(size: input)
-            interpolating.scaleFactor = scale
-            interpolation = try LowLatencyFrameInterpolation(interpolating, workers: workers)
-        } else {
-            interpolation = nil
-        }
+        var interpolating = FrameInterpolationConfiguration(size: input)
+        interpolating.scaleFactor = scale
+        synthesis =
+            switch order {
+            case nil: .none
+            case .beforeOriginal: .between(try LowLatencyFrameInterpolation(interpolating, workers: workers))
+            case .afterOriginal: .ahead(try FrameExtrapolation(interpolating, workers: workers))
+            }
         pool = PicturePool(size: output, count: Self.pictures)
         let grid = superResolution.grid
         tiles = TileOrder(columns: grid.columns, rows: grid.rows, tile: grid.tileSize)
@@ -81,32 +91,55 @@ final class Enhancement {
         return result
     }
 
-    /// Takes a picture and its enlarged version as the newer one of the pair.
-    /// - Returns: the time from the picture before, or nil where there is none to make a pair with.
-    func pair(
-        _ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, at presentation: MediaTime
-    ) -> Nanoseconds? {
+    /// The time from the picture before to one of this presentation time, which becomes the one before; nil where the
+    /// two are no pair.
+    func step(to presentation: MediaTime) -> Nanoseconds? {
         let interval = previousTime.map { MediaTime(ticks: presentation - $0).nanoseconds }
         previousTime = presentation
-        let isPair = interval.map { $0 > .zero && $0 <= Self.longestPair } ?? false
-        if !isPair { interpolation?.reset() }
-        certainly { () throws(EnhanceError) in
-            unsafe try interpolation?.push(picture.view, enhanced: enlarged.picture.view)
+        guard let interval, interval > .zero, interval <= Self.longestPair else {
+            resetSynthesis()
+            return nil
         }
-        return isPair ? interval : nil
+        return interval
+    }
+
+    /// Takes a picture and its enlarged version as the newest of the sequence.
+    func take(_ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, until: MonotonicTime) {
+        certainly { () throws(EnhanceError) in
+            switch synthesis {
+            case .none: break
+            case .between(let processor): unsafe try processor.push(picture.view, enhanced: enlarged.picture.view)
+            case .ahead(let processor):
+                unsafe try processor.push(picture.view, enhanced: enlarged.picture.view, until: until)
+            }
+        }
     }
 
     /// Pictures further apart than this show no motion that could be followed.
     private static let longestPair = Nanoseconds.milliseconds(250)
 
-    /// Makes the picture halfway between the two of the pair.
-    /// - Returns: false when there is no pair.
+    /// Makes the picture halfway between the newest two, or half an interval beyond the newest.
+    /// - Returns: false when there is too little to make it from.
     func synthesise(into target: borrowing PictureLease, until: MonotonicTime) -> Bool {
-        guard let interpolation, interpolation.isReady else { return false }
         certainly { () throws(EnhanceError) in
-            _ = unsafe try interpolation.synthesise(phase: 0.5, into: target.picture.mutableView, until: until)
+            switch synthesis {
+            case .none: return false
+            case .between(let processor):
+                guard processor.isReady else { return false }
+                _ = unsafe try processor.synthesise(phase: 0.5, into: target.picture.mutableView, until: until)
+            case .ahead(let processor):
+                _ = unsafe try processor.synthesise(distance: 0.5, into: target.picture.mutableView, until: until)
+            }
+            return true
         }
-        return true
+    }
+
+    private func resetSynthesis() {
+        switch synthesis {
+        case .none: break
+        case .between(let processor): processor.reset()
+        case .ahead(let processor): processor.reset()
+        }
     }
 
     /// The processors refuse pictures of other sizes than they were made for, and nothing else that is done here.
@@ -124,7 +157,7 @@ final class Enhancement {
 
     /// The next picture has nothing to do with those before.
     func forget() {
-        interpolation?.reset()
+        resetSynthesis()
         previousTime = nil
     }
 }

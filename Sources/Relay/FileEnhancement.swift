@@ -97,6 +97,9 @@ private final class FileWork {
     private let start = MonotonicTime.now()
 
     init(_ settings: FileEnhancement, _ reader: FileReader) throws(FileEnhancementError) {
+        var settings = settings
+        // There is nothing to refine in a picture that keeps its size.
+        if settings.scale == 1 { settings.tier = .base }
         self.settings = settings
         video = reader.video
         let workers = WorkerPool(threadCount: settings.threads)

@@ -14,6 +14,7 @@ final class IngestStage {
     private let passing: PassingStreams
     private let stream: StreamState
     private let pace: FilePace?
+    private let mayWait: Bool
     private var timeline = Timeline()
     private var deadline: Deadline
     /// Which of the output's passed streams a PID is; others are not passed.
@@ -35,14 +36,16 @@ final class IngestStage {
         self.passing = passing
         self.stream = stream
         let isLive = source.url.isLive
-        pace = isLive ? nil : FilePace()
+        mayWait = !isLive
+        pace = isLive || !stream.configuration.pacesFiles ? nil : FilePace()
         deadline = Deadline(budget: stream.configuration.budget)
     }
 
     /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
     func run() {
         defer { queue.close() }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+        // A UDP datagram may be larger than what we would send.
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
         defer { unsafe buffer.deallocate() }
         var demuxer = TransportStreamDemuxer()
         while !stream.isStopping {
@@ -76,16 +79,20 @@ final class IngestStage {
             stream.counters.add(.inputConnections)
             deadline.recoveryWindow = connection.window
         case .disconnected:
-            demuxer.finish(handler: handle)
-            demuxer.noteLoss()
+            demuxer.restart(handler: handle)
             timeline.sourceRestarted()
             followsGap = true
+            lastPresentation = nil
+            complaint = nil
+            nextDiagnosis = nil
+            stream.sourceHasChanged()
         case .gap(let messages):
             stream.counters.add(.inputGaps)
             stream.counters.add(.inputMessagesLost, UInt64(max(0, messages)))
             demuxer.noteLoss()
             followsGap = true
-        case .listening, .refused, .clockReset: break
+        case .clockReset: stream.sourceHasChanged()
+        case .listening, .refused: break
         }
     }
 
@@ -116,7 +123,8 @@ final class IngestStage {
         switch event {
         case .unit(let unit): if unit.isMainVideo { takeVideo(unit) } else { takePassing(unit) }
         case .program(let program): describe(program)
-        case .format, .torn: break
+        case .format(let format): stream.sourceRate = format.frameRate
+        case .torn: break
         }
     }
 
@@ -148,8 +156,11 @@ final class IngestStage {
         let arrival = paced ?? unit.lastArrival
         ticket.stamp(.firstPacket, at: paced ?? unit.firstArrival)
         ticket.stamp(.lastPacket, at: arrival)
-        ticket.record.sourceTime = unit.lastSourceTime
-        let origin = unit.lastSourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival)
+        // A picture that others are shown before is sent earlier than its turn comes: all times count from its turn.
+        let turn = unit.decode.map { min(max(0, stamp - $0), MediaTime.ticksPerSecond) } ?? 0
+        let reordering = MediaTime(ticks: turn).nanoseconds
+        ticket.record.sourceTime = unit.lastSourceTime.map { $0 + reordering }
+        let origin = ticket.record.sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering)
         let emitBy = deadline.emitBy(origin)
         ticket.record.deadline = emitBy
         ticket.record.isKeyframe = unit.isKeyframe
@@ -162,7 +173,7 @@ final class IngestStage {
         if unit.isDamaged { flags.insert(.isDamaged) }
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
-        unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: pace != nil)
+        unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
     }
 
     private func takePassing(_ unit: StreamUnit) {

@@ -6,7 +6,7 @@ import Synchronization
 final class PassingStreams: Sendable {
     private let units: BoundedQueue<PassingUnit>
     private let buffers: UnitBufferPool
-    private let described = Mutex(TransportStreamLayout())
+    private let described = Mutex((layout: TransportStreamLayout(), generation: 0))
 
     init(capacity: Int = 256) {
         units = BoundedQueue(capacity: capacity)
@@ -15,9 +15,11 @@ final class PassingStreams: Sendable {
 
     /// What the output's program holds beside the video; set when the input's program is known or changes.
     var layout: TransportStreamLayout {
-        get { described.withLock { $0 } }
-        set { described.withLock { $0 = newValue } }
+        get { described.withLock { $0.layout } }
+        set { described.withLock { if $0.layout != newValue { $0 = (newValue, $0.generation + 1) } } }
     }
+    /// Counts the layouts: a unit belongs to the one that it came under.
+    var generation: Int { described.withLock { $0.generation } }
 
     /// Takes a copy of a unit.
     /// - Returns: false when too many wait already: the unit is lost.
@@ -28,7 +30,7 @@ final class PassingStreams: Sendable {
         guard let buffer = buffers.take() else { return false }
         unsafe buffer.fill(bytes)
         let unit = PassingUnit(
-            buffer: buffer, stream: stream, presentation: presentation, arrival: arrival, sourceTime: sourceTime)
+            buffer: buffer, stream: stream, generation: generation, presentation: presentation, arrival: arrival, sourceTime: sourceTime)
         guard units.offer(unit) == nil else {
             buffers.giveBack(buffer)
             return false

@@ -38,7 +38,7 @@ public final class Relay: Sendable {
         // An output that refuses from the very start is a mistake that somebody should hear of at once; later it is a
         // fault that may pass, and is tried again.
         do throws(TransportError) {
-            try sink.awaitConnection(until: .now() + configuration.firstConnection)
+            try sink.awaitConnection(until: .now() + configuration.firstConnection) { [stream] in stream.isStopping }
         } catch {
             throw .transport(error)
         }
@@ -59,6 +59,8 @@ public final class Relay: Sendable {
             }
         }
         for thread in threads { thread.join() }
+        // The last frames are still on their way; on a lossy leg some have to be sent again.
+        sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
         trace?.write()
         if let failure = stream.firstFailure { throw failure }
         return report(since: start)

@@ -17,6 +17,9 @@ public struct RelayConfiguration: Sendable {
     public var scale = 2
     /// 1 or 2: frames out for each frame in.
     public var interpolate = 1
+    /// Pictures to wait for before a frame is synthesised: 1 interpolates between two, 0 extrapolates from the past and
+    /// delays no original.
+    public var lookahead = 1
     /// The best tier of super-resolution that may be used; what is used is decided frame by frame.
     public var tier = Tier.neuralM
     /// What may pass between the time a frame could first have been had and its emission.
@@ -39,19 +42,28 @@ public struct RelayConfiguration: Sendable {
     /// How long an output that is called may take to answer for the first time.
     public var firstConnection = Nanoseconds.seconds(5)
 
+    /// On which side of their originals synthesised frames leave.
+    var synthesisOrder: SynthesisOrder { lookahead == 0 ? .afterOriginal : .beforeOriginal }
+
+    /// Files come at the pace of their time stamps, as live sources do. Tests that are about something else do not wait.
+    var pacesFiles = true
+
     /// How many times larger a picture of this size leaves.
     func scale(for size: PictureSize) -> Int {
         let scaled = size.scaled(by: scale)
-        return scaled.width <= largestOutput.width && scaled.height <= largestOutput.height ? scale : 1
+        // The limit is meant for either orientation.
+        let fits =
+            max(scaled.width, scaled.height) <= max(largestOutput.width, largestOutput.height)
+            && min(scaled.width, scaled.height) <= min(largestOutput.width, largestOutput.height)
+        return fits ? scale : 1
     }
 
     /// The encoder's settings for pictures of one size.
-    /// - Parameter interval: between two originals, as far as it is known.
+    /// - Parameter sourceRate: originals a second.
     func encoding(
-        of size: PictureSize, color: ColorDescription, interval: Nanoseconds
+        of size: PictureSize, color: ColorDescription, sourceRate: Rational
     ) -> VideoEncoderConfiguration {
-        let originals = interval > .zero ? max(1, (1e9 / Double(interval.count)).rounded()) : 30
-        let rate = Rational(Int64(originals) * Int64(interpolate))
+        let rate = Rational(sourceRate.numerator * Int64(interpolate), sourceRate.denominator)
         var encoding = VideoEncoderConfiguration(size: size, frameRate: rate)
         encoding.color = color
         encoding.preset = preset

@@ -50,7 +50,7 @@ public struct RelayReport: Codable, Sendable {
         }
     }
 
-    /// Seconds between the first and the last packet.
+    /// Seconds since the relay began to run.
     public var seconds: Double
     public var frames: Totals
     /// Arrival of an original's last packet to its emission.

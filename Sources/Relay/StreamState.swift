@@ -18,6 +18,9 @@ final class StreamState: Sendable {
     private let encoding = Atomic<Int64>(0)
     private let skipping = Atomic<Bool>(false)
     private let connected = Atomic<Bool>(false)
+    private let changed = Atomic<Bool>(false)
+    private let owed = Atomic<Bool>(false)
+    private let rate = Mutex<Rational?>(nil)
     private let stopRequested = Atomic<Bool>(false)
     private let failure = Mutex<RelayError?>(nil)
 
@@ -61,6 +64,21 @@ final class StreamState: Sendable {
     }
 
     // MARK: The ends of the stream
+
+    /// Frames a second, as the source's headers have it; nil while nobody knows.
+    var sourceRate: Rational? {
+        get { rate.withLock { $0 } }
+        set { rate.withLock { $0 = newValue } }
+    }
+
+    /// Another sender, or another clock: what was learnt of the source's times is void.
+    func sourceHasChanged() { changed.store(true, ordering: .releasing) }
+    /// Whether that has happened since the last call.
+    func takeSourceChange() -> Bool { changed.exchange(false, ordering: .acquiring) }
+
+    /// A keyframe of the source did not go out: the next picture owes one.
+    func oweKeyframe() { owed.store(true, ordering: .releasing) }
+    func takeOwedKeyframe() -> Bool { owed.exchange(false, ordering: .acquiring) }
 
     /// Whether somebody takes the output: enhancing for nobody would only heat the machine.
     var outputIsConnected: Bool {

@@ -22,10 +22,9 @@ public final class StreamCounters: Sendable {
         case passingIn, passingOut, passingDropped
         /// Streams or programs that can be neither enhanced nor passed.
         case streamsIgnored
-        /// Pairs of frames between which nothing was synthesised, by decision of the schedule or for want of time.
+        /// Originals without a synthesised frame beside them: by decision of the schedule, for want of time, or because
+        /// there was no pair.
         case synthesisSkipped
-        /// Pairs that are no motion: a scene cut, a repeated picture.
-        case pairsWithoutMotion
         case keyframesForced
         /// Tiles of super-resolution: computed by the small and the medium network, copied from the frame before, and
         /// asked for but not reached in time.
@@ -52,7 +51,6 @@ public final class StreamCounters: Sendable {
             case .passingDropped: "passing_units_dropped"
             case .streamsIgnored: "streams_ignored"
             case .synthesisSkipped: "synthesis_skipped"
-            case .pairsWithoutMotion: "pairs_without_motion"
             case .keyframesForced: "keyframes_forced"
             case .tilesSmall: "tiles_neural_s"
             case .tilesMedium: "tiles_neural_m"
@@ -66,7 +64,7 @@ public final class StreamCounters: Sendable {
 
     /// Each on its own, without false sharing to speak of: these move a few hundred times a second at most.
     private struct Values: ~Copyable {
-        var slots: InlineArray<25, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<24, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     public init() { values = Values() }

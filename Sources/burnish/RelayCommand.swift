@@ -21,6 +21,8 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "Where it goes to.") var output: String
     @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
     @Option(help: "Frames out for each frame in: 1 or 2.") var interpolate = 1
+    @Option(help: "1 interpolates between two frames; 0 extrapolates from the past and delays no original.")
+    var lookahead = 1
     @Option(help: "The best super-resolution that may be used: auto, base, neural-s or neural-m.")
     var tier = TierArgument(.neuralM)
     @Option(help: "What may pass between a frame's arrival and its emission.") var budget = TimeArgument(.milliseconds(80))
@@ -40,6 +42,7 @@ struct RelayCommand: ParsableCommand {
     func validate() throws {
         guard (1...2).contains(scale) else { throw ValidationError("--scale is 1 or 2, not \(scale)") }
         guard (1...2).contains(interpolate) else { throw ValidationError("--interpolate is 1 or 2, not \(interpolate)") }
+        guard (0...1).contains(lookahead) else { throw ValidationError("--lookahead is 0 or 1, not \(lookahead)") }
         guard (1...16).contains(threads) else { throw ValidationError("--threads is 1 to 16, not \(threads)") }
         guard budget.value > .zero else { throw ValidationError("--budget is a time longer than 0ms") }
     }
@@ -88,6 +91,7 @@ struct RelayCommand: ParsableCommand {
         var configuration = RelayConfiguration(input: try StreamURL(input), output: try StreamURL(output))
         configuration.scale = scale
         configuration.interpolate = interpolate
+        configuration.lookahead = lookahead
         configuration.tier = tier.value
         configuration.budget = budget.value
         configuration.pacing = pacing

@@ -1,11 +1,12 @@
 import Codec
+import Foundation
 import Media
 import Testing
 import Transport
 @testable import Relay
 
-/// The whole frame path, from a file to a file, so that the network plays no part. Files are relayed at the pace of
-/// their time stamps; with a budget of a minute nothing is ever late, however slow the machine is.
+/// The whole frame path, from a file to a file, so that neither the network nor the clock plays a part: with a budget of
+/// a minute nothing is ever late, however slow the machine is.
 @Suite struct FileRelayTests {
     private func relay(
         _ stream: [UInt8], _ scratch: Scratch, adjust: (inout RelayConfiguration) -> Void = { _ in }
@@ -13,6 +14,7 @@ import Transport
         var configuration = RelayConfiguration(
             input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
         configuration.budget = .seconds(60)
+        configuration.pacesFiles = false
         adjust(&configuration)
         return try Relay(configuration).run { _ in }
     }
@@ -31,11 +33,7 @@ import Transport
         #expect(units.map(\.isKeyframe).enumerated().filter(\.element).map(\.offset) == [0, 15])
         // The differences of the time stamps stay as they came.
         #expect(zip(units.dropFirst(), units).allSatisfy { $0.presentation - $1.presentation == 3000 })
-        var demuxer = TransportStreamDemuxer()
-        sent.withUnsafeBytes { bytes in
-            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil) { _ in }
-        }
-        #expect(demuxer.format?.size == PictureSize(width: 320, height: 192))
+        #expect(TestStream.size(of: sent) == PictureSize(width: 320, height: 192))
     }
 
     @Test func synthesisedFramesLieHalfwayAndTheBooksBalance() throws {
@@ -49,6 +47,32 @@ import Transport
         #expect(units.count == Int(report.frames.emitted))
         let steps = zip(units.dropFirst(), units).map { $0.presentation - $1.presentation }
         #expect(steps.allSatisfy { $0 == 1500 || $0 == 3000 })
+        #expect(report.frames.synthesised > 0 && steps.contains(1500))
+    }
+
+    /// Pictures that are shown in another order than they are sent come out in the order that they are shown in.
+    @Test func streamsWithReorderingComeOutInOrder() throws {
+        let golden = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "GoldenStreams/ffmpeg-bframes.ts")
+        let scratch = try Scratch()
+        let report = try relay([UInt8](try Data(contentsOf: golden)), scratch)
+        #expect(report.frames.balance && report.frames.inFlight == 0)
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        #expect(units.count == Int(report.frames.emitted) && units.count > 10)
+        #expect(zip(units.dropFirst(), units).allSatisfy { $0.presentation > $1.presentation })
+    }
+
+    @Test func extrapolatedFramesLieHalfAnIntervalBeyondTheirOriginals() throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: 30), scratch) {
+            $0.interpolate = 2
+            $0.lookahead = 0
+        }
+        #expect(report.frames.balance && report.frames.dropped == 0, "\(report.frames)")
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        #expect(units.count == Int(report.frames.emitted))
+        let steps = zip(units.dropFirst(), units).map { $0.presentation - $1.presentation }
+        #expect(steps.allSatisfy { $0 == 1500 || $0 == 3000 })
     }
 
     @Test(arguments: [PictureSize(width: 96, height: 160), PictureSize(width: 130, height: 98)])
@@ -56,6 +80,7 @@ import Transport
         let scratch = try Scratch()
         let report = try relay(try TestStream.video(frames: 4, size: size), scratch)
         #expect(report.frames.emitted == 4)
+        #expect(TestStream.size(of: try scratch.read("out.ts")) == size.scaled(by: 2))
     }
 
     @Test func aPictureThatWouldGrowBeyondTheLimitPassesAtItsOwnSize() throws {
@@ -64,6 +89,7 @@ import Transport
             $0.largestOutput = PictureSize(width: 319, height: 192)
         }
         #expect(report.frames.emitted == 3)
+        #expect(TestStream.size(of: try scratch.read("out.ts")) == PictureSize(width: 160, height: 96))
     }
 
     /// Every way of damaging the input leaves books that balance, and no crash.

@@ -8,7 +8,7 @@ import Transport
 @testable import Relay
 
 /// A relay between a sender and a receiver on loopback, with real sockets on ports that the system chose.
-@Suite(.serialized) struct SRTRelayTests {
+@Suite(.serialized, .timeLimit(.minutes(3))) struct SRTRelayTests {
     /// A relay that runs on a thread of its own until it is stopped.
     final class Running: Sendable {
         let relay: Relay

@@ -33,6 +33,15 @@ enum TestStream {
         return stream
     }
 
+    /// The size that a transport stream's main video says it has.
+    static func size(of stream: [UInt8]) -> PictureSize? {
+        var demuxer = TransportStreamDemuxer()
+        stream.withUnsafeBytes { bytes in
+            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil) { _ in }
+        }
+        return demuxer.format?.size
+    }
+
     /// What the access units of a transport stream's main video are.
     static func units(in stream: [UInt8]) -> [(presentation: MediaTime, isKeyframe: Bool)] {
         var demuxer = TransportStreamDemuxer()
