@@ -66,6 +66,11 @@ final class FileSink: @unchecked Sendable {
     private let packets = Atomic<Int64>(0)
     private let bytes = Atomic<Int64>(0)
     private let broken = Atomic<Bool>(false)
+    private let events = EventBox()
+    /// What a pipe is asked to hold: with its usual 64 KiB a reader's short pause would cost messages.
+    private static let pipeCapacity: Int32 = 1 << 20
+    /// Linux's F_SETPIPE_SZ, which Glibc's module leaves out.
+    private static let setPipeCapacity: Int32 = 1031
 
     /// - Parameter path: nil for standard output.
     init(path: String?) throws(TransportError) {
@@ -82,27 +87,37 @@ final class FileSink: @unchecked Sendable {
         }
         var status = stat()
         isPipe = unsafe fstat(file.number, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+        // Denied where the user's pipes hold too much already; then it stays as it is.
+        if isPipe { _ = fcntl(file.number, Self.setPipeCapacity, Self.pipeCapacity) }
     }
 
     func statistics() -> LegStatistics {
         var figures = LegStatistics()
-        figures.connected = !broken.load(ordering: .relaxed)
+        figures.connected = !isBroken
         figures.connections = 1
         figures.packetsSent = packets.load(ordering: .relaxed)
         figures.bytesSent = bytes.load(ordering: .relaxed)
         return figures
     }
 
+    /// A write failed: what follows would have a hole, so nothing is written any more.
+    var isBroken: Bool { broken.load(ordering: .acquiring) }
+    func nextEvent() -> LegEvent? { events.take() }
+
     func send(_ message: UnsafeRawBufferPointer) -> Sent {
-        guard !broken.load(ordering: .relaxed) else { return .notConnected }
+        guard !isBroken else { return .notConnected }
         // Ready means that PIPE_BUF bytes fit, more than a message: the write below will not wait.
         if isPipe && file.wait(for: POLLOUT, or: bell, until: .now()) != .ready { return .wouldBlock }
         var written = 0
         while written < message.count {
             let count = unsafe write(file.number, message.baseAddress! + written, message.count - written)
             if count < 0 && errno == EINTR { continue }
+            // Somebody else may have made a lent descriptor non-blocking.
+            if count < 0 && errno == EAGAIN && written == 0 { return .wouldBlock }
             if count <= 0 {
-                broken.store(true, ordering: .relaxed)
+                // Who sees that it is broken finds the event.
+                events.put(.disconnected(reason: count < 0 ? Descriptor.lastError : "nothing more can be written"))
+                broken.store(true, ordering: .releasing)
                 return .notConnected
             }
             written += count

@@ -39,7 +39,8 @@ public enum LegEvent: Hashable, Sendable {
     /// A listener is open on this port.
     case listening(port: UInt16)
     case connected(Connection)
-    /// The peer has gone. The leg goes on by itself: a listener listens, a caller calls again.
+    /// The peer has gone. The leg goes on by itself: a listener listens, a caller calls again. A file or pipe that cannot
+    /// be written any more does not (``Sink/isBroken``).
     case disconnected(reason: String)
     /// A connection did not come about. A caller tries again by itself.
     case refused(reason: String)

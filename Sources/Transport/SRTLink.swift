@@ -101,11 +101,12 @@ final class SRTLink: Sendable {
         while !isStopping {
             do throws(TransportError) {
                 let early = nextReadsEarly.load(ordering: .relaxed)
-                let connection = try connect(early: early)
+                let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
+                let connection = try connect(to: address, early: early)
                 let began = MonotonicTime.now()
                 let asked = burnish_srt_window_asked_by_listener(connection.id)
                 attend(
-                    connection, streamID: endpoint.streamID ?? "", early: early && direction == .input,
+                    connection, peer: address, streamID: endpoint.streamID ?? "", early: early && direction == .input,
                     windowAsked: asked
                 ) { false }
                 if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
@@ -127,7 +128,8 @@ final class SRTLink: Sendable {
             let (early, windowAsked) = (caller.early, caller.windowAsked)
             let connection = caller.connection
             let streamID = connection.text(SRTO_STREAMID)
-            attend(connection, streamID: streamID, early: early, windowAsked: windowAsked) {
+            let peer = connection.peer
+            attend(connection, peer: peer, streamID: streamID, early: early, windowAsked: windowAsked) {
                 let silence = MonotonicTime.now().nanoseconds - self.lastMessage.load(ordering: .relaxed)
                 let busy = self.direction == .output || silence < Self.givesWayAfter.count
                 self.tend(listener, busy: busy)
@@ -147,8 +149,7 @@ final class SRTLink: Sendable {
     }
 
     /// One attempt of a caller (or of one side of a rendezvous).
-    private func connect(early: Bool) throws(TransportError) -> SRTSocket {
-        let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
+    private func connect(to address: SocketAddress, early: Bool) throws(TransportError) -> SRTSocket {
         let socket: SRTSocket
         do {
             socket = try begin(to: address, early: early)
@@ -202,8 +203,10 @@ final class SRTLink: Sendable {
     }
 
     /// Publishes a connection and stays with it until it breaks, somebody takes its place, or the leg is stopped.
+    /// - Parameter peer: a caller's is the address that it called.
     private func attend(
-        _ connection: consuming SRTSocket, streamID: String, early: Bool, windowAsked: Int32, replaced: () -> Bool
+        _ connection: consuming SRTSocket, peer: SocketAddress?, streamID: String, early: Bool, windowAsked: Int32,
+        replaced: () -> Bool
     ) {
         var milliseconds = connection.integer(direction == .input ? SRTO_RCVLATENCY : SRTO_PEERLATENCY) ?? 0
         // The larger wish counts. libsrt sees to that itself only while TSBPD is on.
@@ -220,7 +223,7 @@ final class SRTLink: Sendable {
         tell(
             .connected(
                 Connection(
-                    peer: connection.peer?.description ?? "unknown address", streamID: streamID,
+                    peer: peer?.description ?? "unknown address", streamID: streamID,
                     window: negotiatedWindow, ingest: direction == .input ? (early ? .early : .tsbpd) : nil,
                     encrypted: endpoint.passphrase != nil)))
         socket.store(id, ordering: .releasing)

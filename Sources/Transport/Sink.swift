@@ -31,10 +31,13 @@ public final class Sink: Sendable {
     }
 
     /// Waits for a caller's first connection. Returns at once for everything that needs none.
+    /// - Parameter stopped: asked every millisecond; when it says so, this returns without a connection.
     /// - Throws: why the first attempt failed, or `unreachable` when the time came first. The sink goes on calling.
-    public func awaitConnection(until limit: MonotonicTime) throws(TransportError) {
+    public func awaitConnection(
+        until limit: MonotonicTime, stopped: () -> Bool = { false }
+    ) throws(TransportError) {
         guard case .srt(let sink) = leg, case .srt(let endpoint) = url, endpoint.mode != .listener else { return }
-        while !sink.isConnected {
+        while !sink.isConnected && !stopped() {
             if let failure = sink.failureBeforeFirstConnection { throw failure }
             guard MonotonicTime.now() < limit else {
                 throw TransportError(.unreachable, place: url.description, "nobody answers there")
@@ -65,10 +68,26 @@ public final class Sink: Sendable {
 
     /// The oldest event that has not been taken; nil when there is none. Costs one atomic load then.
     public func nextEvent() -> LegEvent? {
-        if case .srt(let sink) = leg { sink.nextEvent() } else { nil }
+        switch leg {
+        case .srt(let sink): sink.nextEvent()
+        case .udp: nil
+        case .file(let sink): sink.nextEvent()
+        }
     }
 
-    public var isConnected: Bool { statistics().connected }
+    /// Whether messages can go out now. Costs an atomic load at most.
+    public var isConnected: Bool {
+        switch leg {
+        case .srt(let sink): sink.isConnected
+        case .udp: true
+        case .file(let sink): !sink.isBroken
+        }
+    }
+
+    /// Whether nothing can ever go out again: a file or pipe that a write failed on. Network legs recover by themselves.
+    public var isBroken: Bool {
+        if case .file(let sink) = leg { sink.isBroken } else { false }
+    }
 
     /// The recovery window that the next hop applies; zero without a connection.
     public var negotiatedWindow: Nanoseconds {

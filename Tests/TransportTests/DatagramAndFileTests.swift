@@ -63,6 +63,34 @@ struct DatagramAndFileTests {
         #expect(unnamed?.code == .unresolvable)
     }
 
+    @Test func aClosedPipeIsToldOnce() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("burnish-\(UUID()).pipe").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(mkfifo(path, 0o600) == 0)
+        let end = open(path, O_RDONLY | O_NONBLOCK)
+        let sink = try Sink(StreamURL(path))
+        #expect(sink.send(numbered(0)) == .sent)
+        #expect(sink.isConnected && !sink.isBroken && sink.nextEvent() == nil)
+        close(end)
+        for _ in 0..<3 { #expect(sink.send(numbered(1)) == .notConnected) }
+        #expect(sink.isBroken && !sink.isConnected && !sink.statistics().connected)
+        #expect(sink.nextEvent() == .disconnected(reason: "Broken pipe"))
+        #expect(sink.nextEvent() == nil)
+    }
+
+    @Test func aFullDiskIsTold() throws {
+        let sink = try Sink(StreamURL("/dev/full"))
+        #expect(sink.send(numbered(0)) == .notConnected)
+        #expect(sink.isBroken && sink.nextEvent() == .disconnected(reason: "No space left on device"))
+    }
+
+    @Test func aWaitForAConnectionCanBeStopped() throws {
+        let sink = try Sink(StreamURL("srt://127.0.0.1:9?mode=caller"))
+        // An hour: this returns because it was stopped, or the test hangs.
+        try sink.awaitConnection(until: .now() + .seconds(3600), stopped: { true })
+        #expect(!sink.isConnected && !sink.isBroken)
+    }
+
     @Test func aFullPipeDoesNotStopTheSender() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("burnish-\(UUID()).pipe").path
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -72,6 +100,7 @@ struct DatagramAndFileTests {
         var taken = 0
         while sink.send(numbered(taken)) == .sent && taken < 1000 { taken += 1 }
         #expect(taken > 0 && taken < 1000)
+        #expect(sink.isConnected && !sink.isBroken && sink.nextEvent() == nil)
         #expect(sink.send(numbered(taken)) == .wouldBlock)
         let reader = try Reader(path)
         var read: [UInt8] = []

@@ -33,7 +33,7 @@ import Testing
     @Test func listenerToCaller() throws {
         let sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
         let reader = try Reader("srt://127.0.0.1:\(sink.localPort)?latency=20")
-        #expect(reader.awaitConnection() != nil)
+        #expect(reader.awaitConnection()?.peer == "127.0.0.1:\(sink.localPort)")
         #expect(sink.awaitPeer())
         exchange(reader, sink, count: 50)
     }

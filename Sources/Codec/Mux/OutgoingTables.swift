@@ -3,15 +3,17 @@ enum OutgoingTables {
     static let packetSize = 188
 
     /// The program association table: one packet.
-    static func association(_ layout: TransportStreamLayout) -> [UInt8] {
+    /// - Parameter version: 0 to 31.
+    static func association(_ layout: TransportStreamLayout, version: UInt8) -> [UInt8] {
         var body = high(layout.programNumber)
         body += pidField(layout.mapPID)
-        return packets(section(table: 0x00, extension: layout.transportStreamID, body), pid: 0)
+        return packets(section(table: 0x00, extension: layout.transportStreamID, version, body), pid: 0)
     }
 
     /// The program map table: a packet, or more where there are many descriptors.
+    /// - Parameter version: 0 to 31.
     /// - Throws: `unsupportedFormat` when it does not fit into one section.
-    static func map(_ layout: TransportStreamLayout) throws(CodecError) -> [UInt8] {
+    static func map(_ layout: TransportStreamLayout, version: UInt8) throws(CodecError) -> [UInt8] {
         var body = pidField(layout.videoPID) + [0xf0, 0]
         body += [0x1b] + pidField(layout.videoPID) + [0xf0, 0]
         for (index, stream) in layout.passedStreams.enumerated() {
@@ -26,15 +28,15 @@ enum OutgoingTables {
                 message: "\(layout.passedStreams.count) streams' descriptors do not fit into a program map",
                 place: "transport stream muxer", advice: "pass fewer streams through")
         }
-        return packets(section(table: 0x02, extension: layout.programNumber, body), pid: layout.mapPID)
+        return packets(section(table: 0x02, extension: layout.programNumber, version, body), pid: layout.mapPID)
     }
 
     private static func high(_ value: UInt16) -> [UInt8] { [UInt8(value >> 8), UInt8(value & 0xff)] }
     private static func pidField(_ pid: UInt16) -> [UInt8] { high(0xe000 | pid & 0x1fff) }
 
-    private static func section(table: UInt8, extension: UInt16, _ body: [UInt8]) -> [UInt8] {
+    private static func section(table: UInt8, extension: UInt16, _ version: UInt8, _ body: [UInt8]) -> [UInt8] {
         var section = [table] + high(UInt16(0xb000 | (body.count + 9)))
-        section += high(`extension`) + [0xc1, 0, 0]
+        section += high(`extension`) + [0xc1 | version << 1, 0, 0]
         section += body
         let sum = checksum(section)
         return section + [UInt8(sum >> 24), UInt8(sum >> 16 & 0xff), UInt8(sum >> 8 & 0xff), UInt8(sum & 0xff)]

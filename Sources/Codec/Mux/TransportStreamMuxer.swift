@@ -26,6 +26,9 @@ import Media
     private let association: [UInt8]
     private let map: [UInt8]
     private var message = MessageBuffer()
+    /// Of both tables' versions (0 to 31).
+    private let version: UInt8
+    /// For the association, the map, the video, and each passed stream.
     private var counters: [UInt8]
     private var lastTables: Int64?
     private var lastClock: Int64?
@@ -33,11 +36,30 @@ import Media
     private var isVideoSlow = false
 
     /// - Throws: `unsupportedFormat` when the layout has more streams than a program map can hold.
-    public init(_ layout: TransportStreamLayout = TransportStreamLayout()) throws(CodecError) {
+    public convenience init(_ layout: TransportStreamLayout = TransportStreamLayout()) throws(CodecError) {
+        try self.init(layout, continuing: nil)
+    }
+
+    /// Goes on with the transport stream of a former muxer, whose receivers stay: counters and clock run on, and where
+    /// the layout is another one, the next unit starts with tables of a new version.
+    /// - Parameter former: not to be used any more.
+    /// - Throws: `unsupportedFormat` when the layout has more streams than a program map can hold.
+    public init(_ layout: TransportStreamLayout, continuing former: TransportStreamMuxer?) throws(CodecError) {
+        let isSame = former?.layout == layout
+        let version = former.map { isSame ? $0.version : ($0.version + 1) & 31 } ?? 0
         self.layout = layout
-        association = OutgoingTables.association(layout)
-        map = try OutgoingTables.map(layout)
-        counters = [UInt8](repeating: 0, count: 3 + layout.passedStreams.count)
+        self.version = version
+        association = OutgoingTables.association(layout, version: version)
+        map = try OutgoingTables.map(layout, version: version)
+        // Those of streams that are gone are kept: they may come back.
+        var counters = former?.counters ?? []
+        let missing = 3 + layout.passedStreams.count - counters.count
+        if missing > 0 { counters += [UInt8](repeating: 0, count: missing) }
+        self.counters = counters
+        lastTables = isSame ? former?.lastTables : nil
+        lastClock = former?.lastClock
+        lastVideo = former?.lastVideo
+        isVideoSlow = former?.isVideoSlow ?? false
     }
 
     /// The next unit starts with the tables: for a receiver that has just connected.

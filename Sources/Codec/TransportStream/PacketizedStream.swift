@@ -30,14 +30,16 @@ final class PacketizedStream {
     private var header = PESHeader()
     /// Payload bytes of the PES packet still to come; -1 when not known.
     private var remaining = -1
-    private var newestDecode: MediaTime?
+    private(set) var newestDecode: MediaTime?
     private var clockIsNew = false
     /// The main video's part; nil for the others, whose unit is the PES packet.
     var video: AccessUnitAssembly?
     private var passing: PassingAssembly?
 
-    init(_ description: ElementaryStreamDescription) {
+    /// - Parameter newestDecode: where an earlier sender of this stream was: what comes is compared with it.
+    init(_ description: ElementaryStreamDescription, newestDecode: MediaTime? = nil) {
         id = description.id
+        self.newestDecode = newestDecode
         self.description = description
         if description.role == .mainVideo {
             video = AccessUnitAssembly(stream: id)

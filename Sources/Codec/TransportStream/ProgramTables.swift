@@ -103,7 +103,7 @@ public struct ElementaryStreamDescription: Hashable, Sendable {
         case mainVideo
         /// Comes out as whole PES payloads.
         case passing
-        /// Its packets are only counted: sections, and video that the relay cannot decode.
+        /// Its packets are only counted: sections, and all video but the main one.
         case counted
     }
 
@@ -181,7 +181,8 @@ extension ProgramDescription {
         let main = streams.firstIndex { $0.codec == .h264 }
         for i in streams.indices {
             switch streams[i].codec {
-            case .h264: streams[i].role = i == main ? .mainVideo : .passing
+            // Another H.264 stream would need its decode times, which passed streams do not have.
+            case .h264: streams[i].role = i == main ? .mainVideo : .counted
             case .sections, .unknown: break
             case let codec: streams[i].role = codec.isVideo ? .counted : .passing
             }

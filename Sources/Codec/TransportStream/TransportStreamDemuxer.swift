@@ -31,6 +31,12 @@ public struct TransportStreamDemuxer: ~Copyable {
     private var lastPayloadPID = -1
     private var mainVideoIndex = -1
     private var told: ProgramDescription?
+    // What the last restart keeps of the time before.
+    private var earlierPackets = 0
+    private var earlierFaults = 0
+    /// By PID.
+    private var earlierDecodes: [Int: MediaTime] = [:]
+    private var earlierVideoDecode: MediaTime?
 
     /// The newest program clock reference (27 MHz) and when its message arrived; for cadence measurements.
     public private(set) var clockReference: (ticks: Int64, arrival: MonotonicTime)?
@@ -50,7 +56,7 @@ public struct TransportStreamDemuxer: ~Copyable {
     /// What has been counted so far.
     public var counters: TransportStreamCounters {
         var counters = context.counters
-        counters.sectionFaults = tables.faults
+        counters.sectionFaults = earlierFaults + tables.faults
         counters.skippedBytes = aligner.skippedBytes
         counters.syncLosses = aligner.losses
         return counters
@@ -113,6 +119,28 @@ public struct TransportStreamDemuxer: ~Copyable {
         largestMessage = 0
     }
 
+    /// Another sender may take over: hands on what is there and forgets everything about the stream but the counters and
+    /// where its time was. The next tables, and the next parameters, are told again even if they are the same; units are
+    /// counted from 0 again. Until then ``diagnosis`` describes what has come since.
+    public mutating func restart(handler: Handler) {
+        finish(handler: handler)
+        earlierPackets = context.counters.packets
+        earlierFaults += tables.faults
+        for stream in streams {
+            guard let decode = stream.newestDecode else { continue }
+            earlierDecodes[stream.id] = decode
+            if stream.video != nil { earlierVideoDecode = decode }
+        }
+        tables = ProgramFollower()
+        streams = []
+        mainVideoIndex = -1
+        lastPayloadPID = -1
+        told = nil
+        clockReference = nil
+        for pid in routes.indices { routes[pid] = Route.unknown }
+        routes[0] = Route.association
+    }
+
     private mutating func take(_ p: UnsafePointer<UInt8>, _ handler: Handler) {
         context.counters.packets += 1
         guard let packet = unsafe TransportPacket(p), !packet.hasError else {
@@ -166,7 +194,9 @@ public struct TransportStreamDemuxer: ~Copyable {
         }
         streams = wanted.compactMap { description in
             if description.role == .counted { return nil }
-            return kept.first { $0.id == description.id } ?? PacketizedStream(description)
+            if let same = kept.first(where: { $0.id == description.id }) { return same }
+            let decode = description.role == .mainVideo ? earlierVideoDecode : earlierDecodes[description.id]
+            return PacketizedStream(description, newestDecode: decode)
         }
         for (index, stream) in streams.enumerated() { routes[stream.id] = Int16(index) }
         mainVideoIndex = streams.firstIndex { $0.video != nil } ?? -1
@@ -175,9 +205,9 @@ public struct TransportStreamDemuxer: ~Copyable {
     /// The main video's parameters, once a picture with them was handed on.
     public var format: SequenceParameterSet? { mainVideoIndex >= 0 ? streams[mainVideoIndex].video!.format : nil }
 
-    /// What is known of the stream, or what it lacks.
+    /// What is known of the stream since the last restart, or what it lacks.
     public var diagnosis: StreamDiagnosis {
-        if context.counters.packets == 0 { return .noPackets }
+        if context.counters.packets == earlierPackets { return .noPackets }
         if !tables.hasAssociation { return .noAssociation }
         guard let program = tables.current else {
             return tables.hasMap ? .noVideo(streams: tables.codecs) : .noMap

@@ -80,6 +80,41 @@ import Testing
         }
     }
 
+    @Test func aMuxerGoesOnWithAnothersStream() throws {
+        var layouts = [TransportStreamLayout(), TransportStreamLayout(), TransportStreamLayout()]
+        layouts[1].passedStreams = [.aac]
+        layouts[2].passedStreams = [.aac, .aac]
+        var muxer: TransportStreamMuxer?
+        var reader = PacketReader()
+        var demuxer = TransportStreamDemuxer()
+        var versions: [Int] = []
+        // Another layout, the same again, streams that go and come back, and versions that begin again after 31.
+        let order = [0, 1, 1, 2, 0, 2] + (0..<34).map { $0 % 2 }
+        for (i, index) in order.enumerated() {
+            let next = try TransportStreamMuxer(layouts[index], continuing: muxer)
+            muxer = next
+            var emitted = Emitted()
+            let time = MediaTime(ticks: 90_000 + Int64(i) * 1000)
+            unit(1000).withUnsafeBytes {
+                next.writeVideo($0, presentationTime: time, decodeTime: time, isKeyframe: false) { emitted.add($0) }
+            }
+            for stream in layouts[index].passedStreams.indices {
+                unit(300).withUnsafeBytes {
+                    next.writePassed(stream: stream, $0, presentationTime: time) { emitted.add($0) }
+                }
+            }
+            // The reader checks that every counter goes on.
+            _ = try reader.read(emitted.bytes[...])
+            emitted.bytes.withUnsafeBytes {
+                demuxer.push($0, arrival: MonotonicTime(nanoseconds: Int64(i)), sourceTime: nil) { _ in }
+            }
+            #expect(demuxer.program?.streams.count == 1 + layouts[index].passedStreams.count)
+            versions.append(demuxer.program?.version ?? -1)
+        }
+        #expect(versions == [0, 1, 1, 2, 3, 4] + (0..<34).map { (5 + $0) % 32 })
+        #expect(zip(reader.clocks, reader.clocks.dropFirst()).allSatisfy { $0 < $1 })
+    }
+
     @Test func aJumpOfTheTimeLineIsMarked() throws {
         let muxer = try TransportStreamMuxer()
         var marks: [Bool] = []

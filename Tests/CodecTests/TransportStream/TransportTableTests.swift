@@ -54,15 +54,17 @@ import Testing
         streams.append((0x300, 0x06, [0x05, 4] + Array("Opus".utf8)))
         streams.append((0x301, 0x24, []))
         streams.append((0x302, 0x86, []))
+        streams.append((0x303, 0x1B, []))
         stream.addTables(streams: streams)
         let (harvest, _, diagnosis) = Harvest.of(stream.bytes + [UInt8](repeating: 0, count: 0), size: 188)
         let program = try #require(harvest.programs.first)
-        #expect(program.streams.count == 24)
+        #expect(program.streams.count == 25)
         #expect(program.mainVideo?.id == SyntheticStream.videoID)
         #expect(program.streams[0].descriptors == [0x0A, 4, 0x64, 0x65, 0x75, 0])
         #expect(program.streams[21].codec == .opus && program.streams[21].role == .passing)
         #expect(program.streams[22].codec.name == "HEVC" && program.streams[22].role == .counted)
         #expect(program.streams[23].role == .counted)
+        #expect(program.streams[24].codec == .h264 && program.streams[24].role == .counted)
         #expect(diagnosis == .noParameters)
     }
 
@@ -182,6 +184,36 @@ import Testing
         harvest.push(stream.packets[24...].joined(), into: &demuxer, size: 188)
         demuxer.finish(handler: harvest.take)
         #expect(harvest.video.first?.damage == .packetsLost)
+    }
+
+    @Test func afterARestartTheNextStreamIsDiagnosedAnew() {
+        var random = SeededGenerator(seed: 30)
+        let harvest = Harvest()
+        var demuxer = TransportStreamDemuxer()
+        var first = SyntheticStream()
+        let units = EndOfUnitTests.plain(10, into: &first, &random)
+        harvest.push(first.packets.joined(), into: &demuxer, size: 188)
+        demuxer.restart(handler: harvest.take)
+        #expect(harvest.video.map(\.bytes) == units)
+        #expect(demuxer.diagnosis == .noPackets && demuxer.program == nil && demuxer.format == nil)
+        #expect(demuxer.counters.packets == first.packets.count)
+
+        var second = SyntheticStream(tables: false)
+        second.addNull()
+        harvest.push(second.packets.joined(), into: &demuxer, size: 188)
+        #expect(demuxer.diagnosis == .noAssociation)
+        second = SyntheticStream(tables: false)
+        second.addTables(streams: [(0x101, 0x24, [])])
+        harvest.push(second.packets.joined(), into: &demuxer, size: 188)
+        #expect(demuxer.diagnosis == .unsupportedVideo(.hevc))
+
+        demuxer.restart(handler: harvest.take)
+        harvest.push(first.packets.joined(), into: &demuxer, size: 188)
+        demuxer.finish(handler: harvest.take)
+        #expect(harvest.video.map(\.bytes) == units + units)
+        #expect(harvest.programs.count == 3)
+        // The first sender's time begins again.
+        #expect(harvest.video.indices.filter { harvest.video[$0].isDiscontinuity } == [units.count])
     }
 
     @Test func bothFieldsOfAFrameAreOneUnit() {
