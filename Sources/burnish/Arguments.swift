@@ -42,7 +42,7 @@ struct SizeArgument: ExpressibleByArgument {
     var defaultValueDescription: String { value.description }
 }
 
-/// A bit rate in bits a second: `2.5M`, `800k`.
+/// A bit rate in bits a second: `2.5M`, `800k`, `1G`.
 struct BitRateArgument: ExpressibleByArgument {
     var value: Int
 
@@ -50,10 +50,10 @@ struct BitRateArgument: ExpressibleByArgument {
 
     init?(argument: String) {
         let scales: [Character: Double] = ["k": 1e3, "M": 1e6, "G": 1e9]
-        guard let last = argument.last else { return nil }
-        let digits = scales[last] == nil ? argument[...] : argument.dropLast()
-        guard let number = Double(digits), number > 0, number * (scales[last] ?? 1) < 1e12 else { return nil }
-        value = Int(number * (scales[last] ?? 1))
+        guard let last = argument.last, let scale = scales[last], let number = Double(argument.dropLast()),
+            (1..<1e12).contains(number * scale)
+        else { return nil }
+        value = Int(number * scale)
     }
 
     var defaultValueDescription: String {
@@ -61,9 +61,11 @@ struct BitRateArgument: ExpressibleByArgument {
     }
 }
 
-/// A frame rate: `30`, `29.97`, `30000/1001`.
+/// A frame rate: `30`, `29.97`, `30000/1001`. From 0.01 to 1000 frames a second.
 struct FrameRateArgument: ExpressibleByArgument {
     var value: Rational
+
+    private static let range = 0.01...1000.0
 
     init(_ value: Rational) { self.value = value }
 
@@ -71,7 +73,7 @@ struct FrameRateArgument: ExpressibleByArgument {
         let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
         if parts.count == 2, let n = Int64(parts[0]), let d = Int64(parts[1]), n > 0, d > 0 {
             value = Rational(n, d)
-        } else if let number = Double(argument), number > 0 {
+        } else if let number = Double(argument), Self.range.contains(number) {
             // The NTSC rates are meant when their usual short forms are written.
             let nearest = (number * 1.001).rounded()
             value =
@@ -80,7 +82,7 @@ struct FrameRateArgument: ExpressibleByArgument {
         } else {
             return nil
         }
-        guard value.value <= 1000 else { return nil }
+        guard Self.range.contains(value.value) else { return nil }
     }
 
     var defaultValueDescription: String { value.description }

@@ -76,12 +76,12 @@ struct BenchCommand: ParsableCommand {
             throw Failure.badUsage
         }
         if json {
-            print(String(decoding: try JSONEncoder.forReports.encode(rows), as: UTF8.self))
+            print(try rows.json())
             return
         }
         func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
         print(
-            ReplayCommand.table(
+            Table.text(
                 [["tier", "features", "threads", "ms", "least", "GMAC/s", "of the peak"]]
                     + rows.map {
                         [
@@ -102,12 +102,12 @@ struct BenchCommand: ParsableCommand {
                 unit: $0.unit.rawValue, speedup: $0.speedup)
         }
         if json {
-            print(String(decoding: try JSONEncoder.forReports.encode(rows), as: UTF8.self))
+            print(try rows.json())
             return
         }
         func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
         print(
-            ReplayCommand.table(
+            Table.text(
                 [["kernel", "features", "µs", "per ns", "of", "× scalar"]]
                     + rows.map {
                         [

@@ -42,12 +42,13 @@ struct EnhanceCommand: ParsableCommand {
         work.threads = threads
         work.quality = quality
         EndSignals.onArrival { Self.isToEnd.store(true, ordering: .relaxed) }
+        let result: FileEnhancementReport
         do throws(FileEnhancementError) {
-            show(try work.run(progress: progress))
+            result = try work.run(progress: progress)
         } catch {
-            StandardError.line("burnish: \(error)")
-            throw Failure.badInput
+            throw Failure.exit(error)
         }
+        try show(result)
     }
 
     private static let isToEnd = Atomic<Bool>(false)
@@ -60,9 +61,15 @@ struct EnhanceCommand: ParsableCommand {
         return !Self.isToEnd.load(ordering: .relaxed)
     }
 
-    private func show(_ result: FileEnhancementReport) {
-        let text = (try? JSONEncoder.forReports.encode(result)).map { String(decoding: $0, as: UTF8.self) } ?? ""
-        if let report { try? Data(text.utf8).write(to: URL(filePath: report)) }
+    private func show(_ result: FileEnhancementReport) throws {
+        let text = try result.json()
+        if let report {
+            do {
+                try Data((text + "\n").utf8).write(to: URL(filePath: report))
+            } catch {
+                throw Failure.exit(report: report, error)
+            }
+        }
         if json, output != "-" { print(text) }
         guard !quiet, !json else { return }
         StandardError.line(

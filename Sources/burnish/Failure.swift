@@ -1,4 +1,5 @@
 import ArgumentParser
+import Codec
 import Foundation
 import Relay
 import Transport
@@ -16,18 +17,46 @@ enum Failure {
     }
 
     static func exit(_ error: RelayError) -> ExitCode {
-        if case .transport(let error) = error { return exit(error) }
+        switch error {
+        case .transport(let error): return exit(error)
+        case .codec(let error): return exit(error)
+        case .input:
+            StandardError.line("burnish: \(error)")
+            return badInput
+        }
+    }
+
+    static func exit(_ error: FileEnhancementError) -> ExitCode {
+        switch error {
+        case .codec(let error): return exit(error)
+        case .enhance, .sizeChanged:
+            StandardError.line("burnish: \(error)")
+            return badInput
+        }
+    }
+
+    static func exit(_ error: CodecError) -> ExitCode {
         StandardError.line("burnish: \(error)")
-        return badInput
+        return switch error.kind {
+        case .cannotOpen, .writeFailed: unavailable
+        case .noVideo, .invalidData, .unsupportedFormat, .unsupportedCodec: badInput
+        case .outOfMemory, .library: internalError
+        }
+    }
+
+    /// For a report that cannot be written to its file.
+    static func exit(report path: String, _ error: any Error) -> ExitCode {
+        StandardError.line("burnish: cannot write the report to \(path): \(error.localizedDescription)")
+        return unavailable
     }
 }
 
-extension JSONEncoder {
-    /// Sorted keys and snake case: what scripts compare and people read.
-    static var forReports: JSONEncoder {
+extension Encodable {
+    /// As JSON for people and programs: sorted keys and snake case, for scripts to compare.
+    func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         encoder.keyEncodingStrategy = .convertToSnakeCase
-        return encoder
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
 }

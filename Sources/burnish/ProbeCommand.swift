@@ -1,5 +1,6 @@
 import ArgumentParser
 import Codec
+import Foundation
 import Glibc
 import Measure
 import Media
@@ -93,28 +94,36 @@ struct ProbeCommand: ParsableCommand {
 
 /// The probe's list of pictures, as CSV.
 private final class FrameListing {
-    private let file: UnsafeMutablePointer<FILE>
+    private let file: FileHandle
+    private var lines = "arrived_us,kind,captured_us,latency_us,number\n"
 
     init(path: String) throws {
-        guard let file = fopen(path, "w") else {
-            StandardError.line("burnish: cannot write \(path): \(String(cString: strerror(errno)))")
+        do {
+            try Data().write(to: URL(filePath: path))
+            file = try FileHandle(forWritingTo: URL(filePath: path))
+        } catch {
+            StandardError.line("burnish: cannot write \(path): \(error.localizedDescription)")
             throw Failure.unavailable
         }
-        self.file = file
-        fputs("arrived_us,kind,captured_us,latency_us,number\n", file)
     }
 
-    deinit { fclose(file) }
+    deinit { flush() }
 
     func add(_ reading: TimeCodeReading, arrived: WallTime) {
         switch reading {
         case .code(let code):
             let captured = code.captured
-            fputs(
-                "\(arrived.microseconds),code,\(captured.microseconds),\(arrived - captured),\(code.number)\n", file)
-        case .blended: fputs("\(arrived.microseconds),blended,,,\n", file)
-        case .damaged: fputs("\(arrived.microseconds),damaged,,,\n", file)
-        case .absent: fputs("\(arrived.microseconds),absent,,,\n", file)
+            lines += "\(arrived.microseconds),code,\(captured.microseconds),\(arrived - captured),\(code.number)\n"
+        case .blended: lines += "\(arrived.microseconds),blended,,,\n"
+        case .damaged: lines += "\(arrived.microseconds),damaged,,,\n"
+        case .absent: lines += "\(arrived.microseconds),absent,,,\n"
         }
+        // Rarely: writing is no part of what is measured.
+        if lines.utf8.count >= 65_536 { flush() }
+    }
+
+    private func flush() {
+        try? file.write(contentsOf: Data(lines.utf8))
+        lines = ""
     }
 }

@@ -48,20 +48,25 @@ struct RelayCommand: ParsableCommand {
     }
 
     func run() throws {
+        // A report that nobody could read is found out about now, and not after hours.
+        try write("")
         let final = try relayed()
-        if let report {
-            do {
-                try JSONEncoder.forReports.encode(final).write(to: URL(filePath: report))
-            } catch {
-                StandardError.line("burnish: cannot write the report to \(report): \(error.localizedDescription)")
-                throw Failure.internalError
-            }
-        }
+        let text = try final.json()
+        try write(text + "\n")
         // Standard output may be the stream itself.
         if json, output != "-" {
-            print(String(decoding: try JSONEncoder.forReports.encode(final), as: UTF8.self))
+            print(text)
         } else {
             StandardError.line(final.text)
+        }
+    }
+
+    private func write(_ text: String) throws {
+        guard let report else { return }
+        do {
+            try Data(text.utf8).write(to: URL(filePath: report))
+        } catch {
+            throw Failure.exit(report: report, error)
         }
     }
 

@@ -30,9 +30,9 @@ struct ReplayCommand: ParsableCommand {
     func run() throws {
         let reports = try trace.map(replay) ?? simulate(synthetic!)
         if json {
-            print(String(decoding: try JSONEncoder.forReports.encode(reports), as: UTF8.self))
+            print(try reports.json())
         } else {
-            print(Self.table([ReplayReport.heads] + reports.map(\.cells)))
+            print(Table.text([ReplayReport.heads] + reports.map(\.cells)))
         }
     }
 
@@ -60,14 +60,6 @@ struct ReplayCommand: ParsableCommand {
         return policy.map {
             $0.run(Trace.loads(records), name: path, configuration: planning, order: .beforeOriginal)
         }
-    }
-
-    /// Cells as columns, each as wide as its widest.
-    static func table(_ rows: [[String]]) -> String {
-        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-        return rows.map { row in
-            zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }.joined(separator: "  ")
-        }.joined(separator: "\n")
     }
 }
 

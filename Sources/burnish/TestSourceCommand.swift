@@ -108,8 +108,3 @@ extension RawFormat: ExpressibleByArgument {}
 enum AudioArgument: String, CaseIterable, ExpressibleByArgument { case none, silent }
 
 enum SwitchArgument: String, CaseIterable, ExpressibleByArgument { case on, off }
-
-extension Encodable {
-    /// As JSON for people and programs.
-    func json() throws -> String { String(decoding: try JSONEncoder.forReports.encode(self), as: UTF8.self) }
-}

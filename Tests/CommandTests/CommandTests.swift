@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The program as a user's shell sees it: exit codes of sysexits.h, and one line that says what is wrong.
-@Suite struct CommandTests {
+@Suite(.timeLimit(.minutes(2))) struct CommandTests {
     struct Outcome {
         var code: Int32
         var reason: Process.TerminationReason
@@ -53,7 +53,12 @@ import Testing
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--scale", "3"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--budget", "80"],
         ["relay", "--input", "-"],
+        ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--bitrate", "2500"],
         ["testsrc", "--output", "udp://127.0.0.1:9", "--size", "640"],
+        ["testsrc", "--output", "udp://127.0.0.1:9", "--fps", "inf"],
+        ["testsrc", "--output", "udp://127.0.0.1:9", "--fps", "1e30"],
+        ["testsrc", "--output", "udp://127.0.0.1:9", "--fps", "0.0001"],
+        ["testsrc", "--output", "udp://127.0.0.1:9", "--bitrate", "0.0001k"],
         ["nonsense"],
     ])
     func badUsageIs64(arguments: [String]) throws {
@@ -72,6 +77,8 @@ import Testing
     @Test(arguments: [
         ["relay", "--input", "/nowhere/in.ts", "--output", "udp://127.0.0.1:9"],
         ["relay", "--input", "-", "--output", "/nowhere/out.ts"],
+        ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--report", "/nowhere/report.json"],
+        ["enhance", "--input", "/nowhere/in.mp4", "--output", "-"],
         ["relay", "--input", "-", "--output", "srt://127.0.0.1:9?passphrase=secret-secret"],
     ])
     func whatCannotBeReachedIs69(arguments: [String]) throws {
