@@ -19,7 +19,8 @@ struct CadenceClock {
     /// Delays are counted in half milliseconds, up to half a second.
     private static let unit = Nanoseconds.microseconds(500)
     private static let longest = 1023
-    /// The delay falls by no more than this a frame, so that the cadence is not seen to move; it rises at once.
+    /// The delay falls by this a frame, or by a sixteenth of what it is too large, so that the cadence is hardly seen to
+    /// move; it rises at once.
     private static let fall = Nanoseconds.microseconds(500)
 
     private(set) var delay: Nanoseconds?
@@ -38,7 +39,7 @@ struct CadenceClock {
     mutating func stamp(source: MonotonicTime, now: MonotonicTime) -> MonotonicTime {
         remember(now - source)
         let wanted = percentile() ?? self.delay ?? (now - source)
-        let delay = self.delay.map { max(wanted, $0 - Self.fall) } ?? wanted
+        let delay = self.delay.map { max(wanted, $0 - max(Self.fall, ($0 - wanted) / 16)) } ?? wanted
         self.delay = delay
         let stamp = max(source + delay, last ?? source + delay)
         last = stamp

@@ -38,11 +38,16 @@ import Transport
 
     @Test func synthesisedFramesLieHalfwayAndTheBooksBalance() throws {
         let scratch = try Scratch()
-        let report = try relay(try TestStream.video(frames: 30), scratch) { $0.interpolate = 2 }
-        #expect(report.frames.originals == 30)
+        let report = try relay(try TestStream.video(frames: 60), scratch) {
+            $0.interpolate = 2
+            // The schedule begins without synthesis, and climbs when it has seen for a quarter of a second that there is
+            // time: the frames have to come at their pace.
+            $0.pacesFiles = true
+        }
+        #expect(report.frames.originals == 60)
         #expect(report.frames.balance && report.frames.inFlight == 0)
         let originals = report.frames.emitted - report.frames.synthesised
-        #expect(originals == 30 && report.frames.dropped == 0, "\(report.frames)")
+        #expect(originals == 60 && report.frames.dropped == 0, "\(report.frames)")
         let units = TestStream.units(in: try scratch.read("out.ts"))
         #expect(units.count == Int(report.frames.emitted))
         let steps = zip(units.dropFirst(), units).map { $0.presentation - $1.presentation }
@@ -64,15 +69,17 @@ import Transport
 
     @Test func extrapolatedFramesLieHalfAnIntervalBeyondTheirOriginals() throws {
         let scratch = try Scratch()
-        let report = try relay(try TestStream.video(frames: 30), scratch) {
+        let report = try relay(try TestStream.video(frames: 60), scratch) {
             $0.interpolate = 2
             $0.lookahead = 0
+            $0.pacesFiles = true
         }
         #expect(report.frames.balance && report.frames.dropped == 0, "\(report.frames)")
         let units = TestStream.units(in: try scratch.read("out.ts"))
         #expect(units.count == Int(report.frames.emitted))
         let steps = zip(units.dropFirst(), units).map { $0.presentation - $1.presentation }
         #expect(steps.allSatisfy { $0 == 1500 || $0 == 3000 })
+        #expect(report.frames.synthesised > 0)
     }
 
     @Test(arguments: [PictureSize(width: 96, height: 160), PictureSize(width: 130, height: 98)])
