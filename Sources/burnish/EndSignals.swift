@@ -1,8 +1,13 @@
 import Foundation
 import Synchronization
 
-/// SIGINT and SIGTERM as a wish to end cleanly. A second one ends the program at once.
+/// SIGINT and SIGTERM as a wish to end cleanly. A second one ends the program at once, unless it follows the first so
+/// closely that one wish came twice: `timeout` signals its child and then the child's group, a terminal and a
+/// supervisor may both pass on the same Ctrl-C.
 enum EndSignals {
+    /// A signal this soon after the first one belongs to it.
+    private static let oneWish = Duration.milliseconds(500)
+
     /// The writing end of a pipe: all that a signal handler may use.
     private static let pipeEnd = Atomic<Int32>(-1)
 
@@ -31,8 +36,11 @@ enum EndSignals {
             pthread_sigmask(SIG_UNBLOCK, &signals, nil)
             var number: UInt8 = 0
             while read(readEnd, &number, 1) != 1 {}
+            let first = ContinuousClock.now
             action()
-            while read(readEnd, &number, 1) != 1 {}
+            repeat {
+                while read(readEnd, &number, 1) != 1 {}
+            } while ContinuousClock.now - first < oneWish
             // At once: other threads still use what `exit` would take down.
             _exit(128 + Int32(number))
         }
