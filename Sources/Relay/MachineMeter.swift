@@ -12,10 +12,12 @@ import Schedule
     private let cores: Double
     private var last: (time: MonotonicTime, idle: Nanoseconds, own: Nanoseconds)?
 
-    /// - Parameter cores: those that this process may use.
-    init(cores: Int) {
+    /// - Parameters:
+    ///   - cores: those that this process may use.
+    ///   - threads: its own that are busy side by side.
+    init(cores: Int, threads: Int) {
         file = unsafe open("/proc/stat", O_RDONLY | O_CLOEXEC)
-        share = CoreShare(cores: cores)
+        share = CoreShare(cores: cores, threads: threads)
         self.cores = Double(cores)
     }
 

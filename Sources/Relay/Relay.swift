@@ -46,7 +46,7 @@ public final class Relay: Sendable {
         stream.outputIsConnected = sink.isConnected
         let start = MonotonicTime.now()
         let threads = startStages()
-        var meter = MachineMeter(cores: stream.cores)
+        var meter = MachineMeter(cores: stream.cores, threads: configuration.threads)
         var nextStatus = start + .seconds(1)
         var nextSample = start
         while !stream.events.isClosed || stream.events.count > 0 {

@@ -33,16 +33,18 @@ public struct Capacity: Sendable, BitwiseCopyable {
         load(others) + stream.least / (Double(cores) * Self.usable) <= 1
     }
 
-    /// The cores that one stream may count on: what the others leave, but never less than an even share. Whoever is busy
-    /// keeps a core busy at most, so there are at least as many others as they use cores; the operating system deals in
-    /// even shares, so a stream that came first does not keep the others down.
-    /// - Parameter used: cores that everything else on the machine keeps busy.
-    public static func available(cores: Int, usedByOthers used: Double) -> Double {
-        let cores = Double(cores)
+    /// The cores that one stream may count on: what the others leave, but never less than an even share. The operating
+    /// system deals the cores out evenly to the threads that want them, and others that keep so many cores busy are
+    /// taken for as many threads; so a stream that came first does not keep the others down.
+    /// - Parameters:
+    ///   - used: cores that everything else on the machine keeps busy.
+    ///   - threads: the stream's own that are busy side by side.
+    public static func available(cores: Int, usedByOthers used: Double, threads: Int) -> Double {
+        let (cores, threads) = (Double(cores), Double(min(threads, cores)))
         let used = min(max(used, 0), cores)
         // What is less than a tenth of a core is nobody's business.
         let others = max(0, used - 0.1).rounded(.up)
-        return max(cores - used, cores / (1 + others))
+        return max(cores - used, cores * threads / (threads + others))
     }
 }
 
@@ -52,17 +54,20 @@ public struct CoreShare: Sendable, BitwiseCopyable {
     public static let period = Nanoseconds.milliseconds(200.0)
 
     private let cores: Int
+    private let threads: Int
     private var last: Double
 
-    public init(cores: Int) {
+    /// - Parameter threads: the stream's own that are busy side by side.
+    public init(cores: Int, threads: Int) {
         self.cores = cores
+        self.threads = threads
         last = Double(cores)
     }
 
     /// - Parameter usedByOthers: cores that everything else kept busy since the last sample.
     /// - Returns: cores to count on until the next.
     public mutating func note(usedByOthers: Double) -> Double {
-        let available = Capacity.available(cores: cores, usedByOthers: usedByOthers)
+        let available = Capacity.available(cores: cores, usedByOthers: usedByOthers, threads: threads)
         defer { last = available }
         return min(available, last)
     }

@@ -52,13 +52,11 @@ public struct CostModel: Sendable, BitwiseCopyable {
         var cores: Double
 
         /// By what factor the machine is slower than it was at `then`: the median of the three ratios, or what the cores
-        /// say where that is further from 1. Short work is hardly ever interrupted, so costs may not show that there are
-        /// others; cores that are shared with another machine's programs do not show as taken.
+        /// say where that is better. Short work is hardly ever interrupted, so its costs may not show that others have
+        /// gone. That there are fewer cores is counted where the work of all threads is divided by them.
         func slowdown(since then: Pace) -> Double {
             let (a, b, c) = (decode / then.decode, base / then.base, encode / then.encode)
-            let costs = max(min(a, b), min(max(a, b), c))
-            let cores = then.cores / cores
-            return max(costs, 1 / costs) >= max(cores, 1 / cores) ? costs : cores
+            return min(max(min(a, b), min(max(a, b), c)), max(then.cores / cores, 1.0 / 4))
         }
     }
 

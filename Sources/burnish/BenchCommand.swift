@@ -3,6 +3,8 @@ import Enhance
 import Foundation
 import Kernels
 import Media
+import Relay
+import Schedule
 
 struct BenchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,14 +17,21 @@ struct BenchCommand: ParsableCommand {
     enum Subject: String, CaseIterable, ExpressibleByArgument {
         case kernels
         case superResolution = "super-resolution"
+        case stopTimes = "stop-times"
     }
 
-    @Argument(help: "What to time: kernels or super-resolution (whole frames of every tier).")
+    @Argument(
+        help: """
+            What to time: kernels, super-resolution (whole frames of every tier), or stop-times (what more time for a \
+            frame's tiles brings, and by how much it is overrun).
+            """)
     var subject = Subject.kernels
     @Option(help: "Only kernels whose name contains this.") var kernel: String?
     @Option(help: "Input size of whole frames.") var size = SizeArgument(PictureSize(width: 640, height: 360))
     @Option(help: "Threads that share a frame; may be given several times.") var threads = [1]
     @Option(help: "Rounds.") var rounds = 31
+    @Option(help: "Of stop-times: a video file; its first 24 pictures are used.") var input: String?
+    @Option(help: "Of stop-times: neural-s or neural-m.") var tier = TierArgument(.neuralM)
     @Flag(help: "Print the rows as JSON.") var json = false
 
     private struct Row: Encodable {
@@ -49,12 +58,16 @@ struct BenchCommand: ParsableCommand {
         guard threads.allSatisfy({ (1...256).contains($0) }) else {
             throw ValidationError("--threads is 1 to 256")
         }
+        guard subject != .stopTimes || input != nil && tier.value.network != nil else {
+            throw ValidationError("stop-times needs --input FILE, and --tier neural-s or neural-m")
+        }
     }
 
     func run() throws {
         switch subject {
         case .kernels: try timeKernels()
         case .superResolution: try timeFrames()
+        case .stopTimes: try timeStops()
         }
     }
 
@@ -87,6 +100,50 @@ struct BenchCommand: ParsableCommand {
                         [
                             $0.tier, $0.features, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds),
                             fixed($0.multiplicationsPerNanosecond), fixed($0.shareOfPeak),
+                        ]
+                    }))
+    }
+
+    private struct StopRow: Encodable {
+        var threads: Int
+        var stopMilliseconds: Double
+        var share: Double
+        /// nil where every picture was complete.
+        var psnr: Double?
+        var overshootP50, overshootP99, overshootMax: Double
+    }
+
+    private func timeStops() throws {
+        var rows: [StopRow] = []
+        for threads in threads {
+            var bench = StopTimeBench(input: input!)
+            bench.tier = tier.value.network!
+            bench.threads = threads
+            bench.rounds = rounds
+            do throws(FileEnhancementError) {
+                rows += try bench.run().map {
+                    StopRow(
+                        threads: threads, stopMilliseconds: $0.stop.milliseconds, share: $0.share,
+                        psnr: $0.psnr.isFinite ? $0.psnr : nil, overshootP50: $0.overshoot.median.milliseconds,
+                        overshootP99: $0.overshoot.p99.milliseconds, overshootMax: $0.overshoot.largest.milliseconds)
+                }
+            } catch {
+                throw Failure.exit(error)
+            }
+        }
+        if json {
+            print(try rows.json())
+            return
+        }
+        func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
+        print(
+            Table.text(
+                [["threads", "stop ms", "tiles %", "PSNR dB", "overshoot p50 ms", "p99", "max"]]
+                    + rows.map {
+                        [
+                            "\($0.threads)", fixed($0.stopMilliseconds), String(format: "%.0f", 100 * $0.share),
+                            $0.psnr.map(fixed) ?? "∞", fixed($0.overshootP50), fixed($0.overshootP99),
+                            fixed($0.overshootMax),
                         ]
                     }))
     }

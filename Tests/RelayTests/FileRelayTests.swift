@@ -164,7 +164,7 @@ import Transport
         let full = TraceFile(try #require(FileHandle(forWritingAtPath: "/dev/full")), ledger: ledger)
         #expect(full.write() == 0 && full.failure == nil)
         for number in 0..<3 {
-            ledger.close(ledger.open(.original, presentation: MediaTime(ticks: number)), as: .emitted)
+            ledger.close(ledger.open(.original, presentation: MediaTime(ticks: Int64(number))), as: .emitted)
         }
         #expect(full.write() == 3 && full.failure != nil)
         ledger.close(ledger.open(.original, presentation: MediaTime(ticks: 9)), as: .emitted)
@@ -175,7 +175,7 @@ import Transport
         let busy = Ledger(keeping: 4)
         let late = try TraceFile(path: scratch.path("late.csv"), ledger: busy)
         for number in 0..<6 {
-            busy.close(busy.open(.original, presentation: MediaTime(ticks: number)), as: .emitted)
+            busy.close(busy.open(.original, presentation: MediaTime(ticks: Int64(number))), as: .emitted)
         }
         #expect(late.write() == 2)
         #expect(try Trace.read(String(decoding: try scratch.read("late.csv"), as: UTF8.self)).count == 4)
@@ -187,7 +187,7 @@ import Transport
         #expect(idle("cpu  1 2 3 40 5") == .milliseconds(450))
         #expect(idle("cpu  1 2 3") == nil && idle("") == nil && idle("cpu  1 2 x 40 5") == nil)
         // What there is on the machine at hand, whatever that is.
-        var meter = MachineMeter(cores: 2)
+        var meter = MachineMeter(cores: 2, threads: 2)
         _ = meter.sample()
         if let cores = meter.sample() { #expect(cores > 0 && cores <= 2) }
     }

@@ -187,6 +187,8 @@ import Testing
         #expect(costs[.synthesise].mean == 24e6)
         costs.cores = 2
         #expect(costs[.synthesise].mean == 6e6)
+        costs.cores = 0.25
+        #expect(costs[.synthesise].mean == 24e6)
     }
 
     @Test func capacityAdmitsWhatFits() {
@@ -194,12 +196,12 @@ import Testing
         let stream = Capacity.Demand(least: 0.42, synthesising: 1.2)
         #expect(capacity.admits(stream, beside: Array(repeating: stream, count: 3)))
         #expect(!capacity.admits(stream, beside: Array(repeating: stream, count: 4)))
-        #expect(Capacity.available(cores: 2, usedByOthers: 0.5) == 1.5)
-        #expect(Capacity.available(cores: 2, usedByOthers: 1.9) == 2.0 / 3)
-        #expect(Capacity.available(cores: 4, usedByOthers: 9) == 0.8)
-        #expect(Capacity.available(cores: 2, usedByOthers: 0.05) == 2)
+        #expect(Capacity.available(cores: 2, usedByOthers: 0.5, threads: 2) == 1.5)
+        #expect(Capacity.available(cores: 2, usedByOthers: 1.9, threads: 2) == 1)
+        #expect(Capacity.available(cores: 4, usedByOthers: 9, threads: 1) == 0.8)
+        #expect(Capacity.available(cores: 2, usedByOthers: 0.05, threads: 9) == 2)
         // Bad news at once, good news when it has come twice.
-        var share = CoreShare(cores: 2)
+        var share = CoreShare(cores: 2, threads: 1)
         #expect([0, 2, 0, 0].map { share.note(usedByOthers: $0) } == [2, 2.0 / 3, 2.0 / 3, 2])
         let (planner, _) = trained()
         #expect(abs(planner.demand.least - (2 + 2 * 2.5 + 8) / 33.3) < 0.05)

@@ -24,7 +24,7 @@ public enum Simulation {
                 FrameSource(load, stream: $0), policy: makePolicy(load.configuration), order: load.order,
                 workers: load.workers, keepsTimeline: timeline)
         }
-        play(&streams, load, cores: load.cores, until: end)
+        play(&streams, load, cores: load.cores, workers: load.workers, until: end)
         return streams.map(\.outcome)
     }
 
@@ -38,15 +38,15 @@ public enum Simulation {
             SimulatedStream(
                 FrameSource(frames), policy: policy, order: order, workers: workers, keepsTimeline: timeline)
         ]
-        play(&streams, nil, cores: cores, until: nil)
+        play(&streams, nil, cores: cores, workers: workers, until: nil)
         return streams[0].outcome
     }
 
     private static func play<P: Policy>(
-        _ streams: inout [SimulatedStream<P>], _ load: Load?, cores: Int, until end: MonotonicTime?
+        _ streams: inout [SimulatedStream<P>], _ load: Load?, cores: Int, workers: Int, until end: MonotonicTime?
     ) {
         var moment = Moment()
-        var meter = CoreMeter(streams: streams.count, cores: cores)
+        var meter = CoreMeter(streams: streams.count, cores: cores, threads: workers)
         let cores = Double(cores)
         while true {
             let foreign = load?.foreignThreads(at: moment.time) ?? 0
@@ -93,8 +93,8 @@ private struct CoreMeter {
     private var foreign = 0.0
     private var start = MonotonicTime(nanoseconds: 0)
 
-    init(streams: Int, cores: Int) {
-        shares = Array(repeating: CoreShare(cores: cores), count: streams)
+    init(streams: Int, cores: Int, threads: Int) {
+        shares = Array(repeating: CoreShare(cores: cores, threads: threads), count: streams)
         used = Array(repeating: 0, count: streams)
     }
 
