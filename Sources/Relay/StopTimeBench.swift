@@ -11,13 +11,14 @@ public struct StopTimeBench {
     public var threads = 2
     /// Pictures from the start of the file.
     public var pictures = 24
-    public var rounds = 8
+    public var rounds = 2
     /// Stop times, counted from when the `base` picture is usually done.
-    public var stops: [Nanoseconds] = stride(from: 0.0, through: 30, by: 1).map { .milliseconds($0) }
+    public var stops: [Nanoseconds] = stride(from: 0.0, through: 40, by: 2).map { .milliseconds($0) }
 
-    /// What one stop time came to.
+    /// What one stop time came to, or all of them together.
     public struct Row: Sendable {
-        public var stop: Nanoseconds
+        /// nil in the row for all.
+        public var stop: Nanoseconds?
         /// Tiles done, of those there are: the mean.
         public var share: Double
         /// Luma PSNR over all pictures, against the picture with every tile done; infinite where all were.
@@ -28,6 +29,7 @@ public struct StopTimeBench {
 
     public init(input: String) { self.input = input }
 
+    /// - Returns: a row for each stop time, and one for all together; none when the file has no picture.
     public func run() throws(FileEnhancementError) -> [Row] {
         let sources = try read()
         guard let size = sources.first?.size else { return [] }
@@ -93,16 +95,22 @@ public struct StopTimeBench {
         }
         let samples = Double(rounds * sources.count)
         let pixels = Double(session.outputSize.width * session.outputSize.height)
-        return stops.indices.map { at in
-            let sorted = overshoots[at].sorted()
+        func row(_ stop: Nanoseconds?, share: Double, error: Double, _ overshoots: [Int64]) -> Row {
+            let sorted = overshoots.sorted()
             func quantile(_ share: Double) -> Nanoseconds {
                 Nanoseconds(sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))])
             }
-            let error = errors[at] / samples / pixels
             return Row(
-                stop: stops[at], share: shares[at] / samples, psnr: 10 * log10(255 * 255 / error),
+                stop: stop, share: share / samples, psnr: 10 * log10(255 * 255 / (error / samples / pixels)),
                 overshoot: (quantile(0.5), quantile(0.99), quantile(1)))
         }
+        let count = Double(stops.count)
+        return stops.indices.map { row(stops[$0], share: shares[$0], error: errors[$0], overshoots[$0]) }
+            + [
+                row(
+                    nil, share: shares.reduce(0, +) / count, error: errors.reduce(0, +) / count,
+                    overshoots.flatMap { $0 })
+            ]
     }
 
     private static func copy(_ source: PictureView, into target: MutablePictureView) {

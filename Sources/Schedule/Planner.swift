@@ -205,14 +205,16 @@ public struct Planner: Policy, Sendable {
 
     // MARK: Before the encoder
 
-    /// An original is given up only for an original: when it cannot be in time and another waits behind it. A
-    /// synthesised frame is given up when it cannot be in time, or would make the original behind it late.
+    /// An original is given up only for an original: when it may be late and another waits behind it, which has more
+    /// time. A synthesised frame is given up when it cannot be in time, or would make the original behind it late.
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
         let done = frame.now + Self.time(costs[.encode].mean + costs[.emit].mean)
         let isLate = done > frame.emitBy
         guard let next = frame.nextOriginalEmitBy else { return isLate && frame.kind != .original ? .late : nil }
+        if frame.kind == .original {
+            return frame.now + Self.time(costs[.encode].careful + costs[.emit].careful) > frame.emitBy ? .late : nil
+        }
         if isLate { return .late }
-        if frame.kind == .original { return nil }
         return done + Self.time(costs[.encode].high) > next ? .late : nil
     }
 

@@ -106,7 +106,8 @@ struct BenchCommand: ParsableCommand {
 
     private struct StopRow: Encodable {
         var threads: Int
-        var stopMilliseconds: Double
+        /// nil in the row for all stop times together.
+        var stopMilliseconds: Double?
         var share: Double
         /// nil where every picture was complete.
         var psnr: Double?
@@ -123,7 +124,7 @@ struct BenchCommand: ParsableCommand {
             do throws(FileEnhancementError) {
                 rows += try bench.run().map {
                     StopRow(
-                        threads: threads, stopMilliseconds: $0.stop.milliseconds, share: $0.share,
+                        threads: threads, stopMilliseconds: $0.stop?.milliseconds, share: $0.share,
                         psnr: $0.psnr.isFinite ? $0.psnr : nil, overshootP50: $0.overshoot.median.milliseconds,
                         overshootP99: $0.overshoot.p99.milliseconds, overshootMax: $0.overshoot.largest.milliseconds)
                 }
@@ -141,7 +142,7 @@ struct BenchCommand: ParsableCommand {
                 [["threads", "stop ms", "tiles %", "PSNR dB", "overshoot p50 ms", "p99", "max"]]
                     + rows.map {
                         [
-                            "\($0.threads)", fixed($0.stopMilliseconds), String(format: "%.0f", 100 * $0.share),
+                            "\($0.threads)", $0.stopMilliseconds.map(fixed) ?? "all", String(format: "%.0f", 100 * $0.share),
                             $0.psnr.map(fixed) ?? "∞", fixed($0.overshootP50), fixed($0.overshootP99),
                             fixed($0.overshootMax),
                         ]
