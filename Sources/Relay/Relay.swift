@@ -56,7 +56,7 @@ public final class Relay: Sendable {
             }
             let now = MonotonicTime.now()
             if now >= nextSample {
-                if let available = meter.sample() { stream.availableCores = available }
+                if configuration.watchesMachine, let available = meter.sample() { stream.availableCores = available }
                 nextSample = now + CoreShare.period
             }
             if now >= nextStatus {

@@ -47,6 +47,8 @@ public struct RelayConfiguration: Sendable {
 
     /// Files come at the pace of their time stamps, as live sources do. Tests that are about something else do not wait.
     var pacesFiles = true
+    /// What others use of the machine counts. Tests that are about something else count on all of it.
+    var watchesMachine = true
 
     /// How many times larger a picture of this size leaves.
     func scale(for size: PictureSize) -> Int {

@@ -52,11 +52,13 @@ public struct CostModel: Sendable, BitwiseCopyable {
         var cores: Double
 
         /// By what factor the machine is slower than it was at `then`: the median of the three ratios, or what the cores
-        /// say where that is better. Short work is hardly ever interrupted, so its costs may not show that others have
-        /// gone. That there are fewer cores is counted where the work of all threads is divided by them.
+        /// say where that is clearly better. Short work is hardly ever interrupted, so its costs may not show that others
+        /// have gone. That there are fewer cores is counted where the work of all threads is divided by them.
         func slowdown(since then: Pace) -> Double {
             let (a, b, c) = (decode / then.decode, base / then.base, encode / then.encode)
-            return min(max(min(a, b), min(max(a, b), c)), max(then.cores / cores, 1.0 / 4))
+            let costs = max(min(a, b), min(max(a, b), c))
+            let cores = then.cores / cores
+            return cores < Ladder.clearlyFaster ? min(costs, max(cores, 1.0 / 4)) : costs
         }
     }
 

@@ -17,6 +17,7 @@ import Transport
             input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
         configuration.budget = .seconds(60)
         configuration.pacesFiles = false
+        configuration.watchesMachine = false
         adjust(&configuration)
         return try Relay(configuration).run { _ in }
     }
