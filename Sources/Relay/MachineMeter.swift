@@ -10,8 +10,6 @@ import Schedule
     private let file: Int32
     private var share: CoreShare
     private let cores: Double
-    /// A process of a real-time policy takes what it needs, whoever else is there.
-    private let takesAll: Bool
     private var last: (time: MonotonicTime, idle: Nanoseconds, own: Nanoseconds)?
 
     /// - Parameters:
@@ -21,15 +19,13 @@ import Schedule
         file = unsafe open("/proc/stat", O_RDONLY | O_CLOEXEC)
         share = CoreShare(cores: cores, threads: threads)
         self.cores = Double(cores)
-        let policy = sched_getscheduler(0)
-        takesAll = policy == SCHED_FIFO || policy == SCHED_RR
     }
 
     deinit { if file >= 0 { _ = close(file) } }
 
     /// The cores that this process may count on; nil where the system does not say.
     mutating func sample() -> Double? {
-        guard !takesAll, let idle = idle() else { return nil }
+        guard let idle = idle() else { return nil }
         var used = timespec()
         unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
         let own = Nanoseconds(Int64(used.tv_sec) * 1_000_000_000 + Int64(used.tv_nsec))
