@@ -103,23 +103,7 @@ import Transport
     @Test(arguments: 0..<12) func damagedInputIsAccountedFor(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var stream = try TestStream.video(frames: 12, keyframeEvery: 6)
-        switch seed % 4 {
-        case 0:  // bits turned over
-            for _ in 0..<40 {
-                let at = Int.random(in: 0..<stream.count, using: &random)
-                stream[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-            }
-        case 1:  // packets lost
-            for _ in 0..<6 {
-                let at = Int.random(in: 0..<(stream.count / 188), using: &random) * 188
-                stream.removeSubrange(at..<(at + 188))
-            }
-        case 2:  // cut off
-            stream.removeLast(Int.random(in: 1..<(stream.count / 2), using: &random))
-        default:  // begun in the middle, after nonsense
-            stream.removeFirst(Int.random(in: 1..<(stream.count / 2), using: &random))
-            stream.insert(contentsOf: (0..<999).map { _ in UInt8.random(in: 0...255, using: &random) }, at: 0)
-        }
+        TestStream.damage(&stream, seed % 4, &random)
         let scratch = try Scratch()
         do {
             let report = try relay(stream, scratch) { $0.interpolate = 2 }
