@@ -123,7 +123,7 @@ final class IngestStage {
         switch event {
         case .unit(let unit): if unit.isMainVideo { takeVideo(unit) } else { takePassing(unit) }
         case .program(let program): describe(program)
-        case .format(let format): stream.sourceRate = format.frameRate
+        case .format(let format): describe(format)
         case .torn: break
         }
     }
@@ -141,6 +141,14 @@ final class IngestStage {
         let ignored = program.streams.filter { $0.role == .counted }
         stream.counters.add(.streamsIgnored, UInt64(ignored.count))
         for each in ignored { stream.report(.note("input: \(each.codec.name) on PID \(each.id) is left out")) }
+    }
+
+    private func describe(_ format: SequenceParameterSet) {
+        stream.sourceRate = format.frameRate
+        let most = VideoDecoder.Configuration().maximumSamples
+        if format.size.width * format.size.height > most {
+            stream.report(.note("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
+        }
     }
 
     private func takeVideo(_ unit: StreamUnit) {

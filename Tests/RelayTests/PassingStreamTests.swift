@@ -75,7 +75,7 @@ import Transport
     /// Another size is another encoder, and nothing beside the pictures is lost.
     @Test func aSizeThatChangesIsFollowedAtAKeyframe() throws {
         let scratch = try Scratch()
-        let sizes = [PictureSize(width: 160, height: 96), PictureSize(width: 96, height: 160), PictureSize(width: 320, height: 64)]
+        let sizes = [(160, 96), (96, 160), (320, 64)].map { PictureSize(width: $0, height: $1) }
         let stream = try TestStream.program(sizes.map { .init(frames: 10, size: $0, audioStreams: 1) })
         let report = try relay(stream, scratch)
         #expect(report.frames.emitted == 30)

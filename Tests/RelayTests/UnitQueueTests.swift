@@ -190,8 +190,8 @@ import Transport
     }
 
     /// Sizes that are no multiple of the tile, down to one that is narrower than a step.
-    @Test(arguments: [PictureSize(width: 33, height: 33), PictureSize(width: 1, height: 1), PictureSize(width: 65, height: 2)])
-    func partialTiles(size: PictureSize) {
+    @Test(arguments: [(33, 33), (1, 1), (65, 2)]) func partialTiles(width: Int, height: Int) {
+        let size = PictureSize(width: width, height: height)
         let (columns, rows) = ((size.width + 31) / 32, (size.height + 31) / 32)
         var tiles = TileOrder(columns: columns, rows: rows, tile: Self.tile)
         tiles.arrange(for: Picture(size: size).view.y)
