@@ -164,9 +164,7 @@ final class IngestStage {
         let arrival = paced ?? unit.lastArrival
         ticket.stamp(.firstPacket, at: paced ?? unit.firstArrival)
         ticket.stamp(.lastPacket, at: arrival)
-        // A picture that others are shown before is sent earlier than its turn comes: all times count from its turn.
-        let turn = unit.decode.map { min(max(0, stamp - $0), MediaTime.ticksPerSecond) } ?? 0
-        let reordering = MediaTime(ticks: turn).nanoseconds
+        let reordering = Self.wait(presentation: stamp, decode: unit.decode)
         ticket.record.sourceTime = unit.lastSourceTime.map { $0 + reordering }
         let origin = ticket.record.sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering)
         let emitBy = deadline.emitBy(origin)
@@ -182,6 +180,13 @@ final class IngestStage {
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+    }
+
+    /// How long before its turn a picture comes, because others that come after it are shown first: all its times count
+    /// from its turn, so that reordering makes no picture late.
+    static func wait(presentation: MediaTime, decode: MediaTime?) -> Nanoseconds {
+        guard let decode else { return .zero }
+        return MediaTime(ticks: min(max(0, presentation - decode), MediaTime.ticksPerSecond)).nanoseconds
     }
 
     private func takePassing(_ unit: StreamUnit) {

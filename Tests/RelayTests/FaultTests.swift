@@ -94,6 +94,28 @@ import Transport
         #expect(units.map(\.isKeyframe).enumerated().filter(\.element).map(\.offset) == [0, 4])
     }
 
+    /// The bits for each picture follow the rate: it is corrected once it is known, where a keyframe is due anyway.
+    @Test(arguments: [(60, 25), (15, 60), (30, 30)])
+    func aRateThatWasToldWronglyIsCorrectedAtAKeyframe(rate: Int64, told: Int64) throws {
+        let rates = Rates()
+        let stream = try TestStream.video(frames: 60, rate: rate, keyframeEvery: 10, toldRate: told)
+        let outcome = try run(stream) {
+            $0.makeEncoder = { (configuration) throws(CodecError) in
+                rates.seen.withLock { $0.append(Int64(configuration.frameRate.value.rounded())) }
+                return try VideoEncoder(configuration)
+            }
+        }
+        #expect(outcome.frames.emitted == 60)
+        let expected = rate == told ? [rate] : [told, rate]
+        #expect(rates.seen.withLock { $0 } == expected)
+        let units = TestStream.units(in: outcome.output)
+        #expect(units.map(\.isKeyframe).enumerated().filter(\.element).map(\.offset) == [0, 10, 20, 30, 40, 50])
+    }
+
+    private final class Rates: Sendable {
+        let seen = Mutex<[Int64]>([])
+    }
+
     // MARK: Enhancement and decoder
 
     /// Wider than any processor's pictures may be.

@@ -8,11 +8,12 @@ enum TestStream {
     /// A transport stream of moving pictures with time codes.
     /// - Parameters:
     ///   - start: the presentation time of the first picture, in seconds.
+    ///   - toldRate: what the stream's headers say; nil for the truth.
     static func video(
         frames: Int, size: PictureSize = PictureSize(width: 160, height: 96), rate: Int64 = 30, keyframeEvery: Int = 15,
-        start: Double = 10
+        start: Double = 10, toldRate: Int64? = nil
     ) throws -> [UInt8] {
-        let encoder = try VideoEncoder(VideoEncoderConfiguration(size: size, frameRate: Rational(rate)))
+        let encoder = try VideoEncoder(VideoEncoderConfiguration(size: size, frameRate: Rational(toldRate ?? rate)))
         let muxer = try TransportStreamMuxer()
         let picture = Picture(size: size)
         let pattern = TestPattern(size: size, framesPerSecond: Double(rate))
