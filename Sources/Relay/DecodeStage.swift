@@ -60,7 +60,11 @@ final class DecodeStage: Sendable {
         ticket.stamp(.decodeIn)
         let key = Int64(ticket.record.id)
         if let evicted = shelf.put(ticket, key: key) { stream.ledger.close(evicted, as: .dropped(.decodeError)) }
+        let started = MonotonicTime.now()
         try unsafe decoder.decode(buffer.bytes, id: key, flags: flags)
+        // The work for one unit. A picture that others are shown before stays inside for longer, which costs nothing.
+        let cost = MonotonicTime.now() - started
+        _ = stream.withPlanner { $0.observe(.decode, cost) }
         try takeOutputs(of: decoder, &shelf)
     }
 
@@ -70,9 +74,6 @@ final class DecodeStage: Sendable {
             case .picture(let picture):
                 guard var ticket = shelf.take(key: picture.id) else { continue }
                 ticket.stamp(.decodeOut)
-                if let cost = ticket.record.time(from: .decodeIn, to: .decodeOut) {
-                    _ = stream.withPlanner { $0.observe(.decode, cost) }
-                }
                 ticket.record.isKeyframe = picture.isKeyframe
                 if !picture.damage.isEmpty {
                     ticket.record.isDamaged = true

@@ -56,12 +56,14 @@ import Transport
     }
 
     /// Pictures that are shown in another order than they are sent come out in the order that they are shown in.
-    @Test func streamsWithReorderingComeOutInOrder() throws {
+    /// At their pace too: that they stay in the decoder until their turn is no work, and sheds none of them.
+    @Test(arguments: [false, true]) func streamsWithReorderingComeOutInOrder(pacesFiles: Bool) throws {
         let golden = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "GoldenStreams/ffmpeg-bframes.ts")
         let scratch = try Scratch()
-        let report = try relay([UInt8](try Data(contentsOf: golden)), scratch)
+        let report = try relay([UInt8](try Data(contentsOf: golden)), scratch) { $0.pacesFiles = pacesFiles }
         #expect(report.frames.balance && report.frames.inFlight == 0)
+        #expect(report.frames.droppedByReason["overload"] == nil, "\(report.frames)")
         let units = TestStream.units(in: try scratch.read("out.ts"))
         #expect(units.count == Int(report.frames.emitted) && units.count > 10)
         #expect(zip(units.dropFirst(), units).allSatisfy { $0.presentation > $1.presentation })
