@@ -9,6 +9,8 @@ public struct RelayConfiguration: Sendable {
     public enum Pacing: String, Sendable, CaseIterable {
         /// As soon as it is ready; SRT source times let the next hop's window restore the cadence.
         case eager
+        /// At the time that its source time asks for, evenly: for receivers without a window, such as plain UDP players.
+        case paced
     }
 
     public var input: StreamURL
@@ -49,6 +51,14 @@ public struct RelayConfiguration: Sendable {
     var pacesFiles = true
     /// What others use of the machine counts. Tests that are about something else count on all of it.
     var watchesMachine = true
+
+    /// Where the codecs come from. Tests give some that fail.
+    var makeDecoder: @Sendable (VideoDecoder.Configuration) throws(CodecError) -> any PictureDecoder = {
+        (configuration) throws(CodecError) in try VideoDecoder(configuration)
+    }
+    var makeEncoder: @Sendable (VideoEncoderConfiguration) throws(CodecError) -> any PictureEncoder = {
+        (configuration) throws(CodecError) in try VideoEncoder(configuration)
+    }
 
     /// How many times larger a picture of this size leaves.
     func scale(for size: PictureSize) -> Int {
