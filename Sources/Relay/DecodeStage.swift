@@ -32,7 +32,7 @@ final class DecodeStage: Sendable {
             var configuration = VideoDecoder.Configuration()
             configuration.threads = stream.configuration.decodeThreads
             configuration.exportsQuantisers = stream.configuration.tier > .base
-            let decoder = try VideoDecoder(configuration)
+            let decoder = try stream.configuration.makeDecoder(configuration)
             while let unit = units.pop() {
                 decoder.skipsNonReference = stream.skipsNonReference
                 try decode(consume unit, with: decoder, &shelf)
@@ -51,7 +51,7 @@ final class DecodeStage: Sendable {
     }
 
     private func decode(
-        _ unit: consuming CodedPicture, with decoder: VideoDecoder, _ shelf: inout TicketShelf
+        _ unit: consuming CodedPicture, with decoder: any PictureDecoder, _ shelf: inout TicketShelf
     ) throws(CodecError) {
         let buffer = unit.buffer
         let flags = unit.flags
@@ -60,19 +60,20 @@ final class DecodeStage: Sendable {
         ticket.stamp(.decodeIn)
         let key = Int64(ticket.record.id)
         if let evicted = shelf.put(ticket, key: key) { stream.ledger.close(evicted, as: .dropped(.decodeError)) }
+        let started = MonotonicTime.now()
         try unsafe decoder.decode(buffer.bytes, id: key, flags: flags)
+        // The work for one unit. A picture that others are shown before stays inside for longer, which costs nothing.
+        let cost = MonotonicTime.now() - started
+        _ = stream.withPlanner { $0.observe(.decode, cost) }
         try takeOutputs(of: decoder, &shelf)
     }
 
-    private func takeOutputs(of decoder: VideoDecoder, _ shelf: inout TicketShelf) throws(CodecError) {
+    private func takeOutputs(of decoder: any PictureDecoder, _ shelf: inout TicketShelf) throws(CodecError) {
         while let output = try decoder.next() {
             switch consume output {
             case .picture(let picture):
                 guard var ticket = shelf.take(key: picture.id) else { continue }
                 ticket.stamp(.decodeOut)
-                if let cost = ticket.record.time(from: .decodeIn, to: .decodeOut) {
-                    _ = stream.withPlanner { $0.observe(.decode, cost) }
-                }
                 ticket.record.isKeyframe = picture.isKeyframe
                 if !picture.damage.isEmpty {
                     ticket.record.isDamaged = true
