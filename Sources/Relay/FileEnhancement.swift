@@ -12,6 +12,9 @@ public struct FileEnhancement: Sendable {
     /// Frames out for each interval of the input: N frames become K·(N−1)+1.
     public var interpolate = 1
     public var tier = SuperResolutionTier.neuralMedium
+    /// 0…1; 0 leaves pictures as they are.
+    public var sharpness = 0.0
+    public var reusesTiles = true
     public var motion = Motion.quality
     public var threads = 2
     /// x264's constant rate factor, where the output is coded.
@@ -73,6 +76,9 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var picturesIn = 0
     public var picturesOut = 0
     public var synthesised = 0
+    /// Tiles of all pictures that a network computed, and that were copied from the picture before.
+    public var tilesComputed = 0
+    public var tilesReused = 0
     /// Milliseconds for each picture, stage by stage.
     public var enlarge: RelayReport.Quantiles
     public var synthesise: RelayReport.Quantiles
@@ -91,6 +97,8 @@ private final class FileWork {
     private let outputUnit: Int64
     private var pictures = 0
     private var synthesised = 0
+    private var tilesComputed = 0
+    private var tilesReused = 0
     private var lastTime: Int64?
     private var enlargeTimes = Histogram()
     private var synthesisTimes = Histogram()
@@ -105,6 +113,8 @@ private final class FileWork {
         let workers = WorkerPool(threadCount: settings.threads)
         var enlarging = SuperResolutionConfiguration(size: video.size)
         enlarging.scaleFactor = settings.scale
+        enlarging.sharpness = settings.sharpness
+        enlarging.reusesTiles = settings.reusesTiles
         var interpolating = FrameInterpolationConfiguration(size: video.size)
         interpolating.scaleFactor = settings.scale
         do throws(EnhanceError) {
@@ -142,8 +152,10 @@ private final class FileWork {
             let parameters = SuperResolutionParameters(
                 quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
                 chromaLocation: picture.color.chromaLocation)
-            _ = unsafe try superResolution.process(
+            let result = unsafe try superResolution.process(
                 picture.view, into: enlarged.mutableView, tier: settings.tier, parameters)
+            tilesComputed += result.tilesSmall + result.tilesMedium
+            tilesReused += result.tilesReused
             enlargeTimes.record(.now() - started)
             unsafe try interpolation?.push(picture.view, enhanced: enlarged.view)
         } catch {
@@ -187,7 +199,7 @@ private final class FileWork {
         try reading { () throws(CodecError) in try writer.finish() }
         return FileEnhancementReport(
             picturesIn: pictures, picturesOut: pictures + synthesised, synthesised: synthesised,
-            enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), seconds: (.now() - start).seconds)
+            tilesComputed: tilesComputed, tilesReused: tilesReused, enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), seconds: (.now() - start).seconds)
     }
 }
 
