@@ -13,13 +13,18 @@ final class EmitStage {
     private let passing: PassingStreams
     private let sink: Sink
     private let stream: StreamState
-    private var encoder: VideoEncoder?
+    private var encoder: (any PictureEncoder)?
     private var muxer: TransportStreamMuxer?
     private var cadence = CadenceClock()
     private var newest = MediaTime(ticks: .min)
     private var needsKeyframe = true
-    /// A size that the encoder has refused: told once, and not tried for every frame.
+    /// A size that no encoder can do: told once, and not tried for every frame.
     private var refused: PictureSize?
+    /// The last picture could not be encoded: the next one's failure is no news.
+    private var isFailing = false
+    /// The source's real rate, and the one that the encoder was opened for.
+    private var rate = RateWatch()
+    private var assumedRate = Rational(30)
     /// A unit that waits for the picture of its time.
     private var held: PassingUnit?
 
@@ -36,8 +41,10 @@ final class EmitStage {
     /// Runs until the queue of finished pictures is closed and empty.
     func run() {
         while true {
+            let next = finished.pop(until: .now() + Self.tick)
+            // Between waiting and sending, so that who has come meanwhile is not met with half of a picture.
             followConnection()
-            if let frame = finished.pop(until: .now() + Self.tick) {
+            if let frame = consume next {
                 emit(frame)
             } else if finished.isClosed && finished.count == 0 {
                 break
@@ -73,19 +80,20 @@ final class EmitStage {
             if record.isKeyframe { stream.oweKeyframe() }
             return stream.ledger.close(frame.ticket, as: .dropped(reason))
         }
+        if record.kind == .original { rate.note(interval) }
         let outcome: Emission
-        guard refused != frame.picture.picture.size else {
-            return stream.ledger.close(frame.ticket, as: .dropped(.encodeError))
-        }
+        let size = frame.picture.picture.size.even
+        guard refused != size else { return stream.ledger.close(frame.ticket, as: .dropped(.encodeError)) }
         do throws(CodecError) {
-            try prepare(for: frame.picture.picture.size.even, color: color, interval: interval)
+            try prepare(for: size, color: color, asKeyframe: record.isKeyframe && record.kind == .original)
             outcome = unsafe try encodeAndSend(frame.picture.picture.view.even, record, interval)
         } catch {
-            stream.report(.note("\(error)"))
-            if encoder == nil { refused = frame.picture.picture.size }
+            if !isFailing { stream.report(.note("\(error)")) }
+            isFailing = true
             encoder = nil
             return stream.ledger.close(frame.ticket, as: .dropped(.encodeError))
         }
+        isFailing = false
         close(frame.ticket, after: outcome)
     }
 
@@ -103,17 +111,25 @@ final class EmitStage {
         return stream.withPlanner { $0.encode(request) } ?? nil
     }
 
-    private func prepare(for size: PictureSize, color: ColorDescription, interval: Nanoseconds) throws(CodecError) {
+    private func prepare(for size: PictureSize, color: ColorDescription, asKeyframe: Bool) throws(CodecError) {
         let layout = passing.layout
         if muxer?.layout != layout {
             muxer = try TransportStreamMuxer(layout, continuing: muxer)
             needsKeyframe = true
         }
-        if let encoder, encoder.configuration.size == size, encoder.configuration.color == color { return }
+        if let encoder, encoder.configuration.size == size, encoder.configuration.color == color {
+            // Another rate is another allowance of bits for each picture; it is worth no keyframe of its own.
+            guard asKeyframe || needsKeyframe, rate.contradicts(assumedRate) else { return }
+        }
         encoder = nil
-        let learnt = interval > .zero ? Rational(Int64(max(1, (1e9 / Double(interval.count)).rounded()))) : nil
-        let rate = stream.sourceRate ?? learnt ?? Rational(30)
-        encoder = try VideoEncoder(stream.configuration.encoding(of: size, color: color, sourceRate: rate))
+        assumedRate = rate.rate ?? stream.sourceRate ?? Rational(30)
+        let configuration = stream.configuration.encoding(of: size, color: color, sourceRate: assumedRate)
+        do throws(CodecError) {
+            encoder = try stream.configuration.makeEncoder(configuration)
+        } catch {
+            if error.kind == .unsupportedFormat || error.kind == .unsupportedCodec { refused = size }
+            throw error
+        }
         needsKeyframe = true
     }
 
@@ -121,6 +137,8 @@ final class EmitStage {
     private struct Emission {
         var encodeIn: MonotonicTime
         var encodeOut: MonotonicTime?
+        /// When its turn to leave came.
+        var due: MonotonicTime?
         var sent: MonotonicTime?
         var bytes = 0
         var refused = false
@@ -137,13 +155,15 @@ final class EmitStage {
         let asKeyframe = needsKeyframe || isOwed || (record.isKeyframe && record.kind == .original)
         if asKeyframe { stream.counters.add(.keyframesForced) }
         newest = record.presentation
-        let (muxer, sink) = (muxer!, sink)
+        let (muxer, sink, isPaced) = (muxer!, sink, stream.configuration.pacing == .paced)
         let source = record.sourceTime ?? record[.lastPacket].map { $0 + offset(of: record, interval) } ?? encodeIn
         unsafe try encoder!.encode(picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe) { unit in
             let encoded = MonotonicTime.now()
             emission.encodeOut = encoded
             emission.bytes = unsafe unit.bytes.count
             let stamp = cadence.stamp(source: source, now: encoded)
+            stream.encoderBusySince = nil
+            emission.due = isPaced ? CadenceClock.awaitTurn(stamp, deadline: record.deadline, now: encoded) : encoded
             unsafe muxer.writeVideo(
                 unit.bytes, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
                 isKeyframe: unit.isKeyframe
@@ -166,7 +186,7 @@ final class EmitStage {
 
     private func close(_ ticket: consuming FrameTicket, after emission: Emission) {
         ticket.stamp(.encodeIn, at: emission.encodeIn)
-        guard let encoded = emission.encodeOut, let sent = emission.sent else {
+        guard let encoded = emission.encodeOut, let due = emission.due, let sent = emission.sent else {
             needsKeyframe = true
             return stream.ledger.close(ticket, as: .dropped(.encodeError))
         }
@@ -176,8 +196,10 @@ final class EmitStage {
         let record = ticket.record
         _ = stream.withPlanner { planner in
             planner.observe(.encode, encoded - emission.encodeIn)
-            planner.observe(.emit, sent - encoded)
-            if record.kind == .original, let deadline = record.deadline { planner.emitted(slack: deadline - sent) }
+            // What was waited for the frame's turn is no work, and took nothing from the slack.
+            planner.observe(.emit, sent - due)
+            let done = encoded + (sent - due)
+            if record.kind == .original, let deadline = record.deadline { planner.emitted(slack: deadline - done) }
         }
         // A unit that did not go out whole breaks the pictures after it, until the next keyframe.
         needsKeyframe = emission.refused
