@@ -5,13 +5,20 @@
 
 void burnish_scale_init_scalar(burnish_scale_kernels *);
 void burnish_scale_init_avx2(burnish_scale_kernels *);
+void burnish_scale_init_avx512(burnish_scale_kernels *);
+void burnish_scale_init_neon(burnish_scale_kernels *);
 
 void burnish_network_init_scalar(burnish_network_kernels *);
 void burnish_network_init_avx2(burnish_network_kernels *);
 void burnish_network_init_avx512(burnish_network_kernels *);
+void burnish_network_init_neon(burnish_network_kernels *);
 
 void burnish_peak_init_scalar(burnish_peak_kernels *);
 void burnish_peak_init_avx2(burnish_peak_kernels *);
 void burnish_peak_init_avx512(burnish_peak_kernels *);
 void burnish_motion_init_scalar(burnish_motion_kernels *);
 void burnish_motion_init_avx2(burnish_motion_kernels *);
+
+void burnish_sharpen_init_scalar(burnish_sharpen_kernels *);
+void burnish_sharpen_init_avx2(burnish_sharpen_kernels *);
+void burnish_sharpen_init_neon(burnish_sharpen_kernels *);

@@ -175,14 +175,14 @@ static void mix(uint8_t *out, const uint8_t *a, const uint8_t *b, int width) {
     const __m256i two = _mm256_set1_epi16(2);
     int x = 0;
     for (; x + 16 <= width; x += 16) {
-        __m256i sum = _mm256_add_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(a + x))),
+        __m256i sum = _mm256_add_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(out + x))),
                                        _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(b + x))));
-        __m256i twice = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(out + x))), 1);
+        __m256i twice = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(a + x))), 1);
         sum = _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(sum, twice), two), 2);
         sum = _mm256_permute4x64_epi64(_mm256_packus_epi16(sum, sum), 0x08);
         _mm_storeu_si128((__m128i *)(out + x), _mm256_castsi256_si128(sum));
     }
-    for (; x < width; x++) out[x] = (uint8_t)((2 * out[x] + a[x] + b[x] + 2) >> 2);
+    for (; x < width; x++) out[x] = (uint8_t)((out[x] + 2 * a[x] + b[x] + 2) >> 2);
 }
 
 BURNISH_TARGET_END

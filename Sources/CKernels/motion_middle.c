@@ -11,6 +11,24 @@ static int difference(const burnish_motion_middle *m, int column, int row, burni
     return m->kernels->differ(a.at, m->planes[0].stride, a.x, a.y, b.at, m->planes[1].stride, b.x, b.y);
 }
 
+/// What the way through a cell is beside the straight one: an even change of speed, as both ends see it.
+static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, burnish_motion_vector v) {
+    burnish_motion_vector none = {0, 0};
+    if (!m->outer[0] || !m->outer[1]) return none;
+    int ax = (v.x * m->phase + 128) >> 8, ay = (v.y * m->phase + 128) >> 8;
+    burnish_motion_vector p = burnish_motion_at(m->outer[0], m->columns, m->rows, x - ax, y - ay);
+    burnish_motion_vector q = burnish_motion_at(m->outer[1], m->columns, m->rows, x + v.x - ax, y + v.y - ay);
+    // The change of speed at the picture before, and at the one after.
+    int px = v.x + p.x, py = v.y + p.y, qx = q.x - v.x, qy = q.y - v.y;
+    int apart = abs(px - qx) + abs(py - qy), all = abs(px) + abs(py) + abs(qx) + abs(qy);
+    // Full belief up to six tenths and half a sample apart, none at twice that.
+    int belief = burnish_clamp(512 - 1280 * apart / (3 * all + 160), 0, 256);
+    // Half of the change times phase · (1 - phase).
+    int64_t share = (int64_t)belief * m->phase * (256 - m->phase);
+    return (burnish_motion_vector){(int16_t)(((px + qx) * share + (1 << 25)) >> 26),
+                                   (int16_t)(((py + qy) * share + (1 << 25)) >> 26)};
+}
+
 static void decide(const burnish_motion_middle *m, int column, int row) {
     int i = row * m->columns + column, x = 256 * column, y = 256 * row;
     // The motion that passes here at the time between: forward from where it came, backward from where it goes.
@@ -36,7 +54,10 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
         if (c < cost) cost = c, least = d, best = tried[k];
     }
     burnish_motion_cell cell = {best, (uint16_t)burnish_clamp(least >> 6, 0, 65535),
-                                (uint16_t)burnish_clamp(abs(f.x + b.x) + abs(f.y + b.y), 0, 65535)};
+                                (uint16_t)burnish_clamp(abs(f.x + b.x) + abs(f.y + b.y), 0, 65535),
+                                {0, 0}};
+    // What is the same in both pictures stays as it is: a repeated picture is repeated.
+    if (best.x || best.y || least) cell.bend = bend(m, x, y, best);
     m->cells[i] = cell;
 }
 

@@ -92,7 +92,7 @@ static void blend(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predicti
 }
 
 static void mix(uint8_t *out, const uint8_t *a, const uint8_t *b, int width) {
-    for (int x = 0; x < width; x++) out[x] = (uint8_t)((2 * out[x] + a[x] + b[x] + 2) >> 2);
+    for (int x = 0; x < width; x++) out[x] = (uint8_t)((out[x] + 2 * a[x] + b[x] + 2) >> 2);
 }
 
 void burnish_motion_init_scalar(burnish_motion_kernels *kernels) {

@@ -65,15 +65,17 @@ static void synthesise(const burnish_motion_synthesis *s, const tap_table *taps,
     const burnish_motion_cell *corners[4] = {
         s->cells + upper * s->columns + left, s->cells + upper * s->columns + right,
         s->cells + lower * s->columns + left, s->cells + lower * s->columns + right};
-    burnish_motion_vector vectors[4];
+    burnish_motion_vector vectors[4], bends[4];
     int sets[4], count = 0;
     // Alike is what differs by less than 1/8 of this plane's samples.
     const int alike = s->shift > 0 ? 8 >> s->shift : 8;
     for (int k = 0; k < 4; k++) {
-        burnish_motion_vector v = corners[k]->vector;
+        burnish_motion_vector v = corners[k]->vector, b = corners[k]->bend;
         int i = 0;
-        while (i < count && (abs(vectors[i].x - v.x) >= alike || abs(vectors[i].y - v.y) >= alike)) i++;
-        if (i == count) vectors[count] = v, sets[count] = 0, count++;
+        while (i < count && (abs(vectors[i].x - v.x) >= alike || abs(vectors[i].y - v.y) >= alike ||
+                             abs(bends[i].x - b.x) >= alike || abs(bends[i].y - b.y) >= alike))
+            i++;
+        if (i == count) vectors[count] = v, bends[count] = b, sets[count] = 0, count++;
         sets[i] |= 1 << k;
     }
 
@@ -81,7 +83,8 @@ static void synthesise(const burnish_motion_synthesis *s, const tap_table *taps,
     int16_t predictions[4][BURNISH_MOTION_BLOCK * BURNISH_MOTION_BLOCK];
     for (int k = 0; k < count; k++) {
         int vx = scaled(vectors[k].x, s->shift), vy = scaled(vectors[k].y, s->shift);
-        int ax = (vx * s->phase + 128) >> 8, ay = (vy * s->phase + 128) >> 8;
+        int ax = ((vx * s->phase + 128) >> 8) - scaled(bends[k].x, s->shift);
+        int ay = ((vy * s->phase + 128) >> 8) - scaled(bends[k].y, s->shift);
         for (int c = 0; c < columns; c++) {
             burnish_motion_block block;
             for (int p = 0; p < 2; p++) {

@@ -23,6 +23,7 @@ static inline __m512i weight(const int8_t *p) {
 
 /// Sums of the four outputs of one group for `vectors` times 16 pixels: each step loads `vectors` inputs and four
 /// weights for four times as many dot products, so that the loads hide behind them.
+/// Every layer has a multiple of three steps.
 static inline __attribute__((always_inline)) void convolve(__m512i *sums, int vectors, const uint8_t *const *taps,
                                                            ptrdiff_t at, const burnish_network_layer *layer,
                                                            int group) {
@@ -30,14 +31,16 @@ static inline __attribute__((always_inline)) void convolve(__m512i *sums, int ve
     const uint8_t *order = layer->order + (ptrdiff_t)group * layer->steps;
     for (int c = 0; c < 4; c++)
         for (int v = 0; v < vectors; v++) sums[c * vectors + v] = _mm512_set1_epi32(layer->bias[4 * group + c]);
-    for (int step = 0; step < layer->steps; step++) {
-        const uint8_t *tap = taps[order[step]] + at;
-        __m512i inputs[BLOCK];
-        for (int v = 0; v < vectors; v++) inputs[v] = load(tap + 4 * LANES * v);
-        for (int c = 0; c < 4; c++) {
-            const __m512i w = weight(weights + 16 * step + 4 * c);
-            for (int v = 0; v < vectors; v++)
-                sums[c * vectors + v] = _mm512_dpbusd_epi32(sums[c * vectors + v], inputs[v], w);
+    for (int step = 0; step < layer->steps; step += 3) {
+        for (int k = 0; k < 3; k++) {
+            const uint8_t *tap = taps[order[step + k]] + at;
+            __m512i inputs[BLOCK];
+            for (int v = 0; v < vectors; v++) inputs[v] = load(tap + 4 * LANES * v);
+            for (int c = 0; c < 4; c++) {
+                const __m512i w = weight(weights + 16 * (step + k) + 4 * c);
+                for (int v = 0; v < vectors; v++)
+                    sums[c * vectors + v] = _mm512_dpbusd_epi32(sums[c * vectors + v], inputs[v], w);
+            }
         }
     }
 }
@@ -46,10 +49,11 @@ static inline __attribute__((always_inline)) void convolve(__m512i *sums, int ve
 /// second.
 static inline __m512i requantise(__m512i first, __m512i second, const burnish_network_layer *layer, int group,
                                  int pair) {
-    const __m128i shift = _mm_cvtsi32_si128(layer->shift);
+    // Each lane by its own count: one operation, where a common count in a register takes two.
+    const __m512i shift = _mm512_set1_epi32(layer->shift);
     const __m512i mult = _mm512_broadcast_i32x4(
         _mm_loadu_si128((const __m128i *)(layer->mult + 16 * group + 8 * pair)));
-    return _mm512_mulhrs_epi16(_mm512_packs_epi32(_mm512_sra_epi32(first, shift), _mm512_sra_epi32(second, shift)),
+    return _mm512_mulhrs_epi16(_mm512_packs_epi32(_mm512_srav_epi32(first, shift), _mm512_srav_epi32(second, shift)),
                                mult);
 }
 
@@ -121,10 +125,67 @@ static void residual(int16_t *upper, int16_t *lower, const uint8_t *const *taps,
     }
 }
 
-/// The passes around the convolutions are left as AVX2 has them.
+/// In each quarter, bytes x ... x + 6 and one more of four neighbouring x, from 19 bytes (32 are read).
+static inline __m512i quarters(const uint8_t *p) {
+    const __m512i pairs = _mm512_setr_epi32(0, 1, 0, 1, 1, 2, 1, 2, 2, 3, 2, 3, 3, 4, 3, 4);
+    return _mm512_permutexvar_epi32(pairs, _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)p)));
+}
+
+/// The same 16 bytes in every quarter.
+static inline __m512i everywhere(__m128i v) { return _mm512_broadcast_i32x4(v); }
+
+static void expand(uint8_t *out, const uint8_t *row, int width) {
+    const __m512i windows = everywhere(_mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6));
+    for (int x = 0; x < width; x += LANES)
+        store(out + 4 * x, _mm512_shuffle_epi8(quarters(row + x), windows));
+}
+
+static void cubic(int16_t *out, const uint8_t *row, int width) {
+    const __m512i even_windows = everywhere(_mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6));
+    const __m512i odd_windows = everywhere(_mm_setr_epi8(1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6, 4, 5, 6, 7));
+    // Four weights in bytes, the first one lowest: -3, 29, 111, -9, and the same backwards.
+    const __m512i even_weights = _mm512_set1_epi32((int32_t)0xf76f1dfdu);
+    const __m512i odd_weights = _mm512_set1_epi32((int32_t)0xfd1d6ff7u), round = _mm512_set1_epi32(4);
+    for (int x = 0; x < width; x += LANES) {
+        const __m512i bytes = quarters(row + x - 2);
+        const __m512i even = _mm512_dpbusd_epi32(round, _mm512_shuffle_epi8(bytes, even_windows), even_weights);
+        const __m512i odd = _mm512_dpbusd_epi32(round, _mm512_shuffle_epi8(bytes, odd_windows), odd_weights);
+        const __m512i high = _mm512_slli_epi32(odd, 13);
+        store(out + 2 * x, _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srai_epi32(even, 3), high));
+    }
+}
+
+/// 32 samples, before the last clamp.
+static inline __m512i merge_block(const int16_t *const *rows, __m512i first, __m512i second, const int16_t *residual,
+                                  int x) {
+    const __m512i a = load(rows[0] + x), b = load(rows[1] + x), c = load(rows[2] + x), d = load(rows[3] + x);
+    const __m512i round = _mm512_set1_epi32(16);
+    const __m512i low = _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(round, _mm512_unpacklo_epi16(a, b), first),
+                                            _mm512_unpacklo_epi16(c, d), second);
+    const __m512i high = _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(round, _mm512_unpackhi_epi16(a, b), first),
+                                             _mm512_unpackhi_epi16(c, d), second);
+    const __m512i v = _mm512_packs_epi32(_mm512_srai_epi32(low, 5), _mm512_srai_epi32(high, 5));
+    return _mm512_srai_epi16(
+        _mm512_adds_epi16(_mm512_add_epi16(v, _mm512_set1_epi16(32)), load(residual + x)), 6);
+}
+
+static void merge(uint8_t *out, const int16_t *const *rows, const int16_t *weights, const int16_t *residual,
+                  int width) {
+    const __m512i first = _mm512_unpacklo_epi16(_mm512_set1_epi16(weights[0]), _mm512_set1_epi16(weights[1]));
+    const __m512i second = _mm512_unpacklo_epi16(_mm512_set1_epi16(weights[2]), _mm512_set1_epi16(weights[3]));
+    for (int x = 0; x < width; x += 32) {
+        const __m512i v = merge_block(rows, first, second, residual, x);
+        // Quarters of 16 samples, of which the even ones hold what is wanted.
+        const __m512i bytes = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6),
+                                                       _mm512_packus_epi16(v, v));
+        const int left = width - x;
+        const __mmask32 kept = left >= 32 ? 0xffffffffu : (1u << left) - 1;
+        _mm256_mask_storeu_epi8(out + x, kept, _mm512_castsi512_si256(bytes));
+    }
+}
+
 void burnish_network_init_avx512(burnish_network_kernels *kernels) {
-    kernels->layer = layer;
-    kernels->residual = residual;
+    *kernels = (burnish_network_kernels){expand, layer, residual, cubic, merge};
 }
 
 BURNISH_TARGET_END

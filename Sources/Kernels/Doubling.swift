@@ -58,21 +58,27 @@ extension Kernels {
     /// Bytes of scratch, 64-byte aligned, that doubling a plane of this width wants for each thread.
     public static func doublingScratch(width: Int) -> Int { burnish_scale_scratch(Int32(width)) }
 
-    /// Writes rows of the doubled plane; edges are extended by their nearest sample. Different rows may be done by
-    /// several threads at once, each with its own scratch.
-    /// - Precondition: `output` has twice the size of `input`, or one sample less (chroma of an odd size); `rows` lie
-    ///   inside of it.
+    /// Writes rows of the doubled plane, or a part of them; edges are extended by their nearest sample. Different parts
+    /// may be done by several threads at once, each with its own scratch.
+    /// - Parameters:
+    ///   - columns: input columns, whose doubles are written; nil for all.
+    ///   - rows: output rows.
+    /// - Precondition: `output` has twice the size of `input`, or one sample less (chroma of an odd size); `columns` lie
+    ///   inside of the input, `rows` inside of the output.
     @unsafe public func double(
-        _ input: PlaneView, into output: MutablePlaneView, rows: Range<Int>, filter: borrowing DoublingFilter,
-        scratch: UnsafeMutableRawPointer
+        _ input: PlaneView, into output: MutablePlaneView, columns: Range<Int>? = nil, rows: Range<Int>,
+        filter: borrowing DoublingFilter, scratch: UnsafeMutableRawPointer
     ) {
+        let columns = unsafe columns ?? 0..<input.width
         unsafe precondition((0...1).contains(2 * input.width - output.width))
         unsafe precondition((0...1).contains(2 * input.height - output.height))
+        unsafe precondition(columns.lowerBound >= 0 && columns.upperBound <= input.width)
         unsafe precondition(rows.lowerBound >= 0 && rows.upperBound <= output.height)
         var fixed = filter.fixed
         var scale = table.scale
         unsafe burnish_scale_band(
             &scale, &fixed, output.base, output.stride, Int32(output.width), input.base, input.stride,
-            Int32(input.width), Int32(input.height), Int32(rows.lowerBound), Int32(rows.upperBound), scratch)
+            Int32(input.width), Int32(input.height), Int32(columns.lowerBound), Int32(columns.upperBound),
+            Int32(rows.lowerBound), Int32(rows.upperBound), scratch)
     }
 }

@@ -23,6 +23,8 @@ public struct MotionCell: Sendable, BitwiseCopyable {
     public var difference: UInt16
     /// How far both directions' vectors are from being opposite, in 1/64 sample, |x| + |y|.
     public var disagreement: UInt16
+    /// How far the way leads beside the straight one.
+    public var bend: MotionVector
 }
 
 /// A grid of vectors that somebody else owns, row by row; cell i, j covers samples 4i ... 4i + 3 and 4j ... 4j + 3.
@@ -95,9 +97,12 @@ extension Kernels {
 
     /// Decides which motion passes through each cell at a time between two pictures, for some rows of cells.
     /// - Parameters:
+    ///   - outer: from the first picture to the one before it, and from the second to the one after it, for motion that
+    ///     changes speed; nil for a steady one.
     ///   - phase: the time, in 1/256 of the way from the first picture to the second.
     @unsafe public func decideMotion(
-        _ planes: MotionPair, forward: MotionVectors, backward: MotionVectors, phase: Int,
+        _ planes: MotionPair, forward: MotionVectors, backward: MotionVectors,
+        outer: (MotionVectors, MotionVectors)? = nil, phase: Int,
         into cells: UnsafeMutablePointer<MotionCell>, rows: Range<Int>
     ) {
         var motion = table.motion
@@ -105,21 +110,24 @@ extension Kernels {
             var middle = unsafe burnish_motion_middle(
                 kernels: kernels, planes: (planes.before.motion, planes.after.motion),
                 columns: Int32(forward.columns), rows: Int32(forward.rows),
-                vectors: (UnsafePointer(forward.raw), UnsafePointer(backward.raw)), phase: Int32(phase),
+                vectors: (UnsafePointer(forward.raw), UnsafePointer(backward.raw)),
+                outer: (outer.map { unsafe UnsafePointer($0.0.raw) }, outer.map { unsafe UnsafePointer($0.1.raw) }),
+                phase: Int32(phase),
                 cells: UnsafeMutableRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self))
             unsafe burnish_motion_middle_rows(&middle, Int32(rows.lowerBound), Int32(rows.upperBound))
         }
     }
 
-    /// Decides how each cell of a picture that follows two others moves on from the last, for some rows of cells: first, as
-    /// a trial, for the last picture itself (`isTrial`), then, when all rows have been tried, for the one to make.
+    /// Decides how each cell of a picture that follows two others moves on from the last, for some rows of cells:
+    /// first, as a trial, for the last picture itself (`isTrial`), then, when all rows have been tried, for the one to
+    /// make.
     /// - Parameters:
     ///   - last: from the last picture to the one before.
     ///   - before: from that one to the one before it.
     ///   - distance: how far beyond the last picture, in 1/256 of the time between the others.
     ///   - trials: two numbers for each cell, which the trial writes.
-    ///   - cells: vectors are scaled to the distance and shrunk as confidence goes; `disagreement` is 256 where there is
-    ///     none.
+    ///   - cells: vectors are scaled to the distance and shrunk as confidence goes; `disagreement` is 256 where there
+    ///     is none.
     @unsafe public func decideMotionAhead(
         _ planes: MotionPair, last: MotionVectors, before: MotionVectors, distance: Int,
         trials: UnsafeMutablePointer<Int32>, into cells: UnsafeMutablePointer<MotionCell>, isTrial: Bool,
@@ -151,13 +159,13 @@ extension Kernels {
             Int32(totalRows), Int32(rows.lowerBound), Int32(rows.upperBound))
     }
 
-    /// Mixes rows of two planes into a third, which keeps half of the weight.
+    /// Mixes rows of two planes into a third; the first gets half of the weight.
     @unsafe public func mix(_ a: PlaneView, _ b: PlaneView, into output: MutablePlaneView, rows: Range<Int>) {
         for y in rows { unsafe table.motion.mix(output.row(y), a.row(y), b.row(y), Int32(output.width)) }
     }
 
-    /// Writes rows of blocks of a plane between two others; there is one row of blocks more than of cells, and the first
-    /// and last are half as high.
+    /// Writes rows of blocks of a plane between two others; there is one row of blocks more than of cells, and the
+    /// first and last are half as high.
     /// - Parameters:
     ///   - cellSize: samples of this plane in a cell: 2, 4, 8, 16 or 32.
     ///   - shift: this plane has 2 ^ shift samples where the plane of the cells' vectors has one; -1 or more.

@@ -68,7 +68,8 @@ final class EnhanceStage {
         let configuration = stream.configuration
         let made = try Enhancement(
             input: size, scale: configuration.scale(for: size), threads: configuration.threads,
-            synthesising: configuration.interpolate > 1 ? configuration.synthesisOrder : nil, ceiling: configuration.tier)
+            synthesising: configuration.interpolate > 1 ? configuration.synthesisOrder : nil, ceiling: configuration.tier,
+            sharpness: configuration.sharpness)
         enhancement = made
         stream.report(.picture(input: size, output: made.output))
         var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))

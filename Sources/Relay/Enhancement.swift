@@ -30,12 +30,14 @@ final class Enhancement {
     private static let pictures = 7
 
     init(
-        input: PictureSize, scale: Int, threads: Int, synthesising order: SynthesisOrder?, ceiling: Tier
+        input: PictureSize, scale: Int, threads: Int, synthesising order: SynthesisOrder?, ceiling: Tier,
+        sharpness: Double
     ) throws(EnhanceError) {
         self.input = input
         let workers = WorkerPool(threadCount: threads)
         var enlarging = SuperResolutionConfiguration(size: input)
         enlarging.scaleFactor = scale
+        enlarging.sharpness = sharpness
         if ceiling > .base, scale > 1 { enlarging.useShippedNetworks() }
         superResolution = try SuperResolutionSession(enlarging, workers: workers)
         output = superResolution.outputSize

@@ -12,6 +12,9 @@ public struct FileEnhancement: Sendable {
     /// Frames out for each interval of the input: N frames become K·(N−1)+1.
     public var interpolate = 1
     public var tier = SuperResolutionTier.neuralMedium
+    /// 0…1; 0 leaves pictures as they are.
+    public var sharpness = 0.0
+    public var reusesTiles = true
     public var motion = Motion.quality
     public var threads = 2
     /// x264's constant rate factor, where the output is coded.
@@ -23,6 +26,15 @@ public struct FileEnhancement: Sendable {
         case lowLatency = "low-latency"
         /// Finer, and several times slower.
         case quality
+
+        fileprivate func makeSession(
+            _ configuration: FrameInterpolationConfiguration, _ workers: WorkerPool
+        ) throws(EnhanceError) -> FrameInterpolation {
+            switch self {
+            case .lowLatency: try LowLatencyFrameInterpolation(configuration, workers: workers)
+            case .quality: try FrameRateConversion(configuration, workers: workers)
+            }
+        }
     }
 
     public init(input: String, output: String) {
@@ -30,8 +42,8 @@ public struct FileEnhancement: Sendable {
         self.output = output
     }
 
-    /// - Parameter progress: called after each picture of the input with how many are done, and how many there are where
-    ///   the file says; returning false ends the work cleanly.
+    /// - Parameter progress: called after each picture of the input with how many are done, and how many there are
+    ///   where the file says; returning false ends the work cleanly.
     public func run(progress: (Int, Int?) -> Bool) throws(FileEnhancementError) -> FileEnhancementReport {
         let reader = try reading { () throws(CodecError) in try FileReader(path: input) }
         let work = try FileWork(self, reader)
@@ -73,6 +85,9 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var picturesIn = 0
     public var picturesOut = 0
     public var synthesised = 0
+    /// Tiles of all pictures that a network computed, and that were copied from the picture before.
+    public var tilesComputed = 0
+    public var tilesReused = 0
     /// Milliseconds for each picture, stage by stage.
     public var enlarge: RelayReport.Quantiles
     public var synthesise: RelayReport.Quantiles
@@ -85,13 +100,18 @@ private final class FileWork {
     private let writer: FileWriter
     private let video: FileVideo
     private let superResolution: SuperResolutionSession
-    private let interpolation: Interpolation?
-    private let enlarged: Picture
+    private let interpolation: FrameInterpolation?
+    /// The last two, as interpolation may look one ahead.
+    private let enlarged: [Picture]
     private let between: Picture
     private let outputUnit: Int64
     private var pictures = 0
     private var synthesised = 0
+    private var tilesComputed = 0
+    private var tilesReused = 0
+    /// When the last picture was taken, and when the last one written.
     private var lastTime: Int64?
+    private var writtenTime: Int64?
     private var enlargeTimes = Histogram()
     private var synthesisTimes = Histogram()
     private let start = MonotonicTime.now()
@@ -105,17 +125,19 @@ private final class FileWork {
         let workers = WorkerPool(threadCount: settings.threads)
         var enlarging = SuperResolutionConfiguration(size: video.size)
         enlarging.scaleFactor = settings.scale
+        enlarging.sharpness = settings.sharpness
+        enlarging.reusesTiles = settings.reusesTiles
         var interpolating = FrameInterpolationConfiguration(size: video.size)
         interpolating.scaleFactor = settings.scale
         do throws(EnhanceError) {
             if settings.tier > .base { enlarging.useShippedNetworks() }
             superResolution = try SuperResolutionSession(enlarging, workers: workers)
             interpolation =
-                settings.interpolate > 1 ? try Interpolation(settings.motion, interpolating, workers) : nil
+                settings.interpolate > 1 ? try settings.motion.makeSession(interpolating, workers) : nil
         } catch {
             throw .enhance(error)
         }
-        enlarged = Picture(size: superResolution.outputSize)
+        enlarged = (0..<2).map { [superResolution] _ in Picture(size: superResolution.outputSize) }
         between = Picture(size: superResolution.outputSize)
         // Times in the output are whole numbers of its own unit: a K-th of the input's.
         outputUnit = Int64(settings.interpolate)
@@ -142,17 +164,29 @@ private final class FileWork {
             let parameters = SuperResolutionParameters(
                 quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
                 chromaLocation: picture.color.chromaLocation)
-            _ = unsafe try superResolution.process(
-                picture.view, into: enlarged.mutableView, tier: settings.tier, parameters)
+            let result = unsafe try superResolution.process(
+                picture.view, into: enlarged[pictures % 2].mutableView, tier: settings.tier, parameters)
+            tilesComputed += result.tilesSmall + result.tilesMedium
+            tilesReused += result.tilesReused
             enlargeTimes.record(.now() - started)
-            unsafe try interpolation?.push(picture.view, enhanced: enlarged.view)
+            unsafe try interpolation?.push(picture.view, enhanced: enlarged[pictures % 2].view)
         } catch {
             throw .enhance(error)
         }
-        if let lastTime { try synthesise(from: lastTime, to: time) }
-        try write(enlarged, at: time * outputUnit)
+        if interpolation?.lookahead != 1 {
+            try emit(enlarged[pictures % 2], at: time)
+        } else if let lastTime {
+            try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+        }
         pictures += 1
         lastTime = time
+    }
+
+    /// Writes a picture, and before it those between the last one and it.
+    private func emit(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+        if let writtenTime { try synthesise(from: writtenTime, to: time) }
+        try write(picture, at: time * outputUnit)
+        writtenTime = time
     }
 
     func take(_ packet: consuming CodedPacket) throws(FileEnhancementError) {
@@ -184,46 +218,14 @@ private final class FileWork {
     }
 
     func finish() throws(FileEnhancementError) -> FileEnhancementReport {
+        if let interpolation, interpolation.lookahead == 1, let lastTime {
+            interpolation.finish()
+            try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+        }
         try reading { () throws(CodecError) in try writer.finish() }
         return FileEnhancementReport(
             picturesIn: pictures, picturesOut: pictures + synthesised, synthesised: synthesised,
-            enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), seconds: (.now() - start).seconds)
-    }
-}
-
-/// Either way of interpolating.
-private enum Interpolation {
-    case lowLatency(LowLatencyFrameInterpolation)
-    case quality(FrameRateConversion)
-
-    init(
-        _ motion: FileEnhancement.Motion, _ configuration: FrameInterpolationConfiguration, _ workers: WorkerPool
-    ) throws(EnhanceError) {
-        switch motion {
-        case .lowLatency: self = .lowLatency(try LowLatencyFrameInterpolation(configuration, workers: workers))
-        case .quality: self = .quality(try FrameRateConversion(configuration, workers: workers))
-        }
-    }
-
-    var isReady: Bool {
-        switch self {
-        case .lowLatency(let processor): processor.isReady
-        case .quality(let processor): processor.isReady
-        }
-    }
-
-    func push(_ source: PictureView, enhanced: PictureView) throws(EnhanceError) {
-        switch self {
-        case .lowLatency(let processor): unsafe try processor.push(source, enhanced: enhanced)
-        case .quality(let processor): unsafe try processor.push(source, enhanced: enhanced)
-        }
-    }
-
-    func synthesise(phase: Double, into target: MutablePictureView) throws(EnhanceError) {
-        switch self {
-        case .lowLatency(let processor): _ = unsafe try processor.synthesise(phase: phase, into: target, until: nil)
-        case .quality(let processor): _ = unsafe try processor.synthesise(phase: phase, into: target, until: nil)
-        }
+            tilesComputed: tilesComputed, tilesReused: tilesReused, enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), seconds: (.now() - start).seconds)
     }
 }
 

@@ -24,6 +24,8 @@ public struct RelayConfiguration: Sendable {
     public var lookahead = 1
     /// The best tier of super-resolution that may be used; what is used is decided frame by frame.
     public var tier = Tier.neuralM
+    /// How much enlarged pictures are sharpened: 0 not at all, 1 strongly.
+    public var sharpness = 0.0
     /// What may pass between the time a frame could first have been had and its emission.
     public var budget = Nanoseconds.milliseconds(80)
     public var pacing = Pacing.eager

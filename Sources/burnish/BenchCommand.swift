@@ -17,17 +17,19 @@ struct BenchCommand: ParsableCommand {
     enum Subject: String, CaseIterable, ExpressibleByArgument {
         case kernels
         case superResolution = "super-resolution"
+        case interpolation
         case stopTimes = "stop-times"
     }
 
     @Argument(
         help: """
-            What to time: kernels, super-resolution (whole frames of every tier), or stop-times (what more time for a \
-            frame's tiles brings, and by how much it is overrun).
+            What to time: kernels, super-resolution (whole frames), interpolation (frames with their flow), or stop-times \
+            (what more time for a frame's tiles brings, and by how much it is overrun).
             """)
     var subject = Subject.kernels
     @Option(help: "Only kernels whose name contains this.") var kernel: String?
     @Option(help: "Input size of whole frames.") var size = SizeArgument(PictureSize(width: 640, height: 360))
+    @Option(help: "Interpolation: pictures are so many times larger than what motion is found in, 1 or 2.") var scale = 1
     @Option(help: "Threads that share a frame; may be given several times.") var threads = [1]
     @Option(help: "Rounds.") var rounds = 31
     @Option(help: "Of stop-times: a video file; its first 24 pictures are used.") var input: String?
@@ -40,6 +42,14 @@ struct BenchCommand: ParsableCommand {
         var nanoseconds: Double
         var rate: Double
         var unit: String
+        var speedup: Double
+    }
+
+    private struct MotionRow: Encodable {
+        var method: String
+        var threads: Int
+        var milliseconds: Double
+        var leastMilliseconds: Double
         var speedup: Double
     }
 
@@ -67,6 +77,7 @@ struct BenchCommand: ParsableCommand {
         switch subject {
         case .kernels: try timeKernels()
         case .superResolution: try timeFrames()
+        case .interpolation: try timeInterpolation()
         case .stopTimes: try timeStops()
         }
     }
@@ -102,6 +113,34 @@ struct BenchCommand: ParsableCommand {
                             fixed($0.multiplicationsPerNanosecond), fixed($0.shareOfPeak),
                         ]
                     }))
+    }
+
+    private func timeInterpolation() throws {
+        var bench = InterpolationBench()
+        bench.size = size.value
+        bench.scaleFactor = scale
+        bench.threads = threads
+        bench.rounds = rounds
+        let rows: [MotionRow]
+        do throws(EnhanceError) {
+            rows = try bench.run().map {
+                MotionRow(
+                    method: $0.subject.rawValue, threads: $0.threads, milliseconds: $0.median.milliseconds,
+                    leastMilliseconds: $0.least.milliseconds, speedup: $0.speedup)
+            }
+        } catch {
+            StandardError.line("burnish: \(error)")
+            throw Failure.badUsage
+        }
+        if json {
+            print(try rows.json())
+            return
+        }
+        func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
+        let lines = rows.map {
+            [$0.method, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds), fixed($0.speedup)]
+        }
+        print(Table.text([["method", "threads", "ms", "least", "× \(threads[0]) thread"]] + lines))
     }
 
     private struct StopRow: Encodable {

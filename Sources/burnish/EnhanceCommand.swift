@@ -17,14 +17,18 @@ struct EnhanceCommand: ParsableCommand {
     @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
     @Option(help: "K turns N frames into K*(N-1)+1.") var interpolate = 1
     @Option(help: "Quality of the upscaling: base, neural-s or neural-m.") var tier = SuperResolutionTier.neuralMedium
+    @Option(help: "Sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
     @Option(help: "Interpolation: low-latency (the relay's own) or quality.") var motion = FileEnhancement.Motion.quality
     @Option(help: "Threads.") var threads = 2
     @Option(help: "x264's constant rate factor, 0 to 51, where the output is coded.") var quality = 18.0
     @Option(help: "Write a report to this file, as JSON.") var report: String?
     @Flag(help: "Print the report as JSON.") var json = false
     @Flag(help: "No progress.") var quiet = false
+    @Flag(inversion: .prefixedNo, help: "Copy tiles that have not changed since the last picture; the result is the same.")
+    var reuse = true
 
     func validate() throws {
+        guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
         guard (1...2).contains(scale) else { throw ValidationError("--scale is 1 or 2, not \(scale)") }
         guard (1...16).contains(interpolate) else {
             throw ValidationError("--interpolate is 1 to 16, not \(interpolate)")
@@ -38,6 +42,8 @@ struct EnhanceCommand: ParsableCommand {
         work.scale = scale
         work.interpolate = interpolate
         work.tier = tier
+        work.sharpness = sharpness
+        work.reusesTiles = reuse
         work.motion = motion
         work.threads = threads
         work.quality = quality

@@ -25,6 +25,7 @@ struct RelayCommand: ParsableCommand {
     var lookahead = 1
     @Option(help: "The best super-resolution that may be used: auto, base, neural-s or neural-m.")
     var tier = TierArgument(.neuralM)
+    @Option(help: "Sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
     @Option(help: "What may pass between a frame's arrival and its emission.") var budget = TimeArgument(.milliseconds(80))
     @Option(help: "When a finished frame leaves: eager is at once, paced is evenly, for receivers without a window.")
     var pacing = RelayConfiguration.Pacing.eager
@@ -44,6 +45,7 @@ struct RelayCommand: ParsableCommand {
         guard (1...2).contains(interpolate) else { throw ValidationError("--interpolate is 1 or 2, not \(interpolate)") }
         guard (0...1).contains(lookahead) else { throw ValidationError("--lookahead is 0 or 1, not \(lookahead)") }
         guard (1...16).contains(threads) else { throw ValidationError("--threads is 1 to 16, not \(threads)") }
+        guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
         guard budget.value > .zero else { throw ValidationError("--budget is a time longer than 0ms") }
     }
 
@@ -98,6 +100,7 @@ struct RelayCommand: ParsableCommand {
         configuration.interpolate = interpolate
         configuration.lookahead = lookahead
         configuration.tier = tier.value
+        configuration.sharpness = sharpness
         configuration.budget = budget.value
         configuration.pacing = pacing
         configuration.tracePath = trace

@@ -110,7 +110,7 @@ class Quantised(nn.Module):
     """Integers held in floats: exact in fp32 and in TF32 (activations and weights below 2^8, sums below 2^24), except
     that a product t * mult may round; gradients pass straight through every rounding."""
 
-    def __init__(self, network: Float, ranges: list[torch.Tensor]):
+    def __init__(self, network: Float, ranges: list[torch.Tensor], least_error: bool = True):
         super().__init__()
         self.widths = network.widths
         self.shifts: list[int] = []
@@ -122,7 +122,7 @@ class Quantised(nn.Module):
             last = n == len(collapsed) - 1
             out = torch.full((4,), 1 / (255 * 64), device=kernel.device) if last else ranges[n] / 255
             scaled = kernel * step[None, :, None, None]
-            weightStep = _weight_step(scaled)
+            weightStep = _weight_step(scaled) if least_error else scaled.abs().amax((1, 2, 3)).clamp_min(1e-8) / 62
             factor = gain * weightStep / out  # of acc, to the layer's output units
             shift = int(max(0, min(15, math.floor(math.log2((24000 if last else 8192) / 32768 / factor.max().item())))))
             mult = (factor * 32768 * 2**shift).clamp(1, 32767)

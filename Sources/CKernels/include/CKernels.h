@@ -8,6 +8,7 @@
 #include "peak.h"
 #include "motion.h"
 #include "scale.h"
+#include "sharpen.h"
 
 /// Every kernel, as chosen for one set of CPU features. A table is a value: tests hold several side by side.
 typedef struct {
@@ -16,6 +17,7 @@ typedef struct {
     burnish_network_kernels network;
     burnish_peak_kernels peak;
     burnish_motion_kernels motion;
+    burnish_sharpen_kernels sharpen;
 } burnish_kernels;
 
 /// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a

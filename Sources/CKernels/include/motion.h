@@ -78,7 +78,7 @@ typedef struct {
     /// at most 8; one prediction is taken as it is. Writes nothing beyond `width`.
     void (*blend)(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions, const int16_t *const *windows,
                   int count, int width, int rows);
-    /// out[x] = (2 · out[x] + a[x] + b[x] + 2) >> 2 for x < width. Writes nothing beyond.
+    /// out[x] = (out[x] + 2 · a[x] + b[x] + 2) >> 2 for x < width. Writes nothing beyond.
     void (*mix)(uint8_t *out, const uint8_t *a, const uint8_t *b, int width);
 } burnish_motion_kernels;
 
@@ -110,6 +110,8 @@ typedef struct {
     uint16_t difference;
     /// How far both directions' vectors are from being opposite, in 1/64 sample, |x| + |y|.
     uint16_t disagreement;
+    /// How far the cell's way leads beside the straight one at this time: added to the places in both pictures.
+    burnish_motion_vector bend;
 } burnish_motion_cell;
 
 /// Motion seen from a picture between two others.
@@ -120,6 +122,9 @@ typedef struct {
     int columns, rows;
     /// From each picture to the other.
     const burnish_motion_vector *vectors[2];
+    /// From the picture before to the one before it, and from the picture after to the one after it. With both, motion is
+    /// taken to change speed evenly, where both sides say nearly the same of that change; else both are null.
+    const burnish_motion_vector *outer[2];
     /// Where the new picture lies, in 1/256 of the way.
     int phase;
     burnish_motion_cell *cells;

@@ -9,7 +9,7 @@
 
 enum {
     /// Samples that a horizontal pass may read before and after its row (their values matter only within the taps).
-    BURNISH_SCALE_MARGIN = 32,
+    BURNISH_SCALE_MARGIN = 64,
 };
 
 typedef struct {
@@ -34,8 +34,9 @@ typedef struct {
 /// Bytes of scratch that `burnish_scale_band` wants for a plane of this width; 64-byte aligned memory is best.
 size_t burnish_scale_scratch(int width);
 
-/// Rows first ..< last of the doubled plane, edges extended. `out_width` is 2 · width, or one less: the chroma of a
-/// picture of odd size. Bands are independent: threads may do several at once, each with its own scratch.
+/// Rows first ..< last of the doubled plane, in columns 2·left ..< 2·right, edges extended. `out_width` is 2 · width, or
+/// one less: the chroma of a picture of odd size. Parts are independent: threads may do several at once, each with its
+/// own scratch.
 void burnish_scale_band(const burnish_scale_kernels *kernels, const burnish_scale_filter *filter, uint8_t *out,
                         ptrdiff_t out_stride, int out_width, const uint8_t *in, ptrdiff_t in_stride, int width,
-                        int height, int first, int last, void *scratch);
+                        int height, int left, int right, int first, int last, void *scratch);

@@ -4,8 +4,8 @@ import Media
 /// Flow between two luma pyramids in both directions, coarse to fine, each level's rows shared by several threads.
 ///
 /// Source of the algorithm: Kroeger, Timofte, Dai, Van Gool, "Fast Optical Flow using Dense Inverse Search", ECCV 2016;
-/// here in integers, on 8x8 patches, one for each cell of 4x4 samples, started from the coarser level, the neighbour and
-/// the last pair's flow instead of by densification.
+/// here in integers, on 8x8 patches, one for each cell of 4x4 samples, started from the coarser level, the neighbour
+/// and the last pair's flow instead of by densification.
 @safe final class FlowEstimator: PiecewiseWork, @unchecked Sendable {
     /// The level whose flow is the result; 0 is full size.
     let finestLevel: Int
@@ -13,6 +13,9 @@ import Media
     private let kernels: Kernels
     private let levels: [Level]
     private var hasSeed = false
+    /// How many pairs' motion is kept, and which is the last one's.
+    private let history: Int
+    private var slot = 0
 
     // The pair in hand; valid during `estimate` only.
     private var level = 0
@@ -29,35 +32,44 @@ import Media
         private let vectors: AlignedMemory
         private let costs: AlignedMemory
 
-        init(plane: PaddedPlane) {
+        init(plane: PaddedPlane, history: Int) {
             columns = (plane.width + Kernels.motionStep - 1) / Kernels.motionStep
             rows = (plane.height + Kernels.motionStep - 1) / Kernels.motionStep
-            vectors = AlignedMemory(byteCount: 2 * columns * rows * MemoryLayout<MotionVector>.stride)
+            vectors = AlignedMemory(byteCount: 2 * history * columns * rows * MemoryLayout<MotionVector>.stride)
             costs = AlignedMemory(byteCount: 2 * columns * rows * MemoryLayout<Int32>.stride)
         }
 
         /// Direction 0 is forward.
-        @unsafe func field(_ direction: Int) -> MotionVectors {
-            unsafe MotionVectors(
-                base: vectors.pointer().assumingMemoryBound(to: MotionVector.self) + direction * columns * rows,
-                columns: columns, rows: rows)
+        @unsafe func field(_ direction: Int, slot: Int) -> MotionVectors {
+            let offset = (2 * slot + direction) * columns * rows
+            return unsafe MotionVectors(
+                base: vectors.pointer().assumingMemoryBound(to: MotionVector.self) + offset, columns: columns,
+                rows: rows)
         }
         @unsafe func costs(_ direction: Int) -> UnsafeMutablePointer<Int32> {
             unsafe costs.pointer().assumingMemoryBound(to: Int32.self) + direction * columns * rows
         }
     }
 
-    /// - Parameter shape: a pyramid of the size that all pairs will have.
-    init(shape: LumaPyramid, finestLevel: Int, iterations: Int, kernels: Kernels) {
+    /// - Parameters:
+    ///   - shape: a pyramid of the size that all pairs will have.
+    ///   - history: how many pairs' motion is kept.
+    init(shape: LumaPyramid, finestLevel: Int, iterations: Int, kernels: Kernels, history: Int = 1) {
+        self.history = history
         self.finestLevel = min(finestLevel, shape.levels.count - 1)
         self.iterations = iterations
         self.kernels = kernels
-        levels = shape.levels.map { Level(plane: $0) }
+        levels = shape.levels.map { Level(plane: $0, history: history) }
     }
 
-    /// The last pair's motion at a level, `finestLevel` or coarser; valid while this estimator lives.
-    @unsafe func forward(level: Int) -> MotionVectors { unsafe levels[level].field(0) }
-    @unsafe func backward(level: Int) -> MotionVectors { unsafe levels[level].field(1) }
+    /// A pair's motion at a level, `finestLevel` or coarser; valid while this estimator lives.
+    /// - Parameter age: how many pairs ago: less than the history's length.
+    @unsafe func forward(level: Int, age: Int = 0) -> MotionVectors {
+        unsafe levels[level].field(0, slot: (slot + history - age) % history)
+    }
+    @unsafe func backward(level: Int, age: Int = 0) -> MotionVectors {
+        unsafe levels[level].field(1, slot: (slot + history - age) % history)
+    }
 
     /// Forgets the last pair, whose flow would be tried first for the next.
     func reset() { hasSeed = false }
@@ -68,6 +80,7 @@ import Media
     func estimate(from: LumaPyramid, to: LumaPyramid, until stop: MonotonicTime?, with workers: WorkerPool) -> Bool {
         pair = (from, to)
         self.stop = stop
+        turn()
         for level in stride(from: levels.count - 1, through: finestLevel, by: -1) {
             self.level = level
             let bands = 2 * bands(level)
@@ -83,6 +96,19 @@ import Media
         return stop.map { MonotonicTime.now() < $0 } ?? true
     }
 
+    /// Makes room for a pair, with the last one's motion there to begin with.
+    private func turn() {
+        guard history > 1 else { return }
+        let last = slot
+        slot = (slot + 1) % history
+        guard hasSeed else { return }
+        for level in levels[finestLevel...] {
+            let (from, to) = unsafe (level.field(0, slot: last), level.field(0, slot: slot))
+            // Both directions lie one after the other.
+            unsafe to.base.update(from: from.base, count: 2 * from.columns * from.rows)
+        }
+    }
+
     private func bands(_ level: Int) -> Int { (levels[level].rows + Self.bandHeight - 1) / Self.bandHeight }
 
     func perform(piece: Int, worker: Int) {
@@ -90,8 +116,8 @@ import Media
         let (fine, direction) = (levels[level], piece & 1)
         let first = (piece >> 1) * Self.bandHeight
         let rows = first..<min(first + Self.bandHeight, fine.rows)
-        let coarse = unsafe level + 1 < levels.count ? levels[level + 1].field(direction) : nil
-        let field = unsafe fine.field(direction)
+        let coarse = unsafe level + 1 < levels.count ? levels[level + 1].field(direction, slot: slot) : nil
+        let field = unsafe fine.field(direction, slot: slot)
         if let stop, MonotonicTime.now() >= stop {
             unsafe keepCoarse(coarse, field, rows)
             return

@@ -1,6 +1,5 @@
 import Kernels
 import Media
-import Synchronization
 
 /// What an optical flow session works on.
 public struct OpticalFlowConfiguration: Sendable {
@@ -32,7 +31,7 @@ public final class OpticalFlow: @unchecked Sendable {
     private let estimator: FlowEstimator
     private let before: LumaPyramid
     private let after: LumaPyramid
-    private let isBusy = Atomic<Bool>(false)
+    private let turn = OneAtATime()
 
     /// - Parameter workers: the threads that share the work; they may be shared with other sessions.
     /// - Throws: `unsupportedSize`.
@@ -69,10 +68,8 @@ public final class OpticalFlow: @unchecked Sendable {
         _ first: PictureView, _ second: PictureView, forward: FlowField, backward: FlowField,
         until stop: MonotonicTime? = nil
     ) throws(EnhanceError) -> Bool {
-        precondition(
-            isBusy.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged,
-            "a session takes one pair at a time")
-        defer { isBusy.store(false, ordering: .releasing) }
+        turn.begin("pair")
+        defer { turn.end() }
         unsafe try first.check(size: configuration.size, "the first picture")
         unsafe try second.check(size: configuration.size, "the second picture")
         try check(forward)

@@ -32,30 +32,55 @@ import Media
     @unsafe func upscale(
         _ source: PictureView, into destination: MutablePictureView, chromaLocation: UInt8, with workers: WorkerPool
     ) {
+        unsafe begin(source, into: destination, chromaLocation: chromaLocation)
+        workers.run(self, pieces: lumaBands + chromaPieces)
+        end()
+    }
+
+    /// Takes a frame of which the caller then asks for parts; ``end()`` lets go of it.
+    @unsafe func begin(_ source: PictureView, into destination: MutablePictureView, chromaLocation: UInt8) {
         if chromaLocation != self.chromaLocation {
             chroma = BaseFilters.chroma(location: chromaLocation)
             self.chromaLocation = chromaLocation
         }
         unsafe self.source = unsafe source
         unsafe self.destination = unsafe destination
-        workers.run(self, pieces: lumaBands + 2 * chromaBands)
-        unsafe self.source = nil
-        unsafe self.destination = nil
+    }
+
+    func end() {
+        unsafe source = nil
+        unsafe destination = nil
     }
 
     private var lumaBands: Int { (2 * size.height + Self.bandHeight - 1) / Self.bandHeight }
     private var chromaBands: Int { (2 * size.chroma.height + Self.bandHeight - 1) / Self.bandHeight }
 
     func perform(piece: Int, worker: Int) {
+        if piece >= lumaBands { return performChroma(piece: piece - lumaBands, worker: worker) }
+        guard let source = unsafe source, let destination = unsafe destination else { return }
+        unsafe band(piece, source.y, destination.y, luma, scratch.pointer(at: worker * scratchStride))
+    }
+
+    /// Independent pieces that both chroma planes are made of.
+    var chromaPieces: Int { 2 * chromaBands }
+
+    func performChroma(piece: Int, worker: Int) {
         guard let source = unsafe source, let destination = unsafe destination else { return }
         let scratch = unsafe scratch.pointer(at: worker * scratchStride)
-        if piece < lumaBands {
-            unsafe band(piece, source.y, destination.y, luma, scratch)
-        } else if piece < lumaBands + chromaBands {
-            unsafe band(piece - lumaBands, source.u, destination.u, chroma, scratch)
+        if piece < chromaBands {
+            unsafe band(piece, source.u, destination.u, chroma, scratch)
         } else {
-            unsafe band(piece - lumaBands - chromaBands, source.v, destination.v, chroma, scratch)
+            unsafe band(piece - chromaBands, source.v, destination.v, chroma, scratch)
         }
+    }
+
+    /// Writes the luma of a part of the picture, given in input samples.
+    func performLuma(_ region: PictureRegion, worker: Int) {
+        guard let source = unsafe source, let destination = unsafe destination else { return }
+        unsafe kernels.double(
+            source.y, into: destination.y, columns: region.x..<region.x + region.width,
+            rows: 2 * region.y..<2 * (region.y + region.height), filter: luma,
+            scratch: scratch.pointer(at: worker * scratchStride))
     }
 
     private func band(

@@ -1,11 +1,16 @@
 import Kernels
 import Media
 
-/// Replaces tiles of a `base` picture by networks' results: in the caller's order, until the caller's time.
+/// Makes pictures of which networks make tiles: in the caller's order, until the caller's time.
+///
+/// First a complete picture is made, row by row of tiles: where the last frame's result holds it is shown, elsewhere
+/// stands `base`. Without a time to stop, what networks are going to replace is left out.
 @safe final class NeuralTiles: PiecewiseWork, @unchecked Sendable {
     private let grid: TileGrid
     private let kernels: Kernels
     private let networks: [SuperResolutionTier: Network]
+    private let base: BaseUpscaler
+    private let reusesTiles: Bool
     private let history: TileHistory
     private let scratch: AlignedMemory
     private let scratchStride: Int
@@ -17,7 +22,13 @@ import Media
     private var bucket = 0
     /// By the tier's raw value.
     private var costs: [TileCost]
+    /// What is asked of each tile.
+    private var asked: [SuperResolutionTier]
     // The run in hand.
+    private var isMakingRows = false
+    /// Pieces that are rows of tiles, or else strips; what follows are bands of chroma.
+    private var lumaPieces = 0
+    private var isChromaDone = false
     private var tier = SuperResolutionTier.base
     private var until: MonotonicTime?
     private var source: PlaneView?
@@ -38,9 +49,12 @@ import Media
 
     /// - Parameter networks: not empty; without `base`.
     init(
-        grid: TileGrid, networks: [SuperResolutionTier: SuperResolutionNetwork], kernels: Kernels, threadCount: Int
+        grid: TileGrid, networks: [SuperResolutionTier: SuperResolutionNetwork], base: BaseUpscaler, kernels: Kernels,
+        reusesTiles: Bool, threadCount: Int
     ) {
+        self.reusesTiles = reusesTiles
         self.grid = grid
+        self.base = base
         self.kernels = kernels
         self.networks = networks.mapValues(\.network)
         var radii = SuperResolutionTier.allCases.map { _ in 0 }
@@ -55,6 +69,7 @@ import Media
         scratchStride = networks.values.map { ($0.network.scratchSize(width: width) + 63) & ~63 }.max()!
         scratch = AlignedMemory(byteCount: scratchStride * threadCount)
         outcomes = Array(repeating: TileOutcome(tier: .base, isReused: false), count: grid.count)
+        asked = Array(repeating: .base, count: grid.count)
         todo.reserveCapacity(grid.count)
         isListed = Array(repeating: false, count: grid.count)
         plan = StripPlan(grid: grid)
@@ -65,19 +80,41 @@ import Media
 
     func outcome(ofTile tile: Int) -> TileOutcome { outcomes[tile] }
 
-    /// Refines a picture that is complete already; writes luma only.
-    @unsafe func refine(
-        _ source: PlaneView, _ destination: MutablePlaneView, tiles: Span<TileRequest>,
+    /// Makes a picture.
+    @unsafe func enhance(
+        _ source: PictureView, into destination: MutablePictureView, tiles: Span<TileRequest>,
         _ parameters: SuperResolutionParameters, with workers: WorkerPool, _ result: inout SuperResolutionResult
     ) {
-        unsafe self.source = unsafe source
-        unsafe self.destination = unsafe destination
+        let start = MonotonicTime.now()
+        unsafe self.source = unsafe source.y
+        unsafe self.destination = unsafe destination.y
         until = parameters.until
+        unsafe base.begin(source, into: destination, chromaLocation: parameters.chromaLocation)
         chooseBucket(quantiser: parameters.quantiser)
-        unsafe history.advance(to: source, with: workers)
-        unsafe reuse(in: destination, &result)
-        collect(tiles)
+        if !reusesTiles { history.forget() }
+        for tile in asked.indices { asked[tile] = .base }
+        for index in tiles.indices { asked[tiles[index].tile] = max(asked[tiles[index].tile], tiles[index].tier) }
 
+        // Without a time to stop chroma waits for the networks: it evens out what the threads have left to do.
+        isMakingRows = true
+        isChromaDone = until == nil
+        run(pieces: grid.rows, workers)
+        isMakingRows = false
+        isChromaDone = until != nil
+        history.advance()
+        noteReused(&result)
+        let refined = MonotonicTime.now()
+        result.baseTime = refined - start
+        refine(tiles, workers, &result)
+        result.tileTime = MonotonicTime.now() - refined
+        base.end()
+        unsafe self.source = nil
+        unsafe self.destination = nil
+    }
+
+    /// Does what is asked for and not there yet, and chroma where that has waited.
+    private func refine(_ tiles: Span<TileRequest>, _ workers: WorkerPool, _ result: inout SuperResolutionResult) {
+        collect(tiles)
         let hasTime = until.map { $0 > .now() } ?? true
         var next = 0
         while next < todo.count {
@@ -93,8 +130,15 @@ import Media
         let done = result.tilesSmall + result.tilesMedium
         result.tilesLeft = todo.count - done
         if hasTime && done == 0, let first = todo.first { costs[Int(first.tier.rawValue)].doubt() }
-        unsafe self.source = nil
-        unsafe self.destination = nil
+        run(pieces: 0, workers)
+    }
+
+    /// Does rows or strips, and chroma if nothing has done it yet.
+    private func run(pieces: Int, _ workers: WorkerPool) {
+        lumaPieces = pieces
+        let chroma = isChromaDone ? 0 : base.chromaPieces
+        isChromaDone = true
+        workers.run(self, pieces: pieces + chroma)
     }
 
     /// A new bucket makes every result void, so the present one is kept while the quantiser is near its range.
@@ -112,13 +156,11 @@ import Media
         history.forget()
     }
 
-    private func reuse(in destination: MutablePlaneView, _ result: inout SuperResolutionResult) {
+    private func noteReused(_ result: inout SuperResolutionResult) {
         for tile in 0..<grid.count {
             let tier = history.tier(ofTile: tile)
             outcomes[tile] = TileOutcome(tier: tier, isReused: tier != .base)
-            if tier == .base { continue }
-            unsafe history.show(tile, in: destination)
-            result.tilesReused += 1
+            if tier != .base { result.tilesReused += 1 }
         }
     }
 
@@ -171,7 +213,7 @@ import Media
             plan.group(limit: limit, width: min(widest, (grid.columns + 1) / 2))
         }
         self.tier = tier
-        workers.run(self, pieces: plan.strips.count)
+        run(pieces: plan.strips.count, workers)
 
         var done = 0
         var samples = 0
@@ -195,8 +237,41 @@ import Media
         return done == count
     }
 
-    /// One strip, from its top to its bottom or to the time to stop.
     func perform(piece: Int, worker: Int) {
+        if piece >= lumaPieces {
+            base.performChroma(piece: piece - lumaPieces, worker: worker)
+        } else if isMakingRows {
+            makeRow(piece, worker: worker)
+        } else {
+            makeStrip(piece, worker: worker)
+        }
+    }
+
+    /// One row of tiles without networks: results that hold, else `base`.
+    private func makeRow(_ row: Int, worker: Int) {
+        guard let source = unsafe source, let destination = unsafe destination else { return }
+        unsafe history.update(row: row, from: source)
+        var region = grid.region(row * grid.columns)
+        region.width = 0
+        for column in 0..<grid.columns {
+            let tile = row * grid.columns + column
+            let held = history.tier(ofTile: tile)
+            let isAsked = asked[tile] > held && until == nil
+            if held != .base && !isAsked { unsafe history.show(tile, in: destination) }
+            let next = grid.region(tile)
+            if held == .base && !isAsked {
+                if region.width == 0 { region.x = next.x }
+                region.width = next.x + next.width - region.x
+            } else if region.width > 0 {
+                base.performLuma(region, worker: worker)
+                region.width = 0
+            }
+        }
+        if region.width > 0 { base.performLuma(region, worker: worker) }
+    }
+
+    /// One strip, from its top to its bottom or to the time to stop.
+    private func makeStrip(_ piece: Int, worker: Int) {
         unsafe reports[piece] = StripReport()
         guard let source = unsafe source, let destination = unsafe destination, let network = networks[tier] else {
             return

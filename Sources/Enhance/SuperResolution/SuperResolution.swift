@@ -59,6 +59,11 @@ public struct SuperResolutionConfiguration: Sendable {
     public var scaleFactor = 2
     /// The networks of the neural tiers; a tier without one cannot be asked for. See ``useShippedNetworks()``.
     public var networks: [SuperResolutionTier: SuperResolutionNetwork] = [:]
+    /// How much the finished luma is sharpened: 0 not at all, 1 strongly. What it gains in the eyes of some it loses in
+    /// fidelity; docs/models.md has figures.
+    public var sharpness = 0.0
+    /// Whether tiles are copied from the last frame where nothing that they depend on has changed.
+    public var reusesTiles = true
     /// Which kernels to use; a test may restrict them.
     public var kernels = Kernels.best
 
@@ -84,7 +89,7 @@ public struct SuperResolutionConfiguration: Sendable {
 /// What may differ from frame to frame.
 public struct SuperResolutionParameters: Sendable, BitwiseCopyable {
     /// When to stop refining: no tile is begun that is expected to end later, and one that is not done by then is
-    /// given up. nil is never. The `base` picture is always completed.
+    /// given up. nil is never. What no network writes is always `base`.
     public var until: MonotonicTime?
     /// How coarsely the frame was coded: its mean H.264 quantiser, 0…51; nil when it was not coded or nobody knows.
     /// Networks are trained for ranges of it; a session changes range only when the quantiser is clearly outside,
@@ -110,7 +115,8 @@ public struct SuperResolutionResult: Hashable, Sendable, BitwiseCopyable {
     public var tilesReused = 0
     /// Tiles that were asked for and not reached; they show the `base` picture.
     public var tilesLeft = 0
-    /// Wall time of the `base` picture, and of all that came after it.
+    /// Wall time until there was a complete picture without new results of networks, and of all that came after it.
+    /// Without a time to stop the first leaves out what networks will write, and chroma. Sharpening counts in the first.
     public var baseTime = Nanoseconds.zero
     public var tileTime = Nanoseconds.zero
 

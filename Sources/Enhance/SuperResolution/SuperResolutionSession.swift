@@ -4,8 +4,8 @@ import Synchronization
 
 /// Super-resolution of a sequence of frames of one size.
 ///
-/// A frame is first a complete `base` picture; then tiles are replaced by a network's, in the order that the caller
-/// gives, until the time that the caller gives. Where nothing that a tile depends on has changed since the last
+/// Where there is a time to stop, a frame is first a complete `base` picture; then tiles are replaced by a network's, in
+/// the order that the caller gives, until that time. Where nothing that a tile depends on has changed since the last
 /// frame, its last result is copied.
 ///
 /// Frames are submitted one at a time, in the order of time, from any thread; submitting two at once is a programming
@@ -20,6 +20,9 @@ public final class SuperResolutionSession: @unchecked Sendable {
     private let workers: WorkerPool
     private let base: BaseUpscaler
     private let neural: NeuralTiles?
+    private let sharpener: Sharpener?
+    /// What sharpening a frame takes: the longest of late.
+    private var sharpening = Nanoseconds.zero
     /// Requests for the whole grid, refilled when a frame asks for one tier.
     private var everything: [TileRequest]
     private let isBusy = Atomic<Bool>(false)
@@ -38,6 +41,9 @@ public final class SuperResolutionSession: @unchecked Sendable {
                 .unsupportedSize,
                 "super-resolution of \(configuration.size) by \(configuration.scaleFactor) is not supported: sizes go "
                     + "from \(low) to \(high), scale factors are 1 and 2")
+        }
+        guard (0...1).contains(configuration.sharpness) else {
+            throw EnhanceError(.badParameter, "sharpness is 0 to 1, not \(configuration.sharpness)")
         }
         self.configuration = configuration
         self.workers = workers
@@ -58,7 +64,14 @@ public final class SuperResolutionSession: @unchecked Sendable {
             networks.isEmpty
             ? nil
             : NeuralTiles(
-                grid: grid, networks: networks, kernels: configuration.kernels, threadCount: workers.threadCount)
+                grid: grid, networks: networks, base: base, kernels: configuration.kernels,
+                reusesTiles: configuration.reusesTiles, threadCount: workers.threadCount)
+        sharpener =
+            configuration.sharpness == 0
+            ? nil
+            : Sharpener(
+                size: outputSize, sharpness: configuration.sharpness, kernels: configuration.kernels,
+                threadCount: workers.threadCount)
         everything = (0..<grid.count).map { TileRequest(tile: $0, tier: .base) }
     }
 
@@ -99,19 +112,27 @@ public final class SuperResolutionSession: @unchecked Sendable {
             }
         }
 
-        let start = MonotonicTime.now()
-        if configuration.scaleFactor == 1 {
-            unsafe destination.copy(source)
-        } else {
-            unsafe base.upscale(
-                source, into: destination, chromaLocation: parameters.chromaLocation, with: workers)
-        }
         var result = SuperResolutionResult()
-        let refined = MonotonicTime.now()
-        result.baseTime = refined - start
+        var parameters = parameters
+        parameters.until = parameters.until.map { $0 - sharpening }
         if let neural {
-            unsafe neural.refine(source.y, destination.y, tiles: tiles, parameters, with: workers, &result)
-            result.tileTime = MonotonicTime.now() - refined
+            unsafe neural.enhance(source, into: destination, tiles: tiles, parameters, with: workers, &result)
+        } else {
+            let start = MonotonicTime.now()
+            if configuration.scaleFactor == 1 {
+                unsafe destination.copy(source)
+            } else {
+                unsafe base.upscale(
+                    source, into: destination, chromaLocation: parameters.chromaLocation, with: workers)
+            }
+            result.baseTime = MonotonicTime.now() - start
+        }
+        if let sharpener {
+            let start = MonotonicTime.now()
+            unsafe sharpener.sharpen(destination.y, with: workers)
+            let time = MonotonicTime.now() - start
+            sharpening = max(time, Nanoseconds(sharpening.count / 16 * 15))
+            result.baseTime = result.baseTime + time
         }
         return result
     }

@@ -7,7 +7,7 @@ import Media
 /// Results are computed into this object's own plane and copied out when a tile is complete, so that a tile which is
 /// given up leaves no trace in the caller's picture. Tiles are independent: threads may work on different ones at
 /// once.
-@safe final class TileHistory: PiecewiseWork, @unchecked Sendable {
+@safe final class TileHistory: @unchecked Sendable {
     private let grid: TileGrid
     /// How many samples around a tile each tier's result depends on, by the tier's raw value.
     private let radii: [Int]
@@ -18,8 +18,6 @@ import Media
     private var present = 0
     /// Each tile's tier; `base` where no result holds.
     private let tiers: UnsafeMutablePointer<SuperResolutionTier>
-    /// Valid during `advance` only.
-    private var source: PlaneView?
 
     init(grid: TileGrid, radii: [Int]) {
         self.grid = grid
@@ -57,29 +55,24 @@ import Media
         }
     }
 
-    /// Goes on to the next frame: results hold where it equals the last one.
-    @unsafe func advance(to source: PlaneView, with workers: WorkerPool) {
-        unsafe self.source = unsafe source
-        workers.run(self, pieces: grid.rows)
-        unsafe self.source = nil
-        present = 1 - present
-    }
-
-    /// One row of tiles: compares with the last frame, and keeps the rows as they are now.
-    func perform(piece: Int, worker: Int) {
-        guard let source = unsafe source else { return }
+    /// Compares one row of tiles with the last frame, so that results hold where it is the same, and keeps its samples.
+    /// Rows do not depend on each other; ``advance()`` follows when all of them are done.
+    @unsafe func update(row: Int, from source: PlaneView) {
         for column in 0..<grid.columns {
-            let tile = piece * grid.columns + column
+            let tile = row * grid.columns + column
             let tier = tier(ofTile: tile)
             if tier != .base, unsafe !isUnchanged(grid.region(tile), within: radii[Int(tier.rawValue)], source) {
                 set(.base, ofTile: tile)
             }
         }
-        let first = piece * grid.tileSize.height
+        let first = row * grid.tileSize.height
         for y in first..<min(first + grid.tileSize.height, grid.size.height) {
-            unsafe row(y, of: 1 - present).update(from: source.row(y), count: grid.size.width)
+            unsafe self.row(y, of: 1 - present).update(from: source.row(y), count: grid.size.width)
         }
     }
+
+    /// What was kept is the last frame from now on.
+    func advance() { present = 1 - present }
 
     private func row(_ y: Int, of input: Int) -> UnsafeMutablePointer<UInt8> {
         unsafe inputs.pointer(at: (input * grid.size.height + y) * stride).assumingMemoryBound(to: UInt8.self)

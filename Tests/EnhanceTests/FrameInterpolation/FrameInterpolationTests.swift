@@ -7,28 +7,29 @@ import Testing
 enum InterpolationVariant: CaseIterable {
     case lowLatency, quality
 
+    func makeSession(
+        _ configuration: FrameInterpolationConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
+    ) throws -> FrameInterpolation {
+        switch self {
+        case .lowLatency: try LowLatencyFrameInterpolation(configuration, workers: workers)
+        case .quality: try FrameRateConversion(configuration, workers: workers)
+        }
+    }
+
+    /// A picture between the last two or, with a lookahead, those before the last.
     func interpolate(
         _ pictures: [TestPicture], enhanced: [TestPicture]? = nil, phase: Double = 0.5, kernels: Kernels = .best,
-        threads: Int = 1, until stop: MonotonicTime? = nil
+        threads: Int = 1, until stop: MonotonicTime? = nil, finished: Bool = true
     ) throws -> (TestPicture, FrameInterpolationResult) {
         let enhanced = enhanced ?? pictures
         var configuration = FrameInterpolationConfiguration(size: pictures[0].size)
         configuration.scaleFactor = enhanced[0].size.width / pictures[0].size.width
         configuration.kernels = kernels
-        let workers = WorkerPool(threadCount: threads)
+        let session = try makeSession(configuration, workers: WorkerPool(threadCount: threads))
+        for i in pictures.indices { try session.push(pictures[i].view, enhanced: enhanced[i].view) }
+        if finished { session.finish() }
         let output = TestPicture(enhanced[0].size)
-        let result: FrameInterpolationResult
-        switch self {
-        case .lowLatency:
-            let session = try LowLatencyFrameInterpolation(configuration, workers: workers)
-            for i in pictures.indices { try session.push(pictures[i].view, enhanced: enhanced[i].view) }
-            result = try session.synthesise(phase: phase, into: output.mutableView, until: stop)
-        case .quality:
-            let session = try FrameRateConversion(configuration, workers: workers)
-            for i in pictures.indices { try session.push(pictures[i].view, enhanced: enhanced[i].view) }
-            result = try session.synthesise(phase: phase, into: output.mutableView, until: stop)
-        }
-        return (output, result)
+        return (output, try session.synthesise(phase: phase, into: output.mutableView, until: stop))
     }
 }
 
@@ -60,16 +61,17 @@ enum InterpolationVariant: CaseIterable {
     @Test(arguments: sizes, InterpolationVariant.allCases)
     func everyLevelAndThreadCountGivesTheSame(size: PictureSize, variant: InterpolationVariant) throws {
         let scene = MotionScene()
-        let pictures = [0.0, 3.0, 7.0].map { scene.picture(size, movedBy: $0, $0 / 2) }
-        let enhanced = [0.0, 6.0, 14.0].map { scene.picture(size.scaled(by: 2), movedBy: $0, $0 / 2) }
+        let pictures = [0.0, 3.0, 7.0, 12.0].map { scene.picture(size, movedBy: $0, $0 / 2) }
+        let enhanced = [0.0, 6.0, 14.0, 24.0].map { scene.picture(size.scaled(by: 2), movedBy: $0, $0 / 2) }
         for large in [pictures, enhanced] {
             let (reference, _) = try variant.interpolate(
-                pictures, enhanced: large, phase: 0.4, kernels: Kernels(limit: []))
+                pictures, enhanced: large, phase: 0.4, kernels: Kernels(limit: []), finished: false)
             #expect(reference.paddingIsIntact)
             for level in CPUFeatures.levels {
                 for threads in [1, 2, 3] {
                     let (output, _) = try variant.interpolate(
-                        pictures, enhanced: large, phase: 0.4, kernels: Kernels(limit: level), threads: threads)
+                        pictures, enhanced: large, phase: 0.4, kernels: Kernels(limit: level), threads: threads,
+                        finished: false)
                     #expect(output.difference(from: reference) == nil, "\(level.name), \(threads) threads")
                 }
             }
@@ -88,6 +90,102 @@ enum InterpolationVariant: CaseIterable {
                 #expect(output.noise(against: truth, plane: 1) > 38, "chroma, motion \(x), \(y), phase \(phase)")
             }
         }
+    }
+
+    /// With a picture on each side, the quality variant follows motion that changes its speed.
+    @Test func changingSpeedIsFollowed() throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        func picture(_ time: Double) -> TestPicture { scene.picture(size, movedBy: 1.5 * time * time, -time * time) }
+        let pictures = [0.0, 1, 2, 3].map(picture)
+        for phase in [0.25, 0.5, 0.75] {
+            let truth = picture(1 + phase)
+            let (bent, _) = try InterpolationVariant.quality.interpolate(pictures, phase: phase, finished: false)
+            let (straight, _) = try InterpolationVariant.quality.interpolate(Array(pictures[1...2]), phase: phase)
+            #expect(bent.noise(against: truth) > 38, "phase \(phase)")
+            #expect(bent.noise(against: truth) > straight.noise(against: truth) + 3, "phase \(phase)")
+        }
+    }
+
+    /// A source that repeats pictures, as telecined and low-rate ones do, has them repeated.
+    @Test(arguments: InterpolationVariant.allCases)
+    func aRepeatedPictureIsRepeated(variant: InterpolationVariant) throws {
+        let (size, scene) = (PictureSize(width: 95, height: 61), MotionScene())
+        let pictures = [0.0, 2, 2, 9].map { scene.picture(size, movedBy: $0, $0) }
+        let session = try variant.makeSession(FrameInterpolationConfiguration(size: size))
+        for picture in pictures.prefix(3 + session.lookahead) { try session.push(picture.view, enhanced: picture.view) }
+        let output = TestPicture(size)
+        try session.synthesise(phase: 0.5, into: output.mutableView)
+        #expect(output.difference(from: pictures[1]) == nil)
+    }
+
+    /// What is beyond a cut says nothing of the motion before it.
+    @Test(arguments: [0, 3]) func picturesBeyondACutDoNotCount(other: Int) throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        var pictures = [0.0, 3, 6, 9].map { scene.picture(size, movedBy: $0, 0) }
+        pictures[other] = TestPicture(size, seed: 7)
+        let (output, result) = try InterpolationVariant.quality.interpolate(pictures, finished: false)
+        #expect(result.method == .motionCompensated)
+        #expect(output.noise(against: scene.picture(size, movedBy: 4.5, 0)) > 40)
+    }
+
+    /// Pictures come one later where one is looked ahead, and all come when the sequence ends.
+    @Test(arguments: InterpolationVariant.allCases) func pairsBecomeReady(variant: InterpolationVariant) throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        let session = try variant.makeSession(FrameInterpolationConfiguration(size: size))
+        let output = TestPicture(size)
+        for sequence in 0..<2 {
+            for i in 0..<6 {
+                let picture = scene.picture(size, movedBy: 3 * Double(i), 0)
+                try session.push(picture.view, enhanced: picture.view)
+                #expect(session.isReady == (i > session.lookahead))
+                guard session.isReady else { continue }
+                try session.synthesise(phase: 0.5, into: output.mutableView)
+                let truth = scene.picture(size, movedBy: 3 * (Double(i - session.lookahead) - 0.5), 0)
+                #expect(output.noise(against: truth) > 40, "sequence \(sequence), picture \(i)")
+            }
+            session.finish()
+            #expect(session.isReady)
+            try session.synthesise(phase: 0.5, into: output.mutableView)
+            #expect(output.noise(against: scene.picture(size, movedBy: 13.5, 0)) > 40)
+            if sequence == 0 { continue }
+            session.reset()
+            #expect(!session.isReady)
+        }
+    }
+
+    /// Pairs for which no picture is asked do not confuse those after them.
+    @Test(arguments: InterpolationVariant.allCases) func pairsCanBeLeftOut(variant: InterpolationVariant) throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        let session = try variant.makeSession(FrameInterpolationConfiguration(size: size))
+        for i in 0..<9 {
+            let picture = scene.picture(size, movedBy: 2 * Double(i), Double(i))
+            try session.push(picture.view, enhanced: picture.view)
+            guard i == 2 || i == 8 else { continue }
+            let (output, time) = (TestPicture(size), Double(i - session.lookahead) - 0.5)
+            try session.synthesise(phase: 0.5, into: output.mutableView)
+            #expect(output.noise(against: scene.picture(size, movedBy: 2 * time, time)) > 40)
+        }
+    }
+
+    /// A flash comes and goes without moving anything.
+    @Test(arguments: InterpolationVariant.allCases) func aFlashIsBlended(variant: InterpolationVariant) throws {
+        let size = PictureSize(width: 160, height: 120)
+        let picture = MotionScene().picture(size, movedBy: 0, 0)
+        func brighter(by light: Int) -> TestPicture {
+            TestPicture(size) { plane, x, y in UInt8(min(picture.sample(plane, x, y) + (plane == 0 ? light : 0), 255)) }
+        }
+        let pictures = [picture, picture, brighter(by: 60), picture]
+        let (output, result) = try variant.interpolate(Array(pictures.prefix(variant == .quality ? 4 : 3)), finished: false)
+        #expect(result.method == .motionCompensated)
+        #expect(output.noise(against: brighter(by: 30)) > 30)
+    }
+
+    /// Motion beyond any search gives some whole picture.
+    @Test(arguments: InterpolationVariant.allCases) func wildMotionGivesAPicture(variant: InterpolationVariant) throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        let pictures = [0.0, 150, -300, 900].map { scene.picture(size, movedBy: $0, -$0) }
+        let (output, _) = try variant.interpolate(pictures, finished: false)
+        #expect(output.paddingIsIntact)
     }
 
     /// Motion found in small pictures moves the large ones.

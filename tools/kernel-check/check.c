@@ -1,0 +1,233 @@
+// Compares the SIMD kernels of the networks and of the base that this program was built with with the scalar
+// references: all widths to 70 and some more, five kinds of content, canaries around what is written; then whole strips
+// of random networks. For instruction sets that the machine lacks (tools/check-kernels); on what it has, the tests do
+// the same and more. Exit status 1 when anything differs.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "families.h"
+
+enum { MARGIN = BURNISH_NETWORK_MARGIN, WIDEST = 700, ROOM = 4 * (WIDEST + 4 * MARGIN), CANARY = 0xa5 };
+
+static uint64_t state = 88172645463325252u;
+static uint32_t random32(void) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 32);
+}
+static int between(int low, int high) { return low + (int)(random32() % (uint32_t)(high - low + 1)); }
+
+static const char *const contents[] = {"random", "zero", "maximum", "checkerboard", "extremes"};
+static uint8_t content_byte(int content, int i) {
+    switch (content) {
+    case 0: return (uint8_t)random32();
+    case 1: return 0;
+    case 2: return 255;
+    case 3: return i % 2 ? 255 : 0;
+    default: return random32() & 1 ? 255 : 0;
+    }
+}
+
+static int failures, comparisons;
+/// `payload` bytes of each row count; what lies behind `end` must be untouched.
+static void compare(const char *what, int width, int content, const uint8_t *a, const uint8_t *b, size_t payload,
+                    size_t end) {
+    comparisons++;
+    size_t i = 0;
+    while (i < payload && a[i] == b[i]) i++;
+    if (i == payload) {
+        for (i = end; i < ROOM && b[i] == CANARY; i++) {}
+        if (i == ROOM) return;
+    }
+    if (failures++ < 20) printf("%s differs: width %d, %s content, byte %zu\n", what, width, contents[content], i);
+}
+
+static uint8_t source[12 * ROOM], first[8][ROOM], second[8][ROOM];
+static void clear(void) {
+    memset(first, CANARY, sizeof first);
+    memset(second, CANARY, sizeof second);
+}
+
+typedef struct {
+    int8_t weights[4 * BURNISH_NETWORK_STEPS * 16];
+    uint8_t order[4 * BURNISH_NETWORK_STEPS], runs[4 * (BURNISH_NETWORK_STEPS + 1)];
+    int32_t bias[16];
+    int16_t mult[64];
+    burnish_network_layer layer;
+} random_layer;
+
+static void fill_layer(random_layer *l, int steps, int groups, int reach, int gentle) {
+    memset(l, 0, sizeof *l);
+    for (int i = 0; i < groups * steps * 16; i++) l->weights[i] = (int8_t)between(-reach, reach - 1);
+    if (steps == 3)
+        for (int i = 3; i < groups * steps * 16; i += 4) l->weights[i] = 0;
+    for (int g = 0; g < groups; g++) {
+        uint8_t *order = l->order + g * steps;
+        for (int i = 0; i < steps; i++) order[i] = (uint8_t)i;
+        for (int i = steps - 1; i > 0; i--) {
+            const int j = between(0, i);
+            const uint8_t t = order[i];
+            order[i] = order[j];
+            order[j] = t;
+        }
+        // Runs of one step: two products of at most 255 and 64 fit 16 bits.
+        memset(l->runs + g * (steps + 1), 1, (size_t)steps);
+    }
+    for (int i = 0; i < 4 * groups; i++) {
+        l->bias[i] = between(-70000, 70000);
+        const int16_t mult = (int16_t)(gentle ? between(3000, 32767) : between(1, 32767));
+        for (int k = 0; k < 4; k++) l->mult[4 * i + k] = mult;
+    }
+    l->layer = (burnish_network_layer){steps, groups, between(0, 7), l->weights, l->order, l->runs, l->bias, l->mult};
+}
+
+static void check_network(const burnish_network_kernels *plain, const burnish_network_kernels *simd, int width,
+                          int content) {
+    static random_layer l;
+    const size_t end = 4 * (size_t)(width + MARGIN);
+    for (int i = 0; i < 12 * ROOM; i++) source[i] = content_byte(content, i);
+    for (int kind = 0; kind < 5; kind++) {
+        // 0: the first layer; 1, 2: 8 and 16 channels; 3, 4: the last layer after these.
+        static const char *const names[] = {"first layer", "layer 8", "layer 16", "residual 8", "residual 16"};
+        const int in_groups = kind == 0 ? 1 : kind % 2 ? 2 : 4, steps = kind == 0 ? 3 : 9 * in_groups;
+        const int groups = kind >= 3 ? 1 : kind == 0 ? 4 : in_groups;
+        fill_layer(&l, steps, groups, content == 0 ? 20 : 64, content == 0);
+        const uint8_t *taps[BURNISH_NETWORK_STEPS];
+        for (int i = 0; i < steps; i++)
+            taps[i] = source + (kind == 0 ? i * ROOM : (i % in_groups) * 3 * ROOM + (i / in_groups / 3) * ROOM
+                                                           + 4 * (i / in_groups % 3));
+        clear();
+        if (kind < 3) {
+            plain->layer(first[0], ROOM, taps, width, &l.layer);
+            simd->layer(second[0], ROOM, taps, width, &l.layer);
+        } else {
+            plain->residual((int16_t *)first[0], (int16_t *)first[1], taps, width, &l.layer);
+            simd->residual((int16_t *)second[0], (int16_t *)second[1], taps, width, &l.layer);
+        }
+        for (int g = 0; g < (kind < 3 ? groups : 2); g++)
+            compare(names[kind], width, content, first[g], second[g], 4 * (size_t)width, end);
+    }
+    clear();
+    plain->expand(first[0], source, width);
+    simd->expand(second[0], source, width);
+    compare("expand", width, content, first[0], second[0], 4 * (size_t)width, end);
+    clear();
+    plain->cubic((int16_t *)first[0], source + 2, width);
+    simd->cubic((int16_t *)second[0], source + 2, width);
+    compare("cubic", width, content, first[0], second[0], 4 * (size_t)width, end);
+
+    static int16_t rows[5][WIDEST + 4 * MARGIN];
+    for (int r = 0; r < 5; r++)
+        for (int x = 0; x < WIDEST + 4 * MARGIN; x++) {
+            const int byte = content_byte(content, r + x);
+            rows[r][x] = (int16_t)(r < 4 ? byte * 19 - 382 : (byte - 128) * 255);
+        }
+    const int16_t *const bases[4] = {rows[0], rows[1], rows[2], rows[3]};
+    static const int16_t weights[2][4] = {{-3, 29, 111, -9}, {-9, 111, 29, -3}};
+    for (int phase = 0; phase < 2; phase++) {
+        clear();
+        plain->merge(first[0], bases, weights[phase], rows[4], width);
+        simd->merge(second[0], bases, weights[phase], rows[4], width);
+        compare("merge", width, content, first[0], second[0], (size_t)width, (size_t)width);
+    }
+}
+
+static void check_scale(const burnish_scale_kernels *plain, const burnish_scale_kernels *simd, int width, int content) {
+    static const int16_t weights[2][8] = {{-1200, 13500, 5200, -1116},
+                                          {-400, 1100, -2800, 14600, 5000, -1900, 1000, -216}};
+    static int16_t line[WIDEST + 2 * BURNISH_SCALE_MARGIN];
+    for (int i = 0; i < 12 * ROOM; i++) source[i] = content_byte(content, i);
+    for (int x = 0; x < WIDEST + 2 * BURNISH_SCALE_MARGIN; x++)
+        line[x] = (int16_t)(content_byte(content, x) * 90 - 3000);
+    for (int k = 0; k < 2; k++) {
+        const int taps = k ? 8 : 4;
+        const uint8_t *rows[8];
+        for (int i = 0; i < taps; i++) rows[i] = source + i * ROOM + 1;
+        clear();
+        plain->vertical((int16_t *)first[0], rows, weights[k], taps, width);
+        simd->vertical((int16_t *)second[0], rows, weights[k], taps, width);
+        compare("vertical", width, content, first[0], second[0], 2 * (size_t)width, 2 * (size_t)width);
+        burnish_scale_filter filter = {.taps = taps};
+        for (int i = 0; i < taps; i++) {
+            filter.horizontal[0][i] = weights[k][i];
+            filter.horizontal[1][1 + i] = weights[k][taps - 1 - i];
+        }
+        clear();
+        plain->horizontal(first[0], line + BURNISH_SCALE_MARGIN, &filter, width);
+        simd->horizontal(second[0], line + BURNISH_SCALE_MARGIN, &filter, width);
+        compare("horizontal", width, content, first[0], second[0], 2 * (size_t)width, 2 * (size_t)width);
+    }
+}
+
+static void check_sharpen(const burnish_sharpen_kernels *plain, const burnish_sharpen_kernels *simd, int width,
+                          int content) {
+    for (int i = 0; i < 12 * ROOM; i++) source[i] = content_byte(content, i / ROOM + i % ROOM);
+    const int amount = between(0, BURNISH_SHARPEN_FULL);
+    clear();
+    plain->row(first[0], source, source + ROOM + 1, source + 2 * ROOM, width, amount);
+    simd->row(second[0], source, source + ROOM + 1, source + 2 * ROOM, width, amount);
+    compare("sharpen", width, content, first[0], second[0], (size_t)width, (size_t)width);
+}
+
+/// A whole picture, in strips of the width given.
+static void check_strips(const burnish_network_kernels *plain, const burnish_network_kernels *simd, int layers,
+                         int groups, int width, int height, int strip) {
+    static random_layer random[BURNISH_NETWORK_LAYERS];
+    burnish_network network = {.layer_count = layers};
+    for (int l = 0; l < layers; l++) {
+        fill_layer(&random[l], l == 0 ? 3 : 9 * groups, l == layers - 1 ? 1 : groups, 12, 1);
+        network.layers[l] = random[l].layer;
+    }
+    const size_t size = 4 * (size_t)(width * height);
+    uint8_t *const in = malloc((size_t)(width * height)), *const out[2] = {malloc(size), malloc(size)};
+    uint8_t *const scratch = aligned_alloc(64, (burnish_network_scratch(&network, strip) + 63) / 64 * 64);
+    for (int i = 0; i < width * height; i++) in[i] = (uint8_t)random32();
+    for (int k = 0; k < 2; k++)
+        for (int x = 0; x < width; x += k ? strip : width) {
+            burnish_network_strip s = {.kernels = k ? simd : plain, .network = &network, .in = in, .in_stride = width,
+                                       .picture_width = width, .picture_height = height, .out = out[k],
+                                       .out_stride = 2 * width, .x = x, .width = k ? strip : width};
+            if (s.width > width - x) s.width = width - x;
+            s.scratch = k ? scratch : aligned_alloc(64, (burnish_network_scratch(&network, width) + 63) / 64 * 64);
+            burnish_network_begin(&s);
+            burnish_network_advance(&s, height / 3);
+            burnish_network_advance(&s, height);
+            if (!k) free(s.scratch);
+        }
+    comparisons++;
+    if (memcmp(out[0], out[1], size)) {
+        failures++;
+        printf("a picture of %dx%d by %d layers of %d channels differs\n", width, height, layers, 4 * groups);
+    }
+    free(scratch);
+    free(in);
+    free(out[0]);
+    free(out[1]);
+}
+
+void burnish_check_simd(burnish_kernels *table);
+
+int main(void) {
+    burnish_kernels plain, simd;
+    burnish_scale_init_scalar(&plain.scale);
+    burnish_network_init_scalar(&plain.network);
+    burnish_sharpen_init_scalar(&plain.sharpen);
+    simd = plain;
+    burnish_check_simd(&simd);
+    const int larger[] = {79, 80, 81, 97, 129, 255, 320, 640};
+    for (int i = 1; i < 70 + (int)(sizeof larger / sizeof *larger); i++) {
+        const int width = i <= 70 ? i : larger[i - 70];
+        for (int content = 0; content < 5; content++) {
+            check_network(&plain.network, &simd.network, width, content);
+            check_scale(&plain.scale, &simd.scale, width, content);
+            check_sharpen(&plain.sharpen, &simd.sharpen, width, content);
+        }
+    }
+    check_strips(&plain.network, &simd.network, 5, 2, 97, 31, 64);
+    check_strips(&plain.network, &simd.network, 7, 4, 203, 12, 203);
+    check_strips(&plain.network, &simd.network, 5, 2, 3, 2, 3);
+    printf("%d comparisons, %d differences\n", comparisons, failures);
+    return failures != 0;
+}

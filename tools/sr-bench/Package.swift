@@ -1,0 +1,13 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The speed of super-resolution for a machine on which Burnish cannot be installed: the Enhance library alone, which
+// needs no FFmpeg and no SRT. Built with --static-swift-stdlib it needs nothing but the C library.
+let package = Package(
+    name: "sr-bench",
+    dependencies: [.package(name: "burnish", path: "../..")],
+    targets: [
+        .executableTarget(
+            name: "sr-bench", dependencies: [.product(name: "Enhance", package: "burnish")],
+            swiftSettings: [.treatAllWarnings(as: .error), .strictMemorySafety()])
+    ])
