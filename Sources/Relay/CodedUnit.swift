@@ -55,6 +55,7 @@ struct CodedPicture: ~Copyable, Sendable {
     var ticket: FrameTicket
     let buffer: UnitBuffer
     let flags: UnitFlags
+    let isKeyframe: Bool
 
     /// The ticket alone; the buffer is the caller's to give back.
     consuming func intoTicket() -> FrameTicket { ticket }

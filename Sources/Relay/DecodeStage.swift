@@ -34,6 +34,11 @@ final class DecodeStage: Sendable {
             configuration.exportsQuantisers = stream.configuration.tier > .base
             let decoder = try stream.configuration.makeDecoder(configuration)
             while let unit = units.pop() {
+                if let reason = reasonToGiveUp(unit.ticket.record, isKeyframe: unit.isKeyframe) {
+                    stream.counters.add(.shedBeforeDecoder)
+                    giveUp(unit, reason)
+                    continue
+                }
                 decoder.skipsNonReference = stream.skipsNonReference
                 try decode(consume unit, with: decoder, &shelf)
             }
@@ -43,11 +48,25 @@ final class DecodeStage: Sendable {
         } catch {
             stream.fail(.codec(error))
             while let ticket = shelf.takeAny() { stream.ledger.close(ticket, as: .dropped(.decodeError)) }
-            while let unit = units.pop() {
-                units.giveBack(unit.buffer)
-                stream.ledger.close(unit.intoTicket(), as: .dropped(.shutdown))
-            }
+            while let unit = units.pop() { giveUp(unit, .shutdown) }
         }
+    }
+
+    /// Why the schedule would rather not have a unit decoded. A source that can wait is never too fast.
+    private func reasonToGiveUp(_ record: FrameRecord, isKeyframe: Bool) -> DropReason? {
+        guard stream.configuration.input.isLive else { return nil }
+        let now = MonotonicTime.now()
+        // Frames that no other refers to are the decoder's to leave out: it can tell.
+        let request = UnitRequest(
+            now: now, emitBy: record.deadline ?? now, isKeyframe: isKeyframe, waiting: units.count,
+            keyframeWaiting: units.keyframeWaits)
+        return stream.withPlanner { $0.admit(request) } ?? nil
+    }
+
+    private func giveUp(_ unit: consuming CodedPicture, _ reason: DropReason) {
+        units.giveBack(unit.buffer)
+        if unit.isKeyframe { stream.oweKeyframe() }
+        stream.ledger.close(unit.intoTicket(), as: .dropped(reason))
     }
 
     private func decode(
@@ -84,6 +103,7 @@ final class DecodeStage: Sendable {
                 }
             case .noPicture(let id, let reason):
                 guard let ticket = shelf.take(key: id) else { continue }
+                if reason == .skipped { stream.counters.add(.skippedByDecoder) }
                 stream.ledger.close(ticket, as: .dropped(reason.dropReason))
             }
         }

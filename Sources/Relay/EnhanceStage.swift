@@ -1,6 +1,5 @@
 import Codec
 import Enhance
-import Foundation
 import Media
 import Schedule
 import Telemetry
@@ -78,7 +77,7 @@ final class EnhanceStage {
         planning.tilePixels = made.tilePixels
         planning.synthesises = configuration.interpolate > 1
         planning.workers = configuration.threads
-        planning.cores = ProcessInfo.processInfo.activeProcessorCount
+        planning.cores = stream.cores
         stream.schedule(with: Planner(planning))
     }
 
@@ -87,9 +86,11 @@ final class EnhanceStage {
         frame.ticket.record.tilesWanted = Int32(clamping: enhancement.staleTiles)
         frame.ticket.record.synthesisedAsked = Int32(stream.configuration.interpolate - 1)
         let plan = plan(frame.ticket.record, tiles: enhancement.staleTiles)
+        frame.ticket.record.rung = UInt8(plan.rung)
         let target = plan.drop == nil ? enhancement.lease() : nil
         guard let target else {
             if frame.ticket.record.isKeyframe { stream.oweKeyframe() }
+            stream.counters.add(.shedByPlan)
             return stream.ledger.close(frame.ticket, as: .dropped(plan.drop ?? .overload))
         }
         frame.ticket.stamp(.enhanceIn)
@@ -139,8 +140,10 @@ final class EnhanceStage {
             waiting: pictures.count + units.count, newestEmitBy: stream.newestEmitBy,
             encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
         return stream.withPlanner { planner in
+            planner.use(cores: stream.availableCores)
             let plan = planner.plan(request)
             stream.skipsNonReference = !planner.level.decodesAll
+            stream.note(planner.level, at: now)
             return plan
         }!
     }

@@ -166,7 +166,7 @@ final class Enhancement {
 
 extension Tier {
     /// The network that this tier runs, as `Enhance` calls it.
-    var network: SuperResolutionTier? {
+    public var network: SuperResolutionTier? {
         switch self {
         case .base: nil
         case .neuralS: .neuralSmall

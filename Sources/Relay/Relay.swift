@@ -46,22 +46,29 @@ public final class Relay: Sendable {
         stream.outputIsConnected = sink.isConnected
         let start = MonotonicTime.now()
         let threads = startStages()
+        var meter = MachineMeter(cores: stream.cores, threads: configuration.threads)
         var nextStatus = start + .seconds(1)
+        var nextSample = start
         while !stream.events.isClosed || stream.events.count > 0 {
-            if let event = stream.events.pop(until: nextStatus) {
+            if let event = stream.events.pop(until: min(nextStatus, nextSample)) {
                 observe(.event(event))
                 continue
             }
-            if MonotonicTime.now() >= nextStatus {
+            let now = MonotonicTime.now()
+            if now >= nextSample {
+                if configuration.watchesMachine, let available = meter.sample() { stream.availableCores = available }
+                nextSample = now + CoreShare.period
+            }
+            if now >= nextStatus {
                 observe(.second(status(since: start)))
-                trace?.write()
+                write(trace)
                 nextStatus = nextStatus + .seconds(1)
             }
         }
         for thread in threads { thread.join() }
         // The last frames are still on their way; on a lossy leg some have to be sent again.
         sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
-        trace?.write()
+        write(trace)
         if let failure = stream.firstFailure { throw failure }
         let report = report(since: start)
         if !configuration.input.isLive, !stream.isStopping, stream.ledger.books.isUndecodable {
@@ -80,6 +87,7 @@ public final class Relay: Sendable {
     public func report(since start: MonotonicTime) -> RelayReport {
         RelayReport(
             seconds: (MonotonicTime.now() - start).seconds, ledger: stream.ledger, counters: stream.counters,
+            schedule: .init(stream.rungs, stream.withPlanner { $0.demand }, cores: stream.cores),
             input: .init(url: configuration.input, source.statistics()),
             output: .init(url: configuration.output, sink.statistics()))
     }
@@ -91,6 +99,16 @@ public final class Relay: Sendable {
         } catch {
             throw .transport(
                 TransportError(.inaccessible, place: path, "the trace cannot be written: \(error.localizedDescription)"))
+        }
+    }
+
+    /// What cannot be traced is counted, and said once.
+    private func write(_ trace: TraceFile?) {
+        guard let trace else { return }
+        let hadFailed = trace.failure != nil
+        stream.counters.add(.traceRecordsMissed, trace.write())
+        if let failure = trace.failure, !hadFailed {
+            stream.report(.note("the trace ends here: \(failure.localizedDescription)"))
         }
     }
 
@@ -116,6 +134,7 @@ public final class Relay: Sendable {
         RelayStatus(
             seconds: (MonotonicTime.now() - start).seconds, books: stream.ledger.books,
             latency: stream.ledger.withLatency { $0.original.quantile(0.5) },
+            rung: stream.rungs.rung, demand: stream.withPlanner { $0.demand }, cores: stream.cores,
             input: source.statistics(), output: sink.statistics())
     }
 }
@@ -132,6 +151,11 @@ public struct RelayStatus: Sendable {
     public var books: Books
     /// The median latency of originals since the start.
     public var latency: Nanoseconds
+    /// Where the stream stands on the ladder, and what it needs of the machine; nil before the first picture.
+    public var rung: Rung?
+    public var demand: Capacity.Demand?
+    /// The machine's cores.
+    public var cores: Int
     public var input: LegStatistics
     public var output: LegStatistics
 }

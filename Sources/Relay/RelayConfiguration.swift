@@ -51,6 +51,8 @@ public struct RelayConfiguration: Sendable {
 
     /// Files come at the pace of their time stamps, as live sources do. Tests that are about something else do not wait.
     var pacesFiles = true
+    /// What others use of the machine counts. Tests that are about something else count on all of it.
+    var watchesMachine = true
 
     /// Where the codecs come from. Tests give some that fail.
     var makeDecoder: @Sendable (VideoDecoder.Configuration) throws(CodecError) -> any PictureDecoder = {

@@ -1,4 +1,5 @@
 import Media
+import Schedule
 import Telemetry
 import Transport
 
@@ -50,6 +51,29 @@ public struct RelayReport: Codable, Sendable {
         }
     }
 
+    /// What the schedule did, and what the stream needs of the machine.
+    public struct Schedule: Codable, Sendable {
+        /// The rung of the last frame; nil when there was none.
+        public var rung: String?
+        public var rungChanges: UInt64
+        /// Best first in the order of ``Rung/all``; rungs that the stream was never on are left out.
+        public var secondsOnRung: [String: Double]
+        /// ``Capacity/Demand`` of the stream as its costs are now, and the cores of the machine it was measured on.
+        public var coresLeast, coresSynthesising: Double?
+        public var cores: Int
+
+        init(_ record: RungRecord, _ demand: Capacity.Demand?, cores: Int) {
+            let now = MonotonicTime.now()
+            let times = Rung.all.map { ($0.name, record.time(on: $0, until: now).seconds) }.filter { $0.1 > 0 }
+            rung = record.rung?.name
+            rungChanges = record.changes
+            secondsOnRung = Dictionary(uniqueKeysWithValues: times)
+            coresLeast = demand?.least
+            coresSynthesising = demand?.synthesising
+            self.cores = cores
+        }
+    }
+
     /// Seconds since the relay began to run.
     public var seconds: Double
     public var frames: Totals
@@ -60,12 +84,13 @@ public struct RelayReport: Codable, Sendable {
     public var deadlineSlack: Quantiles
     public var deadlineMisses: UInt64
     public var stages: [Stage]
+    public var schedule: Schedule
     public var counters: [String: UInt64]
     public var input: Leg
     public var output: Leg
 
     init(
-        seconds: Double, ledger: Ledger, counters: StreamCounters, input: Leg, output: Leg
+        seconds: Double, ledger: Ledger, counters: StreamCounters, schedule: Schedule, input: Leg, output: Leg
     ) {
         self.seconds = seconds
         let books = ledger.books
@@ -82,6 +107,7 @@ public struct RelayReport: Codable, Sendable {
         }
         let counted = StreamCounters.Counter.allCases.map { ($0.name, counters[$0]) }.filter { $0.1 > 0 }
         self.counters = Dictionary(uniqueKeysWithValues: counted)
+        self.schedule = schedule
         self.input = input
         self.output = output
     }
@@ -105,6 +131,8 @@ extension RelayReport {
                 + (reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))")
                 + " + in flight \(frames.inFlight)" + (frames.balance ? "" : "  DO NOT BALANCE"))
         lines.append("deadlines missed: \(deadlineMisses)")
+        let rungs = Rung.all.compactMap { rung in schedule.secondsOnRung[rung.name].map { "\(rung.name) \(tenths($0)) s" } }
+        if !rungs.isEmpty { lines.append("rungs: \(rungs.joined(separator: ", ")); changes \(schedule.rungChanges)") }
         return lines.joined(separator: "\n")
     }
 }
@@ -126,8 +154,12 @@ extension RelayStatus {
     /// One line: time, frames in and out a second so far, median latency, drops, and the input leg's losses.
     public var line: String {
         let rate = seconds > 0 ? Double(books.emitted) / seconds : 0
+        let schedule =
+            if let rung, let demand {
+                " \(rung.name), needs \(tenths(demand.least)) to \(tenths(demand.synthesising)) of \(cores) cores,"
+            } else { "" }
         return "\(tenths(seconds)) s: in \(books.originals), out \(books.emitted) (\(tenths(rate))/s),"
-            + " dropped \(books.dropped), latency \(tenths(latency.milliseconds)) ms,"
+            + " dropped \(books.dropped), latency \(tenths(latency.milliseconds)) ms,\(schedule)"
             + " input \(input.connected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
             + " lost \(input.packetsLost), output \(output.connected ? "up" : "down")"
     }

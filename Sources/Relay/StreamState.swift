@@ -1,4 +1,5 @@
 import Codec
+import Foundation
 import Media
 import Schedule
 import Synchronization
@@ -14,9 +15,11 @@ final class StreamState: Sendable {
     let events = BoundedQueue<RelayEvent>(capacity: 64)
 
     private let planner: Mutex<Planner?> = Mutex(nil)
+    private let record = Mutex(RungRecord())
     private let newestDeadline = Atomic<Int64>(0)
     private let encoding = Atomic<Int64>(0)
     private let skipping = Atomic<Bool>(false)
+    private let available: Atomic<UInt64>
     private let connected = Atomic<Bool>(false)
     private let changed = Atomic<Bool>(false)
     private let owed = Atomic<Bool>(false)
@@ -24,7 +27,13 @@ final class StreamState: Sendable {
     private let stopRequested = Atomic<Bool>(false)
     private let failure = Mutex<RelayError?>(nil)
 
-    init(_ configuration: RelayConfiguration) { self.configuration = configuration }
+    /// The machine's cores that this process may use.
+    let cores = ProcessInfo.processInfo.activeProcessorCount
+
+    init(_ configuration: RelayConfiguration) {
+        self.configuration = configuration
+        available = Atomic(Double(cores).bitPattern)
+    }
 
     // MARK: The schedule
 
@@ -35,6 +44,10 @@ final class StreamState: Sendable {
             return body(&planner!)
         }
     }
+
+    /// Where the stream has stood on the ladder.
+    var rungs: RungRecord { record.withLock { $0 } }
+    func note(_ rung: Rung, at now: MonotonicTime) { record.withLock { $0.note(rung, at: now) } }
 
     /// Starts the schedule anew, for pictures of another size.
     func schedule(with planner: consuming Planner) {
@@ -55,6 +68,12 @@ final class StreamState: Sendable {
             return since == 0 ? nil : MonotonicTime(nanoseconds: since)
         }
         set { encoding.store(newValue?.nanoseconds ?? 0, ordering: .relaxed) }
+    }
+
+    /// The cores that others leave this stream.
+    var availableCores: Double {
+        get { Double(bitPattern: available.load(ordering: .relaxed)) }
+        set { available.store(newValue.bitPattern, ordering: .relaxed) }
     }
 
     /// The schedule's last resort before dropping pictures: the decoder leaves out those that no other refers to.

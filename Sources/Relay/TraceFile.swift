@@ -10,24 +10,39 @@ final class TraceFile {
     private let file: FileHandle
     private let ledger: Ledger
     private var cursor: UInt64 = 0
-    /// Records that were overwritten before they could be written.
-    private(set) var missed: UInt64 = 0
+    /// What keeps the file from being written on; nothing more is tried then.
+    private(set) var failure: (any Error)?
 
     /// - Throws: what keeps the file from being written.
-    init(path: String, ledger: Ledger) throws {
-        try Data((Trace.header + "\n").utf8).write(to: URL(filePath: path))
-        file = try FileHandle(forWritingTo: URL(filePath: path))
-        try file.seekToEnd()
+    convenience init(path: String, ledger: Ledger) throws {
+        try Data().write(to: URL(filePath: path))
+        self.init(try FileHandle(forWritingTo: URL(filePath: path)), ledger: ledger)
+        try file.write(contentsOf: Data((Trace.header + "\n").utf8))
+    }
+
+    /// - Parameter file: open for writing, behind the header.
+    init(_ file: FileHandle, ledger: Ledger) {
+        self.file = file
         self.ledger = ledger
     }
 
     /// Writes what was closed since the last call.
-    func write() {
+    /// - Returns: how many records are not in the file: overwritten before they could be written, or refused by it.
+    func write() -> UInt64 {
         var text = ""
-        missed += ledger.read(since: &cursor) { record, fate in
-            text += Trace.line(TraceRecord(record, fate)) + "\n"
+        var count: UInt64 = 0
+        let missed = ledger.read(since: &cursor) { record, fate in
+            if failure == nil { text += Trace.line(TraceRecord(record, fate)) + "\n" }
+            count += 1
         }
-        if !text.isEmpty { try? file.write(contentsOf: Data(text.utf8)) }
+        if failure == nil, !text.isEmpty {
+            do {
+                try file.write(contentsOf: Data(text.utf8))
+            } catch {
+                failure = error
+            }
+        }
+        return failure == nil ? missed : missed + count
     }
 }
 
@@ -43,6 +58,7 @@ extension TraceRecord {
         tilesWanted = Int(record.tilesWanted)
         tiles = Int(record.tilesComputed)
         tier = Tier(rawValue: record.tier) ?? .base
+        rung = Int(record.rung)
         decode = record.time(from: .decodeIn, to: .decodeOut)
         if record.kind == .synthesised {
             synthesise = record.time(from: .enhanceIn, to: .enhanceOut)

@@ -5,9 +5,8 @@ import Telemetry
 
 /// The coded units between ingest and decoder, where nothing is lost one by one: units refer to each other.
 ///
-/// A source that can wait is made to. A live one cannot: when the decoder is behind and a keyframe comes, the queue jumps
-/// to it, and the units before it end as `overload`; when the queue is full before one comes, units end as `overload`
-/// until it does.
+/// A source that can wait is made to. A live one cannot: the schedule says before the decoder which units are given up
+/// (``Schedule/Planner/admit(_:)``), and should the queue be full even so, units end as `overload` until a keyframe comes.
 ///
 /// `add` belongs to the ingest thread; `pop` to the decode thread.
 final class UnitQueue: Sendable {
@@ -17,8 +16,7 @@ final class UnitQueue: Sendable {
     /// The queue was full: what comes is of no use until the next keyframe.
     private let isPassingOver = Atomic<Bool>(false)
 
-    /// Units that may wait before a keyframe is reason enough to jump: a quarter of a second at 30 frames a second.
-    private static let jumpDepth = 8
+    private let keyframes = Atomic<Int>(0)
 
     init(capacity: Int = 128, stream: StreamState) {
         units = BoundedQueue(capacity: capacity)
@@ -28,22 +26,23 @@ final class UnitQueue: Sendable {
     }
 
     var count: Int { units.count }
+    /// Whether a keyframe is among those that wait.
+    var keyframeWaits: Bool { keyframes.load(ordering: .relaxed) > 0 }
 
     func add(
         _ ticket: consuming FrameTicket, _ bytes: UnsafeRawBufferPointer, flags: UnitFlags, isKeyframe: Bool,
         mayWait: Bool
     ) {
-        if isKeyframe {
-            isPassingOver.store(false, ordering: .relaxed)
-            if !mayWait, units.count >= Self.jumpDepth { jump() }
-        }
+        if isKeyframe { isPassingOver.store(false, ordering: .relaxed) }
         guard !isPassingOver.load(ordering: .relaxed), let buffer = buffers.take() else {
             isPassingOver.store(true, ordering: .relaxed)
             return stream.ledger.close(ticket, as: .dropped(.overload))
         }
         unsafe buffer.fill(bytes)
-        let unit = CodedPicture(ticket: ticket, buffer: buffer, flags: flags)
+        let unit = CodedPicture(ticket: ticket, buffer: buffer, flags: flags, isKeyframe: isKeyframe)
+        if isKeyframe { keyframes.add(1, ordering: .relaxed) }
         if let refused = mayWait ? units.push(unit) : units.offer(unit) {
+            if isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
             isPassingOver.store(true, ordering: .relaxed)
             buffers.giveBack(buffer)
             stream.ledger.close(refused.intoTicket(), as: .dropped(units.isClosed ? .shutdown : .overload))
@@ -51,15 +50,11 @@ final class UnitQueue: Sendable {
     }
 
     /// The next unit, waiting for one; nil when the queue is closed and empty.
-    func pop() -> CodedPicture? { units.pop() }
+    func pop() -> CodedPicture? {
+        guard let unit = units.pop() else { return nil }
+        if unit.isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
+        return unit
+    }
     func giveBack(_ buffer: UnitBuffer) { buffers.giveBack(buffer) }
     func close() { units.close() }
-
-    private func jump() {
-        stream.counters.add(.keyframeJumps)
-        while let passedOver = units.pop(until: MonotonicTime(nanoseconds: 0)) {
-            buffers.giveBack(passedOver.buffer)
-            stream.ledger.close(passedOver.intoTicket(), as: .dropped(.overload))
-        }
-    }
 }

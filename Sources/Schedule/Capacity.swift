@@ -1,3 +1,5 @@
+import Media
+
 /// How much of a machine its streams need, in cores: what a supervisor decides admission by.
 public struct Capacity: Sendable, BitwiseCopyable {
     /// What one stream needs, in cores (core-seconds per second).
@@ -31,12 +33,42 @@ public struct Capacity: Sendable, BitwiseCopyable {
         load(others) + stream.least / (Double(cores) * Self.usable) <= 1
     }
 
-    /// The cores that one stream may count on: what the others leave, but never less than an even share, since the
-    /// operating system deals in even shares; so a stream that came first does not keep the others down.
+    /// The cores that one stream may count on: what the others leave, but never less than an even share. The operating
+    /// system deals the cores out evenly to the threads that want them, and others that keep so many cores busy are
+    /// taken for as many threads; so a stream that came first does not keep the others down.
     /// - Parameters:
-    ///   - usedByOthers: cores that everything else on the machine keeps busy.
-    ///   - streams: how many streams the machine has, this one included.
-    public static func available(cores: Int, usedByOthers: Double, streams: Int) -> Double {
-        max(Double(cores) - usedByOthers, Double(cores) / Double(max(streams, 1)))
+    ///   - used: cores that everything else on the machine keeps busy.
+    ///   - threads: the stream's own that are busy side by side.
+    public static func available(cores: Int, usedByOthers used: Double, threads: Int) -> Double {
+        let (cores, threads) = (Double(cores), Double(min(threads, cores)))
+        let used = min(max(used, 0), cores)
+        // What is less than a tenth of a core is nobody's business.
+        let others = max(0, used - 0.1).rounded(.up)
+        return max(cores - used, cores * threads / (threads + others))
+    }
+}
+
+/// What one stream may count on, sample by sample: less is believed at once, more when two samples in a row say so.
+public struct CoreShare: Sendable, BitwiseCopyable {
+    /// How often others should be looked at.
+    public static let period = Nanoseconds.milliseconds(200.0)
+
+    private let cores: Int
+    private let threads: Int
+    private var last: Double
+
+    /// - Parameter threads: the stream's own that are busy side by side.
+    public init(cores: Int, threads: Int) {
+        self.cores = cores
+        self.threads = threads
+        last = Double(cores)
+    }
+
+    /// - Parameter usedByOthers: cores that everything else kept busy since the last sample.
+    /// - Returns: cores to count on until the next.
+    public mutating func note(usedByOthers: Double) -> Double {
+        let available = Capacity.available(cores: cores, usedByOthers: usedByOthers, threads: threads)
+        defer { last = available }
+        return min(available, last)
     }
 }

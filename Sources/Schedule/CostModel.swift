@@ -15,8 +15,9 @@ public struct Cost: Sendable, BitwiseCopyable {
 ///
 /// Costs on a shared machine move together: when a neighbour takes a core, everything slows down. Work that runs for
 /// every frame (decode, base, encode) shows it at once; an estimate of work that has *not* run lately is therefore aged
-/// by the median of what those three have done since. The median, because one of them alone moves with the content (a
-/// busy scene is dear to encode), and two of three do not without the machine.
+/// by the median of what those three have done since, or by what has become of the cores that others leave. The median,
+/// because one of them alone moves with the content (a busy scene is dear to encode), and two of three do not without the
+/// machine.
 ///
 /// A value without references: observing and asking never allocate. docs/scheduler.md has the recurrences.
 public struct CostModel: Sendable, BitwiseCopyable {
@@ -42,16 +43,22 @@ public struct CostModel: Sendable, BitwiseCopyable {
         public init() {}
     }
 
-    /// The mean costs of the work that runs for every frame: how fast the machine is just now.
+    /// How fast the machine is just now: the mean costs of the work that runs for every frame, and the cores that others
+    /// leave.
     struct Pace: Sendable, BitwiseCopyable {
         var decode: Double
         var base: Double
         var encode: Double
+        var cores: Double
 
-        /// By what factor the machine is slower than it was at `then`: the median of the three ratios.
+        /// By what factor the machine is slower than it was at `then`: the median of the three ratios, or what the cores
+        /// say where that is clearly better. Short work is hardly ever interrupted, so its costs may not show that others
+        /// have gone. That there are fewer cores is counted where the work of all threads is divided by them.
         func slowdown(since then: Pace) -> Double {
             let (a, b, c) = (decode / then.decode, base / then.base, encode / then.encode)
-            return max(min(a, b), min(max(a, b), c))
+            let costs = max(min(a, b), min(max(a, b), c))
+            let cores = then.cores / cores
+            return cores < Ladder.clearlyFaster ? min(costs, max(cores, 1.0 / 4)) : costs
         }
     }
 
@@ -74,13 +81,19 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let floor = 1.0
 
     private var entries: InlineArray<8, Entry>
+    /// The cores that the stream may count on.
+    public var cores: Double
 
-    /// - Parameter tilePixels: input pixels of one neural tile.
-    public init(input: PictureSize, output: PictureSize, tilePixels: Int, seeds: Seeds = Seeds()) {
+    /// - Parameters:
+    ///   - tilePixels: input pixels of one neural tile.
+    ///   - cores: the machine's.
+    public init(input: PictureSize, output: PictureSize, tilePixels: Int, cores: Double = 1, seeds: Seeds = Seeds()) {
         let pixelsIn = Double(input.width * input.height)
         let pixelsOut = Double(output.width * output.height)
         let pace = Pace(
-            decode: seeds.decode * pixelsIn, base: seeds.base * pixelsIn, encode: seeds.encode * pixelsOut)
+            decode: seeds.decode * pixelsIn, base: seeds.base * pixelsIn, encode: seeds.encode * pixelsOut,
+            cores: cores)
+        self.cores = cores
         // No safety on top of a guess: too dear a guess would keep the work from ever being tried.
         func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, pace: pace) }
         entries = InlineArray(repeating: entry(0))
@@ -105,7 +118,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
     }
 
     /// The machine's present pace.
-    var pace: Pace { Pace(decode: entries[0].mean, base: entries[1].mean, encode: entries[3].mean) }
+    var pace: Pace { Pace(decode: entries[0].mean, base: entries[1].mean, encode: entries[3].mean, cores: cores) }
 
     /// Takes in what a piece of work did cost.
     /// - Parameters:

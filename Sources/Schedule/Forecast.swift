@@ -11,6 +11,7 @@ struct Forecast {
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM: Double
     private let interval, cores, workers, margin: Double
+    private let weights: Planner.Weights
     /// Synthesised frames of this original, and of the average one.
     private let synthesised, usualSynthesised: Double
     private let waiting: Double
@@ -22,7 +23,7 @@ struct Forecast {
 
     init(
         _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
-        workers: Double, margin: Double
+        workers: Double, margin: Double, weights: Planner.Weights
     ) {
         base = costs[.base]
         decode = costs[.decode]
@@ -35,6 +36,7 @@ struct Forecast {
         self.cores = cores
         self.workers = workers
         self.margin = margin
+        self.weights = weights
         synthesised = Double(frame.synthesised)
         usualSynthesised = usual
         waiting = Double(frame.waiting)
@@ -115,7 +117,7 @@ struct Forecast {
         let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
         let thisOne = slack - margin - base.careful - before - max(carefulWay, backlog + way)
         let nextOne = slackOfNewest - base.careful - count * synthesise.careful - step * max(waiting, 1) - carefulWay
-        let share = Planner.keep * interval / (1 + waiting)
+        let share = weights.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine = (cores * share - decode.mean - (1 + count) * encode.mean) / workers
             - base.mean - count * synthesise.mean
@@ -147,7 +149,7 @@ struct Forecast {
         let grant = grant(synthesises: rung.synthesises)
         let below: Tier = rung.tier == .neuralM ? .neuralS : .base
         let least = max(benefit(below, grant: grant), Tier.neuralS.gain / 4)
-        return benefit(rung.tier, grant: grant) * limit >= least * Planner.climb
+        return benefit(rung.tier, grant: grant) * limit >= least * weights.climb
     }
 }
 

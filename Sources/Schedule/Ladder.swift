@@ -17,15 +17,13 @@ public struct Rung: Hashable, Sendable, BitwiseCopyable {
 struct Ladder: Sendable, BitwiseCopyable {
     /// Frames in trouble, each forgotten by four good ones, that make the stream fall.
     static let patience = 3.0
-    /// How long the rung above must look safe before it is climbed.
-    static let dwell = Nanoseconds.milliseconds(250.0)
     static let probation = Nanoseconds.milliseconds(2_000.0)
     static let longestWait = Nanoseconds.milliseconds(32_000.0)
     /// The pace, as a share of that at a failed climb, at which the machine counts as clearly faster.
     static let clearlyFaster = 0.8
 
     private struct Attempt: Sendable, BitwiseCopyable {
-        var wait = Ladder.dwell
+        var wait: Nanoseconds
         var at: MonotonicTime?
         var pace: CostModel.Pace?
         var failedAt: MonotonicTime?
@@ -37,12 +35,17 @@ struct Ladder: Sendable, BitwiseCopyable {
     private(set) var position: Int
     private var strain = 0.0
     private var safeSince: MonotonicTime?
-    private var attempts = InlineArray<8, Attempt>(repeating: Attempt())
+    /// How long the rung above must look safe before it is climbed.
+    private let dwell: Nanoseconds
+    private var attempts: InlineArray<8, Attempt>
 
     /// - Parameters:
     ///   - ceiling: the best tier in use.
     ///   - synthesises: whether the stream asks for synthesised frames at all.
-    init(ceiling: Tier, synthesises: Bool) {
+    ///   - dwell: how long the rung above must look safe before it is climbed.
+    init(ceiling: Tier, synthesises: Bool, dwell: Nanoseconds) {
+        self.dwell = dwell
+        attempts = InlineArray(repeating: Attempt(wait: dwell))
         var rungs = InlineArray<8, Rung>(repeating: Rung(tier: .base, synthesises: false, decodesAll: false))
         var count = 0
         func add(_ rung: Rung) {
@@ -81,7 +84,7 @@ struct Ladder: Sendable, BitwiseCopyable {
         }
         let since = safeSince ?? now
         safeSince = since
-        if now - since >= Self.dwell, mayTry(position - 1, now: now, pace: pace) { climb(now: now, pace: pace) }
+        if now - since >= dwell, mayTry(position - 1, now: now, pace: pace) { climb(now: now, pace: pace) }
     }
 
     private func mayTry(_ target: Int, now: MonotonicTime, pace: CostModel.Pace) -> Bool {
@@ -105,7 +108,7 @@ struct Ladder: Sendable, BitwiseCopyable {
                 attempts[rung].wait = min(attempts[rung].wait * 2, Self.longestWait)
             } else {
                 attempts[rung].failedAt = nil
-                attempts[rung].wait = Self.dwell
+                attempts[rung].wait = dwell
             }
         }
         position = target

@@ -22,6 +22,7 @@ public struct Planner: Policy, Sendable {
         /// Input pixels of one neural tile.
         public var tilePixels = 64 * 64
         public var seeds = CostModel.Seeds()
+        public var weights = Weights()
         /// While frames come in, no more than this long passes without one being tried, however late it is.
         public var longestFreeze = Nanoseconds.milliseconds(250.0)
         /// Coded frames that may wait for the decoder before everything up to the next keyframe is given up.
@@ -34,13 +35,23 @@ public struct Planner: Policy, Sendable {
         }
     }
 
-    /// The share of time that a rung may need and be kept, and that it may need and be climbed to.
-    static let keep = 0.95
-    static let climb = 0.80
-    /// As shares of the slack that a frame begins with: emitted with less than this left it was nearly late; and the
-    /// most that is kept free on account of it.
+    /// What is weighed against what. The defaults are those that the relay uses; `burnish replay --sweep` varies them.
+    public struct Weights: Sendable {
+        /// The share of time that a rung may need and be kept.
+        public var keep = 0.95
+        /// The share of time that a rung may need and be climbed to.
+        public var climb = 0.80
+        /// The most that is kept free of optional work because originals were late or nearly, as a share of the slack
+        /// that a frame begins with.
+        public var widestMargin = 1.0 / 8
+        /// How long the rung above must look safe before it is climbed.
+        public var dwell = Nanoseconds.milliseconds(250.0)
+
+        public init() {}
+    }
+
+    /// An original emitted with less than this share of the slack that it began with was nearly late.
     static let nearlyLate = 1.0 / 16
-    static let widestMargin = 1.0 / 8
 
     public private(set) var configuration: Configuration
     public private(set) var costs: CostModel
@@ -57,16 +68,15 @@ public struct Planner: Policy, Sendable {
     private var margin = Double.infinity
     private var lastTry: MonotonicTime?
     private var awaitingKeyframe = false
-    private var cores: Double
 
     public init(_ configuration: Configuration) {
         self.configuration = configuration
         costs = CostModel(
             input: configuration.input, output: configuration.output, tilePixels: configuration.tilePixels,
-            seeds: configuration.seeds)
-        ladder = Ladder(ceiling: configuration.ceiling, synthesises: configuration.synthesises)
+            cores: Double(configuration.cores), seeds: configuration.seeds)
+        ladder = Ladder(
+            ceiling: configuration.ceiling, synthesises: configuration.synthesises, dwell: configuration.weights.dwell)
         interval = Double(configuration.interval.count)
-        cores = Double(configuration.cores)
     }
 
     /// Where the stream stands on the ladder; 0 is the top.
@@ -79,7 +89,7 @@ public struct Planner: Policy, Sendable {
         costs.observe(work, cost, units: units)
     }
 
-    public mutating func use(cores: Double) { self.cores = max(cores, 0.01) }
+    public mutating func use(cores: Double) { costs.cores = max(cores, 0.01) }
 
     /// What the stream needs of the machine.
     public var demand: Capacity.Demand {
@@ -124,13 +134,13 @@ public struct Planner: Policy, Sendable {
         // Afterwards: more time for this frame must not change what the rest of the forecast rests on.
         defer { learnRhythm(frame) }
         let forecast = Forecast(
-            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: cores,
-            workers: Double(configuration.workers), margin: margin)
+            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: costs.cores,
+            workers: Double(configuration.workers), margin: margin, weights: configuration.weights)
         let reason = drop(frame, forecast)
 
         let held = held(forecast, isDropped: reason != nil)
         let climbable = reason == nil && ladder.position > 0 && forecast.fits(
-            ladder[ladder.position - 1], limit: Self.climb)
+            ladder[ladder.position - 1], limit: configuration.weights.climb)
         ladder.update(now: frame.now, held: held, climbable: climbable, pace: costs.pace)
 
         var plan = FramePlan(
@@ -184,9 +194,10 @@ public struct Planner: Policy, Sendable {
     /// came here, which no rung can help: it tells only whether the threads keep up.
     private func held(_ forecast: Forecast, isDropped: Bool) -> Int {
         var rung = ladder.position
+        let keep = configuration.weights.keep
         while rung < ladder.count - 1 {
             let level = ladder[rung]
-            if isDropped ? forecast.keepsUp(level, limit: Self.keep) : forecast.fits(level, limit: Self.keep) { break }
+            if isDropped ? forecast.keepsUp(level, limit: keep) : forecast.fits(level, limit: keep) { break }
             rung += 1
         }
         return rung
@@ -194,14 +205,16 @@ public struct Planner: Policy, Sendable {
 
     // MARK: Before the encoder
 
-    /// An original is given up only for an original: when it cannot be in time and another waits behind it. A
-    /// synthesised frame is given up when it cannot be in time, or would make the original behind it late.
+    /// An original is given up only for an original: when it may be late and another waits behind it, which has more
+    /// time. A synthesised frame is given up when it cannot be in time, or would make the original behind it late.
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
         let done = frame.now + Self.time(costs[.encode].mean + costs[.emit].mean)
         let isLate = done > frame.emitBy
         guard let next = frame.nextOriginalEmitBy else { return isLate && frame.kind != .original ? .late : nil }
+        if frame.kind == .original {
+            return frame.now + Self.time(costs[.encode].careful + costs[.emit].careful) > frame.emitBy ? .late : nil
+        }
         if isLate { return .late }
-        if frame.kind == .original { return nil }
         return done + Self.time(costs[.encode].high) > next ? .late : nil
     }
 
@@ -212,8 +225,9 @@ public struct Planner: Policy, Sendable {
     /// lets a little of it go.
     public mutating func emitted(slack: Nanoseconds) {
         let near = freshSlack * Self.nearlyLate - Double(slack.count)
-        margin = min(margin, freshSlack * Self.widestMargin)
-        margin = min(margin + (near > 0 ? near / 4 : -margin / 128), freshSlack * Self.widestMargin)
+        let widest = freshSlack * configuration.weights.widestMargin
+        margin = min(margin, widest)
+        margin = min(margin + (near > 0 ? near / 4 : -margin / 128), widest)
     }
 
     static func time(_ nanoseconds: Double) -> Nanoseconds {

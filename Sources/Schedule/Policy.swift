@@ -5,7 +5,7 @@ import Media
 public protocol Policy: Sendable {
     /// Takes in what a piece of work did cost.
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int)
-    /// Takes in how much of the machine the stream may use (``Capacity/available(cores:usedByOthers:streams:)``).
+    /// Takes in how much of the machine the stream may use (``CoreShare``).
     mutating func use(cores: Double)
     /// Whether an access unit goes to the decoder: nil, or the reason why it is dropped.
     mutating func admit(_ unit: UnitRequest) -> DropReason?

@@ -56,6 +56,8 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     public var bytesOut: Int32 = 0
     /// The super-resolution tier (`Schedule`'s raw value) and how many of its tiles were computed and reused.
     public var tier: UInt8 = 0
+    /// Where the stream stood on the ladder of sacrifices when this frame was planned; 0 is the top.
+    public var rung: UInt8 = 0
     public var tilesComputed: Int32 = 0
     public var tilesReused: Int32 = 0
     /// Tiles that would have been worth computing, and synthesised frames that were asked for with this one.

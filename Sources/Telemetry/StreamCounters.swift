@@ -14,8 +14,6 @@ public final class StreamCounters: Sendable {
         case endByLength, endByStuffing, endByNextStart, endByDelimiter, endByTimer
         /// Pictures with concealed errors or lost references.
         case picturesDamaged
-        /// Times the queue before the decoder jumped to a keyframe.
-        case keyframeJumps
         /// Times the source's stamps jumped and the output's went on.
         case timelineJumps
         /// Units of streams that pass through.
@@ -26,6 +24,12 @@ public final class StreamCounters: Sendable {
         /// there was no pair.
         case synthesisSkipped
         case keyframesForced
+        /// Originals given up so that newer ones are in time: by the plan, and before the decoder.
+        case shedByPlan, shedBeforeDecoder
+        /// Pictures that the decoder left out because no other refers to them.
+        case skippedByDecoder
+        /// Records of frames that are not in the trace that was asked for.
+        case traceRecordsMissed
         /// Tiles of super-resolution: computed by the small and the medium network, copied from the frame before, and
         /// asked for but not reached in time.
         case tilesSmall, tilesMedium, tilesReused, tilesLeft
@@ -44,7 +48,6 @@ public final class StreamCounters: Sendable {
             case .endByDelimiter: "units_ended_by_delimiter"
             case .endByTimer: "units_ended_by_timer"
             case .picturesDamaged: "pictures_damaged"
-            case .keyframeJumps: "keyframe_jumps"
             case .timelineJumps: "timeline_jumps"
             case .passingIn: "passing_units_in"
             case .passingOut: "passing_units_out"
@@ -52,6 +55,10 @@ public final class StreamCounters: Sendable {
             case .streamsIgnored: "streams_ignored"
             case .synthesisSkipped: "synthesis_skipped"
             case .keyframesForced: "keyframes_forced"
+            case .shedByPlan: "shed_by_plan"
+            case .shedBeforeDecoder: "shed_before_decoder"
+            case .skippedByDecoder: "skipped_by_decoder"
+            case .traceRecordsMissed: "trace_records_missed"
             case .tilesSmall: "tiles_neural_s"
             case .tilesMedium: "tiles_neural_m"
             case .tilesReused: "tiles_reused"
@@ -64,7 +71,7 @@ public final class StreamCounters: Sendable {
 
     /// Each on its own, without false sharing to speak of: these move a few hundred times a second at most.
     private struct Values: ~Copyable {
-        var slots: InlineArray<24, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<32, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     public init() { values = Values() }

@@ -3,6 +3,8 @@ import Enhance
 import Foundation
 import Kernels
 import Media
+import Relay
+import Schedule
 
 struct BenchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -16,15 +18,22 @@ struct BenchCommand: ParsableCommand {
         case kernels
         case superResolution = "super-resolution"
         case interpolation
+        case stopTimes = "stop-times"
     }
 
-    @Argument(help: "What to time: kernels, super-resolution (whole frames) or interpolation (frames with their flow).")
+    @Argument(
+        help: """
+            What to time: kernels, super-resolution (whole frames of every tier), interpolation (frames with their flow), \
+            or stop-times (what more time for a frame's tiles brings, and by how much it is overrun).
+            """)
     var subject = Subject.kernels
     @Option(help: "Only kernels whose name contains this.") var kernel: String?
     @Option(help: "Input size of whole frames.") var size = SizeArgument(PictureSize(width: 640, height: 360))
     @Option(help: "Interpolation: pictures are so many times larger than what motion is found in, 1 or 2.") var scale = 1
     @Option(help: "Threads that share a frame; may be given several times.") var threads = [1]
     @Option(help: "Rounds.") var rounds = 31
+    @Option(help: "Of stop-times: a video file; its first 24 pictures are used.") var input: String?
+    @Option(help: "Of stop-times: neural-s or neural-m.") var tier = TierArgument(.neuralM)
     @Flag(help: "Print the rows as JSON.") var json = false
 
     private struct Row: Encodable {
@@ -55,6 +64,9 @@ struct BenchCommand: ParsableCommand {
     }
 
     func validate() throws {
+        guard subject != .stopTimes || input != nil && tier.value.network != nil else {
+            throw ValidationError("stop-times needs --input FILE, and --tier neural-s or neural-m")
+        }
         guard (1...10_000).contains(rounds) else { throw ValidationError("--rounds is 1 to 10000, not \(rounds)") }
         guard threads.allSatisfy({ (1...256).contains($0) }) else {
             throw ValidationError("--threads is 1 to 256")
@@ -66,6 +78,7 @@ struct BenchCommand: ParsableCommand {
         case .kernels: try timeKernels()
         case .superResolution: try timeFrames()
         case .interpolation: try timeInterpolation()
+        case .stopTimes: try timeStops()
         }
     }
 
@@ -128,6 +141,51 @@ struct BenchCommand: ParsableCommand {
             [$0.method, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds), fixed($0.speedup)]
         }
         print(Table.text([["method", "threads", "ms", "least", "× \(threads[0]) thread"]] + lines))
+    }
+
+    private struct StopRow: Encodable {
+        var threads: Int
+        /// nil in the row for all stop times together.
+        var stopMilliseconds: Double?
+        var share: Double
+        /// nil where every picture was complete.
+        var psnr: Double?
+        var overshootP50, overshootP99, overshootMax: Double
+    }
+
+    private func timeStops() throws {
+        var rows: [StopRow] = []
+        for threads in threads {
+            var bench = StopTimeBench(input: input!)
+            bench.tier = tier.value.network!
+            bench.threads = threads
+            bench.rounds = rounds
+            do throws(FileEnhancementError) {
+                rows += try bench.run().map {
+                    StopRow(
+                        threads: threads, stopMilliseconds: $0.stop?.milliseconds, share: $0.share,
+                        psnr: $0.psnr.isFinite ? $0.psnr : nil, overshootP50: $0.overshoot.median.milliseconds,
+                        overshootP99: $0.overshoot.p99.milliseconds, overshootMax: $0.overshoot.largest.milliseconds)
+                }
+            } catch {
+                throw Failure.exit(error)
+            }
+        }
+        if json {
+            print(try rows.json())
+            return
+        }
+        func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
+        print(
+            Table.text(
+                [["threads", "stop ms", "tiles %", "PSNR dB", "overshoot p50 ms", "p99", "max"]]
+                    + rows.map {
+                        [
+                            "\($0.threads)", $0.stopMilliseconds.map(fixed) ?? "all", String(format: "%.0f", 100 * $0.share),
+                            $0.psnr.map(fixed) ?? "∞", fixed($0.overshootP50), fixed($0.overshootP99),
+                            fixed($0.overshootMax),
+                        ]
+                    }))
     }
 
     private func timeKernels() throws {

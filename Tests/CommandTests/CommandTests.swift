@@ -5,6 +5,18 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct CommandTests {
     private let nonsense = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
 
+    @Test func replayTriesEveryPolicyWithEveryValue() throws {
+        let plot = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).svg")
+        defer { try? FileManager.default.removeItem(at: plot) }
+        let outcome = try run([
+            "replay", "--synthetic", "tiny-budget", "--policy", "planner,least", "--sweep", "budget=8,90", "--sweep",
+            "tier=base,neural-s", "--plot", plot.path,
+        ])
+        #expect(outcome.code == 0 && outcome.output.split(separator: "\n").count == 9)
+        #expect(outcome.output.contains("least budget=90 tier=neural-s"))
+        #expect(try String(contentsOf: plot, encoding: .utf8).hasSuffix("</svg>\n"))
+    }
+
     @Test func helpIsNoError() throws {
         let outcome = try Program.run(["--help"])
         #expect(outcome.code == 0 && outcome.output.contains("relay"))
@@ -18,6 +30,10 @@ import Testing
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--budget", "80"],
         ["relay", "--input", "-"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--bitrate", "2500"],
+        ["replay", "--synthetic", "steady", "--sweep", "keep=2"],
+        ["replay", "--synthetic", "steady", "--sweep", "speed=1"],
+        ["replay", "--synthetic", "steady", "--policy", "planner,best"],
+        ["bench", "stop-times"],
         ["testsrc", "--output", "udp://127.0.0.1:9", "--size", "640"],
         ["testsrc", "--output", "udp://127.0.0.1:9", "--fps", "inf"],
         ["testsrc", "--output", "udp://127.0.0.1:9", "--fps", "1e30"],

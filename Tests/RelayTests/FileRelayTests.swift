@@ -1,6 +1,8 @@
 import Codec
 import Foundation
 import Media
+import Schedule
+import Telemetry
 import Testing
 import Transport
 @testable import Relay
@@ -15,6 +17,7 @@ import Transport
             input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
         configuration.budget = .seconds(60)
         configuration.pacesFiles = false
+        configuration.watchesMachine = false
         adjust(&configuration)
         return try Relay(configuration).run { _ in }
     }
@@ -140,6 +143,66 @@ import Transport
             // Nothing that could be decoded was left: said in words.
             #expect(!"\(error)".isEmpty)
         }
+    }
+
+    /// What `--trace` records is what `burnish replay` reads, and nothing of it is missing.
+    @Test func aRecordedTraceCanBeReplayed() throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: 60), scratch) {
+            $0.interpolate = 2
+            $0.pacesFiles = true
+            $0.tracePath = scratch.path("trace.csv")
+        }
+        let records = try Trace.read(String(decoding: try scratch.read("trace.csv"), as: UTF8.self))
+        let originals = records.filter { $0.kind == .original }
+        #expect(originals.count == 60 && records.count == 60 + Int(report.frames.synthesised))
+        #expect(originals.allSatisfy { $0.decode != nil && $0.base != nil && $0.encode != nil && $0.sent != nil })
+        #expect(report.counters["trace_records_missed"] == nil)
+        // The rungs of the report are those of the trace.
+        let changes = zip(originals.dropFirst(), originals).filter { $0.rung != $1.rung }.count
+        #expect(report.schedule.rungChanges == changes)
+        #expect(report.schedule.secondsOnRung.values.reduce(0, +) > 1)
+        #expect(report.schedule.rung != nil && report.schedule.coresLeast! > 0)
+
+        let configuration = Planner.Configuration(
+            input: PictureSize(width: 160, height: 96), output: PictureSize(width: 320, height: 192),
+            interval: .milliseconds(33.3))
+        let replayed = ReplayPolicy.planner.run(records, name: "trace", configuration: configuration, order: .beforeOriginal)
+        #expect(replayed.originals == 60 && replayed.emitted == 60 && replayed.balances)
+        #expect(Trace.timeline(records).count == 60)
+    }
+
+    @Test func aTraceThatCannotBeWrittenOnIsCountedAndSaid() throws {
+        let ledger = Ledger(keeping: 4)
+        let full = TraceFile(try #require(FileHandle(forWritingAtPath: "/dev/full")), ledger: ledger)
+        #expect(full.write() == 0 && full.failure == nil)
+        for number in 0..<3 {
+            ledger.close(ledger.open(.original, presentation: MediaTime(ticks: Int64(number))), as: .emitted)
+        }
+        #expect(full.write() == 3 && full.failure != nil)
+        ledger.close(ledger.open(.original, presentation: MediaTime(ticks: 9)), as: .emitted)
+        #expect(full.write() == 1)
+
+        // Six records in a ring of four: two are gone before they are read.
+        let scratch = try Scratch()
+        let busy = Ledger(keeping: 4)
+        let late = try TraceFile(path: scratch.path("late.csv"), ledger: busy)
+        for number in 0..<6 {
+            busy.close(busy.open(.original, presentation: MediaTime(ticks: Int64(number))), as: .emitted)
+        }
+        #expect(late.write() == 2)
+        #expect(try Trace.read(String(decoding: try scratch.read("late.csv"), as: UTF8.self)).count == 4)
+    }
+
+    @Test func theMachinesIdleTimeIsRead() {
+        func idle(_ text: String) -> Nanoseconds? { MachineMeter.idle(in: Array(text.utf8).span) }
+        #expect(idle("cpu  1 2 3 40 5 6 7 8 9 10\ncpu0 1 2 3 4 5\n") == .milliseconds(450))
+        #expect(idle("cpu  1 2 3 40 5") == .milliseconds(450))
+        #expect(idle("cpu  1 2 3") == nil && idle("") == nil && idle("cpu  1 2 x 40 5") == nil)
+        // What there is on the machine at hand, whatever that is.
+        var meter = MachineMeter(cores: 2, threads: 2)
+        _ = meter.sample()
+        if let cores = meter.sample() { #expect(cores > 0 && cores <= 2) }
     }
 
     @Test func nonsenseIsRefusedWithAReason() throws {

@@ -38,23 +38,17 @@ import Transport
         #expect(books.emitted == emitted && books[.overload] == overload && books[.shutdown] == shutdown, "\(books)")
     }
 
-    @Test func aFewThatWaitAreNoReasonToJump() {
-        let queue = UnitQueue(capacity: 16, stream: stream)
-        for n in 0..<7 { add(UInt8(n), to: queue) }
-        add(7, to: queue, isKeyframe: true)
-        #expect(rest(of: queue) == Array(0...7))
-        #expect(stream.counters[.keyframeJumps] == 0)
-        expectBooks(emitted: 8, overload: 0)
-    }
-
-    @Test func aDecoderThatIsBehindJumpsToTheKeyframe() {
-        let queue = UnitQueue(capacity: 16, stream: stream)
-        for n in 0..<8 { add(UInt8(n), to: queue) }
-        add(8, to: queue, isKeyframe: true)
-        add(9, to: queue)
-        #expect(rest(of: queue) == [8, 9])
-        #expect(stream.counters[.keyframeJumps] == 1)
-        expectBooks(emitted: 2, overload: 8)
+    /// What the schedule decides by before the decoder.
+    @Test func knowsWhetherAKeyframeWaits() {
+        let queue = UnitQueue(capacity: 4, stream: stream)
+        #expect(!queue.keyframeWaits)
+        for n in 0..<4 { add(UInt8(n), to: queue, isKeyframe: n == 1) }
+        // There is no room for this one, so it does not wait.
+        add(4, to: queue, isKeyframe: true)
+        #expect(take(from: queue) == 0 && queue.keyframeWaits)
+        #expect(take(from: queue) == 1 && !queue.keyframeWaits)
+        #expect(rest(of: queue) == [2, 3])
+        expectBooks(emitted: 4, overload: 1)
     }
 
     @Test func aSourceThatCanWaitLosesNothing() {

@@ -166,13 +166,43 @@ import Testing
         #expect(deadline.emitBy(Origin(.arrival, time)) - time == .milliseconds(80))
     }
 
+    @Test func timeOnEachRungIsKept() {
+        func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0) + .seconds(seconds) }
+        var record = RungRecord()
+        #expect(record.rung == nil && Rung.all.allSatisfy { record.time(on: $0, until: at(9)) == .zero })
+        for (second, rung) in [(1.0, 2), (2, 2), (4, 0), (5, 6), (8, 0)] { record.note(Rung.all[rung], at: at(second)) }
+        #expect(record.changes == 3 && record.rung == Rung.all[0])
+        #expect(Rung.all.map { record.time(on: $0, until: at(10)).seconds } == [3, 0, 3, 0, 0, 0, 3])
+        #expect(Set(Rung.all.map(\.name)).count == 7)
+        #expect(Rung.all.map(\.name).first == "neural-m+synthesis" && Rung.all.last!.name == "skipping")
+    }
+
+    /// The end of a load shows in the cores that are free, though short work did not show the load.
+    @Test func coresThatOthersLeaveCountForWorkThatHasNotRun() {
+        var costs = CostModel(
+            input: PictureSize(width: 640, height: 360), output: PictureSize(width: 1280, height: 720), tilePixels: 2048,
+            cores: 2)
+        costs.cores = 0.5
+        costs.observe(.synthesise, .milliseconds(24))
+        #expect(costs[.synthesise].mean == 24e6)
+        costs.cores = 2
+        #expect(costs[.synthesise].mean == 6e6)
+        costs.cores = 0.25
+        #expect(costs[.synthesise].mean == 24e6)
+    }
+
     @Test func capacityAdmitsWhatFits() {
         let capacity = Capacity(cores: 2)
         let stream = Capacity.Demand(least: 0.42, synthesising: 1.2)
         #expect(capacity.admits(stream, beside: Array(repeating: stream, count: 3)))
         #expect(!capacity.admits(stream, beside: Array(repeating: stream, count: 4)))
-        #expect(Capacity.available(cores: 2, usedByOthers: 0.5, streams: 4) == 1.5)
-        #expect(Capacity.available(cores: 2, usedByOthers: 1.9, streams: 4) == 0.5)
+        #expect(Capacity.available(cores: 2, usedByOthers: 0.5, threads: 2) == 1.5)
+        #expect(Capacity.available(cores: 2, usedByOthers: 1.9, threads: 2) == 1)
+        #expect(Capacity.available(cores: 4, usedByOthers: 9, threads: 1) == 0.8)
+        #expect(Capacity.available(cores: 2, usedByOthers: 0.05, threads: 9) == 2)
+        // Bad news at once, good news when it has come twice.
+        var share = CoreShare(cores: 2, threads: 1)
+        #expect([0, 2, 0, 0].map { share.note(usedByOthers: $0) } == [2, 2.0 / 3, 2.0 / 3, 2])
         let (planner, _) = trained()
         #expect(abs(planner.demand.least - (2 + 2 * 2.5 + 8) / 33.3) < 0.05)
     }

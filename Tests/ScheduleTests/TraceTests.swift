@@ -14,6 +14,7 @@ import Testing
         record.tilesWanted = 60
         record.tiles = 40
         record.tier = .neuralM
+        record.rung = 1
         record.decode = .milliseconds(2)
         record.base = .milliseconds(2.5)
         record.tileTime = .milliseconds(10)
@@ -64,11 +65,12 @@ import Testing
     }
 
     @Test func aReplayFindsWhatWasRecorded() {
-        let frames = Trace.loads((0..<600).map { record(UInt64($0)) })
+        let records = (0..<600).map { record(UInt64($0)) }
+        let frames = Trace.loads(records)
         #expect(frames.count == 600 && frames[10].tileM == 0.25e6)
         let configuration = Load.usual("trace").configuration
         let report = ReplayPolicy.planner.run(
-            frames, name: "trace", configuration: configuration, order: .beforeOriginal)
+            records, name: "trace", configuration: configuration, order: .beforeOriginal)
         #expect(report.emitted == 600 && report.late == 0 && report.balances)
         #expect(report.tiers["neural-m"]! > 0.9)
         #expect(report.cells.count == ReplayReport.heads.count)
@@ -80,5 +82,37 @@ import Testing
         let reports = ReplayPolicy.allCases.map { $0.run(load)[0] }
         #expect(reports[0].late + reports[0].dropped.values.reduce(0, +) <= 8)
         #expect(reports[3].late > 50)
+    }
+
+    @Test func settingsCanBeSwept() throws {
+        let records = (0..<300).map { record(UInt64($0)) }
+        func run(_ key: SweepKey, _ value: Substring) throws -> ReplayReport {
+            ReplayPolicy.planner.run(
+                records, name: "trace", configuration: Load.usual("trace").configuration, order: .beforeOriginal,
+                try #require(SweepPoint().with(key, value)))
+        }
+        let base = try run(.tier, "base")
+        #expect(base.tiers["base"] == 1 && base.policy == "planner tier=base")
+        // The records' origin is 20 ms before they arrive, so nothing can be in time within 20 ms of it.
+        let hurried = try run(.budget, "20")
+        #expect(hurried.late + hurried.dropped.values.reduce(0, +) == 300)
+        #expect(try run(.budget, "100").late == 0)
+        #expect(SweepPoint().with(.cores, "1.5") == nil && SweepPoint().with(.keep, "2") == nil)
+        #expect(SweepPoint().with(.tier, "neural-x") == nil)
+        let both = try #require(SweepPoint().with(.keep, "0.9")?.with(.cores, "4"))
+        #expect(both.name == "cores=4 keep=0.9")
+    }
+
+    @Test func aRecordingCanBeDrawn() {
+        var records = (0..<90).map { record(UInt64($0)) }
+        records[40].fate = .dropped(.late)
+        records[40].sent = nil
+        let timeline = Trace.timeline(records)
+        #expect(timeline.count == 90 && timeline[0].arrival == MonotonicTime(nanoseconds: 0))
+        #expect(timeline[40].latency == nil && timeline[41].latency == .milliseconds(35))
+        #expect(timeline.allSatisfy { $0.rung == 1 && $0.tiles == 40 })
+        let svg = TimelinePlot.svg(title: "t", timeline, budget: .milliseconds(80), rungs: 5)
+        // One mark for the frame that was dropped.
+        #expect(svg.split(separator: "\n").filter { $0.contains("y2=\"385\"") }.count == 1)
     }
 }

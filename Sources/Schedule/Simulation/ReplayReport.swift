@@ -83,19 +83,37 @@ public enum ReplayPolicy: String, CaseIterable, Sendable {
     case everything
 
     /// Runs a synthetic load under this policy: a report for each of its streams.
-    public func run(_ load: Load) -> [ReplayReport] {
-        let outcomes =
-            switch self {
-            case .everything: Simulation.run(load) { EverythingPolicy($0) }
-            default: Simulation.run(load) { Planner(adapted($0)) }
+    /// - Parameter point: what is to be other than usual.
+    public func run(_ load: Load, _ point: SweepPoint = SweepPoint()) -> [ReplayReport] {
+        outcomes(load, point).map { ReplayReport(load: load.name, policy: name(point), outcome: $0) }
+    }
+
+    /// The same, as outcomes with a timeline.
+    public func outcomes(_ load: Load, _ point: SweepPoint = SweepPoint(), timeline: Bool = false) -> [StreamOutcome] {
+        var load = load
+        point.adapt(&load)
+        switch self {
+        case .everything:
+            return Simulation.run(load, timeline: timeline) { EverythingPolicy($0) }
+        default:
+            return Simulation.run(load, timeline: timeline) { configuration in
+                var configuration = configuration
+                point.adapt(&configuration)
+                return Planner(adapted(configuration))
             }
-        return outcomes.map { ReplayReport(load: load.name, policy: rawValue, outcome: $0) }
+        }
     }
 
     /// Runs recorded frames under this policy.
-    public func run(_ frames: [FrameLoad], name: String, configuration: Planner.Configuration, order: SynthesisOrder)
-        -> ReplayReport
-    {
+    /// - Parameter point: what is to be other than it was.
+    public func run(
+        _ records: [TraceRecord], name: String, configuration: Planner.Configuration, order: SynthesisOrder,
+        _ point: SweepPoint = SweepPoint()
+    ) -> ReplayReport {
+        var (records, configuration) = (records, configuration)
+        point.adapt(&records)
+        point.adapt(&configuration)
+        let frames = Trace.loads(records)
         let (cores, workers) = (configuration.cores, configuration.workers)
         let outcome =
             switch self {
@@ -106,8 +124,10 @@ public enum ReplayPolicy: String, CaseIterable, Sendable {
                 Simulation.replay(
                     frames, policy: Planner(adapted(configuration)), order: order, cores: cores, workers: workers)
             }
-        return ReplayReport(load: name, policy: rawValue, outcome: outcome)
+        return ReplayReport(load: name, policy: self.name(point), outcome: outcome)
     }
+
+    private func name(_ point: SweepPoint) -> String { point.name.isEmpty ? rawValue : "\(rawValue) \(point.name)" }
 
     private func adapted(_ configuration: Planner.Configuration) -> Planner.Configuration {
         var configuration = configuration

@@ -24,7 +24,7 @@ public enum Simulation {
                 FrameSource(load, stream: $0), policy: makePolicy(load.configuration), order: load.order,
                 workers: load.workers, keepsTimeline: timeline)
         }
-        play(&streams, load, cores: load.cores, until: end)
+        play(&streams, load, cores: load.cores, workers: load.workers, until: end)
         return streams.map(\.outcome)
     }
 
@@ -38,22 +38,19 @@ public enum Simulation {
             SimulatedStream(
                 FrameSource(frames), policy: policy, order: order, workers: workers, keepsTimeline: timeline)
         ]
-        play(&streams, nil, cores: cores, until: nil)
+        play(&streams, nil, cores: cores, workers: workers, until: nil)
         return streams[0].outcome
     }
 
     private static func play<P: Policy>(
-        _ streams: inout [SimulatedStream<P>], _ load: Load?, cores: Int, until end: MonotonicTime?
+        _ streams: inout [SimulatedStream<P>], _ load: Load?, cores: Int, workers: Int, until end: MonotonicTime?
     ) {
         var moment = Moment()
-        var meter = CoreMeter(streams: streams.count, cores: cores)
-        if streams.count > 1 {
-            for index in streams.indices { streams[index].use(cores: meter.available(index)) }
-            meter.restart(at: moment.time)
-        }
+        var meter = CoreMeter(streams: streams.count, cores: cores, threads: workers)
         let cores = Double(cores)
         while true {
-            var threads = load?.foreignThreads(at: moment.time) ?? 0
+            let foreign = load?.foreignThreads(at: moment.time) ?? 0
+            var threads = foreign
             var nextEnd = Double.infinity
             var nextTime = load?.nextChange(after: moment.time) ?? MonotonicTime(nanoseconds: .max)
             var isBusy = false
@@ -76,8 +73,9 @@ public enum Simulation {
             if let end, nextTime > end { break }
             nextTime = max(nextTime, moment.time)
             for index in streams.indices { meter.add(index, streams[index].threads * speed, nextTime - moment.time) }
-            if meter.isFull(at: nextTime) {
-                for index in streams.indices { streams[index].use(cores: meter.available(index)) }
+            meter.addForeign(foreign * speed, nextTime - moment.time)
+            if let length = meter.length(at: nextTime) {
+                for index in streams.indices { streams[index].use(cores: meter.available(index, length)) }
                 meter.restart(at: nextTime)
             }
             moment.work += Double((nextTime - moment.time).count) * speed
@@ -87,35 +85,37 @@ public enum Simulation {
     }
 }
 
-/// Tells each simulated stream once a second what the others leave of the machine, as a worker would read it from the
-/// operating system. What other programs take is not told: it shows in the costs.
+/// Tells each simulated stream what the others and other programs leave of the machine, as a relay reads it from the
+/// operating system.
 private struct CoreMeter {
-    private static let period = Nanoseconds.seconds(1)
-    private let cores: Int
+    private var shares: [CoreShare]
     private var used: [Double]
+    private var foreign = 0.0
     private var start = MonotonicTime(nanoseconds: 0)
 
-    /// Before anything is known everybody is taken to be busy.
-    init(streams: Int, cores: Int) {
-        self.cores = cores
-        used = Array(repeating: Double(Self.period.count * Int64(cores)), count: streams)
+    init(streams: Int, cores: Int, threads: Int) {
+        shares = Array(repeating: CoreShare(cores: cores, threads: threads), count: streams)
+        used = Array(repeating: 0, count: streams)
     }
 
     mutating func add(_ stream: Int, _ threads: Double, _ time: Nanoseconds) {
         used[stream] += threads * Double(time.count)
     }
+    mutating func addForeign(_ threads: Double, _ time: Nanoseconds) { foreign += threads * Double(time.count) }
 
-    func isFull(at time: MonotonicTime) -> Bool { used.count > 1 && time - start >= Self.period }
+    /// How long the sample has become; nil while that is too short.
+    func length(at time: MonotonicTime) -> Nanoseconds? {
+        time - start >= CoreShare.period ? time - start : nil
+    }
 
-    func available(_ stream: Int) -> Double {
-        var others = 0.0
-        for index in used.indices where index != stream { others += used[index] }
-        return Capacity.available(
-            cores: cores, usedByOthers: others / Double(Self.period.count), streams: used.count)
+    mutating func available(_ stream: Int, _ length: Nanoseconds) -> Double {
+        let others = foreign + used.reduce(0, +) - used[stream]
+        return shares[stream].note(usedByOthers: others / Double(length.count))
     }
 
     mutating func restart(at time: MonotonicTime) {
         for index in used.indices { used[index] = 0 }
+        foreign = 0
         start = time
     }
 }

@@ -18,6 +18,8 @@ public struct TraceRecord: Hashable, Sendable {
     public var tilesWanted = 0
     public var tiles = 0
     public var tier = Tier.base
+    /// Where the stream stood on the ladder of sacrifices; 0 is the top.
+    public var rung = 0
     public var decode: Nanoseconds?
     public var base: Nanoseconds?
     /// All its tiles together.
@@ -51,7 +53,7 @@ public enum Trace {
     private static let columns = [
         "id", "kind", "presentation", "arrival_ns", "origin", "origin_ns", "emit_by_ns", "keyframe", "reference",
         "asked",
-        "tiles_wanted", "tiles", "tier", "decode_ns", "base_ns", "tiles_ns", "synthesise_ns", "encode_ns", "sent_ns",
+        "tiles_wanted", "tiles", "tier", "rung", "decode_ns", "base_ns", "tiles_ns", "synthesise_ns", "encode_ns", "sent_ns",
         "fate",
     ]
 
@@ -69,8 +71,8 @@ public enum Trace {
             String(record.id), record.kind.name, String(record.presentation.ticks), text(record.arrival),
             record.origin?.kind.name ?? "", text(record.origin?.time), text(record.emitBy),
             record.isKeyframe ? "1" : "0", record.isReference ? "1" : "0", String(record.asked),
-            String(record.tilesWanted), String(record.tiles), record.tier.name, text(record.decode), text(record.base),
-            text(record.tileTime), text(record.synthesise), text(record.encode), text(record.sent), fate,
+            String(record.tilesWanted), String(record.tiles), record.tier.name, String(record.rung), text(record.decode),
+            text(record.base), text(record.tileTime), text(record.synthesise), text(record.encode), text(record.sent), fate,
         ]
         return fields.joined(separator: ",")
     }
@@ -148,17 +150,31 @@ public enum Trace {
             record.tilesWanted = try integer(10, 0...1_000_000)
             record.tiles = try integer(11, 0...1_000_000)
             record.tier = tier
-            record.decode = try cost(13)
-            record.base = try cost(14)
-            record.tileTime = try cost(15)
-            record.synthesise = try cost(16)
-            record.encode = try cost(17)
-            if !values[18].isEmpty { record.sent = try time(18) }
-            if values[19] != "emitted" {
-                guard let reason = DropReason.allCases.first(where: { $0.name == values[19] }) else { throw fault(19) }
+            record.rung = try integer(13, 0...7)
+            record.decode = try cost(14)
+            record.base = try cost(15)
+            record.tileTime = try cost(16)
+            record.synthesise = try cost(17)
+            record.encode = try cost(18)
+            if !values[19].isEmpty { record.sent = try time(19) }
+            if values[20] != "emitted" {
+                guard let reason = DropReason.allCases.first(where: { $0.name == values[20] }) else { throw fault(20) }
                 record.fate = .dropped(reason)
             }
             return record
+        }
+    }
+
+    /// How the recorded originals fared, in order of arrival; times count from the first.
+    public static func timeline(_ records: [TraceRecord]) -> [TimelinePoint] {
+        let originals = records.filter { $0.kind == .original }.sorted { ($0.arrival, $0.id) < ($1.arrival, $1.id) }
+        guard let first = originals.first?.arrival else { return [] }
+        let synthesised = Set(records.filter { $0.kind == .synthesised && $0.fate == .emitted }.map(\.arrival))
+        return originals.map { record in
+            TimelinePoint(
+                arrival: MonotonicTime(nanoseconds: (record.arrival - first).count),
+                latency: record.fate == .emitted ? record.sent.map { $0 - record.arrival } : nil, tier: record.tier,
+                tiles: record.tiles, rung: record.rung, synthesised: synthesised.contains(record.arrival) ? 1 : 0)
         }
     }
 

@@ -38,6 +38,34 @@ import Testing
         return output
     }
 
+    /// In whatever order tiles are done, each one brings the picture nearer to the one with all of them.
+    @Test func moreTilesNeverMakeThePictureWorse() throws {
+        let size = PictureSize(width: 200, height: 70)
+        let (source, blank) = (TestPicture(size, seed: 4), TestPicture(size) { _, _, _ in 0 })
+        let whole = try Self.untiled(source, .neuralMedium)
+        let (session, output) = (try Self.session(size, threads: 2), TestPicture(size.scaled(by: 2)))
+        var random = CheckRandom(seed: 9)
+        var order = Array(0..<session.grid.count)
+        for at in order.indices { order.swapAt(at, at + Int(random.byte()) % (order.count - at)) }
+        var errors: [Int] = []
+        for count in 0...order.count {
+            // Nothing of the turn before may be used again.
+            _ = try session.process(blank.view, into: output.mutableView, tier: .base)
+            let requests = order[..<count].map { TileRequest(tile: $0, tier: .neuralMedium) }
+            let result = try session.process(source.view, into: output.mutableView, tiles: requests.span)
+            #expect(result.tilesMedium == count)
+            var error = 0
+            for y in 0..<output.size.height {
+                for x in 0..<output.size.width {
+                    let difference = output.sample(0, x, y) - whole.sample(0, x, y)
+                    error += difference * difference
+                }
+            }
+            errors.append(error)
+        }
+        #expect(zip(errors.dropFirst(), errors).allSatisfy { $0 < $1 } && errors.last == 0, "\(errors)")
+    }
+
     @Test(arguments: BaseTests.sizes + [PictureSize(width: 200, height: 70), PictureSize(width: 720, height: 20)])
     func tilesGiveTheWholeFramesBits(size: PictureSize) throws {
         let source = TestPicture(size, seed: 11)
