@@ -23,8 +23,8 @@ struct BenchCommand: ParsableCommand {
 
     @Argument(
         help: """
-            What to time: kernels, super-resolution (whole frames), interpolation (frames with their flow), or stop-times \
-            (what more time for a frame's tiles brings, and by how much it is overrun).
+            What to time: kernels, super-resolution (whole frames of every tier), interpolation (frames with their flow), \
+            or stop-times (what more time for a frame's tiles brings, and by how much it is overrun).
             """)
     var subject = Subject.kernels
     @Option(help: "Only kernels whose name contains this.") var kernel: String?
@@ -64,12 +64,12 @@ struct BenchCommand: ParsableCommand {
     }
 
     func validate() throws {
+        guard subject != .stopTimes || input != nil && tier.value.network != nil else {
+            throw ValidationError("stop-times needs --input FILE, and --tier neural-s or neural-m")
+        }
         guard (1...10_000).contains(rounds) else { throw ValidationError("--rounds is 1 to 10000, not \(rounds)") }
         guard threads.allSatisfy({ (1...256).contains($0) }) else {
             throw ValidationError("--threads is 1 to 256")
-        }
-        guard subject != .stopTimes || input != nil && tier.value.network != nil else {
-            throw ValidationError("stop-times needs --input FILE, and --tier neural-s or neural-m")
         }
     }
 
