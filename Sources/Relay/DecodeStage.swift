@@ -36,6 +36,7 @@ final class DecodeStage: Sendable {
             while let unit = units.pop() {
                 decoder.skipsNonReference = stream.skipsNonReference
                 try decode(consume unit, with: decoder, &shelf)
+                stream.heldByDecoder = shelf.count
             }
             decoder.drain()
             try takeOutputs(of: decoder, &shelf)

@@ -5,7 +5,7 @@ import Telemetry
 import Transport
 
 /// The emit thread: encodes each picture, multiplexes it and sends it at once, with the streams that pass through beside
-/// it.
+/// it. At a constant rate it fills the slots that no picture comes for.
 ///
 /// Confined to the thread that calls ``run()``.
 final class EmitStage {
@@ -15,33 +15,53 @@ final class EmitStage {
     private let stream: StreamState
     private var encoder: VideoEncoder?
     private var muxer: TransportStreamMuxer?
-    private var cadence = CadenceClock()
+    private var clock = CadenceClock()
     private var newest = MediaTime(ticks: .min)
     private var needsKeyframe = true
     /// A size that the encoder has refused: told once, and not tried for every frame.
     private var refused: PictureSize?
     /// A unit that waits for the picture of its time.
     private var held: PassingUnit?
+    /// Fills the slots of a constant rate; nil where there is none.
+    private var repeater: Repeater?
+    /// The newest frame that was sent, to be sent again.
+    private var last: Shown?
+    /// What is sent when the source has stopped; made when the encoder is, so that it is there when it is needed.
+    private var slate: Picture?
+    /// The newest frame that was a keyframe or not repeated.
+    private var lastEntry = MediaTime(ticks: 0)
 
-    /// How often the thread looks up while no picture comes.
+    private struct Shown: ~Copyable {
+        let picture: PictureLease
+        let color: ColorDescription
+        let interval: Nanoseconds
+    }
+
+    /// How often the thread looks up while no picture comes, and while one is overdue.
     private static let tick = Nanoseconds.milliseconds(20)
+    private static let shortTick = Nanoseconds.milliseconds(4)
+    /// While nothing but repeats goes out, receivers that come get a keyframe to begin with at least this often.
+    private static let keyframeInterval = 2 * MediaTime.ticksPerSecond
 
     init(finished: BoundedQueue<FinishedFrame>, passing: PassingStreams, sink: Sink, stream: StreamState) {
         self.finished = finished
         self.passing = passing
         self.sink = sink
         self.stream = stream
+        let hold = stream.configuration.hold
+        repeater = stream.configuration.grid.map { Repeater(grid: $0, hold: hold) }
     }
 
     /// Runs until the queue of finished pictures is closed and empty.
     func run() {
         while true {
             followConnection()
-            if let frame = finished.pop(until: .now() + Self.tick) {
+            if let frame = finished.pop(until: nextLook()) {
                 emit(frame)
             } else if finished.isClosed && finished.count == 0 {
                 break
             }
+            fillOverdueSlots()
             sendPassing(all: false)
         }
         sendPassing(all: true)
@@ -54,6 +74,7 @@ final class EmitStage {
                 stream.counters.add(.outputConnections)
                 needsKeyframe = true
                 muxer?.restart()
+                repeater?.beginHold(now: .now())
             }
             stream.report(.output(event))
         }
@@ -62,39 +83,47 @@ final class EmitStage {
             stream.fail(
                 .transport(TransportError(.inaccessible, place: "\(sink.url)", "nothing more can be written to it")))
         }
-        if stream.takeSourceChange() { cadence.restart() }
+        if stream.takeSourceChange() { clock.restart() }
     }
 
     private func emit(_ frame: consuming FinishedFrame) {
+        let now = MonotonicTime.now()
+        let size = frame.picture.picture.size
+        guard let place = repeater == nil ? frame.ticket.record.presentation : place(of: frame.ticket.record, now) else {
+            return drop(frame, .late)
+        }
+        frame.ticket.record.presentation = place
+        if let reason = obstacle(to: frame.ticket.record, frame.interval, now) { return drop(frame, reason) }
+        guard refused != size else { return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError)) }
+        fillSlots(before: place, turn: frame.turn)
         let record = frame.ticket.record
-        let color = frame.color
-        let interval = frame.interval
-        if let reason = obstacle(to: record, interval) {
-            if record.isKeyframe { stream.oweKeyframe() }
-            return stream.ledger.close(frame.ticket, as: .dropped(reason))
-        }
         let outcome: Emission
-        guard refused != frame.picture.picture.size else {
-            return stream.ledger.close(frame.ticket, as: .dropped(.encodeError))
-        }
         do throws(CodecError) {
-            try prepare(for: frame.picture.picture.size.even, color: color, interval: interval)
-            outcome = unsafe try encodeAndSend(frame.picture.picture.view.even, record, interval)
+            try prepare(for: size.even, color: frame.color, interval: frame.interval)
+            outcome = unsafe try encodeAndSend(frame.picture.picture.view.even, record, at: .turn(frame.turn))
         } catch {
             stream.report(.note("\(error)"))
-            if encoder == nil { refused = frame.picture.picture.size }
+            if encoder == nil { refused = size }
             encoder = nil
-            return stream.ledger.close(frame.ticket, as: .dropped(.encodeError))
+            return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError))
         }
-        close(frame.ticket, after: outcome)
+        if repeater != nil {
+            repeater!.show(place, now: now)
+            last = Shown(picture: frame.picture.share(), color: frame.color, interval: frame.interval)
+        }
+        close(frame.intoTicket(), after: outcome)
+    }
+
+    private func drop(_ frame: consuming FinishedFrame, _ reason: DropReason) {
+        if frame.ticket.record.isKeyframe { stream.oweKeyframe() }
+        stream.ledger.close(frame.intoTicket(), as: .dropped(reason))
     }
 
     /// Why a finished picture is not worth encoding.
-    private func obstacle(to record: FrameRecord, _ interval: Nanoseconds) -> DropReason? {
+    private func obstacle(to record: FrameRecord, _ interval: Nanoseconds, _ now: MonotonicTime) -> DropReason? {
         if !stream.outputIsConnected { return .outputDown }
         // Decoding order is presentation order here; a picture that does not follow belongs to a time that is gone.
         if record.presentation <= newest { return .discontinuity }
-        let now = MonotonicTime.now()
         let emitBy = record.deadline ?? now
         // Behind a synthesised frame comes its own original, which is due with it.
         let next: MonotonicTime? =
@@ -112,9 +141,19 @@ final class EmitStage {
         if let encoder, encoder.configuration.size == size, encoder.configuration.color == color { return }
         encoder = nil
         let learnt = interval > .zero ? Rational(Int64(max(1, (1e9 / Double(interval.count)).rounded()))) : nil
-        let rate = stream.sourceRate ?? learnt ?? Rational(30)
-        encoder = try VideoEncoder(stream.configuration.encoding(of: size, color: color, sourceRate: rate))
+        let configuration = stream.configuration
+        let rate = configuration.outputRate(source: stream.sourceRate ?? learnt ?? Rational(30))
+        encoder = try VideoEncoder(configuration.encoding(of: size, color: color, rate: rate))
+        if repeater != nil, slate?.size != size { slate = Picture(slateOf: size) }
         needsKeyframe = true
+    }
+
+    /// What the source time that is sent with a picture is made from.
+    private enum SourceTime {
+        /// The picture's own time: its cadence is restored.
+        case turn(MonotonicTime)
+        /// The time that a repeated one stands in for.
+        case repeated(MonotonicTime)
     }
 
     /// What came of one picture on its way through encoder, multiplexer and output.
@@ -127,7 +166,7 @@ final class EmitStage {
     }
 
     private func encodeAndSend(
-        _ picture: PictureView, _ record: FrameRecord, _ interval: Nanoseconds
+        _ picture: PictureView, _ record: FrameRecord, at source: SourceTime
     ) throws(CodecError) -> Emission {
         let encodeIn = MonotonicTime.now()
         stream.encoderBusySince = encodeIn
@@ -136,14 +175,18 @@ final class EmitStage {
         let isOwed = stream.takeOwedKeyframe()
         let asKeyframe = needsKeyframe || isOwed || (record.isKeyframe && record.kind == .original)
         if asKeyframe { stream.counters.add(.keyframesForced) }
+        if asKeyframe || record.kind != .repeated { lastEntry = record.presentation }
         newest = record.presentation
         let (muxer, sink) = (muxer!, sink)
-        let source = record.sourceTime ?? record[.lastPacket].map { $0 + offset(of: record, interval) } ?? encodeIn
         unsafe try encoder!.encode(picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe) { unit in
             let encoded = MonotonicTime.now()
             emission.encodeOut = encoded
             emission.bytes = unsafe unit.bytes.count
-            let stamp = cadence.stamp(source: source, now: encoded)
+            let stamp =
+                switch source {
+                case .turn(let time): clock.stamp(source: time, now: encoded)
+                case .repeated(let time): clock.stamp(repeated: time)
+                }
             unsafe muxer.writeVideo(
                 unit.bytes, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
                 isKeyframe: unit.isKeyframe
@@ -158,12 +201,6 @@ final class EmitStage {
         return emission
     }
 
-    /// How far a frame's turn lies from the arrival that its record names: a synthesised one's is its original's.
-    private func offset(of record: FrameRecord, _ interval: Nanoseconds) -> Nanoseconds {
-        guard record.kind == .synthesised else { return .zero }
-        return stream.configuration.synthesisOrder == .beforeOriginal ? -(interval / 2) : interval / 2
-    }
-
     private func close(_ ticket: consuming FrameTicket, after emission: Emission) {
         ticket.stamp(.encodeIn, at: emission.encodeIn)
         guard let encoded = emission.encodeOut, let sent = emission.sent else {
@@ -174,14 +211,81 @@ final class EmitStage {
         ticket.stamp(.sent, at: sent)
         ticket.record.bytesOut = Int32(clamping: emission.bytes)
         let record = ticket.record
-        _ = stream.withPlanner { planner in
-            planner.observe(.encode, encoded - emission.encodeIn)
-            planner.observe(.emit, sent - encoded)
-            if record.kind == .original, let deadline = record.deadline { planner.emitted(slack: deadline - sent) }
-        }
+        // What a repeated frame costs says nothing of the others.
+        if record.kind != .repeated { tellPlanner(of: record, encoded: encoded, sent: sent) }
         // A unit that did not go out whole breaks the pictures after it, until the next keyframe.
         needsKeyframe = emission.refused
         stream.ledger.close(ticket, as: emission.refused ? .dropped(.outputDown) : .emitted)
+    }
+
+    private func tellPlanner(of record: FrameRecord, encoded: MonotonicTime, sent: MonotonicTime) {
+        guard let begin = record[.encodeIn] else { return }
+        _ = stream.withPlanner { planner in
+            planner.observe(.encode, encoded - begin)
+            planner.observe(.emit, sent - encoded)
+            if record.kind == .original, let deadline = record.deadline { planner.emitted(slack: deadline - sent) }
+        }
+    }
+
+    // MARK: The slots of a constant rate
+
+    /// Until when to wait for a picture.
+    private func nextLook() -> MonotonicTime {
+        let now = MonotonicTime.now()
+        guard let due = repeater?.due(stream.expected) else { return now + Self.tick }
+        // What is overdue and does not come may have been dropped on its way.
+        return due > now ? min(due, now + Self.tick) : now + Self.shortTick
+    }
+
+    private func place(of record: FrameRecord, _ now: MonotonicTime) -> MediaTime? {
+        repeater!.place(record.presentation, now: now)
+    }
+
+    /// Frames come in order: what has not come for an earlier slot will not.
+    private func fillSlots(before time: MediaTime, turn: MonotonicTime) {
+        while let slot = repeater?.missing(before: time) {
+            let source = turn - MediaTime(ticks: time - slot).nanoseconds
+            sendAgain(at: slot, asSlate: false, .repeated(source))
+        }
+    }
+
+    private func fillOverdueSlots() {
+        guard repeater != nil else { return }
+        while true {
+            let now = MonotonicTime.now()
+            let filler = repeater!.filler(now: now, stream.expected, isUnderWay: stream.isWorking)
+            // Later than a frame would have been: what is late by now stays so for the receiver.
+            let source = now - (clock.delay ?? .zero)
+            switch filler {
+            case .nothing: return
+            case .repeated(let slot): sendAgain(at: slot, asSlate: false, .repeated(source))
+            case .slate(let slot): sendAgain(at: slot, asSlate: true, .repeated(source))
+            }
+            stream.filled = repeater!.filled
+        }
+    }
+
+    /// Sends the last frame, or the slate. Slots that pass while nobody takes the output are gone.
+    private func sendAgain(at slot: MediaTime, asSlate: Bool, _ source: SourceTime) {
+        guard stream.outputIsConnected, slot > newest, let shown = last.take() else { return }
+        var ticket = stream.ledger.open(.repeated, presentation: slot)
+        ticket.stamp(.planned)
+        if slot - lastEntry >= Self.keyframeInterval { needsKeyframe = true }
+        let record = ticket.record
+        let outcome: Emission
+        do throws(CodecError) {
+            try prepare(for: shown.picture.picture.size.even, color: shown.color, interval: shown.interval)
+            let picture = asSlate ? slate! : shown.picture.picture
+            outcome = unsafe try encodeAndSend(picture.view.even, record, at: source)
+        } catch {
+            // Once is enough: nothing is repeated before there is another picture.
+            stream.report(.note("\(error)"))
+            encoder = nil
+            return stream.ledger.close(ticket, as: .dropped(.encodeError))
+        }
+        last = consume shown
+        if asSlate { stream.counters.add(.slates) }
+        close(ticket, after: outcome)
     }
 
     // MARK: Streams that pass through
@@ -204,7 +308,7 @@ final class EmitStage {
         guard stream.outputIsConnected, let muxer, unit.generation == passing.generation,
             unit.stream < muxer.layout.passedStreams.count
         else { return false }
-        let stamp = cadence.stamp(passing: unit.sourceTime ?? unit.arrival)
+        let stamp = clock.stamp(passing: unit.sourceTime ?? unit.arrival)
         var isWhole = true
         unsafe muxer.writePassed(stream: unit.stream, unit.buffer.bytes, presentationTime: unit.presentation) { message in
             if unsafe sink.send(message, sourceTime: stamp) != .sent {
@@ -213,6 +317,19 @@ final class EmitStage {
             }
         }
         return isWhole
+    }
+}
+
+extension Picture {
+    /// A plain dark grey picture.
+    fileprivate convenience init(slateOf size: PictureSize) {
+        self.init(size: size)
+        let view = unsafe mutableView
+        for y in 0..<size.height { unsafe view.y.row(y).update(repeating: 40, count: size.width) }
+        for y in 0..<size.chroma.height {
+            unsafe view.u.row(y).update(repeating: 128, count: size.chroma.width)
+            unsafe view.v.row(y).update(repeating: 128, count: size.chroma.width)
+        }
     }
 }
 

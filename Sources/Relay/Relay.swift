@@ -47,13 +47,18 @@ public final class Relay: Sendable {
         let start = MonotonicTime.now()
         let threads = startStages()
         var nextStatus = start + .seconds(1)
+        var former = (time: start, emitted: UInt64(0))
         while !stream.events.isClosed || stream.events.count > 0 {
             if let event = stream.events.pop(until: nextStatus) {
                 observe(.event(event))
                 continue
             }
             if MonotonicTime.now() >= nextStatus {
-                observe(.second(status(since: start)))
+                let now = MonotonicTime.now()
+                var status = status(since: start)
+                status.rate = Double(status.books.emitted - former.emitted) / (now - former.time).seconds
+                former = (now, status.books.emitted)
+                observe(.second(status))
                 trace?.write()
                 nextStatus = nextStatus + .seconds(1)
             }
@@ -76,7 +81,7 @@ public final class Relay: Sendable {
     public func report(since start: MonotonicTime) -> RelayReport {
         RelayReport(
             seconds: (MonotonicTime.now() - start).seconds, ledger: stream.ledger, counters: stream.counters,
-            input: .init(url: configuration.input, source.statistics()),
+            targetRate: configuration.fps, input: .init(url: configuration.input, source.statistics()),
             output: .init(url: configuration.output, sink.statistics()))
     }
 
@@ -126,6 +131,8 @@ public enum Observation: Sendable {
 public struct RelayStatus: Sendable {
     public var seconds: Double
     public var books: Books
+    /// Frames a second that went out since the last status.
+    public var rate = 0.0
     /// The median latency of originals since the start.
     public var latency: Nanoseconds
     public var input: LegStatistics

@@ -1,6 +1,7 @@
 import Codec
 import Foundation
 import Media
+import Schedule
 import Testing
 import Transport
 @testable import Relay
@@ -80,6 +81,44 @@ import Transport
         let steps = zip(units.dropFirst(), units).map { $0.presentation - $1.presentation }
         #expect(steps.allSatisfy { $0 == 1500 || $0 == 3000 })
         #expect(report.frames.synthesised > 0)
+    }
+
+    /// A rate that the input does not have: every time stamp of the output is exactly its slot's.
+    @Test(arguments: [
+        (Rational(60), 24, 1), (Rational(24), 60, 1), (Rational(50), 30, 1), (Rational(30_000, 1_001), 25, 1),
+        (Rational(60), 30, 0),
+    ])
+    func aConstantRateHasAFrameInEverySlot(target: Rational, source: Int64, lookahead: Int) throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: Int(2 * source), rate: source), scratch) {
+            $0.fps = target
+            $0.lookahead = lookahead
+            $0.pacesFiles = true
+        }
+        #expect(report.frames.originals == UInt64(2 * source))
+        #expect(report.frames.balance && report.frames.inFlight == 0, "\(report.frames)")
+        #expect(report.frames.droppedByReason.keys.allSatisfy { $0 == "cadence" }, "\(report.frames)")
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        #expect(units.count == Int(report.frames.emitted))
+        let grid = SlotGrid(rate: target, start: Timeline.start)
+        #expect(units.enumerated().allSatisfy { $1.presentation == grid.time(of: Int64($0)) })
+        #expect(abs(Double(units.count) - 2 * target.value) <= 3)
+        // Of more than the input has, some are made and the rest repeated; of fewer, none is.
+        let made = report.frames.synthesised + report.frames.repeated
+        #expect(target.value > Double(source) ? made > 10 : made == 0)
+        #expect((report.frames.droppedByReason["cadence"] ?? 0) > 20 || target.value != 24)
+        #expect(abs(report.targetRate! - target.value) < 1e-9)
+    }
+
+    @Test func aKeyframeThatIsLeftOutIsMadeUpFor() throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: 120, rate: 60, keyframeEvery: 7), scratch) {
+            $0.fps = Rational(24)
+        }
+        #expect(report.frames.emitted == 48 && report.frames.droppedByReason["cadence"] == 72, "\(report.frames)")
+        // 18 came; where one is left out, the next frame is a keyframe in its place.
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        #expect(units.count(where: \.isKeyframe) == 18)
     }
 
     @Test(arguments: [PictureSize(width: 96, height: 160), PictureSize(width: 130, height: 98)])

@@ -2,6 +2,7 @@ import Codec
 import Foundation
 import Measure
 import Media
+import Schedule
 import Synchronization
 import Testing
 import Transport
@@ -50,12 +51,15 @@ import Transport
         var events: [String] { outcome.events.withLock { $0 } }
     }
 
-    private func send(frames: Int64, to port: UInt16, options: String = "") throws -> TestSourceReport {
+    private func send(
+        frames: Int64, to port: UInt16, options: String = "", withAudio: Bool = false
+    ) throws -> TestSourceReport {
         let sink = try Sink(try StreamURL("srt://127.0.0.1:\(port)?latency=20\(options)"))
         try sink.awaitConnection(until: .now() + .seconds(20))
         var configuration = TestSourceConfiguration()
         configuration.size = PictureSize(width: 160, height: 96)
         configuration.frames = frames
+        configuration.hasAudio = withAudio
         let report = try LiveTestSource(configuration, to: sink).run(stopped: { false }, event: { _ in })
         sink.flush(until: .now() + .seconds(5))
         return report
@@ -121,6 +125,40 @@ import Transport
         #expect(report.counters["input_connections"] == 2)
         #expect(seen.received > 0 && seen.outOfOrder == 0)
         #expect(seen.width == 320 && seen.height == 192)
+    }
+
+    /// At a constant rate every slot has a frame, whatever the source does: first its last frame again, then the slate, then
+    /// what it sends when it is back. However slow the machine is, which of them a slot has is all that changes.
+    @Test func aConstantRateGoesOnWhileTheSourceIsGone() throws {
+        let scratch = try Scratch()
+        let running = try Running(input: "srt://127.0.0.1:0?mode=listener&latency=20", output: scratch.path("out.ts")) {
+            $0.fps = Rational(60)
+            $0.hold = .milliseconds(400)
+            $0.budget = .milliseconds(80)
+        }
+        _ = try send(frames: 30, to: running.relay.inputPort, withAudio: true)
+        running.await { $0.contains("input: disconnected") }
+        func slates() -> UInt64 { running.relay.report(since: .now()).counters["slates"] ?? 0 }
+        while slates() < 150 { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+        _ = try send(frames: 30, to: running.relay.inputPort, withAudio: true)
+        let report = try #require(running.stop())
+
+        #expect(report.frames.originals == 60 && report.frames.balance && report.frames.inFlight == 0)
+        #expect(report.frames.repeated > slates() && report.counters["input_connections"] == 2)
+        let sent = try scratch.read("out.ts")
+        let units = TestStream.units(in: sent)
+        #expect(units.count == Int(report.frames.emitted))
+        let grid = SlotGrid(rate: Rational(60), start: Timeline.start)
+        let first = grid.slot(at: try #require(units.first).presentation)
+        #expect(units.enumerated().allSatisfy { $1.presentation == grid.time(of: first + Int64($0)) })
+        // Whoever comes while there is no source finds a keyframe to begin with.
+        let keyframes = units.enumerated().filter { $1.isKeyframe }.map(\.offset)
+        #expect(zip(keyframes, keyframes.dropFirst()).allSatisfy { $1 - $0 <= 121 + 60 })
+        // What passes through is neither lost nor moved back.
+        let audio = TestStream.passedTimes(in: sent)
+        #expect(report.counters["passing_units_dropped"] ?? 0 == 0)
+        #expect(audio.count == Int(report.counters["passing_units_in"] ?? 0) && audio.count > 60)
+        #expect(zip(audio, audio.dropFirst()).allSatisfy { $0 < $1 })
     }
 
     @Test func aWrongPassphraseIsRefusedInWordsAndTheListenerLivesOn() throws {
