@@ -89,13 +89,15 @@ final class EmitStage {
     private func emit(_ frame: consuming FinishedFrame) {
         let now = MonotonicTime.now()
         let size = frame.picture.picture.size
-        guard let place = repeater == nil ? frame.ticket.record.presentation : place(of: frame.ticket.record, now) else {
-            return drop(frame, .late)
+        var place = frame.ticket.record.presentation
+        if let repeater {
+            guard let slot = repeater.place(place, now: now) else { return drop(frame, .late) }
+            place = slot
+            frame.ticket.record.presentation = slot
         }
-        frame.ticket.record.presentation = place
         if let reason = obstacle(to: frame.ticket.record, frame.interval, now) { return drop(frame, reason) }
         guard refused != size else { return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError)) }
-        fillSlots(before: place, turn: frame.turn)
+        fillSlots(before: place, turn: frame.turn, now)
         let record = frame.ticket.record
         let outcome: Emission
         do throws(CodecError) {
@@ -237,37 +239,27 @@ final class EmitStage {
         return due > now ? min(due, now + Self.tick) : now + Self.shortTick
     }
 
-    private func place(of record: FrameRecord, _ now: MonotonicTime) -> MediaTime? {
-        repeater!.place(record.presentation, now: now)
-    }
-
     /// Frames come in order: what has not come for an earlier slot will not.
-    private func fillSlots(before time: MediaTime, turn: MonotonicTime) {
-        while let slot = repeater?.missing(before: time) {
-            let source = turn - MediaTime(ticks: time - slot).nanoseconds
-            sendAgain(at: slot, asSlate: false, .repeated(source))
+    private func fillSlots(before time: MediaTime, turn: MonotonicTime, _ now: MonotonicTime) {
+        while let filler = repeater?.missing(before: time, now: now), let slot = filler.slot {
+            send(filler, .repeated(turn - MediaTime(ticks: time - slot).nanoseconds))
         }
     }
 
     private func fillOverdueSlots() {
-        guard repeater != nil else { return }
-        while true {
+        while repeater != nil {
             let now = MonotonicTime.now()
             let filler = repeater!.filler(now: now, stream.expected, isUnderWay: stream.isWorking)
-            // Later than a frame would have been: what is late by now stays so for the receiver.
-            let source = now - (clock.delay ?? .zero)
-            switch filler {
-            case .nothing: return
-            case .repeated(let slot): sendAgain(at: slot, asSlate: false, .repeated(source))
-            case .slate(let slot): sendAgain(at: slot, asSlate: true, .repeated(source))
-            }
+            if filler == .nothing { return }
+            // It leaves when its frame should have left at the latest: so is its time for the next hop.
+            send(filler, .repeated(now - (clock.delay ?? .zero)))
             stream.filled = repeater!.filled
         }
     }
 
-    /// Sends the last frame, or the slate. Slots that pass while nobody takes the output are gone.
-    private func sendAgain(at slot: MediaTime, asSlate: Bool, _ source: SourceTime) {
-        guard stream.outputIsConnected, slot > newest, let shown = last.take() else { return }
+    /// Sends the last frame again, or the slate. Slots that pass while nobody takes the output are gone.
+    private func send(_ filler: Repeater.Filler, _ source: SourceTime) {
+        guard stream.outputIsConnected, let slot = filler.slot, slot > newest, let shown = last.take() else { return }
         var ticket = stream.ledger.open(.repeated, presentation: slot)
         ticket.stamp(.planned)
         if slot - lastEntry >= Self.keyframeInterval { needsKeyframe = true }
@@ -275,7 +267,7 @@ final class EmitStage {
         let outcome: Emission
         do throws(CodecError) {
             try prepare(for: shown.picture.picture.size.even, color: shown.color, interval: shown.interval)
-            let picture = asSlate ? slate! : shown.picture.picture
+            let picture = filler.isSlate ? slate! : shown.picture.picture
             outcome = unsafe try encodeAndSend(picture.view.even, record, at: source)
         } catch {
             // Once is enough: nothing is repeated before there is another picture.
@@ -284,7 +276,7 @@ final class EmitStage {
             return stream.ledger.close(ticket, as: .dropped(.encodeError))
         }
         last = consume shown
-        if asSlate { stream.counters.add(.slates) }
+        if filler.isSlate { stream.counters.add(.slates) }
         close(ticket, after: outcome)
     }
 
@@ -318,6 +310,17 @@ final class EmitStage {
         }
         return isWhole
     }
+}
+
+extension Repeater.Filler {
+    /// The slot that is filled; nil where none is.
+    fileprivate var slot: MediaTime? {
+        switch self {
+        case .nothing: nil
+        case .repeated(let slot), .slate(let slot): slot
+        }
+    }
+    fileprivate var isSlate: Bool { if case .slate = self { true } else { false } }
 }
 
 extension Picture {

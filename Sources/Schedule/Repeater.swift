@@ -95,14 +95,12 @@ public struct Repeater: Sendable {
         return now - lastShown >= Self.longestFreeze ? grid.time(of: next) : nil
     }
 
-    /// The next empty slot before a frame's own, which is then taken; nil when there is none.
-    public mutating func missing(before time: MediaTime) -> MediaTime? {
-        let slot = grid.slot(at: time)
-        guard let next, next < slot else { return nil }
-        let missing = grid.time(of: next)
-        guard time - missing <= Self.longestHole else { return nil }
-        self.next = next + 1
-        return missing
+    /// What is to be shown in the next empty slot before a frame's own, which is then taken.
+    public mutating func missing(before time: MediaTime, now: MonotonicTime) -> Filler {
+        guard let next, case let slot = grid.time(of: next), slot < time, time - slot <= Self.longestHole else {
+            return .nothing
+        }
+        return fill(next, now: now)
     }
 
     /// A frame is shown.
@@ -125,9 +123,13 @@ public struct Repeater: Sendable {
         guard let next, let due = due(expected), now > due + (isUnderWay ? Self.patience : .zero) else {
             return .nothing
         }
-        self.next = next + 1
-        let slot = grid.time(of: next)
-        filled = Filled(slot: slot, emitBy: due)
-        return now - lastShown > hold ? .slate(slot) : .repeated(slot)
+        filled = Filled(slot: grid.time(of: next), emitBy: due)
+        return fill(next, now: now)
+    }
+
+    private mutating func fill(_ slot: Int64, now: MonotonicTime) -> Filler {
+        next = slot + 1
+        let time = grid.time(of: slot)
+        return now - lastShown > hold ? .slate(time) : .repeated(time)
     }
 }

@@ -84,21 +84,22 @@ struct VirtualRelay {
                 queue.removeFirst()
                 emit(first)
             }
-            filling: while true {
-                switch repeater.filler(now: now, expected, isUnderWay: !queue.isEmpty) {
-                case .nothing: break filling
-                case .repeated(let time): outputs.append(Output(time: time, kind: .repeated, at: now))
-                case .slate(let time): outputs.append(Output(time: time, kind: .slate, at: now))
-                }
-            }
+            while fill(repeater.filler(now: now, expected, isUnderWay: !queue.isEmpty)) {}
         }
+    }
+
+    private mutating func fill(_ filler: Repeater.Filler) -> Bool {
+        switch filler {
+        case .nothing: return false
+        case .repeated(let time): outputs.append(Output(time: time, kind: .repeated, at: now))
+        case .slate(let time): outputs.append(Output(time: time, kind: .slate, at: now))
+        }
+        return true
     }
 
     private mutating func emit(_ frame: Finished) {
         guard let place = repeater.place(frame.time, now: now) else { return drops.append(.late) }
-        while let time = repeater.missing(before: place) {
-            outputs.append(Output(time: time, kind: .repeated, at: now))
-        }
+        while fill(repeater.missing(before: place, now: now)) {}
         repeater.show(place, now: now)
         outputs.append(Output(time: place, kind: frame.kind, at: now))
     }

@@ -50,14 +50,18 @@ import Testing
 
     @Test mutating func aFrameForALaterSlotFillsThoseBeforeIt() {
         tenOriginals()
-        var missing: [Int64] = []
-        while let slot = repeater.missing(before: MediaTime(ticks: 33_000)) { missing.append(slot.ticks) }
-        #expect(missing == [28_500, 30_000, 31_500])
+        for ticks: Int64 in [28_500, 30_000, 31_500] {
+            let filler = repeater.missing(before: MediaTime(ticks: 33_000), now: at(370))
+            #expect(filler == .repeated(MediaTime(ticks: ticks)))
+        }
+        #expect(repeater.missing(before: MediaTime(ticks: 33_000), now: at(370)) == .nothing)
+        // Behind the slate comes no picture that is older than it.
+        #expect(repeater.missing(before: MediaTime(ticks: 36_000), now: at(9_000)) == .slate(MediaTime(ticks: 33_000)))
     }
 
     @Test mutating func aHoleThatIsTooLongIsLeft() {
         tenOriginals()
-        #expect(repeater.missing(before: MediaTime(ticks: 27_000 + 4 * 90_000)) == nil)
+        #expect(repeater.missing(before: MediaTime(ticks: 27_000 + 4 * 90_000), now: at(310)) == .nothing)
     }
 
     @Test mutating func afterTheHoldComesTheSlateInRealTime() {
