@@ -28,6 +28,8 @@ final class EmitStage {
     private var last: Shown?
     /// What is sent when the source has stopped; made when the encoder is, so that it is there when it is needed.
     private var slate: Picture?
+    /// What repeating a frame takes.
+    private var repeatCost = Nanoseconds.milliseconds(3)
     /// The newest frame that was a keyframe or not repeated.
     private var lastEntry = MediaTime(ticks: 0)
 
@@ -61,7 +63,7 @@ final class EmitStage {
             } else if finished.isClosed && finished.count == 0 {
                 break
             }
-            fillOverdueSlots()
+            fillOverdueSlot()
             sendPassing(all: false)
         }
         sendPassing(all: true)
@@ -97,7 +99,7 @@ final class EmitStage {
         }
         if let reason = obstacle(to: frame.ticket.record, frame.interval, now) { return drop(frame, reason) }
         guard refused != size else { return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError)) }
-        fillSlots(before: place, turn: frame.turn, now)
+        fillSlots(before: place, turn: frame.turn, deadline: frame.ticket.record.deadline ?? now)
         let record = frame.ticket.record
         let outcome: Emission
         do throws(CodecError) {
@@ -111,6 +113,7 @@ final class EmitStage {
         }
         if repeater != nil {
             repeater!.show(place, now: now)
+            countEmptySlots()
             last = Shown(picture: frame.picture.share(), color: frame.color, interval: frame.interval)
         }
         close(frame.intoTicket(), after: outcome)
@@ -235,26 +238,39 @@ final class EmitStage {
     private func nextLook() -> MonotonicTime {
         let now = MonotonicTime.now()
         guard let due = repeater?.due(stream.expected) else { return now + Self.tick }
+        if due > now { return min(due, now + Self.tick) }
         // What is overdue and does not come may have been dropped on its way.
-        return due > now ? min(due, now + Self.tick) : now + Self.shortTick
+        return stream.isWorking ? now + Self.shortTick : now
     }
 
-    /// Frames come in order: what has not come for an earlier slot will not.
-    private func fillSlots(before time: MediaTime, turn: MonotonicTime, _ now: MonotonicTime) {
-        while let filler = repeater?.missing(before: time, now: now), let slot = filler.slot {
+    /// Frames come in order: what has not come for an earlier slot will not. But a frame that can be in time is worth more
+    /// than repeats before it.
+    private func fillSlots(before time: MediaTime, turn: MonotonicTime, deadline: MonotonicTime) {
+        let encoding = stream.withPlanner { Nanoseconds(Int64($0.costs[.encode].mean + $0.costs[.emit].mean)) } ?? .zero
+        while repeater != nil {
+            let now = MonotonicTime.now()
+            let spare = deadline - now - encoding
+            if spare >= .zero, spare < repeatCost { return }
+            guard let filler = repeater?.missing(before: time, now: now), let slot = filler.slot else { return }
             send(filler, .repeated(turn - MediaTime(ticks: time - slot).nanoseconds))
         }
     }
 
-    private func fillOverdueSlots() {
-        while repeater != nil {
-            let now = MonotonicTime.now()
-            let filler = repeater!.filler(now: now, stream.expected, isUnderWay: stream.isWorking)
-            if filler == .nothing { return }
-            // It leaves when its frame should have left at the latest: so is its time for the next hop.
-            send(filler, .repeated(now - (clock.delay ?? .zero)))
-            stream.filled = repeater!.filled
-        }
+    /// One at a time: frames, connections and the end of the stream come before the next.
+    private func fillOverdueSlot() {
+        guard repeater != nil else { return }
+        let now = MonotonicTime.now()
+        let filler = repeater!.filler(now: now, stream.expected, isUnderWay: stream.isWorking)
+        // It leaves when its frame should have left at the latest: so is its time for the next hop.
+        if filler != .nothing { send(filler, .repeated(now - (clock.delay ?? .zero))) }
+        if let filled = repeater!.filled, filled != stream.filled { stream.filled = filled }
+        countEmptySlots()
+    }
+
+    /// Those that nobody would have seen do not count.
+    private func countEmptySlots() {
+        let empty = repeater!.takeLeftEmpty()
+        if empty > 0, stream.outputIsConnected { stream.counters.add(.slotsEmpty, UInt64(empty)) }
     }
 
     /// Sends the last frame again, or the slate. Slots that pass while nobody takes the output are gone.
@@ -276,6 +292,7 @@ final class EmitStage {
             return stream.ledger.close(ticket, as: .dropped(.encodeError))
         }
         last = consume shown
+        if let encoded = outcome.encodeOut { repeatCost = repeatCost + (encoded - outcome.encodeIn - repeatCost) / 8 }
         if filler.isSlate { stream.counters.add(.slates) }
         close(ticket, after: outcome)
     }

@@ -73,6 +73,9 @@ public struct Repeater: Sendable {
     static let patience = Nanoseconds.milliseconds(250)
     /// After this long without a frame in time, one that is late is shown all the same, in the next free slot.
     static let longestFreeze = Nanoseconds.milliseconds(500)
+    /// A slot that is overdue by more than this is left empty: a machine that cannot keep up with repeats shall not run
+    /// after them.
+    static let longestLag = Nanoseconds.milliseconds(500)
     /// More missing slots than this, at once, are not filled.
     static let longestHole = 3 * MediaTime.ticksPerSecond
 
@@ -82,6 +85,8 @@ public struct Repeater: Sendable {
     public private(set) var filled: Filled?
     /// The first slot that nothing was shown in; nil before the first frame.
     private var next: Int64?
+    /// Slots that were left empty and not told of yet.
+    private var leftEmpty: Int64 = 0
     private var lastShown = MonotonicTime(nanoseconds: 0)
 
     public init(grid: SlotGrid, hold: Nanoseconds) {
@@ -103,10 +108,18 @@ public struct Repeater: Sendable {
         return fill(next, now: now)
     }
 
-    /// A frame is shown.
+    /// A frame is shown; slots before it that were not filled stay empty.
     public mutating func show(_ time: MediaTime, now: MonotonicTime) {
-        next = grid.slot(at: time) + 1
+        let slot = grid.slot(at: time)
+        if let next { leftEmpty += max(0, slot - next) }
+        next = slot + 1
         lastShown = now
+    }
+
+    /// How many slots were left empty since the last call.
+    public mutating func takeLeftEmpty() -> Int {
+        defer { leftEmpty = 0 }
+        return Int(leftEmpty)
     }
 
     /// Whatever was shown before, the last frame counts as new: for a receiver that has just come.
@@ -120,6 +133,11 @@ public struct Repeater: Sendable {
     /// What is to be shown now in the next empty slot, which is then taken.
     /// - Parameter isUnderWay: originals have arrived that have not come out yet.
     public mutating func filler(now: MonotonicTime, _ expected: Expectation, isUnderWay: Bool) -> Filler {
+        while let next, let due = due(expected), now - due > Self.longestLag {
+            leftEmpty += 1
+            self.next = next + 1
+            filled = Filled(slot: grid.time(of: next), emitBy: due)
+        }
         guard let next, let due = due(expected), now > due + (isUnderWay ? Self.patience : .zero) else {
             return .nothing
         }

@@ -31,6 +31,8 @@ public final class StreamCounters: Sendable {
         case tilesSmall, tilesMedium, tilesReused, tilesLeft
         /// Repeated frames that were the slate picture.
         case slates
+        /// Slots of a constant rate without a frame: the machine had no time for a repeat, or too many came at once.
+        case slotsEmpty
 
         /// The name in reports; metrics add a prefix and `_total`.
         public var name: String {
@@ -59,6 +61,7 @@ public final class StreamCounters: Sendable {
             case .tilesReused: "tiles_reused"
             case .tilesLeft: "tiles_left"
             case .slates: "slates"
+            case .slotsEmpty: "slots_empty"
             }
         }
     }
@@ -67,7 +70,7 @@ public final class StreamCounters: Sendable {
 
     /// Each on its own, without false sharing to speak of: these move a few hundred times a second at most.
     private struct Values: ~Copyable {
-        var slots: InlineArray<24, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<28, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     public init() { values = Values() }

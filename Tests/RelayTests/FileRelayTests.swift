@@ -138,8 +138,23 @@ import Transport
         #expect(TestStream.size(of: try scratch.read("out.ts")) == PictureSize(width: 160, height: 96))
     }
 
+    /// Stamps that wrap at 33 bits, jump back and jump ahead: the output's slots follow each other.
+    @Test func aConstantRateSurvivesWhatTheClockDoes() throws {
+        let scratch = try Scratch()
+        let wrapping = try TestStream.video(frames: 20, start: 95_443.4)
+        let stream = try wrapping + TestStream.video(frames: 20, start: 20) + TestStream.video(frames: 20, start: 22.1)
+        let report = try relay(stream, scratch) { $0.fps = Rational(60) }
+        #expect(report.frames.originals == 60 && report.frames.balance && report.frames.inFlight == 0)
+        #expect(report.frames.dropped == 0 && report.counters["timeline_jumps"] == 1, "\(report.frames)")
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        let grid = SlotGrid(rate: Rational(60), start: Timeline.start)
+        #expect(units.enumerated().allSatisfy { $1.presentation == grid.time(of: Int64($0)) })
+        // Three times 20 frames of a thirtieth of a second, and a gap of 1.4 s.
+        #expect(abs(units.count - 3 * 40 - 86) <= 3)
+    }
+
     /// Every way of damaging the input leaves books that balance, and no crash.
-    @Test(arguments: 0..<12) func damagedInputIsAccountedFor(seed: UInt64) throws {
+    @Test(arguments: 0..<24) func damagedInputIsAccountedFor(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var stream = try TestStream.video(frames: 12, keyframeEvery: 6)
         switch seed % 4 {
@@ -161,7 +176,9 @@ import Transport
         }
         let scratch = try Scratch()
         do {
-            let report = try relay(stream, scratch) { $0.interpolate = 2 }
+            let report = try relay(stream, scratch) {
+                if seed < 12 { $0.interpolate = 2 } else { $0.fps = Rational(60) }
+            }
             #expect(report.frames.balance && report.frames.inFlight == 0)
         } catch let error as RelayError {
             // Nothing that could be decoded was left: said in words.
