@@ -90,5 +90,6 @@ let package = Package(
             name: "RelayTests",
             dependencies: ["Relay", "Measure", "Codec", "Transport", "Schedule", "Enhance", "Telemetry", "Media"],
             swiftSettings: strict),
-        .testTarget(name: "CommandTests", dependencies: ["burnish"], swiftSettings: strict),
+        .testTarget(
+            name: "CommandTests", dependencies: ["burnish", "Codec", "Transport", "Media"], swiftSettings: strict),
     ])

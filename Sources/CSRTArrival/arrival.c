@@ -142,7 +142,8 @@ static void note_handshake(uint32_t socket, const uint8_t *body, size_t count) {
     if (block == 0) return;
     uint32_t asked = word_at(body + block + 8) & 0xffff;
     if (type == type_request) window_of_caller = (int32_t)asked;
-    if (type == type_response) keep_number(answers, socket, asked);
+    // A request that is meant for a socket comes from the other side of a rendezvous; a listener's callers have none yet.
+    if (type == type_response || socket != 0) keep_number(answers, socket, asked);
 }
 
 /// Says in an outgoing handshake that we want source times and nothing dropped, when its socket wants that.

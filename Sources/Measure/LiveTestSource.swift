@@ -14,7 +14,7 @@ public struct TestSourceConfiguration: Sendable {
     /// Whether PES headers tell the length of video units. Without, a receiver learns a unit's end from stuffing or from
     /// the next unit, as with FFmpeg's muxer.
     public var writesPESLengths = true
-    /// Whether the stream has an audio track.
+    /// Whether the stream has an audio track: a beep on every second.
     public var hasAudio = false
     /// How many pictures to send.
     public var frames: Int64 = 300
@@ -87,7 +87,7 @@ public final class LiveTestSource {
         work.reserveCapacity(Int(min(configuration.frames, 1_000_000)))
         let clocks = ClockPair.now()
         let first = grid.firstFrame(from: clocks.wall)
-        var audio = AudioTrack(from: grid.captureTime(of: first))
+        let audio = configuration.hasAudio ? try AudioTrack(from: grid.captureTime(of: first)) : nil
         for index in 0..<configuration.frames {
             let captured = grid.captureTime(of: first + index)
             let due = clocks.monotonic(captured)
@@ -102,7 +102,7 @@ public final class LiveTestSource {
             let code = TimeCode(captured: captured, number: UInt16(truncatingIfNeeded: first + index))
             unsafe pattern.paint(picture.mutableView, code: code, index: Int(index))
             try send(picture, index: index, captured: captured, asKeyframe: isNewReceiver)
-            if configuration.hasAudio { sendAudio(&audio, until: captured) }
+            if let audio { try send(audio, until: captured) }
             let took = MonotonicTime.now() - due
             if work.count < work.capacity { work.append(took.count) }
             if took.seconds > 1 / configuration.rate.value { report.late += 1 }
@@ -129,8 +129,8 @@ public final class LiveTestSource {
         }
     }
 
-    private func sendAudio(_ audio: inout AudioTrack, until captured: WallTime) {
-        unsafe audio.advance(to: captured) { frame, time in
+    private func send(_ audio: AudioTrack, until captured: WallTime) throws(CodecError) {
+        unsafe try audio.advance(to: captured) { frame, time in
             unsafe muxer.writePassed(stream: 0, frame, presentationTime: MediaTime(time)) { unsafe emit($0) }
         }
     }

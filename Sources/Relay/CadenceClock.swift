@@ -89,6 +89,19 @@ struct CadenceClock {
         return last.map { max(stamp, $0) } ?? stamp
     }
 
+    /// When a frame of this stamp leaves where frames are paced: at its stamp, but neither after its deadline nor before
+    /// it is there.
+    static func turn(_ stamp: MonotonicTime, deadline: MonotonicTime?, now: MonotonicTime) -> MonotonicTime {
+        max(now, min(stamp, deadline ?? stamp))
+    }
+
+    /// Waits for ``turn(_:deadline:now:)``, and returns it.
+    static func awaitTurn(_ stamp: MonotonicTime, deadline: MonotonicTime?, now: MonotonicTime) -> MonotonicTime {
+        let turn = turn(stamp, deadline: deadline, now: now)
+        if turn > now { turn.sleep() }
+        return turn
+    }
+
     /// The source was replaced: its frames have nothing to do with the ones before.
     mutating func restart() {
         let last = last

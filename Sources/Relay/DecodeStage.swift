@@ -32,7 +32,7 @@ final class DecodeStage: Sendable {
             var configuration = VideoDecoder.Configuration()
             configuration.threads = stream.configuration.decodeThreads
             configuration.exportsQuantisers = stream.configuration.tier > .base
-            let decoder = try VideoDecoder(configuration)
+            let decoder = try stream.configuration.makeDecoder(configuration)
             while let unit = units.pop() {
                 decoder.skipsNonReference = stream.skipsNonReference
                 try decode(consume unit, with: decoder, &shelf)
@@ -52,7 +52,7 @@ final class DecodeStage: Sendable {
     }
 
     private func decode(
-        _ unit: consuming CodedPicture, with decoder: VideoDecoder, _ shelf: inout TicketShelf
+        _ unit: consuming CodedPicture, with decoder: any PictureDecoder, _ shelf: inout TicketShelf
     ) throws(CodecError) {
         let buffer = unit.buffer
         let flags = unit.flags
@@ -65,7 +65,7 @@ final class DecodeStage: Sendable {
         try takeOutputs(of: decoder, &shelf)
     }
 
-    private func takeOutputs(of decoder: VideoDecoder, _ shelf: inout TicketShelf) throws(CodecError) {
+    private func takeOutputs(of decoder: any PictureDecoder, _ shelf: inout TicketShelf) throws(CodecError) {
         while let output = try decoder.next() {
             switch consume output {
             case .picture(let picture):

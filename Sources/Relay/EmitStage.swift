@@ -13,13 +13,18 @@ final class EmitStage {
     private let passing: PassingStreams
     private let sink: Sink
     private let stream: StreamState
-    private var encoder: VideoEncoder?
+    private var encoder: (any PictureEncoder)?
     private var muxer: TransportStreamMuxer?
     private var clock = CadenceClock()
     private var newest = MediaTime(ticks: .min)
     private var needsKeyframe = true
-    /// A size that the encoder has refused: told once, and not tried for every frame.
+    /// A size that no encoder can do: told once, and not tried for every frame.
     private var refused: PictureSize?
+    /// The last picture could not be encoded: the next one's failure is no news.
+    private var isFailing = false
+    /// The source's real rate, and the one that the encoder was opened for.
+    private var rate = RateWatch()
+    private var assumedRate = Rational(30)
     /// A unit that waits for the picture of its time.
     private var held: PassingUnit?
     /// Fills the slots of a constant rate; nil where there is none.
@@ -36,7 +41,6 @@ final class EmitStage {
     private struct Shown: ~Copyable {
         let picture: PictureLease
         let color: ColorDescription
-        let interval: Nanoseconds
     }
 
     /// How often the thread looks up while no picture comes, and while one is overdue.
@@ -57,8 +61,10 @@ final class EmitStage {
     /// Runs until the queue of finished pictures is closed and empty.
     func run() {
         while true {
+            let next = finished.pop(until: nextLook())
+            // Between waiting and sending, so that who has come meanwhile is not met with half of a picture.
             followConnection()
-            if let frame = finished.pop(until: nextLook()) {
+            if let frame = consume next {
                 emit(frame)
             } else if finished.isClosed && finished.count == 0 {
                 break
@@ -90,7 +96,7 @@ final class EmitStage {
 
     private func emit(_ frame: consuming FinishedFrame) {
         let now = MonotonicTime.now()
-        let size = frame.picture.picture.size
+        let size = frame.picture.picture.size.even
         var place = frame.ticket.record.presentation
         if let repeater {
             guard let slot = repeater.place(place, now: now) else { return drop(frame, .late) }
@@ -101,22 +107,29 @@ final class EmitStage {
         guard refused != size else { return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError)) }
         fillSlots(before: place, turn: frame.turn, deadline: frame.ticket.record.deadline ?? now)
         let record = frame.ticket.record
+        if record.kind == .original { rate.note(frame.interval) }
         let outcome: Emission
         do throws(CodecError) {
-            try prepare(for: size.even, color: frame.color, interval: frame.interval)
+            let asKeyframe = record.isKeyframe && record.kind == .original
+            try prepare(for: size, color: frame.color, asKeyframe: asKeyframe)
             outcome = unsafe try encodeAndSend(frame.picture.picture.view.even, record, at: .turn(frame.turn))
         } catch {
-            stream.report(.note("\(error)"))
-            if encoder == nil { refused = size }
+            note(error)
             encoder = nil
             return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError))
         }
+        isFailing = false
         if repeater != nil {
             repeater!.show(place, now: now)
             countEmptySlots()
-            last = Shown(picture: frame.picture.share(), color: frame.color, interval: frame.interval)
+            last = Shown(picture: frame.picture.share(), color: frame.color)
         }
         close(frame.intoTicket(), after: outcome)
+    }
+
+    private func note(_ error: CodecError) {
+        if !isFailing { stream.report(.note("\(error)")) }
+        isFailing = true
     }
 
     private func drop(_ frame: consuming FinishedFrame, _ reason: DropReason) {
@@ -137,18 +150,27 @@ final class EmitStage {
         return stream.withPlanner { $0.encode(request) } ?? nil
     }
 
-    private func prepare(for size: PictureSize, color: ColorDescription, interval: Nanoseconds) throws(CodecError) {
+    private func prepare(for size: PictureSize, color: ColorDescription, asKeyframe: Bool) throws(CodecError) {
         let layout = passing.layout
         if muxer?.layout != layout {
             muxer = try TransportStreamMuxer(layout, continuing: muxer)
             needsKeyframe = true
         }
-        if let encoder, encoder.configuration.size == size, encoder.configuration.color == color { return }
+        if let encoder, encoder.configuration.size == size, encoder.configuration.color == color {
+            // Another rate is another allowance of bits for each picture; it is worth no keyframe of its own.
+            guard asKeyframe || needsKeyframe, repeater == nil, rate.contradicts(assumedRate) else { return }
+        }
         encoder = nil
-        let learnt = interval > .zero ? Rational(Int64(max(1, (1e9 / Double(interval.count)).rounded()))) : nil
         let configuration = stream.configuration
-        let rate = configuration.outputRate(source: stream.sourceRate ?? learnt ?? Rational(30))
-        encoder = try VideoEncoder(configuration.encoding(of: size, color: color, rate: rate))
+        assumedRate = rate.rate ?? stream.sourceRate ?? Rational(30)
+        let encoding = configuration.encoding(
+            of: size, color: color, rate: configuration.outputRate(source: assumedRate))
+        do throws(CodecError) {
+            encoder = try configuration.makeEncoder(encoding)
+        } catch {
+            if error.kind == .unsupportedFormat || error.kind == .unsupportedCodec { refused = size }
+            throw error
+        }
         if repeater != nil, slate?.size != size { slate = Picture(slateOf: size) }
         needsKeyframe = true
     }
@@ -165,6 +187,8 @@ final class EmitStage {
     private struct Emission {
         var encodeIn: MonotonicTime
         var encodeOut: MonotonicTime?
+        /// When its turn to leave came.
+        var due: MonotonicTime?
         var sent: MonotonicTime?
         var bytes = 0
         var refused = false
@@ -182,7 +206,7 @@ final class EmitStage {
         if asKeyframe { stream.counters.add(.keyframesForced) }
         if asKeyframe || record.kind != .repeated { lastEntry = record.presentation }
         newest = record.presentation
-        let (muxer, sink) = (muxer!, sink)
+        let (muxer, sink, isPaced) = (muxer!, sink, stream.configuration.pacing == .paced)
         unsafe try encoder!.encode(picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe) { unit in
             let encoded = MonotonicTime.now()
             emission.encodeOut = encoded
@@ -192,6 +216,8 @@ final class EmitStage {
                 case .turn(let time): clock.stamp(source: time, now: encoded)
                 case .repeated(let time): clock.stamp(repeated: time)
                 }
+            stream.encoderBusySince = nil
+            emission.due = isPaced ? CadenceClock.awaitTurn(stamp, deadline: record.deadline, now: encoded) : encoded
             unsafe muxer.writeVideo(
                 unit.bytes, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
                 isKeyframe: unit.isKeyframe
@@ -208,7 +234,7 @@ final class EmitStage {
 
     private func close(_ ticket: consuming FrameTicket, after emission: Emission) {
         ticket.stamp(.encodeIn, at: emission.encodeIn)
-        guard let encoded = emission.encodeOut, let sent = emission.sent else {
+        guard let encoded = emission.encodeOut, let due = emission.due, let sent = emission.sent else {
             needsKeyframe = true
             return stream.ledger.close(ticket, as: .dropped(.encodeError))
         }
@@ -217,18 +243,22 @@ final class EmitStage {
         ticket.record.bytesOut = Int32(clamping: emission.bytes)
         let record = ticket.record
         // What a repeated frame costs says nothing of the others.
-        if record.kind != .repeated { tellPlanner(of: record, encoded: encoded, sent: sent) }
+        if record.kind != .repeated { tellPlanner(of: record, encoded: encoded, due: due, sent: sent) }
         // A unit that did not go out whole breaks the pictures after it, until the next keyframe.
         needsKeyframe = emission.refused
         stream.ledger.close(ticket, as: emission.refused ? .dropped(.outputDown) : .emitted)
     }
 
-    private func tellPlanner(of record: FrameRecord, encoded: MonotonicTime, sent: MonotonicTime) {
+    private func tellPlanner(
+        of record: FrameRecord, encoded: MonotonicTime, due: MonotonicTime, sent: MonotonicTime
+    ) {
         guard let begin = record[.encodeIn] else { return }
         _ = stream.withPlanner { planner in
             planner.observe(.encode, encoded - begin)
-            planner.observe(.emit, sent - encoded)
-            if record.kind == .original, let deadline = record.deadline { planner.emitted(slack: deadline - sent) }
+            // What was waited for the frame's turn is no work, and took nothing from the slack.
+            planner.observe(.emit, sent - due)
+            let done = encoded + (sent - due)
+            if record.kind == .original, let deadline = record.deadline { planner.emitted(slack: deadline - done) }
         }
     }
 
@@ -282,12 +312,12 @@ final class EmitStage {
         let record = ticket.record
         let outcome: Emission
         do throws(CodecError) {
-            try prepare(for: shown.picture.picture.size.even, color: shown.color, interval: shown.interval)
+            try prepare(for: shown.picture.picture.size.even, color: shown.color, asKeyframe: false)
             let picture = filler.isSlate ? slate! : shown.picture.picture
             outcome = unsafe try encodeAndSend(picture.view.even, record, at: source)
         } catch {
             // Once is enough: nothing is repeated before there is another picture.
-            stream.report(.note("\(error)"))
+            note(error)
             encoder = nil
             return stream.ledger.close(ticket, as: .dropped(.encodeError))
         }

@@ -123,7 +123,7 @@ final class IngestStage {
         switch event {
         case .unit(let unit): if unit.isMainVideo { takeVideo(unit) } else { takePassing(unit) }
         case .program(let program): describe(program)
-        case .format(let format): stream.sourceRate = format.frameRate
+        case .format(let format): describe(format)
         case .torn: break
         }
     }
@@ -143,6 +143,14 @@ final class IngestStage {
         for each in ignored { stream.report(.note("input: \(each.codec.name) on PID \(each.id) is left out")) }
     }
 
+    private func describe(_ format: SequenceParameterSet) {
+        stream.sourceRate = format.frameRate
+        let most = VideoDecoder.Configuration().maximumSamples
+        if format.size.width * format.size.height > most {
+            stream.report(.note("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
+        }
+    }
+
     private func takeVideo(_ unit: StreamUnit) {
         count(unit.evidence)
         let stamp = unit.presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
@@ -151,9 +159,7 @@ final class IngestStage {
 
         let paced = pace.map { _ in MonotonicTime.now() }
         let arrival = paced ?? unit.lastArrival
-        // A picture that others are shown before is sent earlier than its turn comes: all times count from its turn.
-        let turn = unit.decode.map { min(max(0, stamp - $0), MediaTime.ticksPerSecond) } ?? 0
-        let reordering = MediaTime(ticks: turn).nanoseconds
+        let reordering = Self.wait(presentation: stamp, decode: unit.decode)
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
         let emitBy = deadline.emitBy(sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering))
         let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: stream.filled)
@@ -178,6 +184,13 @@ final class IngestStage {
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+    }
+
+    /// How long before its turn a picture comes, because others that come after it are shown first: all its times count
+    /// from its turn, so that reordering makes no picture late.
+    static func wait(presentation: MediaTime, decode: MediaTime?) -> Nanoseconds {
+        guard let decode else { return .zero }
+        return MediaTime(ticks: min(max(0, presentation - decode), MediaTime.ticksPerSecond)).nanoseconds
     }
 
     private func takePassing(_ unit: StreamUnit) {

@@ -68,7 +68,11 @@ public final class Relay: Sendable {
         sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
         trace?.write()
         if let failure = stream.firstFailure { throw failure }
-        return report(since: start)
+        let report = report(since: start)
+        if !configuration.input.isLive, !stream.isStopping, stream.ledger.books.isUndecodable {
+            throw .input("\(configuration.input): none of its \(report.frames.originals) pictures could be decoded")
+        }
+        return report
     }
 
     /// Ends the relay: what has arrived is still sent. Safe to call at any time, more than once.
@@ -137,4 +141,9 @@ public struct RelayStatus: Sendable {
     public var latency: Nanoseconds
     public var input: LegStatistics
     public var output: LegStatistics
+}
+
+extension Books {
+    /// There were pictures, and the decoder could do nothing with any of them.
+    fileprivate var isUndecodable: Bool { originals > 0 && self[.decodeError] + self[.noKeyframe] == originals }
 }

@@ -9,6 +9,8 @@ public struct RelayConfiguration: Sendable {
     public enum Pacing: String, Sendable, CaseIterable {
         /// As soon as it is ready; SRT source times let the next hop's window restore the cadence.
         case eager
+        /// At the time that its source time asks for, evenly: for receivers without a window, such as plain UDP players.
+        case paced
     }
 
     public var input: StreamURL
@@ -65,6 +67,14 @@ public struct RelayConfiguration: Sendable {
 
     /// Files come at the pace of their time stamps, as live sources do. Tests that are about something else do not wait.
     var pacesFiles = true
+
+    /// Where the codecs come from. Tests give some that fail.
+    var makeDecoder: @Sendable (VideoDecoder.Configuration) throws(CodecError) -> any PictureDecoder = {
+        (configuration) throws(CodecError) in try VideoDecoder(configuration)
+    }
+    var makeEncoder: @Sendable (VideoEncoderConfiguration) throws(CodecError) -> any PictureEncoder = {
+        (configuration) throws(CodecError) in try VideoEncoder(configuration)
+    }
 
     /// How many times larger a picture of this size leaves.
     func scale(for size: PictureSize) -> Int {

@@ -27,6 +27,9 @@ public struct SRTEndpoint: Hashable, Sendable {
     /// Length of the encryption key in bytes: 16, 24 or 32.
     public var keyLength: Int?
     public var ingest: Ingest
+    /// The port that a rendezvous is called from; nil for the same as the peer's, as SRT has it. For tests, whose two ends
+    /// share one address.
+    var localPort: UInt16?
 
     public init(
         mode: Mode, host: String, port: UInt16, latency: Nanoseconds? = nil, streamID: String? = nil,

@@ -114,6 +114,8 @@ final class SRTLink: Sendable {
                 if isStopping { return }
                 note(error)
             }
+            // Two who want to meet must both be there most of the time.
+            if endpoint.mode == .rendezvous { backoff.reset() }
             pause(until: .now() + backoff.next())
         }
     }
@@ -172,7 +174,7 @@ final class SRTLink: Sendable {
         let socket = try SRTSocket()
         try socket.configure(for: endpoint, early: early && direction == .input)
         if endpoint.mode == .rendezvous {
-            let local = address.anyAddress(port: endpoint.port)
+            let local = address.anyAddress(port: endpoint.localPort ?? endpoint.port)
             unsafe try socket.use(local, with: srt_bind)
         }
         unsafe try socket.use(address, with: srt_connect)

@@ -25,7 +25,6 @@ final class SRTSink: @unchecked Sendable {
     deinit { link.stop() }
 
     var localPort: UInt16 { link.localPort }
-    var negotiatedWindow: Nanoseconds { link.negotiatedWindow }
     var isConnected: Bool { link.socket.load(ordering: .acquiring) >= 0 }
     var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }
     func statistics() -> LegStatistics { link.statistics() }

@@ -30,13 +30,14 @@ public final class Sink: Sendable {
         }
     }
 
-    /// Waits for a caller's first connection. Returns at once for everything that needs none.
+    /// Waits for a caller's first connection. Returns at once for everything else: who listens or meets a peer half-way
+    /// may well be the first one there.
     /// - Parameter stopped: asked every millisecond; when it says so, this returns without a connection.
     /// - Throws: why the first attempt failed, or `unreachable` when the time came first. The sink goes on calling.
     public func awaitConnection(
         until limit: MonotonicTime, stopped: () -> Bool = { false }
     ) throws(TransportError) {
-        guard case .srt(let sink) = leg, case .srt(let endpoint) = url, endpoint.mode != .listener else { return }
+        guard case .srt(let sink) = leg, case .srt(let endpoint) = url, endpoint.mode == .caller else { return }
         while !sink.isConnected && !stopped() {
             if let failure = sink.failureBeforeFirstConnection { throw failure }
             guard MonotonicTime.now() < limit else {
@@ -87,11 +88,6 @@ public final class Sink: Sendable {
     /// Whether nothing can ever go out again: a file or pipe that a write failed on. Network legs recover by themselves.
     public var isBroken: Bool {
         if case .file(let sink) = leg { sink.isBroken } else { false }
-    }
-
-    /// The recovery window that the next hop applies; zero without a connection.
-    public var negotiatedWindow: Nanoseconds {
-        if case .srt(let sink) = leg { sink.negotiatedWindow } else { .zero }
     }
 
     /// The port that a listener is bound to, 0 otherwise.

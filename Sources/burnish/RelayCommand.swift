@@ -30,7 +30,7 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "The best super-resolution that may be used: auto, base, neural-s or neural-m.")
     var tier = TierArgument(.neuralM)
     @Option(help: "What may pass between a frame's arrival and its emission.") var budget = TimeArgument(.milliseconds(80))
-    @Option(help: "When a finished frame leaves: eager is at once.")
+    @Option(help: "When a finished frame leaves: eager is at once, paced is evenly, for receivers without a window.")
     var pacing = RelayConfiguration.Pacing.eager
     @Option(help: "Threads that enhance a frame together.") var threads = 2
     @Option(help: "The output video's bit rate, e.g. 4M; by default it follows from size and rate.")

@@ -32,7 +32,7 @@ struct TestSourceCommand: ParsableCommand {
     @Option(help: "x264's preset: \(VideoEncoderConfiguration.Preset.allCases.map(\.rawValue).joined(separator: ", ")).")
     var codecPreset = VideoEncoderConfiguration.Preset.ultrafast
 
-    @Option(help: "Audio track: silent (AAC that carries its own time codes) or none.")
+    @Option(help: "Audio track: beep (AAC, on every second, with its own time codes) or none.")
     var audio = AudioArgument.none
 
     @Option(help: "Whether video PES headers tell their length: on or off.")
@@ -76,13 +76,13 @@ struct TestSourceCommand: ParsableCommand {
         configuration.bitRate = bitrate.value
         configuration.keyframeInterval = max(1, Int((keyframeInterval.value.seconds * fps.value.value).rounded()))
         configuration.preset = codecPreset
-        configuration.hasAudio = audio == .silent
+        configuration.hasAudio = audio == .beep
         configuration.writesPESLengths = pesLength == .on
         configuration.frames = frames
         let sink: Sink
         do throws(TransportError) {
             sink = try Sink(try StreamURL(output))
-            try sink.awaitConnection(until: .now() + .seconds(5))
+            try sink.awaitConnection(until: .now() + .seconds(5)) { StopRequest.isMade }
         } catch {
             throw Failure.exit(error)
         }
@@ -105,6 +105,6 @@ struct TestSourceCommand: ParsableCommand {
 extension RawFormat: ExpressibleByArgument {}
 
 /// What audio the test source sends.
-enum AudioArgument: String, CaseIterable, ExpressibleByArgument { case none, silent }
+enum AudioArgument: String, CaseIterable, ExpressibleByArgument { case none, beep }
 
 enum SwitchArgument: String, CaseIterable, ExpressibleByArgument { case on, off }

@@ -1,4 +1,5 @@
 import Codec
+import Foundation
 import Glibc
 @testable import Measure
 import Media
@@ -83,16 +84,54 @@ private let now = WallTime(microseconds: 1_795_263_000_123_456)
 }
 
 @Suite struct AudioTrackTests {
-    @Test func framesCarryTheirCaptureTimes() {
-        var track = AudioTrack(from: now)
-        var times: [WallTime] = []
-        track.advance(to: now + 1_000_000) { bytes, captured in
-            #expect(bytes.count == AudioTrack.frameSize)
-            #expect(AudioTrack.timeCode(in: bytes, near: now)?.captured == captured)
-            times.append(captured)
+    /// One frame after the other, as ADTS.
+    private func frames(seconds: Int64, from start: WallTime) throws -> [(bytes: [UInt8], captured: WallTime)] {
+        let track = try AudioTrack(from: start)
+        var frames: [([UInt8], WallTime)] = []
+        // In the small steps of a live source.
+        for step in 1...seconds * 25 {
+            try track.advance(to: start + step * 40_000) { frames.append((Array($0), $1)) }
+        }
+        return frames
+    }
+
+    @Test func framesCarryTheirCaptureTimes() throws {
+        let frames = try frames(seconds: 1, from: now)
+        for (bytes, captured) in frames {
+            let code = bytes.withUnsafeBytes { AudioTrack.timeCode(in: $0, near: now) }
+            #expect(code?.captured == captured)
+            // The header tells the frame's length.
+            #expect(Int(bytes[3] & 3) << 11 | Int(bytes[4]) << 3 | Int(bytes[5] >> 5) == bytes.count)
         }
         // 46.875 frames a second, and only whole ones.
+        let times = frames.map(\.captured)
         #expect(times.count == 46 && times.first == now && times.last == now + 960_000)
+    }
+
+    /// What a decoder makes of it is heard on the second, and only there.
+    @Test func theBeepIsWhereTheLampIsLit() throws {
+        let start = WallTime(microseconds: 1_795_263_000_700_000)
+        let file = FileManager.default.temporaryDirectory.appending(path: "burnish-\(UUID().uuidString).aac")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(try frames(seconds: 3, from: start).flatMap(\.bytes)).write(to: file)
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["ffmpeg", "-v", "error", "-i", file.path, "-f", "f32le", "-"]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let bytes = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        let samples = bytes.withUnsafeBytes { $0.bindMemory(to: Float.self).map(abs) }
+        #expect(samples.count > 2 * 48_000)
+        // The loudest sample of each millisecond.
+        let loudness = stride(from: 0, to: samples.count - 48, by: 48).map { samples[$0..<$0 + 48].max()! }
+        let times = loudness.indices.map { ($0 + 700) % 1000 }
+        // AAC smears a little over each edge.
+        let missing = zip(times, loudness).filter { (5..<95).contains($0) && $1 < 0.15 }
+        let misplaced = zip(times, loudness).filter { (130..<970).contains($0) && $1 > 0.05 }
+        #expect(missing.isEmpty && misplaced.isEmpty, "milliseconds of the second \(missing), \(misplaced)")
     }
 
     @Test func otherBytesAreNoFrame() {

@@ -57,4 +57,66 @@ import Testing
         let second = clock.stamp(source: MonotonicTime(nanoseconds: 10), now: MonotonicTime(nanoseconds: 210))
         #expect(second >= first)
     }
+
+    /// Frames that are encoded one after the other, and each leaves at its turn: in virtual time, with a synthesised
+    /// frame before every original, which both are ready at the same time.
+    @Test func pacedFramesLeaveEvenlyAndNeverAfterTheirDeadline() {
+        var random = SeededGenerator(seed: 5)
+        var clock = CadenceClock()
+        let interval = Nanoseconds(33_333_333)
+        var free = MonotonicTime(nanoseconds: 0)
+        var turns: [MonotonicTime] = []
+        for n in 0..<10_000 {
+            let original = MonotonicTime(nanoseconds: Int64(n + 1) * interval.count)
+            let ready = original + .microseconds(Int64.random(in: 8_000...14_000, using: &random))
+            for source in [original - interval / 2, original] {
+                let encoded = max(free, ready) + .microseconds(Int64.random(in: 2_000...5_000, using: &random))
+                let deadline = original + .milliseconds(80)
+                let turn = CadenceClock.turn(
+                    clock.stamp(source: source, now: encoded), deadline: deadline, now: encoded)
+                #expect(turn >= encoded && turn <= deadline)
+                turns.append(turn)
+                free = turn + .microseconds(200)
+            }
+        }
+        let steps = zip(turns.dropFirst(), turns).map { $0 - $1 }.dropFirst(400)
+        let uneven = steps.count { abs($0.count - interval.count / 2) > 1_000_000 }
+        // The cadence leaves one frame in fifty room to be late.
+        #expect(uneven * 25 < steps.count, "\(uneven) of \(steps.count)")
+        // No drift: the last frames are as long after their source times as the early ones.
+        let delays = turns.enumerated().map { n, turn in turn.nanoseconds - Int64(n + 1) * interval.count / 2 }
+        #expect(abs(delays.suffix(400).max()! - delays[400..<800].max()!) < 2_000_000)
+    }
+
+    @Test func aTurnIsBoundedByTheDeadlineAndThePresent() {
+        func at(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
+        #expect(CadenceClock.turn(at(50), deadline: at(80), now: at(40)) == at(50))
+        #expect(CadenceClock.turn(at(90), deadline: at(80), now: at(40)) == at(80))
+        #expect(CadenceClock.turn(at(90), deadline: at(80), now: at(85)) == at(85))
+        #expect(CadenceClock.turn(at(30), deadline: at(80), now: at(40)) == at(40))
+        #expect(CadenceClock.turn(at(50), deadline: nil, now: at(40)) == at(50))
+    }
+}
+
+@Suite struct RateWatchTests {
+    private func watch(_ intervals: [Double]) -> RateWatch {
+        var watch = RateWatch()
+        for interval in intervals { watch.note(.milliseconds(interval)) }
+        return watch
+    }
+
+    @Test func aSteadyRateIsLearnt() {
+        #expect(watch(Array(repeating: 16.7, count: 20)).rate == Rational(60))
+        #expect(watch(Array(repeating: 66.7, count: 20)).contradicts(Rational(30)))
+        #expect(!watch(Array(repeating: 33.4, count: 20)).contradicts(Rational(30000, 1001)))
+        #expect(!watch(Array(repeating: 33.4, count: 20)).contradicts(Rational(30)))
+    }
+
+    /// A few steps, steps that do not agree, and gaps are no rate.
+    @Test func anUnsteadyOneIsNot() {
+        #expect(watch(Array(repeating: 16.7, count: 5)).rate == nil)
+        #expect(watch((0..<100).map { $0 % 2 == 0 ? 16.7 : 33.3 }).rate == nil)
+        #expect(watch(Array(repeating: 16.7, count: 20) + [200]).rate == nil)
+        #expect(watch(Array(repeating: 0, count: 20)).rate == nil)
+    }
 }

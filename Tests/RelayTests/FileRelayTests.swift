@@ -68,6 +68,32 @@ import Transport
         #expect(zip(units.dropFirst(), units).allSatisfy { $0.presentation > $1.presentation })
     }
 
+    /// All units of a stream with reordering come a fixed time before their turns, one interval apart: what is shown
+    /// later than it is sent has so much longer until its deadline.
+    @Test func reorderingTakesNothingFromTheBudget() throws {
+        let golden = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "GoldenStreams/ffmpeg-bframes.ts")
+        var turns: [(decode: Int64, turn: Int64, presentation: Int64)] = []
+        func take(_ event: TransportStreamEvent) {
+            guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation else { return }
+            let decode = unit.decode ?? time
+            let wait = IngestStage.wait(presentation: time, decode: unit.decode)
+            turns.append((decode.ticks, decode.ticks + MediaTime.ticks(in: wait), time.ticks))
+        }
+        var demuxer = TransportStreamDemuxer()
+        try Data(contentsOf: golden).withUnsafeBytes {
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+        }
+        demuxer.finish(handler: take)
+        #expect(turns.contains { $0.presentation - $0.decode > 3600 })
+        #expect(turns.allSatisfy { abs($0.turn - $0.presentation) <= 1 })
+        // A stamp that makes no sense gives no deadline in the far future or the past.
+        let zero = MediaTime(ticks: 0)
+        #expect(IngestStage.wait(presentation: zero, decode: MediaTime(ticks: 9000)) == .zero)
+        #expect(IngestStage.wait(presentation: MediaTime(ticks: 1 << 32), decode: zero) == .seconds(1))
+        #expect(IngestStage.wait(presentation: zero, decode: nil) == .zero)
+    }
+
     @Test func extrapolatedFramesLieHalfAnIntervalBeyondTheirOriginals() throws {
         let scratch = try Scratch()
         let report = try relay(try TestStream.video(frames: 60), scratch) {
@@ -157,23 +183,7 @@ import Transport
     @Test(arguments: 0..<24) func damagedInputIsAccountedFor(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var stream = try TestStream.video(frames: 12, keyframeEvery: 6)
-        switch seed % 4 {
-        case 0:  // bits turned over
-            for _ in 0..<40 {
-                let at = Int.random(in: 0..<stream.count, using: &random)
-                stream[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-            }
-        case 1:  // packets lost
-            for _ in 0..<6 {
-                let at = Int.random(in: 0..<(stream.count / 188), using: &random) * 188
-                stream.removeSubrange(at..<(at + 188))
-            }
-        case 2:  // cut off
-            stream.removeLast(Int.random(in: 1..<(stream.count / 2), using: &random))
-        default:  // begun in the middle, after nonsense
-            stream.removeFirst(Int.random(in: 1..<(stream.count / 2), using: &random))
-            stream.insert(contentsOf: (0..<999).map { _ in UInt8.random(in: 0...255, using: &random) }, at: 0)
-        }
+        TestStream.damage(&stream, seed % 4, &random)
         let scratch = try Scratch()
         do {
             let report = try relay(stream, scratch) {

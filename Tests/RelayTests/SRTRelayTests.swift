@@ -1,5 +1,6 @@
 import Codec
 import Foundation
+import Glibc
 import Measure
 import Media
 import Schedule
@@ -52,14 +53,14 @@ import Transport
     }
 
     private func send(
-        frames: Int64, to port: UInt16, options: String = "", withAudio: Bool = false
+        frames: Int64, to port: UInt16, options: String = "", hasAudio: Bool = false
     ) throws -> TestSourceReport {
         let sink = try Sink(try StreamURL("srt://127.0.0.1:\(port)?latency=20\(options)"))
         try sink.awaitConnection(until: .now() + .seconds(20))
         var configuration = TestSourceConfiguration()
         configuration.size = PictureSize(width: 160, height: 96)
         configuration.frames = frames
-        configuration.hasAudio = withAudio
+        configuration.hasAudio = hasAudio
         let report = try LiveTestSource(configuration, to: sink).run(stopped: { false }, event: { _ in })
         sink.flush(until: .now() + .seconds(5))
         return report
@@ -78,17 +79,21 @@ import Transport
             let stopped = Atomic<Bool>(false)
         }
 
-        init(port: UInt16) throws {
-            let source = try Source(try StreamURL("srt://127.0.0.1:\(port)?latency=20"))
+        convenience init(port: UInt16) throws { try self.init("srt://127.0.0.1:\(port)?latency=20") }
+
+        init(_ url: String, ended: @escaping @Sendable (Int) -> Bool = { _ in false }) throws {
+            let source = try Source(try StreamURL(url))
+            let seen = Count()
             let box = Box()
             self.source = source
             result = box
             thread = StageThread(name: "receiver") {
-                let probe = try? LiveProbe(source, statistics: ProbeStatistics(warmUp: 0)) { event in
-                    if case .connected = event { box.connected.store(true, ordering: .releasing) }
-                }
+                let probe = try? LiveProbe(
+                    source, statistics: ProbeStatistics(warmUp: 0),
+                    event: { if case .connected = $0 { box.connected.store(true, ordering: .releasing) } },
+                    each: { _, _ in _ = seen.next() })
                 let report = try? probe?.run(limit: nil, patience: .seconds(60)) {
-                    box.stopped.load(ordering: .acquiring)
+                    box.stopped.load(ordering: .acquiring) || ended(seen.calls)
                 }
                 box.report.withLock { $0 = report }
             }
@@ -96,6 +101,12 @@ import Transport
 
         func awaitConnection() {
             while !result.connected.load(ordering: .acquiring) { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+        }
+
+        /// Waits until it has seen all that it was to see.
+        func finish() -> ProbeReport? {
+            thread.join()
+            return result.report.withLock { $0 }
         }
 
         func stop() -> ProbeReport? {
@@ -136,11 +147,11 @@ import Transport
             $0.hold = .milliseconds(400)
             $0.budget = .milliseconds(80)
         }
-        _ = try send(frames: 30, to: running.relay.inputPort, withAudio: true)
+        _ = try send(frames: 30, to: running.relay.inputPort, hasAudio: true)
         running.await { $0.contains("input: disconnected") }
         func slates() -> UInt64 { running.relay.report(since: .now()).counters["slates"] ?? 0 }
         while slates() < 150 { (MonotonicTime.now() + .milliseconds(2)).sleep() }
-        _ = try send(frames: 30, to: running.relay.inputPort, withAudio: true)
+        _ = try send(frames: 30, to: running.relay.inputPort, hasAudio: true)
         let report = try #require(running.stop())
 
         #expect(report.frames.originals == 60 && report.frames.balance && report.frames.inFlight == 0)
@@ -195,5 +206,113 @@ import Transport
         configuration.firstConnection = .milliseconds(300)
         let relay = try Relay(configuration)
         #expect(throws: RelayError.self) { _ = try relay.run { _ in } }
+    }
+
+    /// The input's sound is in step to the microsecond; so is the output's, with synthesised frames between.
+    @Test(arguments: [1, 2]) func soundStaysInStepWithThePicture(interpolate: Int) throws {
+        let running = try Running(
+            input: "srt://127.0.0.1:0?mode=listener&latency=20", output: "srt://127.0.0.1:0?mode=listener&latency=20"
+        ) { $0.interpolate = interpolate }
+        let receiver = try Receiver(port: running.relay.outputPort)
+        receiver.awaitConnection()
+        _ = try send(frames: 75, to: running.relay.inputPort, hasAudio: true)
+        let report = try #require(running.stop())
+        let seen = try #require(receiver.stop())
+        #expect(report.counters["passing_units_out"] == report.counters["passing_units_in"])
+        let offset = try #require(seen.audioOffset)
+        #expect(offset.count > 60 && abs(offset.least) < 1 && abs(offset.greatest) < 1, "\(offset)")
+    }
+
+    /// Reads a leg until its first picture has come whole.
+    private func firstPicture(from port: UInt16) throws -> (firstPackets: [UInt16], isKeyframe: Bool)? {
+        let source = try Source(try StreamURL("srt://127.0.0.1:\(port)?latency=20"))
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+        defer { buffer.deallocate() }
+        var demuxer = TransportStreamDemuxer()
+        var packets: [UInt16] = []
+        var isKeyframe: Bool?
+        let limit = MonotonicTime.now() + .seconds(60)
+        while isKeyframe == nil, .now() < limit {
+            guard case .message(let message) = source.receive(into: buffer, until: limit) else { continue }
+            for at in stride(from: 0, to: message.byteCount - 3, by: 188) {
+                packets.append(UInt16(buffer[at + 1] & 0x1F) << 8 | UInt16(buffer[at + 2]))
+            }
+            demuxer.push(
+                UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), arrival: message.arrival,
+                sourceTime: nil
+            ) { event in
+                if case .unit(let unit) = event, unit.isMainVideo { isKeyframe = isKeyframe ?? unit.isKeyframe }
+            }
+        }
+        return isKeyframe.map { (Array(packets.prefix(2)), $0) }
+    }
+
+    /// The source has one keyframe at its start; a receiver that comes later, or comes back, gets one of its own.
+    @Test func aReceiverThatReturnsGetsTablesAndAKeyframeFirst() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 900, size: PictureSize(width: 64, height: 64), keyframeEvery: 10_000)
+        let running = try Running(
+            input: try scratch.write(stream, to: "in.ts"), output: "srt://127.0.0.1:0?mode=listener&latency=20")
+        for round in 0..<3 {
+            let first = try #require(try firstPicture(from: running.relay.outputPort), "no picture in round \(round)")
+            #expect(first.isKeyframe && first.firstPackets == [0, 0x1000], "round \(round): \(first)")
+        }
+        let report = try #require(running.stop())
+        #expect(report.frames.balance && report.frames.inFlight == 0)
+        #expect(report.counters["output_connections"] == 3)
+        let reasons = Set(report.frames.droppedByReason.keys)
+        #expect(reasons.isSubset(of: ["output_down"]), "\(report.frames)")
+    }
+
+    // MARK: UDP
+
+    /// Sends bytes as datagrams of one size, at a pace that a socket's buffer bears.
+    private func sendDatagrams(_ bytes: [UInt8], of size: Int, to port: UInt16) throws {
+        let number = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        defer { close(number) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let connected = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(connected == 0)
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            let part = bytes[start..<min(bytes.count, start + size)]
+            try #require(part.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, 0) } == part.count)
+            (MonotonicTime.now() + .microseconds(500)).sleep()
+        }
+    }
+
+    /// Packets that go on in the next datagram, as with FFmpeg's default of 1472 bytes, and datagrams larger than ours.
+    @Test(arguments: [188, 1000, 1316, 1472, 9212]) func datagramsOfAnySize(size: Int) throws {
+        let scratch = try Scratch()
+        let running = try Running(input: "udp://127.0.0.1:0", output: scratch.path("out.ts"))
+        running.await { $0.contains("input: listening") }
+        let stream = try TestStream.video(frames: 30, keyframeEvery: 10_000)
+        try sendDatagrams(stream, of: size, to: running.relay.inputPort)
+        while running.relay.report(since: .now()).frames.originals < 30 { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+        let report = try #require(running.stop())
+        #expect(report.frames.emitted == 30 && report.frames.balance)
+        #expect(report.counters["pictures_damaged"] == nil && report.counters["input_gaps"] == nil)
+        #expect(TestStream.units(in: try scratch.read("out.ts")).count == 30)
+    }
+
+    /// Every paced frame leaves, and arrives where there is no window to even anything out.
+    @Test func aThousandPacedFramesArrive() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(
+            frames: 1000, size: PictureSize(width: 64, height: 64), rate: 200, keyframeEvery: 100)
+        let receiver = try Receiver("udp://127.0.0.1:0") { $0 == 1000 }
+        let running = try Running(
+            input: try scratch.write(stream, to: "in.ts"), output: "udp://127.0.0.1:\(receiver.source.localPort)"
+        ) { $0.pacing = .paced }
+        let seen = try #require(receiver.finish())
+        let report = try #require(running.stop())
+        #expect(report.frames.emitted == 1000 && report.frames.dropped == 0 && report.frames.balance, "\(report.frames)")
+        #expect(seen.received == 1000 && seen.outOfOrder == 0)
     }
 }

@@ -8,11 +8,12 @@ enum TestStream {
     /// A transport stream of moving pictures with time codes.
     /// - Parameters:
     ///   - start: the presentation time of the first picture, in seconds.
+    ///   - toldRate: what the stream's headers say; nil for the truth.
     static func video(
         frames: Int, size: PictureSize = PictureSize(width: 160, height: 96), rate: Int64 = 30, keyframeEvery: Int = 15,
-        start: Double = 10
+        start: Double = 10, toldRate: Int64? = nil
     ) throws -> [UInt8] {
-        let encoder = try VideoEncoder(VideoEncoderConfiguration(size: size, frameRate: Rational(rate)))
+        let encoder = try VideoEncoder(VideoEncoderConfiguration(size: size, frameRate: Rational(toldRate ?? rate)))
         let muxer = try TransportStreamMuxer()
         let picture = Picture(size: size)
         let pattern = TestPattern(size: size, framesPerSecond: Double(rate))
@@ -31,6 +32,106 @@ enum TestStream {
             }
         }
         return stream
+    }
+
+    /// A stretch of a program: so many pictures of one size, with so many audio streams beside them.
+    struct Part {
+        var frames: Int
+        var size = PictureSize(width: 160, height: 96)
+        var audioStreams = 0
+    }
+
+    /// A program whose layout changes from part to part, as one multiplexer sends it. Beside each picture comes a unit of
+    /// each audio stream with the same presentation time, which says where it belongs.
+    static func program(_ parts: [Part]) throws -> [UInt8] {
+        var stream: [UInt8] = []
+        var muxer: TransportStreamMuxer?
+        var index = 0
+        for part in parts {
+            var layout = TransportStreamLayout()
+            layout.passedStreams = Array(repeating: .aac, count: part.audioStreams)
+            let present = try TransportStreamMuxer(layout, continuing: muxer)
+            muxer = present
+            let encoder = try VideoEncoder(VideoEncoderConfiguration(size: part.size, frameRate: Rational(30)))
+            let picture = Picture(size: part.size)
+            for _ in 0..<part.frames {
+                let time = MediaTime(ticks: 900_000 + Int64(index) * 3000)
+                try encoder.encode(picture.view, id: Int64(index), at: time) { unit in
+                    present.writeVideo(
+                        unit.bytes, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
+                        isKeyframe: unit.isKeyframe
+                    ) { stream.append(contentsOf: $0) }
+                }
+                for audio in 0..<part.audioStreams {
+                    let payload = [0xFF, 0xF1] + Array("stream \(audio), picture \(index)".utf8)
+                    payload.withUnsafeBytes {
+                        present.writePassed(stream: audio, $0, presentationTime: time) { stream.append(contentsOf: $0) }
+                    }
+                }
+                index += 1
+            }
+        }
+        return stream
+    }
+
+    /// One unit of a stream that is not the main video.
+    struct PassedUnit: Equatable {
+        var stream: Int
+        /// In ticks after the program's first picture.
+        var presentation: Int64
+        var bytes: [UInt8]
+    }
+
+    /// What a program holds beside its video, each stream numbered in the order of its map, and how many streams each of
+    /// its maps has.
+    static func passed(in stream: [UInt8]) -> (units: [PassedUnit], layouts: [Int]) {
+        var units: [(pid: Int, time: MediaTime, bytes: [UInt8])] = []
+        var first: MediaTime?
+        var layouts: [Int] = []
+        var numbers: [Int: Int] = [:]
+        func take(_ event: TransportStreamEvent) {
+            switch event {
+            case .program(let program):
+                let others = program.streams.filter { $0.role != .mainVideo }
+                layouts.append(others.count)
+                for (number, other) in others.enumerated() { numbers[other.id] = number }
+            case .unit(let unit):
+                guard let time = unit.presentation else { return }
+                if unit.isMainVideo { first = first.map { min($0, time) } ?? time }
+                else { units.append((unit.stream, time, Array(unit.bytes))) }
+            default: break
+            }
+        }
+        var demuxer = TransportStreamDemuxer()
+        stream.withUnsafeBytes {
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+        }
+        demuxer.finish(handler: take)
+        let start = first ?? MediaTime(ticks: 0)
+        return (
+            units.map { PassedUnit(stream: numbers[$0.pid] ?? -1, presentation: $0.time - start, bytes: $0.bytes) },
+            layouts)
+    }
+
+    /// Damages a stream in one of four ways.
+    static func damage(_ stream: inout [UInt8], _ way: UInt64, _ random: inout SeededGenerator) {
+        switch way {
+        case 0:  // bits turned over
+            for _ in 0..<40 {
+                let at = Int.random(in: 0..<stream.count, using: &random)
+                stream[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            }
+        case 1:  // packets lost
+            for _ in 0..<6 {
+                let at = Int.random(in: 0..<(stream.count / 188), using: &random) * 188
+                stream.removeSubrange(at..<(at + 188))
+            }
+        case 2:  // cut off
+            stream.removeLast(Int.random(in: 1..<(stream.count / 2), using: &random))
+        default:  // begun in the middle, after nonsense
+            stream.removeFirst(Int.random(in: 1..<(stream.count / 2), using: &random))
+            stream.insert(contentsOf: (0..<999).map { _ in UInt8.random(in: 0...255, using: &random) }, at: 0)
+        }
     }
 
     /// The size that a transport stream's main video says it has.

@@ -53,9 +53,9 @@ struct DatagramAndFileTests {
     }
 
     @Test func missingFilesAreToldApart() {
-        let absent = #expect(throws: TransportError.self) { _ = try Source(StreamURL("/nonexistent/a.ts")) }
+        let absent = #expect(throws: TransportError.self) { _ = try Source(StreamURL("/proc/nowhere/a.ts")) }
         #expect(absent?.code == .inaccessible)
-        let forbidden = #expect(throws: TransportError.self) { _ = try Sink(StreamURL("/nonexistent/a.ts")) }
+        let forbidden = #expect(throws: TransportError.self) { _ = try Sink(StreamURL("/proc/nowhere/a.ts")) }
         #expect(forbidden?.code == .inaccessible)
         let nowhere = #expect(throws: TransportError.self) { _ = try Sink(StreamURL("udp://:1234")) }
         #expect(nowhere?.code == .badURL)

@@ -9,8 +9,10 @@ final class Reader {
     private let buffer: UnsafeMutableRawBufferPointer
     static let patience = Nanoseconds.seconds(20)
 
-    init(_ url: String) throws {
-        source = try Source(StreamURL(url))
+    convenience init(_ url: String) throws { try self.init(StreamURL(url)) }
+
+    init(_ url: StreamURL) throws {
+        source = try Source(url)
         buffer = .allocate(byteCount: Message.largest, alignment: 16)
     }
 

@@ -46,5 +46,6 @@ void burnish_srt_want_source_times(int32_t socket, int32_t window_ms);
 /// judges the caller; -1 when its handshake does not say.
 int32_t burnish_srt_window_asked_by_caller(void);
 
-/// The window in milliseconds that the listener settled on for the socket that called it; -1 when it did not say.
+/// The window in milliseconds that the listener settled on for the socket that called it, or the other side of a rendezvous
+/// asked for; -1 when it did not say.
 int32_t burnish_srt_window_asked_by_listener(int32_t socket);

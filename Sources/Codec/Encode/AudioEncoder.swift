@@ -1,0 +1,74 @@
+import CFFmpeg
+
+/// Mono samples in, AAC-LC frames out (libavcodec's own encoder), without a container's header: raw data blocks of
+/// ISO/IEC 14496-3, 4.4.2.1. For instruments; a relay passes audio on untouched.
+///
+/// Confined to one thread at a time.
+@safe public final class AudioEncoder {
+    public static let samplesInFrame = 1024
+    /// How many frames before the samples that were put in last the frame lies that comes out for them: the first frame
+    /// is half of what primes a decoder, and one is held.
+    public static let delayInFrames = 2
+    private static let place = "AAC encoder"
+    private var context: UnsafeMutablePointer<AVCodecContext>?
+    private var packet: UnsafeMutablePointer<AVPacket>?
+    private var frame: UnsafeMutablePointer<AVFrame>?
+    private var position: Int64 = 0
+
+    /// - Parameters:
+    ///   - sampleRate: one of AAC's rates, in samples a second.
+    ///   - bitRate: bits a second.
+    /// - Throws: `unsupportedCodec` when libavcodec comes without an AAC encoder, `unsupportedFormat` for another rate.
+    public init(sampleRate: Int, bitRate: Int) throws(CodecError) {
+        LibraryLog.takeOver()
+        guard let codec = unsafe avcodec_find_encoder(AV_CODEC_ID_AAC) else {
+            throw CodecError(
+                .unsupportedCodec, operation: "avcodec_find_encoder", message: "libavcodec has no AAC encoder",
+                place: Self.place, advice: "install a complete libavcodec")
+        }
+        unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: Self.place)
+        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: Self.place)
+        unsafe frame = try check(av_frame_alloc(), "av_frame_alloc", at: Self.place)
+        let context = unsafe self.context!
+        unsafe context.pointee.sample_rate = Int32(sampleRate)
+        unsafe context.pointee.sample_fmt = AV_SAMPLE_FMT_FLTP
+        unsafe context.pointee.bit_rate = Int64(bitRate)
+        unsafe av_channel_layout_default(&context.pointee.ch_layout, 1)
+        unsafe try check(avcodec_open2(context, codec, nil), "avcodec_open2", at: Self.place, .unsupportedFormat)
+        let frame = unsafe self.frame!
+        unsafe frame.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
+        unsafe frame.pointee.nb_samples = Int32(Self.samplesInFrame)
+        unsafe frame.pointee.sample_rate = Int32(sampleRate)
+        unsafe av_channel_layout_copy(&frame.pointee.ch_layout, &context.pointee.ch_layout)
+        unsafe try check(av_frame_get_buffer(frame, 0), "av_frame_get_buffer", at: Self.place)
+    }
+
+    deinit {
+        unsafe av_frame_free(&frame)
+        unsafe av_packet_free(&packet)
+        unsafe avcodec_free_context(&context)
+    }
+
+    /// Encodes the next ``samplesInFrame`` samples.
+    /// - Parameters:
+    ///   - sample: gives the n-th of them, -1…1.
+    ///   - emit: called with the raw data block of the frame ``delayInFrames`` before these samples, borrowed for the
+    ///     call; not called for the very first samples.
+    public func encode(_ sample: (Int) -> Float, emit: (UnsafeRawBufferPointer) -> Void) throws(CodecError) {
+        let frame = unsafe self.frame!
+        // The encoder may still refer to the samples before.
+        unsafe try check(av_frame_make_writable(frame), "av_frame_make_writable", at: Self.place)
+        let samples = unsafe UnsafeMutableRawPointer(frame.pointee.data.0!).assumingMemoryBound(to: Float.self)
+        for n in 0..<Self.samplesInFrame { unsafe samples[n] = sample(n) }
+        unsafe frame.pointee.pts = position
+        position += Int64(Self.samplesInFrame)
+        unsafe try check(avcodec_send_frame(context, frame), "avcodec_send_frame", at: Self.place)
+        while true {
+            let code = unsafe avcodec_receive_packet(context, packet)
+            if code == burnish_averror_again { return }
+            try check(code, "avcodec_receive_packet", at: Self.place)
+            unsafe emit(UnsafeRawBufferPointer(start: packet!.pointee.data, count: Int(packet!.pointee.size)))
+            unsafe av_packet_unref(packet)
+        }
+    }
+}

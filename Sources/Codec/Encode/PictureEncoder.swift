@@ -1,0 +1,15 @@
+import Media
+
+/// What a relay asks of an encoder: ``VideoEncoder``, or in tests one that fails.
+///
+/// Confined to one thread at a time.
+public protocol PictureEncoder: AnyObject {
+    var configuration: VideoEncoderConfiguration { get }
+
+    /// Encodes one picture; see ``VideoEncoder/encode(_:id:at:asKeyframe:emit:)``.
+    func encode(
+        _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, emit: (borrowing EncodedUnit) -> Void
+    ) throws(CodecError)
+}
+
+extension VideoEncoder: PictureEncoder {}

@@ -1,0 +1,102 @@
+import Foundation
+import Media
+
+/// The executable that was built beside the tests, as a shell runs it.
+final class Program {
+    struct Outcome {
+        var code: Int32
+        var reason: Process.TerminationReason
+        var output: String
+        var errors: String
+        /// The lines that say what went wrong.
+        var complaints: [Substring] { errors.split(separator: "\n").filter { $0.hasPrefix("burnish: ") } }
+    }
+
+    private static let executable: URL = {
+        var folder = Bundle.main.executableURL!.deletingLastPathComponent()
+        while !FileManager.default.isExecutableFile(atPath: folder.appending(path: "burnish").path), folder.path != "/" {
+            folder = folder.deletingLastPathComponent()
+        }
+        return folder.appending(path: "burnish")
+    }()
+
+    private let process = Process()
+    private let errors = Pipe()
+    private var text = ""
+
+    /// Starts a program that runs until it is ended.
+    init(_ arguments: [String]) throws {
+        process.executableURL = Self.executable
+        process.arguments = arguments
+        process.standardError = errors
+        process.standardOutput = FileHandle.nullDevice
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+    }
+
+    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+    /// Reads what it says until a text has come, or it has ended.
+    func read(until wanted: String) -> String {
+        while !text.contains(wanted) {
+            let some = errors.fileHandleForReading.availableData
+            if some.isEmpty { break }
+            text += String(decoding: some, as: UTF8.self)
+        }
+        return text
+    }
+
+    /// The port that it says it listens on.
+    func listeningPort() throws -> UInt16 {
+        let marker = "listening on port "
+        var text = read(until: marker)
+        while let found = text.range(of: marker), !text[found.upperBound...].contains("\n") {
+            text = read(until: "\(text[found.lowerBound...])\n")
+        }
+        guard let found = text.range(of: marker), let port = UInt16(text[found.upperBound...].prefix { $0.isNumber })
+        else { throw CocoaError(.fileReadCorruptFile) }
+        return port
+    }
+
+    /// Waits until signals are its own to handle.
+    func awaitSignalHandlers() {
+        let status = "/proc/\(process.processIdentifier)/status"
+        while process.isRunning {
+            let line = (try? String(contentsOfFile: status, encoding: .utf8))?.split(separator: "\n")
+                .first { $0.hasPrefix("SigCgt:") }
+            let caught = line.flatMap { UInt64($0.dropFirst(7).trimmingCharacters(in: .whitespaces), radix: 16) } ?? 0
+            if caught & 1 << UInt64(SIGINT - 1) != 0, caught & 1 << UInt64(SIGTERM - 1) != 0 { return }
+            (MonotonicTime.now() + .milliseconds(1)).sleep()
+        }
+    }
+
+    /// Sends a signal and waits for the end.
+    func end(with signal: Int32) -> Outcome {
+        kill(process.processIdentifier, signal)
+        text += String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return Outcome(
+            code: process.terminationStatus, reason: process.terminationReason, output: "", errors: text)
+    }
+
+    /// Runs to the end.
+    /// - Parameter input: for its standard input; small enough for a pipe's buffer.
+    static func run(_ arguments: [String], input: Data = Data()) throws -> Outcome {
+        let process = Process()
+        process.executableURL = Self.executable
+        process.arguments = arguments
+        let (output, errors, feed) = (Pipe(), Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        process.standardInput = feed
+        try process.run()
+        try feed.fileHandleForWriting.write(contentsOf: input)
+        try feed.fileHandleForWriting.close()
+        let out = output.fileHandleForReading.readDataToEndOfFile()
+        let err = errors.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return Outcome(
+            code: process.terminationStatus, reason: process.terminationReason,
+            output: String(decoding: out, as: UTF8.self), errors: String(decoding: err, as: UTF8.self))
+    }
+}

@@ -1,0 +1,84 @@
+import Codec
+import Media
+import Synchronization
+
+/// What an encoder does with a picture when a test wants it to fail.
+enum EncodingFault: CaseIterable, Sendable {
+    /// Throws instead of encoding.
+    case refusal
+    /// Gives no coded picture.
+    case silence
+}
+
+/// An encoder that fails where a test says so, and is libx264 everywhere else.
+final class FailingEncoder: PictureEncoder {
+    private let encoder: VideoEncoder
+    private let fault: @Sendable (Int64) -> EncodingFault?
+
+    /// - Parameter fault: asked with each picture's number.
+    init(
+        _ configuration: VideoEncoderConfiguration, fault: @escaping @Sendable (Int64) -> EncodingFault?
+    ) throws(CodecError) {
+        encoder = try VideoEncoder(configuration)
+        self.fault = fault
+    }
+
+    var configuration: VideoEncoderConfiguration { encoder.configuration }
+
+    func encode(
+        _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, emit: (borrowing EncodedUnit) -> Void
+    ) throws(CodecError) {
+        switch fault(id) {
+        case nil: unsafe try encoder.encode(picture, id: id, at: time, asKeyframe: asKeyframe, emit: emit)
+        case .refusal: throw .injected
+        case .silence: break
+        }
+    }
+}
+
+/// A decoder that throws where a test says so.
+final class FailingDecoder: PictureDecoder {
+    private let decoder: VideoDecoder
+    private let fails: @Sendable (Int64) -> Bool
+
+    init(_ configuration: VideoDecoder.Configuration, fails: @escaping @Sendable (Int64) -> Bool) throws(CodecError) {
+        decoder = try VideoDecoder(configuration)
+        self.fails = fails
+    }
+
+    var skipsNonReference: Bool {
+        get { decoder.skipsNonReference }
+        set { decoder.skipsNonReference = newValue }
+    }
+
+    func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) {
+        if fails(id) { throw .injected }
+        unsafe try decoder.decode(unit, id: id, flags: flags)
+    }
+
+    func next() throws(CodecError) -> DecoderOutput? { try decoder.next() }
+    func drain() { decoder.drain() }
+}
+
+extension CodecError {
+    static let injected = CodecError(.library, operation: "test", message: "injected failure", place: "test")
+    static let injectedForGood = CodecError(
+        .unsupportedFormat, operation: "test", message: "injected refusal", place: "test")
+}
+
+/// Counts from any thread.
+final class Count: Sendable {
+    private let value = Atomic<Int>(0)
+    /// The number of this call, from 0.
+    func next() -> Int { value.add(1, ordering: .relaxed).oldValue }
+    var calls: Int { value.load(ordering: .relaxed) }
+}
+
+/// Chance, asked from any thread.
+final class Dice: Sendable {
+    private let random: Mutex<SeededGenerator>
+    init(seed: UInt64) { random = Mutex(SeededGenerator(seed: seed)) }
+    func hit(_ probability: Double) -> Bool {
+        random.withLock { Double.random(in: 0..<1, using: &$0) } < probability
+    }
+}

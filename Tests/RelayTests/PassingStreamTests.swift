@@ -1,0 +1,103 @@
+import Foundation
+import Media
+import Testing
+import Transport
+@testable import Relay
+
+/// Streams beside the video, from a file to a file.
+@Suite(.timeLimit(.minutes(2))) struct PassingStreamTests {
+    private func relay(_ stream: [UInt8], _ scratch: Scratch) throws -> RelayReport {
+        var configuration = RelayConfiguration(
+            input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
+        configuration.budget = .seconds(60)
+        configuration.pacesFiles = false
+        let report = try Relay(configuration).run { _ in }
+        #expect(report.frames.balance && report.frames.inFlight == 0)
+        return report
+    }
+
+    @Test func audioKeepsItsBytesAndItsTimes() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.program([.init(frames: 30, audioStreams: 2)])
+        let report = try relay(stream, scratch)
+        #expect(report.frames.emitted == 30)
+        let (sent, layouts) = TestStream.passed(in: stream)
+        #expect(sent.count == 60 && layouts == [2])
+        let output = TestStream.passed(in: try scratch.read("out.ts"))
+        #expect(output.units == sent && output.layouts == layouts)
+    }
+
+    /// What other people's encoders make, and what other people's demuxer makes of our output.
+    @Test(arguments: [("aac", "aac"), ("libopus", "opus"), ("mp2", "mp2")])
+    func audioOfFFmpegsPassesUntouched(encoder: String, codec: String) throws {
+        let scratch = try Scratch()
+        let input = scratch.path("source.ts")
+        let made = try tool([
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=30:duration=2", "-f", "lavfi",
+            "-i", "sine=frequency=440:sample_rate=48000:duration=2", "-c:v", "libx264", "-preset", "ultrafast", "-bf",
+            "0", "-c:a", encoder, "-shortest", input,
+        ])
+        try #require(made.status == 0, "\(made.text)")
+        let stream = try scratch.read("source.ts")
+        let report = try relay(stream, scratch)
+        #expect(report.frames.emitted == 60 && report.frames.dropped == 0)
+        let sent = TestStream.passed(in: stream).units
+        #expect(sent.count > 4)
+        #expect(TestStream.passed(in: try scratch.read("out.ts")).units == sent)
+        let seen = try tool([
+            "ffprobe", "-v", "error", "-select_streams", "a", "-show_entries", "stream=codec_name", "-of", "csv=p=0",
+            scratch.path("out.ts"),
+        ])
+        #expect(seen.text.contains(codec), "\(seen.text)")
+    }
+
+    /// Streams come and go in mid-stream: the output's program follows, and the pictures do not suffer.
+    @Test func aLayoutThatChangesIsFollowed() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.program([
+            .init(frames: 20), .init(frames: 20, audioStreams: 1), .init(frames: 20, audioStreams: 3), .init(frames: 20),
+        ])
+        let report = try relay(stream, scratch)
+        #expect(report.frames.originals == 80 && report.frames.emitted == 80)
+        let output = try scratch.read("out.ts")
+        let (sent, passed) = (TestStream.passed(in: stream).units, TestStream.passed(in: output))
+        #expect(TestStream.units(in: output).count == 80)
+        // The output may never show a layout that was over before its first picture came out.
+        #expect(passed.layouts.last == 0 && passed.layouts.allSatisfy { [0, 1, 3].contains($0) })
+        // What was on its way when the layout changed may be lost, and is counted; nothing is altered or out of place.
+        #expect(passed.units.allSatisfy(sent.contains))
+        #expect(
+            report.counters["passing_units_in"]
+                == (report.counters["passing_units_out"] ?? 0) + (report.counters["passing_units_dropped"] ?? 0))
+        #expect(UInt64(passed.units.count) == report.counters["passing_units_out"] ?? 0)
+    }
+
+    /// Another size is another encoder, and nothing beside the pictures is lost.
+    @Test func aSizeThatChangesIsFollowedAtAKeyframe() throws {
+        let scratch = try Scratch()
+        let sizes = [(160, 96), (96, 160), (320, 64)].map { PictureSize(width: $0, height: $1) }
+        let stream = try TestStream.program(sizes.map { .init(frames: 10, size: $0, audioStreams: 1) })
+        let report = try relay(stream, scratch)
+        #expect(report.frames.emitted == 30)
+        let output = try scratch.read("out.ts")
+        let units = TestStream.units(in: output)
+        #expect(units.map(\.isKeyframe).enumerated().filter(\.element).map(\.offset) == [0, 10, 20])
+        #expect(zip(units.dropFirst(), units).allSatisfy { $0.presentation - $1.presentation == 3000 })
+        #expect(TestStream.size(of: output) == sizes[2].scaled(by: 2))
+        #expect(TestStream.passed(in: output).units == TestStream.passed(in: stream).units)
+    }
+
+    private func tool(_ arguments: [String]) throws -> (status: Int32, text: String) {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = arguments
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let text = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: text, as: UTF8.self))
+    }
+}

@@ -1,0 +1,200 @@
+import Codec
+import Media
+import Telemetry
+import Testing
+import Transport
+@testable import Relay
+
+@Suite struct UnitQueueTests {
+    private let stream = StreamState(RelayConfiguration(input: .standardStream, output: .standardStream))
+
+    /// Adds a unit of one byte, its number.
+    private func add(_ number: UInt8, to queue: UnitQueue, isKeyframe: Bool = false, mayWait: Bool = false) {
+        [number].withUnsafeBytes {
+            let ticket = stream.ledger.open(.original, presentation: MediaTime(ticks: Int64(number)))
+            queue.add(ticket, $0, flags: [], isKeyframe: isKeyframe, mayWait: mayWait)
+        }
+    }
+
+    /// Takes a unit as the decoder does.
+    private func take(from queue: UnitQueue) -> UInt8? {
+        guard let unit = queue.pop() else { return nil }
+        let number = unit.buffer.bytes[0]
+        queue.giveBack(unit.buffer)
+        stream.ledger.close(unit.intoTicket(), as: .emitted)
+        return number
+    }
+
+    private func rest(of queue: UnitQueue) -> [UInt8] {
+        queue.close()
+        var numbers: [UInt8] = []
+        while let number = take(from: queue) { numbers.append(number) }
+        return numbers
+    }
+
+    private func expectBooks(emitted: UInt64, overload: UInt64, shutdown: UInt64 = 0) {
+        let books = stream.ledger.books
+        #expect(books.balance && books.inFlight == 0, "\(books)")
+        #expect(books.emitted == emitted && books[.overload] == overload && books[.shutdown] == shutdown, "\(books)")
+    }
+
+    @Test func aFewThatWaitAreNoReasonToJump() {
+        let queue = UnitQueue(capacity: 16, stream: stream)
+        for n in 0..<7 { add(UInt8(n), to: queue) }
+        add(7, to: queue, isKeyframe: true)
+        #expect(rest(of: queue) == Array(0...7))
+        #expect(stream.counters[.keyframeJumps] == 0)
+        expectBooks(emitted: 8, overload: 0)
+    }
+
+    @Test func aDecoderThatIsBehindJumpsToTheKeyframe() {
+        let queue = UnitQueue(capacity: 16, stream: stream)
+        for n in 0..<8 { add(UInt8(n), to: queue) }
+        add(8, to: queue, isKeyframe: true)
+        add(9, to: queue)
+        #expect(rest(of: queue) == [8, 9])
+        #expect(stream.counters[.keyframeJumps] == 1)
+        expectBooks(emitted: 2, overload: 8)
+    }
+
+    @Test func aSourceThatCanWaitLosesNothing() {
+        let queue = UnitQueue(capacity: 16, stream: stream)
+        for n in 0..<12 { add(UInt8(n), to: queue, isKeyframe: n % 4 == 0, mayWait: true) }
+        #expect(rest(of: queue) == Array(0..<12))
+        expectBooks(emitted: 12, overload: 0)
+    }
+
+    /// A unit that follows a lost one is of no use, although there is room for it again.
+    @Test func aFullQueueTakesNothingUntilAKeyframeComes() {
+        let queue = UnitQueue(capacity: 4, stream: stream)
+        for n in 0..<6 { add(UInt8(n), to: queue) }
+        #expect(take(from: queue) == 0 && take(from: queue) == 1)
+        add(6, to: queue)
+        add(7, to: queue, isKeyframe: true)
+        add(8, to: queue)
+        #expect(rest(of: queue) == [2, 3, 7, 8])
+        expectBooks(emitted: 6, overload: 3)
+    }
+
+    @Test func whatComesAfterTheEndIsShutDown() {
+        let queue = UnitQueue(capacity: 4, stream: stream)
+        queue.close()
+        add(0, to: queue, isKeyframe: true)
+        #expect(rest(of: queue).isEmpty)
+        expectBooks(emitted: 0, overload: 0, shutdown: 1)
+    }
+
+    /// Units of any size, and the bytes behind them that decoders read are zero.
+    @Test func buffersGrowAndKeepTheirPadding() {
+        let buffer = UnitBuffer(capacity: 16)
+        for count in [3, 16, 17, 5000, 40] {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 | 1) }
+            bytes.withUnsafeBytes { buffer.fill($0) }
+            #expect(Array(buffer.bytes) == bytes)
+            let behind = UnsafeRawBufferPointer(start: buffer.bytes.baseAddress! + count, count: UnitBuffer.padding)
+            #expect(behind.allSatisfy { $0 == 0 })
+        }
+    }
+}
+
+@Suite struct TicketShelfTests {
+    private let ledger = Ledger()
+
+    private func ticket(_ number: Int64) -> FrameTicket {
+        ledger.open(.original, presentation: MediaTime(ticks: number))
+    }
+
+    /// The presentation time that a ticket was made with; the ticket is closed.
+    private func number(of ticket: consuming FrameTicket?) -> Int64? {
+        guard let ticket else { return nil }
+        let number = ticket.record.presentation.ticks
+        ledger.close(ticket, as: .emitted)
+        return number
+    }
+
+    /// Puts a ticket on the shelf; the number of the one that made room.
+    private func put(_ key: Int64, on shelf: inout TicketShelf) -> Int64? { number(of: shelf.put(ticket(key), key: key)) }
+    private func take(_ key: Int64, from shelf: inout TicketShelf) -> Int64? { number(of: shelf.take(key: key)) }
+    private func takeAll(from shelf: inout TicketShelf) -> Int {
+        var count = 0
+        while number(of: shelf.takeAny()) != nil { count += 1 }
+        return count
+    }
+
+    @Test func ticketsComeBackByTheirNumbersInAnyOrder() {
+        var shelf = TicketShelf()
+        let evicted = (0..<32).compactMap { put($0, on: &shelf) }
+        let keys = (0..<32).map { Int64($0 * 7 % 32) }
+        let taken = keys.map { take($0, from: &shelf) }
+        let (again, left) = (take(3, from: &shelf), takeAll(from: &shelf))
+        #expect(evicted.isEmpty && taken == keys)
+        #expect(again == nil && left == 0)
+        #expect(ledger.books.inFlight == 0 && ledger.books.balance)
+    }
+
+    @Test func aFullShelfGivesUpItsOldest() {
+        var shelf = TicketShelf()
+        let evicted = (100..<134).compactMap { put($0, on: &shelf) }
+        let taken = [take(100, from: &shelf), take(133, from: &shelf)]
+        let left = takeAll(from: &shelf)
+        #expect(evicted == [100, 101] && taken == [nil, 133] && left == 31)
+        #expect(ledger.books.inFlight == 0 && ledger.books.balance)
+    }
+
+    /// A shelf that is given up with tickets on it has lost frames: the books show them.
+    @Test func whatIsLeftOnAShelfIsMissingInTheBooks() {
+        do {
+            var shelf = TicketShelf()
+            _ = put(1, on: &shelf)
+            #expect(ledger.books.inFlight == 1)
+        }
+        #expect(!ledger.books.balance)
+    }
+}
+
+@Suite struct TileOrderTests {
+    private static let tile = PictureSize(width: 32, height: 32)
+
+    /// A picture of 4 × 3 tiles, flat but for the given ones.
+    private func picture(detailIn tiles: Set<Int>) -> Picture {
+        let picture = Picture(size: PictureSize(width: 128, height: 96))
+        for y in 0..<96 {
+            for x in 0..<128 where tiles.contains(y / 32 * 4 + x / 32) {
+                picture.mutableView.y.row(y)[x] = x % 2 == 0 ? 40 : 200
+            }
+        }
+        return picture
+    }
+
+    @Test func detailComesFirstAndThenTheCentre() {
+        var tiles = TileOrder(columns: 4, rows: 3, tile: Self.tile)
+        tiles.arrange(for: picture(detailIn: [0, 11]).view.y)
+        #expect(Set(tiles.order.prefix(2)) == [0, 11])
+        // Of the flat ones, the two in the middle.
+        #expect(Set(tiles.order[2..<4]) == [5, 6])
+        #expect(tiles.order.sorted() == Array(0..<12))
+    }
+
+    /// With time for one tile a picture, each has its turn.
+    @Test func noTileGoesWithoutForEver() {
+        var tiles = TileOrder(columns: 4, rows: 3, tile: Self.tile)
+        let picture = picture(detailIn: [5])
+        var turns = [Int](repeating: 0, count: 12)
+        for _ in 0..<6000 {
+            tiles.arrange(for: picture.view.y)
+            turns[tiles.order[0]] += 1
+            tiles.refined(tiles.order[0])
+        }
+        #expect(turns.allSatisfy { $0 > 0 }, "\(turns)")
+        #expect(turns.max() == turns[5])
+    }
+
+    /// Sizes that are no multiple of the tile, down to one that is narrower than a step.
+    @Test(arguments: [(33, 33), (1, 1), (65, 2)]) func partialTiles(width: Int, height: Int) {
+        let size = PictureSize(width: width, height: height)
+        let (columns, rows) = ((size.width + 31) / 32, (size.height + 31) / 32)
+        var tiles = TileOrder(columns: columns, rows: rows, tile: Self.tile)
+        tiles.arrange(for: Picture(size: size).view.y)
+        #expect(tiles.order.sorted() == Array(0..<(columns * rows)))
+    }
+}
