@@ -133,7 +133,8 @@ public struct Repeater: Sendable {
     /// What is to be shown now in the next empty slot, which is then taken.
     /// - Parameter isUnderWay: originals have arrived that have not come out yet.
     public mutating func filler(now: MonotonicTime, _ expected: Expectation, isUnderWay: Bool) -> Filler {
-        while let next, let due = due(expected), now - due > Self.longestLag {
+        // (Where a frame is under way behind them, they are filled when it comes.)
+        while !isUnderWay, let next, let due = due(expected), now - due > Self.longestLag {
             leftEmpty += 1
             self.next = next + 1
             filled = Filled(slot: grid.time(of: next), emitBy: due)
