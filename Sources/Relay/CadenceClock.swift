@@ -76,6 +76,13 @@ struct CadenceClock {
         return Nanoseconds(Int64(bucket + 1) * Self.unit.count)
     }
 
+    /// The source time to send with a repeated frame, which says nothing of how long frames take.
+    mutating func stamp(repeated source: MonotonicTime) -> MonotonicTime {
+        let stamp = stamp(passing: source)
+        last = stamp
+        return stamp
+    }
+
     /// The source time to send with a unit of another stream, beside the frames.
     func stamp(passing source: MonotonicTime) -> MonotonicTime {
         let stamp = source + (delay ?? .zero)

@@ -41,6 +41,7 @@ final class DecodeStage: Sendable {
                 }
                 decoder.skipsNonReference = stream.skipsNonReference
                 try decode(consume unit, with: decoder, &shelf)
+                stream.heldByDecoder = shelf.count
             }
             decoder.drain()
             try takeOutputs(of: decoder, &shelf)

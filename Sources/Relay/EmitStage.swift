@@ -5,7 +5,7 @@ import Telemetry
 import Transport
 
 /// The emit thread: encodes each picture, multiplexes it and sends it at once, with the streams that pass through beside
-/// it.
+/// it. At a constant rate it fills the slots that no picture comes for.
 ///
 /// Confined to the thread that calls ``run()``.
 final class EmitStage {
@@ -15,7 +15,7 @@ final class EmitStage {
     private let stream: StreamState
     private var encoder: (any PictureEncoder)?
     private var muxer: TransportStreamMuxer?
-    private var cadence = CadenceClock()
+    private var clock = CadenceClock()
     private var newest = MediaTime(ticks: .min)
     private var needsKeyframe = true
     /// A size that no encoder can do: told once, and not tried for every frame.
@@ -27,21 +27,41 @@ final class EmitStage {
     private var assumedRate = Rational(30)
     /// A unit that waits for the picture of its time.
     private var held: PassingUnit?
+    /// Fills the slots of a constant rate; nil where there is none.
+    private var repeater: Repeater?
+    /// The newest frame that was sent, to be sent again.
+    private var last: Shown?
+    /// What is sent when the source has stopped; made when the encoder is, so that it is there when it is needed.
+    private var slate: Picture?
+    /// What repeating a frame takes.
+    private var repeatCost = Nanoseconds.milliseconds(3)
+    /// The newest frame that was a keyframe or not repeated.
+    private var lastEntry = MediaTime(ticks: 0)
 
-    /// How often the thread looks up while no picture comes.
+    private struct Shown: ~Copyable {
+        let picture: PictureLease
+        let color: ColorDescription
+    }
+
+    /// How often the thread looks up while no picture comes, and while one is overdue.
     private static let tick = Nanoseconds.milliseconds(20)
+    private static let shortTick = Nanoseconds.milliseconds(4)
+    /// While nothing but repeats goes out, receivers that come get a keyframe to begin with at least this often.
+    private static let keyframeInterval = 2 * MediaTime.ticksPerSecond
 
     init(finished: BoundedQueue<FinishedFrame>, passing: PassingStreams, sink: Sink, stream: StreamState) {
         self.finished = finished
         self.passing = passing
         self.sink = sink
         self.stream = stream
+        let hold = stream.configuration.hold
+        repeater = stream.configuration.grid.map { Repeater(grid: $0, hold: hold) }
     }
 
     /// Runs until the queue of finished pictures is closed and empty.
     func run() {
         while true {
-            let next = finished.pop(until: .now() + Self.tick)
+            let next = finished.pop(until: nextLook())
             // Between waiting and sending, so that who has come meanwhile is not met with half of a picture.
             followConnection()
             if let frame = consume next {
@@ -49,6 +69,7 @@ final class EmitStage {
             } else if finished.isClosed && finished.count == 0 {
                 break
             }
+            fillOverdueSlot()
             sendPassing(all: false)
         }
         sendPassing(all: true)
@@ -61,6 +82,7 @@ final class EmitStage {
                 stream.counters.add(.outputConnections)
                 needsKeyframe = true
                 muxer?.restart()
+                repeater?.beginHold(now: .now())
             }
             stream.report(.output(event))
         }
@@ -69,40 +91,57 @@ final class EmitStage {
             stream.fail(
                 .transport(TransportError(.inaccessible, place: "\(sink.url)", "nothing more can be written to it")))
         }
-        if stream.takeSourceChange() { cadence.restart() }
+        if stream.takeSourceChange() { clock.restart() }
     }
 
     private func emit(_ frame: consuming FinishedFrame) {
-        let record = frame.ticket.record
-        let color = frame.color
-        let interval = frame.interval
-        if let reason = obstacle(to: record, interval) {
-            if record.isKeyframe { stream.oweKeyframe() }
-            return stream.ledger.close(frame.ticket, as: .dropped(reason))
-        }
-        if record.kind == .original { rate.note(interval) }
-        let outcome: Emission
+        let now = MonotonicTime.now()
         let size = frame.picture.picture.size.even
-        guard refused != size else { return stream.ledger.close(frame.ticket, as: .dropped(.encodeError)) }
+        var place = frame.ticket.record.presentation
+        if let repeater {
+            guard let slot = repeater.place(place, now: now) else { return drop(frame, .late) }
+            place = slot
+            frame.ticket.record.presentation = slot
+        }
+        if let reason = obstacle(to: frame.ticket.record, frame.interval, now) { return drop(frame, reason) }
+        guard refused != size else { return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError)) }
+        fillSlots(before: place, turn: frame.turn, deadline: frame.ticket.record.deadline ?? now)
+        let record = frame.ticket.record
+        if record.kind == .original { rate.note(frame.interval) }
+        let outcome: Emission
         do throws(CodecError) {
-            try prepare(for: size, color: color, asKeyframe: record.isKeyframe && record.kind == .original)
-            outcome = unsafe try encodeAndSend(frame.picture.picture.view.even, record, interval)
+            let asKeyframe = record.isKeyframe && record.kind == .original
+            try prepare(for: size, color: frame.color, asKeyframe: asKeyframe)
+            outcome = unsafe try encodeAndSend(frame.picture.picture.view.even, record, at: .turn(frame.turn))
         } catch {
-            if !isFailing { stream.report(.note("\(error)")) }
-            isFailing = true
+            note(error)
             encoder = nil
-            return stream.ledger.close(frame.ticket, as: .dropped(.encodeError))
+            return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError))
         }
         isFailing = false
-        close(frame.ticket, after: outcome)
+        if repeater != nil {
+            repeater!.show(place, now: now)
+            countEmptySlots()
+            last = Shown(picture: frame.picture.share(), color: frame.color)
+        }
+        close(frame.intoTicket(), after: outcome)
+    }
+
+    private func note(_ error: CodecError) {
+        if !isFailing { stream.report(.note("\(error)")) }
+        isFailing = true
+    }
+
+    private func drop(_ frame: consuming FinishedFrame, _ reason: DropReason) {
+        if frame.ticket.record.isKeyframe { stream.oweKeyframe() }
+        stream.ledger.close(frame.intoTicket(), as: .dropped(reason))
     }
 
     /// Why a finished picture is not worth encoding.
-    private func obstacle(to record: FrameRecord, _ interval: Nanoseconds) -> DropReason? {
+    private func obstacle(to record: FrameRecord, _ interval: Nanoseconds, _ now: MonotonicTime) -> DropReason? {
         if !stream.outputIsConnected { return .outputDown }
         // Decoding order is presentation order here; a picture that does not follow belongs to a time that is gone.
         if record.presentation <= newest { return .discontinuity }
-        let now = MonotonicTime.now()
         let emitBy = record.deadline ?? now
         // Behind a synthesised frame comes its own original, which is due with it.
         let next: MonotonicTime? =
@@ -119,18 +158,29 @@ final class EmitStage {
         }
         if let encoder, encoder.configuration.size == size, encoder.configuration.color == color {
             // Another rate is another allowance of bits for each picture; it is worth no keyframe of its own.
-            guard asKeyframe || needsKeyframe, rate.contradicts(assumedRate) else { return }
+            guard asKeyframe || needsKeyframe, repeater == nil, rate.contradicts(assumedRate) else { return }
         }
         encoder = nil
+        let configuration = stream.configuration
         assumedRate = rate.rate ?? stream.sourceRate ?? Rational(30)
-        let configuration = stream.configuration.encoding(of: size, color: color, sourceRate: assumedRate)
+        let encoding = configuration.encoding(
+            of: size, color: color, rate: configuration.outputRate(source: assumedRate))
         do throws(CodecError) {
-            encoder = try stream.configuration.makeEncoder(configuration)
+            encoder = try configuration.makeEncoder(encoding)
         } catch {
             if error.kind == .unsupportedFormat || error.kind == .unsupportedCodec { refused = size }
             throw error
         }
+        if repeater != nil, slate?.size != size { slate = Picture(slateOf: size) }
         needsKeyframe = true
+    }
+
+    /// What the source time that is sent with a picture is made from.
+    private enum SourceTime {
+        /// The picture's own time: its cadence is restored.
+        case turn(MonotonicTime)
+        /// The time that a repeated one stands in for.
+        case repeated(MonotonicTime)
     }
 
     /// What came of one picture on its way through encoder, multiplexer and output.
@@ -145,7 +195,7 @@ final class EmitStage {
     }
 
     private func encodeAndSend(
-        _ picture: PictureView, _ record: FrameRecord, _ interval: Nanoseconds
+        _ picture: PictureView, _ record: FrameRecord, at source: SourceTime
     ) throws(CodecError) -> Emission {
         let encodeIn = MonotonicTime.now()
         stream.encoderBusySince = encodeIn
@@ -154,14 +204,18 @@ final class EmitStage {
         let isOwed = stream.takeOwedKeyframe()
         let asKeyframe = needsKeyframe || isOwed || (record.isKeyframe && record.kind == .original)
         if asKeyframe { stream.counters.add(.keyframesForced) }
+        if asKeyframe || record.kind != .repeated { lastEntry = record.presentation }
         newest = record.presentation
         let (muxer, sink, isPaced) = (muxer!, sink, stream.configuration.pacing == .paced)
-        let source = record.sourceTime ?? record[.lastPacket].map { $0 + offset(of: record, interval) } ?? encodeIn
         unsafe try encoder!.encode(picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe) { unit in
             let encoded = MonotonicTime.now()
             emission.encodeOut = encoded
             emission.bytes = unsafe unit.bytes.count
-            let stamp = cadence.stamp(source: source, now: encoded)
+            let stamp =
+                switch source {
+                case .turn(let time): clock.stamp(source: time, now: encoded)
+                case .repeated(let time): clock.stamp(repeated: time)
+                }
             stream.encoderBusySince = nil
             emission.due = isPaced ? CadenceClock.awaitTurn(stamp, deadline: record.deadline, now: encoded) : encoded
             unsafe muxer.writeVideo(
@@ -178,12 +232,6 @@ final class EmitStage {
         return emission
     }
 
-    /// How far a frame's turn lies from the arrival that its record names: a synthesised one's is its original's.
-    private func offset(of record: FrameRecord, _ interval: Nanoseconds) -> Nanoseconds {
-        guard record.kind == .synthesised else { return .zero }
-        return stream.configuration.synthesisOrder == .beforeOriginal ? -(interval / 2) : interval / 2
-    }
-
     private func close(_ ticket: consuming FrameTicket, after emission: Emission) {
         ticket.stamp(.encodeIn, at: emission.encodeIn)
         guard let encoded = emission.encodeOut, let due = emission.due, let sent = emission.sent else {
@@ -194,16 +242,89 @@ final class EmitStage {
         ticket.stamp(.sent, at: sent)
         ticket.record.bytesOut = Int32(clamping: emission.bytes)
         let record = ticket.record
+        // What a repeated frame costs says nothing of the others.
+        if record.kind != .repeated { tellPlanner(of: record, encoded: encoded, due: due, sent: sent) }
+        // A unit that did not go out whole breaks the pictures after it, until the next keyframe.
+        needsKeyframe = emission.refused
+        stream.ledger.close(ticket, as: emission.refused ? .dropped(.outputDown) : .emitted)
+    }
+
+    private func tellPlanner(
+        of record: FrameRecord, encoded: MonotonicTime, due: MonotonicTime, sent: MonotonicTime
+    ) {
+        guard let begin = record[.encodeIn] else { return }
         _ = stream.withPlanner { planner in
-            planner.observe(.encode, encoded - emission.encodeIn)
+            planner.observe(.encode, encoded - begin)
             // What was waited for the frame's turn is no work, and took nothing from the slack.
             planner.observe(.emit, sent - due)
             let done = encoded + (sent - due)
             if record.kind == .original, let deadline = record.deadline { planner.emitted(slack: deadline - done) }
         }
-        // A unit that did not go out whole breaks the pictures after it, until the next keyframe.
-        needsKeyframe = emission.refused
-        stream.ledger.close(ticket, as: emission.refused ? .dropped(.outputDown) : .emitted)
+    }
+
+    // MARK: The slots of a constant rate
+
+    /// Until when to wait for a picture.
+    private func nextLook() -> MonotonicTime {
+        let now = MonotonicTime.now()
+        guard let due = repeater?.due(stream.expected) else { return now + Self.tick }
+        if due > now { return min(due, now + Self.tick) }
+        // What is overdue and does not come may have been dropped on its way.
+        return stream.isWorking ? now + Self.shortTick : now
+    }
+
+    /// Frames come in order: what has not come for an earlier slot will not. But a frame that can be in time is worth more
+    /// than repeats before it.
+    private func fillSlots(before time: MediaTime, turn: MonotonicTime, deadline: MonotonicTime) {
+        let encoding = stream.withPlanner { Nanoseconds(Int64($0.costs[.encode].mean + $0.costs[.emit].mean)) } ?? .zero
+        while repeater != nil {
+            let now = MonotonicTime.now()
+            let spare = deadline - now - encoding
+            if spare >= .zero, spare < repeatCost { return }
+            guard let filler = repeater?.missing(before: time, now: now), let slot = filler.slot else { return }
+            send(filler, .repeated(turn - MediaTime(ticks: time - slot).nanoseconds))
+        }
+    }
+
+    /// One at a time: frames, connections and the end of the stream come before the next.
+    private func fillOverdueSlot() {
+        guard repeater != nil else { return }
+        let now = MonotonicTime.now()
+        let filler = repeater!.filler(now: now, stream.expected, isUnderWay: stream.isWorking)
+        // It leaves when its frame should have left at the latest: so is its time for the next hop.
+        if filler != .nothing { send(filler, .repeated(now - (clock.delay ?? .zero))) }
+        if let filled = repeater!.filled, filled != stream.filled { stream.filled = filled }
+        countEmptySlots()
+    }
+
+    /// Those that nobody would have seen do not count.
+    private func countEmptySlots() {
+        let empty = repeater!.takeLeftEmpty()
+        if empty > 0, stream.outputIsConnected { stream.counters.add(.slotsEmpty, UInt64(empty)) }
+    }
+
+    /// Sends the last frame again, or the slate. Slots that pass while nobody takes the output are gone.
+    private func send(_ filler: Repeater.Filler, _ source: SourceTime) {
+        guard stream.outputIsConnected, let slot = filler.slot, slot > newest, let shown = last.take() else { return }
+        var ticket = stream.ledger.open(.repeated, presentation: slot)
+        ticket.stamp(.planned)
+        if slot - lastEntry >= Self.keyframeInterval { needsKeyframe = true }
+        let record = ticket.record
+        let outcome: Emission
+        do throws(CodecError) {
+            try prepare(for: shown.picture.picture.size.even, color: shown.color, asKeyframe: false)
+            let picture = filler.isSlate ? slate! : shown.picture.picture
+            outcome = unsafe try encodeAndSend(picture.view.even, record, at: source)
+        } catch {
+            // Once is enough: nothing is repeated before there is another picture.
+            note(error)
+            encoder = nil
+            return stream.ledger.close(ticket, as: .dropped(.encodeError))
+        }
+        last = consume shown
+        if let encoded = outcome.encodeOut { repeatCost = repeatCost + (encoded - outcome.encodeIn - repeatCost) / 8 }
+        if filler.isSlate { stream.counters.add(.slates) }
+        close(ticket, after: outcome)
     }
 
     // MARK: Streams that pass through
@@ -226,7 +347,7 @@ final class EmitStage {
         guard stream.outputIsConnected, let muxer, unit.generation == passing.generation,
             unit.stream < muxer.layout.passedStreams.count
         else { return false }
-        let stamp = cadence.stamp(passing: unit.sourceTime ?? unit.arrival)
+        let stamp = clock.stamp(passing: unit.sourceTime ?? unit.arrival)
         var isWhole = true
         unsafe muxer.writePassed(stream: unit.stream, unit.buffer.bytes, presentationTime: unit.presentation) { message in
             if unsafe sink.send(message, sourceTime: stamp) != .sent {
@@ -235,6 +356,30 @@ final class EmitStage {
             }
         }
         return isWhole
+    }
+}
+
+extension Repeater.Filler {
+    /// The slot that is filled; nil where none is.
+    fileprivate var slot: MediaTime? {
+        switch self {
+        case .nothing: nil
+        case .repeated(let slot), .slate(let slot): slot
+        }
+    }
+    fileprivate var isSlate: Bool { if case .slate = self { true } else { false } }
+}
+
+extension Picture {
+    /// A plain dark grey picture.
+    fileprivate convenience init(slateOf size: PictureSize) {
+        self.init(size: size)
+        let view = unsafe mutableView
+        for y in 0..<size.height { unsafe view.y.row(y).update(repeating: 40, count: size.width) }
+        for y in 0..<size.chroma.height {
+            unsafe view.u.row(y).update(repeating: 128, count: size.chroma.width)
+            unsafe view.v.row(y).update(repeating: 128, count: size.chroma.width)
+        }
     }
 }
 

@@ -11,12 +11,14 @@ struct FinishedFrame: ~Copyable, Sendable {
     let color: ColorDescription
     /// Between this frame's original and the one before; zero where that is not known.
     let interval: Nanoseconds
+    /// Its own time at the source, or else at the relay's input: what the output's cadence is restored from.
+    let turn: MonotonicTime
 
     consuming func intoTicket() -> FrameTicket { ticket }
 }
 
-/// The enhance thread: asks the schedule what each picture is worth, upscales it, and makes the frame between it and the
-/// one before.
+/// The enhance thread: lays each picture on the output's time line, asks the schedule what it is worth, upscales it, and
+/// makes the frames between it and the one before, or beyond it.
 ///
 /// Confined to the thread that calls ``run()``.
 final class EnhanceStage {
@@ -25,6 +27,9 @@ final class EnhanceStage {
     private let units: UnitQueue
     private let stream: StreamState
     private var enhancement: Enhancement?
+    private var cadence: Cadence
+    /// The source's clock that the newest picture belongs to.
+    private var epoch: UInt32 = 0
     /// A size that cannot be enhanced: told once.
     private var refused: PictureSize?
 
@@ -36,6 +41,10 @@ final class EnhanceStage {
         self.finished = finished
         self.units = units
         self.stream = stream
+        let configuration = stream.configuration
+        cadence = Cadence(
+            configuration.grid.map { .constant($0) } ?? .multiple(configuration.interpolate),
+            order: configuration.synthesisOrder)
     }
 
     /// Runs until the queue of pictures is closed and empty, then closes its own.
@@ -68,51 +77,87 @@ final class EnhanceStage {
         let configuration = stream.configuration
         let made = try Enhancement(
             input: size, scale: configuration.scale(for: size), threads: configuration.threads,
-            synthesising: configuration.interpolate > 1 ? configuration.synthesisOrder : nil, ceiling: configuration.tier,
+            synthesising: configuration.synthesises ? configuration.synthesisOrder : nil, ceiling: configuration.tier,
             sharpness: configuration.sharpness)
         enhancement = made
         stream.report(.picture(input: size, output: made.output))
         var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
         planning.ceiling = made.tileCount > 0 ? configuration.tier : .base
         planning.tilePixels = made.tilePixels
-        planning.synthesises = configuration.interpolate > 1
+        planning.synthesises = configuration.synthesises
         planning.workers = configuration.threads
         planning.cores = stream.cores
         stream.schedule(with: Planner(planning))
     }
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
+        let time = frame.ticket.record.presentation
+        var cadence = cadence
+        let step = cadence.original(
+            at: time, isJump: frame.ticket.record.epoch != epoch, taken: stream.filled?.slot)
+        if let reason = step.drop {
+            self.cadence = cadence
+            return drop(frame, reason)
+        }
         frame.ticket.stamp(.planned)
         frame.ticket.record.tilesWanted = Int32(clamping: enhancement.staleTiles)
-        frame.ticket.record.synthesisedAsked = Int32(stream.configuration.interpolate - 1)
+        frame.ticket.record.synthesisedAsked = Int32(step.count)
         let plan = plan(frame.ticket.record, tiles: enhancement.staleTiles)
         frame.ticket.record.rung = UInt8(plan.rung)
         let target = plan.drop == nil ? enhancement.lease() : nil
+        // A frame that is dropped was never there: the next one makes a pair with the one before.
         guard let target else {
-            if frame.ticket.record.isKeyframe { stream.oweKeyframe() }
             stream.counters.add(.shedByPlan)
-            return stream.ledger.close(frame.ticket, as: .dropped(plan.drop ?? .overload))
+            return drop(frame, plan.drop ?? .overload)
         }
+        self.cadence = cadence
+        epoch = frame.ticket.record.epoch
         frame.ticket.stamp(.enhanceIn)
         let result = enhancement.upscale(frame.picture, into: target, plan)
         frame.ticket.stamp(.enhanceOut)
         note(result, plan.tier, in: &frame.ticket)
 
+        if step.pair == nil { enhancement.forget() }
         let record = frame.ticket.record
         let color = frame.picture.color
-        let interval = enhancement.step(to: record.presentation)
-        let share = target.share()
-        let finished = FinishedFrame(ticket: frame.ticket, picture: share, color: color, interval: interval ?? .zero)
         switch stream.configuration.synthesisOrder {
         case .beforeOriginal:
             enhancement.take(frame.picture, target, until: plan.emitBy)
-            synthesise(beside: record, plan, interval: interval, color: color, with: enhancement)
-            push(finished)
+            let isReplaced = synthesise(step, beside: record, plan, color: color, with: enhancement)
+            finish(frame.ticket, target.share(), color, at: isReplaced ? nil : step.originalAlone, step)
         case .afterOriginal:
-            push(finished)
+            finish(frame.ticket, target.share(), color, at: step.originalAlone, step)
             enhancement.take(frame.picture, target, until: plan.emitBy(synthesised: 1))
-            synthesise(beside: record, plan, interval: interval, color: color, with: enhancement)
+            _ = synthesise(step, beside: record, plan, color: color, with: enhancement)
         }
+    }
+
+    /// Sends an original on to where it is shown; nil where synthesised frames stand for it.
+    private func finish(
+        _ ticket: consuming FrameTicket, _ picture: consuming PictureLease, _ color: ColorDescription,
+        at place: MediaTime?, _ step: Cadence.Step
+    ) {
+        guard let place else {
+            if ticket.record.isKeyframe { stream.oweKeyframe() }
+            return stream.ledger.close(ticket, as: .dropped(.cadence))
+        }
+        let turn = turn(of: place, beside: ticket.record)
+        ticket.record.presentation = place
+        push(FinishedFrame(ticket: ticket, picture: picture, color: color, interval: interval(of: step), turn: turn))
+    }
+
+    private func interval(of step: Cadence.Step) -> Nanoseconds {
+        step.pair.map { MediaTime(ticks: $0).nanoseconds } ?? .zero
+    }
+
+    private func turn(of time: MediaTime, beside original: FrameRecord) -> MonotonicTime {
+        let own = original.sourceTime ?? original[.lastPacket] ?? .now()
+        return own + MediaTime(ticks: time - original.presentation).nanoseconds
+    }
+
+    private func drop(_ frame: consuming DecodedFrame, _ reason: DropReason) {
+        if frame.ticket.record.isKeyframe { stream.oweKeyframe() }
+        stream.ledger.close(frame.intoTicket(), as: .dropped(reason))
     }
 
     private func note(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
@@ -135,7 +180,7 @@ final class EnhanceStage {
     private func plan(_ record: FrameRecord, tiles: Int) -> FramePlan {
         let now = record[.planned]!
         let request = FrameRequest(
-            now: now, emitBy: record.deadline ?? now, synthesised: stream.configuration.interpolate - 1,
+            now: now, emitBy: record.deadline ?? now, synthesised: Int(record.synthesisedAsked),
             order: stream.configuration.synthesisOrder, tiles: tiles,
             waiting: pictures.count + units.count, newestEmitBy: stream.newestEmitBy,
             encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
@@ -148,31 +193,49 @@ final class EnhanceStage {
         }!
     }
 
-    /// Makes the frame that goes with this original: halfway from the one before, or half an interval beyond.
+    /// Makes the frames that go with an original, as many as there is time for, in their order.
+    /// - Returns: whether the last of them stands where the original would otherwise.
     private func synthesise(
-        beside original: FrameRecord, _ plan: FramePlan, interval: Nanoseconds?, color: ColorDescription,
+        _ step: Cadence.Step, beside original: FrameRecord, _ plan: FramePlan, color: ColorDescription,
         with enhancement: Enhancement
-    ) {
-        guard stream.configuration.interpolate > 1 else { return }
-        let started = MonotonicTime.now()
-        // Two pictures have yet to be encoded by then, this one and its original.
-        let encoding = stream.withPlanner { Nanoseconds(Int64(2 * $0.costs[.encode].high)) } ?? .zero
-        guard plan.synthesised > 0, let interval, started <= plan.synthesiseBy, let target = enhancement.lease(),
-            enhancement.synthesise(into: target, until: plan.emitBy(synthesised: 1) - encoding)
-        else { return stream.counters.add(.synthesisSkipped) }
+    ) -> Bool {
+        var made = 0
+        while made < min(step.count, plan.synthesised),
+            synthesise(made, of: step, beside: original, plan, color: color, with: enhancement)
+        { made += 1 }
+        if made < step.count || step.pair == nil, stream.configuration.synthesises { stream.counters.add(.synthesisSkipped) }
+        return made > 0 && made == step.count && step.slots[made - 1].presentation == step.originalAlone
+    }
 
-        let sign: Int64 = stream.configuration.synthesisOrder == .beforeOriginal ? -1 : 1
-        let half = Nanoseconds(sign * interval.count / 2)
-        let presentation = original.presentation + sign * MediaTime.ticks(in: interval) / 2
-        var ticket = stream.ledger.open(.synthesised, presentation: presentation)
-        ticket.record.deadline = plan.emitBy(synthesised: 1)
-        ticket.record.sourceTime = original.sourceTime.map { $0 + half }
+    private func synthesise(
+        _ index: Int, of step: Cadence.Step, beside original: FrameRecord, _ plan: FramePlan, color: ColorDescription,
+        with enhancement: Enhancement
+    ) -> Bool {
+        let started = MonotonicTime.now()
+        guard started <= plan.synthesiseBy, let target = enhancement.lease() else { return false }
+        // This picture, those behind it and their original have yet to be encoded by then.
+        let behind = Int64(step.count - index + 1)
+        let encoding = stream.withPlanner { Nanoseconds(Int64($0.costs[.encode].high)) * behind } ?? .zero
+        let deadline = plan.emitBy(synthesised: index + 1)
+        let slot = step.slots[index]
+        let method = enhancement.synthesise(phase: slot.phase.value, into: target, until: deadline - encoding)
+        guard let method else { return false }
+        // Across a cut there is nothing to make: at a constant rate the frame before is repeated.
+        if method == .held, stream.configuration.fps != nil { return false }
+
+        var ticket = stream.ledger.open(.synthesised, presentation: slot.presentation)
+        ticket.record.deadline = deadline
+        ticket.record.epoch = original.epoch
+        let offset = MediaTime(ticks: slot.presentation - original.presentation).nanoseconds
+        ticket.record.sourceTime = original.sourceTime.map { $0 + offset }
         ticket.record[.lastPacket] = original[.lastPacket]
         ticket.record[.planned] = original[.planned]
         ticket.stamp(.enhanceIn, at: started)
         ticket.stamp(.enhanceOut)
         _ = stream.withPlanner { $0.observe(.synthesise, .now() - started) }
-        push(FinishedFrame(ticket: ticket, picture: target, color: color, interval: interval))
+        let turn = turn(of: slot.presentation, beside: original)
+        push(FinishedFrame(ticket: ticket, picture: target, color: color, interval: interval(of: step), turn: turn))
+        return true
     }
 
     private func push(_ frame: consuming FinishedFrame) {

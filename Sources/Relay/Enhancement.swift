@@ -12,22 +12,21 @@ final class Enhancement {
     private let superResolution: SuperResolutionSession
     private let synthesis: Synthesis
     private let pool: PicturePool
-    private var previousTime: MediaTime?
     private var tiles: TileOrder
     private var requests: [TileRequest]
 
     /// Which frames are made beside the originals.
     private enum Synthesis {
         case none
-        /// Halfway between two pictures: the newer one waits for it.
+        /// Between two pictures: the newer one waits for them.
         case between(LowLatencyFrameInterpolation)
-        /// Half an interval beyond the newer one, which waits for nothing.
+        /// Beyond the newer one, which waits for nothing.
         case ahead(FrameExtrapolation)
     }
 
-    /// Two wait for the encoder, one is in it, two are being made, and one is still held by a queue while the next goes
-    /// in.
-    private static let pictures = 7
+    /// Two wait for the encoder, one is in it, two are being made, one is still held by a queue while the next goes in,
+    /// and one is kept to be repeated.
+    private static let pictures = 8
 
     init(
         input: PictureSize, scale: Int, threads: Int, synthesising order: SynthesisOrder?, ceiling: Tier,
@@ -93,18 +92,6 @@ final class Enhancement {
         return result
     }
 
-    /// The time from the picture before to one of this presentation time, which becomes the one before; nil where the
-    /// two are no pair.
-    func step(to presentation: MediaTime) -> Nanoseconds? {
-        let interval = previousTime.map { MediaTime(ticks: presentation - $0).nanoseconds }
-        previousTime = presentation
-        guard let interval, interval > .zero, interval <= Self.longestPair else {
-            resetSynthesis()
-            return nil
-        }
-        return interval
-    }
-
     /// Takes a picture and its enlarged version as the newest of the sequence.
     func take(_ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, until: MonotonicTime) {
         certainly { () throws(EnhanceError) in
@@ -117,30 +104,22 @@ final class Enhancement {
         }
     }
 
-    /// Pictures further apart than this show no motion that could be followed.
-    private static let longestPair = Nanoseconds.milliseconds(250)
-
-    /// Makes the picture halfway between the newest two, or half an interval beyond the newest.
-    /// - Returns: false when there is too little to make it from.
-    func synthesise(into target: borrowing PictureLease, until: MonotonicTime) -> Bool {
+    /// Makes the picture at a phase of the newest two: between them, or beyond the newest (above 1).
+    /// - Returns: how; nil when there is too little to make it from.
+    func synthesise(
+        phase: Double, into target: borrowing PictureLease, until: MonotonicTime
+    ) -> FrameInterpolationResult.Method? {
         certainly { () throws(EnhanceError) in
             switch synthesis {
-            case .none: return false
+            case .none: return nil
             case .between(let processor):
-                guard processor.isReady else { return false }
-                _ = unsafe try processor.synthesise(phase: 0.5, into: target.picture.mutableView, until: until)
+                guard processor.isReady else { return nil }
+                return unsafe try processor.synthesise(
+                    phase: phase, into: target.picture.mutableView, until: until).method
             case .ahead(let processor):
-                _ = unsafe try processor.synthesise(distance: 0.5, into: target.picture.mutableView, until: until)
+                return unsafe try processor.synthesise(
+                    distance: phase - 1, into: target.picture.mutableView, until: until).method
             }
-            return true
-        }
-    }
-
-    private func resetSynthesis() {
-        switch synthesis {
-        case .none: break
-        case .between(let processor): processor.reset()
-        case .ahead(let processor): processor.reset()
         }
     }
 
@@ -159,8 +138,11 @@ final class Enhancement {
 
     /// The next picture has nothing to do with those before.
     func forget() {
-        resetSynthesis()
-        previousTime = nil
+        switch synthesis {
+        case .none: break
+        case .between(let processor): processor.reset()
+        case .ahead(let processor): processor.reset()
+        }
     }
 }
 

@@ -155,25 +155,29 @@ final class IngestStage {
         count(unit.evidence)
         let stamp = unit.presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
         lastPresentation = stamp
-        let mapped = timeline.map(stamp, arrival: unit.lastArrival)
-        if mapped.isJump { stream.counters.add(.timelineJumps) }
         pace?.wait(for: unit.decode ?? stamp)
 
-        var ticket = stream.ledger.open(.original, presentation: mapped.output)
         let paced = pace.map { _ in MonotonicTime.now() }
         let arrival = paced ?? unit.lastArrival
+        let reordering = Self.wait(presentation: stamp, decode: unit.decode)
+        let sourceTime = unit.lastSourceTime.map { $0 + reordering }
+        let emitBy = deadline.emitBy(sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering))
+        let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: stream.filled)
+        if mapped.isJump { stream.counters.add(.timelineJumps) }
+
+        var ticket = stream.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.firstPacket, at: paced ?? unit.firstArrival)
         ticket.stamp(.lastPacket, at: arrival)
-        let reordering = Self.wait(presentation: stamp, decode: unit.decode)
-        ticket.record.sourceTime = unit.lastSourceTime.map { $0 + reordering }
-        let origin = ticket.record.sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering)
-        let emitBy = deadline.emitBy(origin)
+        ticket.record.epoch = mapped.epoch
+        ticket.record.sourceTime = sourceTime
         ticket.record.deadline = emitBy
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
         ticket.record.bytesIn = Int32(clamping: unsafe unit.bytes.count)
         ticket.stamp(.complete)
         stream.newestEmitBy = emitBy
+        // What came too late as it was does not make slots due that lie beyond it.
+        stream.expect(mapped.output, emitBy: max(emitBy, arrival))
 
         var flags: UnitFlags = []
         if unit.isDamaged { flags.insert(.isDamaged) }

@@ -49,6 +49,7 @@ public final class Relay: Sendable {
         var meter = MachineMeter(cores: stream.cores, threads: configuration.threads)
         var nextStatus = start + .seconds(1)
         var nextSample = start
+        var former = (time: start, emitted: UInt64(0))
         while !stream.events.isClosed || stream.events.count > 0 {
             if let event = stream.events.pop(until: min(nextStatus, nextSample)) {
                 observe(.event(event))
@@ -60,7 +61,10 @@ public final class Relay: Sendable {
                 nextSample = now + CoreShare.period
             }
             if now >= nextStatus {
-                observe(.second(status(since: start)))
+                var status = status(since: start)
+                status.rate = Double(status.books.emitted - former.emitted) / (now - former.time).seconds
+                former = (now, status.books.emitted)
+                observe(.second(status))
                 write(trace)
                 nextStatus = nextStatus + .seconds(1)
             }
@@ -87,6 +91,7 @@ public final class Relay: Sendable {
     public func report(since start: MonotonicTime) -> RelayReport {
         RelayReport(
             seconds: (MonotonicTime.now() - start).seconds, ledger: stream.ledger, counters: stream.counters,
+            targetRate: configuration.fps,
             schedule: .init(stream.rungs, stream.withPlanner { $0.demand }, cores: stream.cores),
             input: .init(url: configuration.input, source.statistics()),
             output: .init(url: configuration.output, sink.statistics()))
@@ -149,6 +154,8 @@ public enum Observation: Sendable {
 public struct RelayStatus: Sendable {
     public var seconds: Double
     public var books: Books
+    /// Frames a second that went out since the last status.
+    public var rate = 0.0
     /// The median latency of originals since the start.
     public var latency: Nanoseconds
     /// Where the stream stands on the ladder, and what it needs of the machine; nil before the first picture.

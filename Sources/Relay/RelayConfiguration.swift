@@ -17,8 +17,14 @@ public struct RelayConfiguration: Sendable {
     public var output: StreamURL
     /// 1 or 2: how many times wider and higher pictures leave.
     public var scale = 2
-    /// 1 or 2: frames out for each frame in.
+    /// 1 or 2: frames out for each frame in, where ``fps`` is nil.
     public var interpolate = 1
+    /// A constant output rate, whatever the input's is; nil follows the input. Every one of its slots gets a frame: the
+    /// nearest original, one synthesised at its very time, or the last one again.
+    public var fps: Rational?
+    /// How long the last frame is repeated when the source has stopped, where there is a constant rate; then comes a plain
+    /// grey picture until it is back.
+    public var hold = Nanoseconds.seconds(5)
     /// Pictures to wait for before a frame is synthesised: 1 interpolates between two, 0 extrapolates from the past and
     /// delays no original.
     public var lookahead = 1
@@ -45,6 +51,18 @@ public struct RelayConfiguration: Sendable {
     public var tracePath: String?
     /// How long an output that is called may take to answer for the first time.
     public var firstConnection = Nanoseconds.seconds(5)
+
+    /// Whether frames are made beside the originals.
+    var synthesises: Bool { fps != nil || interpolate > 1 }
+
+    /// The slots of a constant output rate.
+    var grid: SlotGrid? { fps.map { SlotGrid(rate: $0, start: Timeline.start) } }
+
+    /// Frames a second in the output.
+    /// - Parameter source: originals a second.
+    func outputRate(source: Rational) -> Rational {
+        fps ?? Rational(source.numerator * Int64(interpolate), source.denominator)
+    }
 
     /// On which side of their originals synthesised frames leave.
     var synthesisOrder: SynthesisOrder { lookahead == 0 ? .afterOriginal : .beforeOriginal }
@@ -73,11 +91,8 @@ public struct RelayConfiguration: Sendable {
     }
 
     /// The encoder's settings for pictures of one size.
-    /// - Parameter sourceRate: originals a second.
-    func encoding(
-        of size: PictureSize, color: ColorDescription, sourceRate: Rational
-    ) -> VideoEncoderConfiguration {
-        let rate = Rational(sourceRate.numerator * Int64(interpolate), sourceRate.denominator)
+    /// - Parameter rate: pictures a second.
+    func encoding(of size: PictureSize, color: ColorDescription, rate: Rational) -> VideoEncoderConfiguration {
         var encoding = VideoEncoderConfiguration(size: size, frameRate: rate)
         encoding.color = color
         encoding.preset = preset

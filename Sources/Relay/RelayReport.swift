@@ -77,6 +77,9 @@ public struct RelayReport: Codable, Sendable {
     /// Seconds since the relay began to run.
     public var seconds: Double
     public var frames: Totals
+    /// Frames a second in the output: what was asked for (nil: what the input brings), and what went out on average.
+    public var targetRate: Double?
+    public var outputRate: Double
     /// Arrival of an original's last packet to its emission.
     public var latencyOriginal: Quantiles
     /// Arrival of the last packet of the original that completed the pair to the synthesised frame's emission.
@@ -90,10 +93,13 @@ public struct RelayReport: Codable, Sendable {
     public var output: Leg
 
     init(
-        seconds: Double, ledger: Ledger, counters: StreamCounters, schedule: Schedule, input: Leg, output: Leg
+        seconds: Double, ledger: Ledger, counters: StreamCounters, targetRate: Rational?, schedule: Schedule, input: Leg,
+        output: Leg
     ) {
         self.seconds = seconds
+        self.targetRate = targetRate?.value
         let books = ledger.books
+        outputRate = seconds > 0 ? Double(books.emitted) / seconds : 0
         let reasons = DropReason.allCases.filter { books[$0] > 0 }.map { ($0.name, books[$0]) }
         frames = Totals(
             originals: books.originals, synthesised: books.synthesised, repeated: books.repeated,
@@ -130,6 +136,11 @@ extension RelayReport {
                 + " = emitted \(frames.emitted) + dropped \(frames.dropped)"
                 + (reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))")
                 + " + in flight \(frames.inFlight)" + (frames.balance ? "" : "  DO NOT BALANCE"))
+        let slates = counters[StreamCounters.Counter.slates.name] ?? 0
+        lines.append(
+            "output rate: \(hundredths(outputRate)) frames a second"
+                + (targetRate.map { " (asked for \(hundredths($0)))" } ?? "")
+                + (slates > 0 ? ", \(slates) of them the slate" : ""))
         lines.append("deadlines missed: \(deadlineMisses)")
         let rungs = Rung.all.compactMap { rung in schedule.secondsOnRung[rung.name].map { "\(rung.name) \(tenths($0)) s" } }
         if !rungs.isEmpty { lines.append("rungs: \(rungs.joined(separator: ", ")); changes \(schedule.rungChanges)") }
@@ -142,6 +153,11 @@ private func tenths(_ value: Double) -> String {
     return "\(rounded / 10).\(abs(rounded % 10))"
 }
 
+private func hundredths(_ value: Double) -> String {
+    let rounded = Int((value * 100).rounded())
+    return "\(rounded / 100).\(rounded / 10 % 10)\(rounded % 10)"
+}
+
 private func padded(_ text: String, to width: Int) -> String {
     String(repeating: " ", count: max(0, width - text.count)) + text
 }
@@ -151,15 +167,18 @@ extension String {
 }
 
 extension RelayStatus {
-    /// One line: time, frames in and out a second so far, median latency, drops, and the input leg's losses.
+    /// One line: time, frames in and out and how many a second went out of late, median latency, repeated frames and
+    /// those left out for the rate where there are any, drops, and the input leg's losses.
     public var line: String {
-        let rate = seconds > 0 ? Double(books.emitted) / seconds : 0
+        let leftOut = books[.cadence]
         let schedule =
             if let rung, let demand {
                 " \(rung.name), needs \(tenths(demand.least)) to \(tenths(demand.synthesising)) of \(cores) cores,"
             } else { "" }
         return "\(tenths(seconds)) s: in \(books.originals), out \(books.emitted) (\(tenths(rate))/s),"
-            + " dropped \(books.dropped), latency \(tenths(latency.milliseconds)) ms,\(schedule)"
+            + (books.repeated > 0 ? " repeated \(books.repeated)," : "")
+            + (leftOut > 0 ? " left out \(leftOut)," : "")
+            + " dropped \(books.dropped - leftOut), latency \(tenths(latency.milliseconds)) ms,\(schedule)"
             + " input \(input.connected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
             + " lost \(input.packetsLost), output \(output.connected ? "up" : "down")"
     }

@@ -23,6 +23,8 @@ final class StreamState: Sendable {
     private let connected = Atomic<Bool>(false)
     private let changed = Atomic<Bool>(false)
     private let owed = Atomic<Bool>(false)
+    private let held = Atomic<Int>(0)
+    private let slots = Mutex<(expected: Expectation, filled: Repeater.Filled?)>((Expectation(), nil))
     private let rate = Mutex<Rational?>(nil)
     private let stopRequested = Atomic<Bool>(false)
     private let failure = Mutex<RelayError?>(nil)
@@ -81,6 +83,31 @@ final class StreamState: Sendable {
         get { skipping.load(ordering: .relaxed) }
         set { skipping.store(newValue, ordering: .relaxed) }
     }
+
+    // MARK: The slots of a constant rate
+
+    /// An original has arrived, for this output time.
+    func expect(_ time: MediaTime, emitBy: MonotonicTime) {
+        slots.withLock { $0.expected.note(time, emitBy: emitBy) }
+    }
+
+    /// What the input is expected to bring next.
+    var expected: Expectation { slots.withLock { $0.expected } }
+
+    /// The newest slot that was filled because nothing had come for it; nil where there are no slots.
+    var filled: Repeater.Filled? {
+        get { slots.withLock { $0.filled } }
+        set { slots.withLock { $0.filled = newValue } }
+    }
+
+    /// Frames that the decoder keeps until it gets more: they are not under way.
+    var heldByDecoder: Int {
+        get { held.load(ordering: .relaxed) }
+        set { held.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Whether originals have arrived that are neither out nor dropped yet.
+    var isWorking: Bool { ledger.inFlight > heldByDecoder }
 
     // MARK: The ends of the stream
 

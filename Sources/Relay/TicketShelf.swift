@@ -9,6 +9,13 @@ struct TicketShelf: ~Copyable {
 
     init() {}
 
+    /// How many tickets are on it.
+    var count: Int {
+        var count = 0
+        for n in 0..<32 where keys[n] != -1 { count += 1 }
+        return count
+    }
+
     /// Puts a ticket on the shelf.
     /// - Returns: a ticket that had to make room, the oldest one, when the shelf is full.
     mutating func put(_ ticket: consuming FrameTicket, key: Int64) -> FrameTicket? {

@@ -44,6 +44,8 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     public var id: UInt64
     public var kind: FrameKind
     public var presentation: MediaTime
+    /// Counts the source's clocks: nothing lies between frames of different ones.
+    public var epoch: UInt32 = 0
     /// When the sender made it, on this machine's clock, where the input tells; what deadlines are counted from.
     public var sourceTime: MonotonicTime?
     /// When it should be emitted.

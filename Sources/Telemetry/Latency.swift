@@ -23,7 +23,9 @@ public struct Latency: Sendable {
 
     public init() {}
 
+    /// Repeated frames are left out: they take no way, and are due when the time of what they stand for has passed.
     mutating func record(_ record: FrameRecord) {
+        if record.kind == .repeated { return }
         if let whole = record.time(from: .lastPacket, to: .sent) {
             if record.kind == .original { original.record(whole) } else { synthesised.record(whole) }
         }

@@ -68,6 +68,9 @@ public final class Ledger: Sendable {
         }
     }
 
+    /// How many frames are on their way just now; takes no lock.
+    public var inFlight: Int { census.living.load(ordering: .relaxed) }
+
     /// Reads the latency histograms in place, under the lock: take figures from them, do not copy them.
     public func withLatency<Result: Sendable>(_ body: (borrowing Latency) -> Result) -> Result {
         state.withLock { body($0.latency) }

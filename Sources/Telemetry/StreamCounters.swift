@@ -33,6 +33,10 @@ public final class StreamCounters: Sendable {
         /// Tiles of super-resolution: computed by the small and the medium network, copied from the frame before, and
         /// asked for but not reached in time.
         case tilesSmall, tilesMedium, tilesReused, tilesLeft
+        /// Repeated frames that were the slate picture.
+        case slates
+        /// Slots of a constant rate without a frame: the machine had no time for a repeat, or too many came at once.
+        case slotsEmpty
 
         /// The name in reports; metrics add a prefix and `_total`.
         public var name: String {
@@ -63,6 +67,8 @@ public final class StreamCounters: Sendable {
             case .tilesMedium: "tiles_neural_m"
             case .tilesReused: "tiles_reused"
             case .tilesLeft: "tiles_left"
+            case .slates: "slates"
+            case .slotsEmpty: "slots_empty"
             }
         }
     }

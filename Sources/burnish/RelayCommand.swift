@@ -20,7 +20,11 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "Where the stream comes from.") var input: String
     @Option(help: "Where it goes to.") var output: String
     @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
-    @Option(help: "Frames out for each frame in: 1 or 2.") var interpolate = 1
+    @Option(help: "Frames out for each frame in: 1 (the default) or 2.") var interpolate: Int?
+    @Option(help: "A constant output rate instead, whatever the input's is: 60, 29.97, 30000/1001 …")
+    var fps: FrameRateArgument?
+    @Option(help: "With --fps: how long the last frame is repeated when the source stops, before a grey picture (5s).")
+    var hold: TimeArgument?
     @Option(help: "1 interpolates between two frames; 0 extrapolates from the past and delays no original.")
     var lookahead = 1
     @Option(help: "The best super-resolution that may be used: auto, base, neural-s or neural-m.")
@@ -42,7 +46,21 @@ struct RelayCommand: ParsableCommand {
 
     func validate() throws {
         guard (1...2).contains(scale) else { throw ValidationError("--scale is 1 or 2, not \(scale)") }
-        guard (1...2).contains(interpolate) else { throw ValidationError("--interpolate is 1 or 2, not \(interpolate)") }
+        if let interpolate, !(1...2).contains(interpolate) {
+            throw ValidationError("--interpolate is 1 or 2, not \(interpolate)")
+        }
+        guard fps == nil || interpolate == nil else {
+            throw ValidationError("--fps sets the output's rate and --interpolate makes it follow the input's: give one")
+        }
+        if let rate = fps?.value {
+            guard (1...240).contains(rate.value), max(rate.numerator, rate.denominator) <= SlotGrid.largestTerm else {
+                throw ValidationError("--fps is 1 to 240 frames a second, as 60, 29.97 or 30000/1001, not \(rate)")
+            }
+        }
+        if let hold {
+            guard fps != nil else { throw ValidationError("--hold goes with --fps: only a constant rate is kept up") }
+            guard hold.value >= .zero else { throw ValidationError("--hold is a time, not a negative one") }
+        }
         guard (0...1).contains(lookahead) else { throw ValidationError("--lookahead is 0 or 1, not \(lookahead)") }
         guard (1...16).contains(threads) else { throw ValidationError("--threads is 1 to 16, not \(threads)") }
         guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
@@ -97,7 +115,9 @@ struct RelayCommand: ParsableCommand {
     private func configuration() throws(TransportError) -> RelayConfiguration {
         var configuration = RelayConfiguration(input: try StreamURL(input), output: try StreamURL(output))
         configuration.scale = scale
-        configuration.interpolate = interpolate
+        if let interpolate { configuration.interpolate = interpolate }
+        configuration.fps = fps?.value
+        if let hold { configuration.hold = hold.value }
         configuration.lookahead = lookahead
         configuration.tier = tier.value
         configuration.sharpness = sharpness

@@ -113,6 +113,45 @@ import Transport
         #expect(report.frames.synthesised > 0)
     }
 
+    /// A rate that the input does not have: every time stamp of the output is exactly its slot's.
+    @Test(arguments: [
+        (Rational(60), 24, 1), (Rational(24), 60, 1), (Rational(50), 30, 1), (Rational(30_000, 1_001), 25, 1),
+        (Rational(60), 30, 0),
+    ])
+    func aConstantRateHasAFrameInEverySlot(target: Rational, source: Int64, lookahead: Int) throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: Int(2 * source), rate: source), scratch) {
+            $0.fps = target
+            $0.lookahead = lookahead
+            $0.pacesFiles = true
+        }
+        #expect(report.frames.originals == UInt64(2 * source))
+        #expect(report.frames.balance && report.frames.inFlight == 0, "\(report.frames)")
+        #expect(report.frames.droppedByReason.keys.allSatisfy { $0 == "cadence" }, "\(report.frames)")
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        #expect(units.count == Int(report.frames.emitted))
+        let grid = SlotGrid(rate: target, start: Timeline.start)
+        #expect(units.enumerated().allSatisfy { $1.presentation == grid.time(of: Int64($0)) })
+        #expect(abs(Double(units.count) - 2 * target.value) <= 3)
+        // Of more than the input has, some are made and the rest repeated; of fewer, none is.
+        let made = report.frames.synthesised + report.frames.repeated
+        #expect(target.value > Double(source) ? made > 10 : made == 0)
+        #expect((report.frames.droppedByReason["cadence"] ?? 0) > 20 || target.value != 24)
+        #expect(abs(report.targetRate! - target.value) < 1e-9)
+    }
+
+    @Test func aKeyframeThatIsLeftOutIsMadeUpFor() throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.video(frames: 120, rate: 60, keyframeEvery: 7), scratch) {
+            $0.fps = Rational(24)
+        }
+        #expect(report.frames.emitted == 48 && report.frames.droppedByReason["cadence"] == 72, "\(report.frames)")
+        // 18 came; where one is left out, the next frame is a keyframe in its place.
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        // (Two that are left out before the next frame is encoded ask for one together.)
+        #expect((9...18).contains(units.count(where: \.isKeyframe)))
+    }
+
     @Test(arguments: [PictureSize(width: 96, height: 160), PictureSize(width: 130, height: 98)])
     func portraitAndUnusualSizes(size: PictureSize) throws {
         let scratch = try Scratch()
@@ -130,14 +169,31 @@ import Transport
         #expect(TestStream.size(of: try scratch.read("out.ts")) == PictureSize(width: 160, height: 96))
     }
 
+    /// Stamps that wrap at 33 bits, jump back and jump ahead: the output's slots follow each other.
+    @Test func aConstantRateSurvivesWhatTheClockDoes() throws {
+        let scratch = try Scratch()
+        let wrapping = try TestStream.video(frames: 20, start: 95_443.4)
+        let stream = try wrapping + TestStream.video(frames: 20, start: 20) + TestStream.video(frames: 20, start: 22.1)
+        let report = try relay(stream, scratch) { $0.fps = Rational(60) }
+        #expect(report.frames.originals == 60 && report.frames.balance && report.frames.inFlight == 0)
+        #expect(report.frames.dropped == 0 && report.counters["timeline_jumps"] == 1, "\(report.frames)")
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        let grid = SlotGrid(rate: Rational(60), start: Timeline.start)
+        #expect(units.enumerated().allSatisfy { $1.presentation == grid.time(of: Int64($0)) })
+        // Three times 20 frames of a thirtieth of a second, and a gap of 1.4 s.
+        #expect(abs(units.count - 3 * 40 - 86) <= 3)
+    }
+
     /// Every way of damaging the input leaves books that balance, and no crash.
-    @Test(arguments: 0..<12) func damagedInputIsAccountedFor(seed: UInt64) throws {
+    @Test(arguments: 0..<24) func damagedInputIsAccountedFor(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var stream = try TestStream.video(frames: 12, keyframeEvery: 6)
         TestStream.damage(&stream, seed % 4, &random)
         let scratch = try Scratch()
         do {
-            let report = try relay(stream, scratch) { $0.interpolate = 2 }
+            let report = try relay(stream, scratch) {
+                if seed < 12 { $0.interpolate = 2 } else { $0.fps = Rational(60) }
+            }
             #expect(report.frames.balance && report.frames.inFlight == 0)
         } catch let error as RelayError {
             // Nothing that could be decoded was left: said in words.

@@ -160,6 +160,22 @@ enum TestStream {
     }
 }
 
+extension TestStream {
+    /// The presentation times of the first stream beside the video.
+    static func passedTimes(in stream: [UInt8]) -> [MediaTime] {
+        var demuxer = TransportStreamDemuxer()
+        var times: [MediaTime] = []
+        func take(_ event: TransportStreamEvent) {
+            if case .unit(let unit) = event, !unit.isMainVideo, let time = unit.presentation { times.append(time) }
+        }
+        stream.withUnsafeBytes { bytes in
+            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+        }
+        demuxer.finish(handler: take)
+        return times
+    }
+}
+
 /// A folder that is gone after the test.
 final class Scratch {
     let folder: URL

@@ -190,10 +190,10 @@ public enum Trace {
                 value.map { max(1, Double($0.count)) } ?? last
             }
             known.synthesise = cost(record.synthesise, known.synthesise)
-            if record.kind != .original {
+            if record.kind == .synthesised {
                 known.encodeSynthesised = cost(record.encode, known.encodeSynthesised)
-                continue
             }
+            if record.kind != .original { continue }
             known.decode = cost(record.decode, known.decode)
             known.base = cost(record.base, known.base)
             known.encode = cost(record.encode, known.encode)

@@ -1,0 +1,103 @@
+import Media
+import Schedule
+import Testing
+
+/// What happens when nothing comes, without a cadence: frames are given as they leave, and originals as they arrive.
+@Suite struct RepeaterTests {
+    private static let grid = SlotGrid(rate: Rational(60), start: MediaTime(ticks: 0))
+    private static let budget = Nanoseconds.milliseconds(80)
+
+    private var repeater = Repeater(grid: Self.grid, hold: .seconds(2))
+    private var expected = Expectation()
+
+    private func at(_ milliseconds: Double) -> MonotonicTime {
+        MonotonicTime(nanoseconds: Int64((1e9 + milliseconds * 1e6).rounded()))
+    }
+
+    /// Ten originals 33⅓ ms apart, each out with the slot before it 10 ms after it came; the last comes at 300 ms.
+    private mutating func tenOriginals() {
+        for index in 0..<10 {
+            let now = at(Double(index) * 100 / 3)
+            let time = MediaTime(ticks: Int64(index) * 3_000)
+            expected.note(time, emitBy: now + Self.budget)
+            if index > 0 { repeater.show(time + -1_500, now: now + .milliseconds(10)) }
+            repeater.show(time, now: now + .milliseconds(10))
+        }
+    }
+
+    @Test mutating func nothingIsFilledBeforeTheFirstFrame() {
+        expected.note(MediaTime(ticks: 0), emitBy: at(0))
+        #expect(repeater.filler(now: at(10_000), expected, isUnderWay: false) == .nothing)
+        #expect(repeater.due(expected) == nil && repeater.place(MediaTime(ticks: 3_000), now: at(0))?.ticks == 3_000)
+    }
+
+    @Test mutating func aSlotIsFilledOnceTheDeadlineOfTheFrameThatBelongsThereHasPassed() {
+        tenOriginals()
+        // The next original would have come at 333.3 ms; both slots before and at it are due 80 ms later.
+        #expect(repeater.filler(now: at(413), expected, isUnderWay: false) == .nothing)
+        #expect(repeater.filler(now: at(414), expected, isUnderWay: false) == .repeated(MediaTime(ticks: 28_500)))
+        #expect(repeater.filler(now: at(414), expected, isUnderWay: false) == .repeated(MediaTime(ticks: 30_000)))
+        #expect(repeater.filler(now: at(414), expected, isUnderWay: false) == .nothing)
+        #expect(repeater.filled?.slot.ticks == 30_000)
+        #expect(repeater.place(MediaTime(ticks: 30_000), now: at(420)) == nil, "it has been repeated: late")
+    }
+
+    @Test mutating func aSlotWaitsForWhatIsUnderWayButNotForEver() {
+        tenOriginals()
+        #expect(repeater.filler(now: at(600), expected, isUnderWay: true) == .nothing)
+        #expect(repeater.filler(now: at(664), expected, isUnderWay: true) == .repeated(MediaTime(ticks: 28_500)))
+    }
+
+    @Test mutating func aFrameForALaterSlotFillsThoseBeforeIt() {
+        tenOriginals()
+        for ticks: Int64 in [28_500, 30_000, 31_500] {
+            let filler = repeater.missing(before: MediaTime(ticks: 33_000), now: at(370))
+            #expect(filler == .repeated(MediaTime(ticks: ticks)))
+        }
+        #expect(repeater.missing(before: MediaTime(ticks: 33_000), now: at(370)) == .nothing)
+        // Behind the slate comes no picture that is older than it.
+        #expect(repeater.missing(before: MediaTime(ticks: 36_000), now: at(9_000)) == .slate(MediaTime(ticks: 33_000)))
+    }
+
+    @Test mutating func aHoleThatIsTooLongIsLeft() {
+        tenOriginals()
+        #expect(repeater.missing(before: MediaTime(ticks: 27_000 + 4 * 90_000), now: at(310)) == .nothing)
+    }
+
+    @Test mutating func afterTheHoldComesTheSlateInRealTime() {
+        tenOriginals()
+        var repeated = 0
+        var slates = 0
+        for millisecond in 300..<5_300 {
+            switch repeater.filler(now: at(Double(millisecond)), expected, isUnderWay: false) {
+            case .nothing: break
+            case .repeated:
+                #expect(slates == 0)
+                repeated += 1
+            case .slate: slates += 1
+            }
+        }
+        // From 380 ms + up to an interval, five seconds in all, the first two of them held.
+        #expect(abs(repeated + slates - 60 * 49 / 10) <= 3 && abs(repeated - 60 * 19 / 10) <= 3)
+    }
+
+    @Test mutating func whatGoesOnBeingLateIsShownAllTheSame() {
+        tenOriginals()
+        for millisecond in 300..<600 {
+            _ = repeater.filler(now: at(Double(millisecond)), expected, isUnderWay: false)
+        }
+        let late = MediaTime(ticks: 30_000)
+        #expect(repeater.place(late, now: at(700)) == nil)
+        #expect(repeater.place(late, now: at(811))! > repeater.filled!.slot)
+    }
+
+    /// Originals come in decoding order; what is missing is told by the order that they are shown in.
+    @Test mutating func reorderedOriginalsMakeNoLongerInterval() {
+        for (arrival, ticks) in [(0, 0), (33, 9_000), (67, 3_000), (100, 6_000), (133, 18_000), (167, 12_000)] {
+            expected.note(MediaTime(ticks: Int64(ticks)), emitBy: at(Double(arrival) + 180))
+        }
+        #expect(expected.emitBy(at: MediaTime(ticks: 18_000)) == at(313))
+        #expect(expected.emitBy(at: MediaTime(ticks: 18_001)) == at(313) + MediaTime(ticks: 3_000).nanoseconds)
+        #expect(expected.emitBy(at: MediaTime(ticks: 15_000)) == at(313) + MediaTime(ticks: -3_000).nanoseconds)
+    }
+}
