@@ -8,7 +8,7 @@ import Testing
     @Test func replayTriesEveryPolicyWithEveryValue() throws {
         let plot = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).svg")
         defer { try? FileManager.default.removeItem(at: plot) }
-        let outcome = try run([
+        let outcome = try Program.run([
             "replay", "--synthetic", "tiny-budget", "--policy", "planner,least", "--sweep", "budget=8,90", "--sweep",
             "tier=base,neural-s", "--plot", plot.path,
         ])
