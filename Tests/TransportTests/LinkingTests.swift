@@ -43,9 +43,11 @@ struct LinkingTests {
 
     private static let variable = "BURNISH_EXIT_WITH_LIVE_LEGS"
 
-    /// A process may end while its legs are connected.
-    @Test func exitIsCleanWithLiveLegs() throws {
-        let (status, output) = try runChild("LiveLegs", [Self.variable: "1"])
+    /// A process may end while its legs are connected. The child must not run this test again: its filter names the
+    /// child's part only, and the test is off there.
+    @Test(.disabled(if: ProcessInfo.processInfo.environment[variable] != nil))
+    func anExitWithConnectedLegsIsClean() throws {
+        let (status, output) = try runChild("LinkingTests.LiveLegs", [Self.variable: "1"])
         #expect(status == 23, "\(output)")
     }
 
