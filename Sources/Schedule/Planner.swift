@@ -134,7 +134,7 @@ public struct Planner: Policy, Sendable {
         // Afterwards: more time for this frame must not change what the rest of the forecast rests on.
         defer { learnRhythm(frame) }
         let forecast = Forecast(
-            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: Double(configuration.cores),
+            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: costs.cores,
             workers: Double(configuration.workers), margin: margin, weights: configuration.weights)
         let reason = drop(frame, forecast)
 
