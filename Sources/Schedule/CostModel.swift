@@ -6,6 +6,9 @@ public struct Cost: Sendable, BitwiseCopyable {
     public var mean: Double
     /// A high expectile (about the 0.9). Never below the mean.
     public var high: Double
+    /// A low expectile (about the 0.06), never above the mean: what the work takes of a core when nobody interrupts it.
+    /// Where work is divided by the cores that others leave, their share must not be counted in the work as well.
+    public var low: Double
 
     /// What is reserved for work that must not come too late: as far above the high cost as that is above the mean.
     var careful: Double { 2 * high - mean }
@@ -65,6 +68,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
     private struct Entry: Sendable, BitwiseCopyable {
         var mean: Double
         var high: Double
+        var low: Double
         /// The machine's pace when this was last observed.
         var pace: Pace
         var observations: Int32 = 0
@@ -74,6 +78,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let fallOfMean = 1.0 / 8
     static let riseOfHigh = 1.0 / 2
     static let fallOfHigh = 1.0 / 16
+    static let riseOfLow = 1.0 / 64
+    static let fallOfLow = 1.0 / 4
     /// An observation counts as at most this many times the mean: a single spike is soon forgotten, and a lasting
     /// change still raises the mean by 3/8 with each observation.
     static let believed = 2.5
@@ -95,7 +101,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
             cores: cores)
         self.cores = cores
         // No safety on top of a guess: too dear a guess would keep the work from ever being tried.
-        func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, pace: pace) }
+        func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, low: cost, pace: pace) }
         entries = InlineArray(repeating: entry(0))
         entries[Self.slot(.decode)] = entry(pace.decode)
         entries[Self.slot(.base)] = entry(pace.base)
@@ -136,6 +142,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
         entry.mean += (x - entry.mean) * max(warmUp, x > entry.mean ? Self.riseOfMean : Self.fallOfMean)
         entry.high += (x - entry.high) * max(warmUp, x > entry.high ? Self.riseOfHigh : Self.fallOfHigh)
         entry.high = max(entry.high, entry.mean)
+        entry.low += (x - entry.low) * max(warmUp, x > entry.low ? Self.riseOfLow : Self.fallOfLow)
+        entry.low = min(entry.low, entry.mean)
         entries[slot] = entry
         entries[slot].pace = pace
     }
@@ -144,10 +152,11 @@ public struct CostModel: Sendable, BitwiseCopyable {
     public subscript(work: Work) -> Cost {
         let entry = entries[Self.slot(work)]
         switch work {
-        case .decode, .base, .encode: return Cost(mean: entry.mean, high: entry.high)
+        case .decode, .base, .encode: return Cost(mean: entry.mean, high: entry.high, low: entry.low)
         case .synthesise, .emit, .tile:
             let slowdown = pace.slowdown(since: entry.pace)
-            return Cost(mean: entry.mean * slowdown, high: entry.high * slowdown)
+            let mean = entry.mean * slowdown
+            return Cost(mean: mean, high: entry.high * slowdown, low: min(entry.low, mean))
         }
     }
 
@@ -167,6 +176,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         func scale(_ work: Work, _ factor: Double) {
             entries[Self.slot(work)].mean *= factor
             entries[Self.slot(work)].high *= factor
+            entries[Self.slot(work)].low *= factor
         }
         scale(.decode, inputs)
         scale(.base, inputs)

@@ -104,7 +104,9 @@ struct Forecast {
         let extra = synthesises ? usualSynthesised : 0
         let enhancing = base.mean + extra * synthesise.mean
         let encoding = (1 + extra) * encode.mean
-        let all = (decode.mean + encoding + workers * enhancing) / cores
+        // Undisturbed: others' work is in the cores that they leave.
+        let work = decode.low + (1 + extra) * encode.low + workers * (base.low + extra * synthesise.low)
+        let all = work / cores
         return max(decode.mean, enhancing, encoding, all) / interval
     }
 

@@ -190,14 +190,16 @@ public struct Planner: Policy, Sendable {
         return forecast.isLikelyInTime || !forecast.suffices(freshSlack) ? nil : .late
     }
 
-    /// The best rung, from the present one down, that there is time for. A dropped frame may have been late before it
-    /// came here, which no rung can help: it tells only whether the threads keep up.
+    /// The best rung, from the present one down, that there is time for. A frame that was late or nearly late when it came
+    /// here (a stall, of the network or of the machine) could not be helped by any rung, nor could a dropped one: it tells
+    /// only whether the threads keep up.
     private func held(_ forecast: Forecast, isDropped: Bool) -> Int {
         var rung = ladder.position
         let keep = configuration.weights.keep
+        let tellsLatency = !isDropped && forecast.isSafelyInTime
         while rung < ladder.count - 1 {
             let level = ladder[rung]
-            if isDropped ? forecast.keepsUp(level, limit: keep) : forecast.fits(level, limit: keep) { break }
+            if tellsLatency ? forecast.fits(level, limit: keep) : forecast.keepsUp(level, limit: keep) { break }
             rung += 1
         }
         return rung
