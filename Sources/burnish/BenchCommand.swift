@@ -99,20 +99,12 @@ struct BenchCommand: ParsableCommand {
             StandardError.line("burnish: \(error)")
             throw Failure.badUsage
         }
-        if json {
-            print(try rows.json())
-            return
+        try show(rows, under: ["tier", "features", "threads", "ms", "least", "GMAC/s", "of the peak"]) {
+            [
+                $0.tier, $0.features, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds),
+                fixed($0.multiplicationsPerNanosecond), fixed($0.shareOfPeak),
+            ]
         }
-        func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
-        print(
-            Table.text(
-                [["tier", "features", "threads", "ms", "least", "GMAC/s", "of the peak"]]
-                    + rows.map {
-                        [
-                            $0.tier, $0.features, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds),
-                            fixed($0.multiplicationsPerNanosecond), fixed($0.shareOfPeak),
-                        ]
-                    }))
     }
 
     private func timeInterpolation() throws {
@@ -132,15 +124,9 @@ struct BenchCommand: ParsableCommand {
             StandardError.line("burnish: \(error)")
             throw Failure.badUsage
         }
-        if json {
-            print(try rows.json())
-            return
-        }
-        func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
-        let lines = rows.map {
+        try show(rows, under: ["method", "threads", "ms", "least", "× \(threads[0]) thread"]) {
             [$0.method, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds), fixed($0.speedup)]
         }
-        print(Table.text([["method", "threads", "ms", "least", "× \(threads[0]) thread"]] + lines))
     }
 
     private struct StopRow: Encodable {
@@ -171,21 +157,12 @@ struct BenchCommand: ParsableCommand {
                 throw Failure.exit(error)
             }
         }
-        if json {
-            print(try rows.json())
-            return
+        try show(rows, under: ["threads", "stop ms", "tiles %", "PSNR dB", "overshoot p50 ms", "p99", "max"]) {
+            [
+                "\($0.threads)", $0.stopMilliseconds.map(fixed) ?? "all", String(format: "%.0f", 100 * $0.share),
+                $0.psnr.map(fixed) ?? "∞", fixed($0.overshootP50), fixed($0.overshootP99), fixed($0.overshootMax),
+            ]
         }
-        func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
-        print(
-            Table.text(
-                [["threads", "stop ms", "tiles %", "PSNR dB", "overshoot p50 ms", "p99", "max"]]
-                    + rows.map {
-                        [
-                            "\($0.threads)", $0.stopMilliseconds.map(fixed) ?? "all", String(format: "%.0f", 100 * $0.share),
-                            $0.psnr.map(fixed) ?? "∞", fixed($0.overshootP50), fixed($0.overshootP99),
-                            fixed($0.overshootMax),
-                        ]
-                    }))
     }
 
     private func timeKernels() throws {
@@ -198,19 +175,15 @@ struct BenchCommand: ParsableCommand {
                 kernel: $0.kernel, features: $0.features.name, nanoseconds: $0.nanoseconds, rate: $0.rate,
                 unit: $0.unit.rawValue, speedup: $0.speedup)
         }
-        if json {
-            print(try rows.json())
-            return
+        try show(rows, under: ["kernel", "features", "µs", "per ns", "of", "× scalar"]) {
+            [$0.kernel, $0.features, fixed($0.nanoseconds / 1000), fixed($0.rate), $0.unit, fixed($0.speedup)]
         }
-        func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
-        print(
-            Table.text(
-                [["kernel", "features", "µs", "per ns", "of", "× scalar"]]
-                    + rows.map {
-                        [
-                            $0.kernel, $0.features, fixed($0.nanoseconds / 1000), fixed($0.rate), $0.unit,
-                            fixed($0.speedup),
-                        ]
-                    }))
     }
+
+    /// Prints the rows as JSON or as a table, whichever was asked for.
+    private func show<R: Encodable>(_ rows: [R], under heading: [String], cells: (R) -> [String]) throws {
+        print(json ? try rows.json() : Table.text([heading] + rows.map(cells)))
+    }
+
+    private func fixed(_ value: Double) -> String { String(format: "%.2f", value) }
 }
