@@ -11,7 +11,7 @@ import Testing
         #expect(outcome.timeline.dropFirst(30).allSatisfy { $0.rung == 0 && $0.synthesised == 1 && $0.tiles > 0 })
     }
 
-    /// The issue's own case: both cores taken for 20 s in the middle of a minute of 360p30 → 720p60 within 80 ms.
+    /// Both cores taken for 20 s in the middle of a minute of 360p30 → 720p60 within 80 ms.
     @Test func twoBusyLoopsCostQualityOnly() throws {
         let load = try load("cores-taken")
         let outcome = Simulation.run(load, timeline: true)[0]
@@ -24,6 +24,14 @@ import Testing
         #expect(rungs(21, 40).allSatisfy { $0 > 0 })
         #expect(rungs(42, 60).allSatisfy { $0 == 0 }, "back at the former tier within 2 s")
         #expect(outcome.rungChanges < 12)
+    }
+
+    /// What the other program takes is counted once, in the cores that it leaves, and not in the stream's work as well.
+    @Test func oneBusyLoopCostsTilesAndNoSynthesisedFrames() throws {
+        let load = try load("core-taken")
+        let outcome = Simulation.run(load)[0]
+        #expect(outcome.missed == 0)
+        #expect(Double(outcome.synthesised) > 0.98 * Double(load.frames))
     }
 
     @Test(arguments: ["overload-5x", "overload-60fps"])
