@@ -9,6 +9,9 @@ public struct Cost: Sendable, BitwiseCopyable {
     /// A low expectile (about the 0.06), never above the mean: what the work takes of a core when nobody interrupts it.
     /// Where work is divided by the cores that others leave, their share must not be counted in the work as well.
     public var low: Double
+    /// The most that it has taken of late, soon forgotten: what a second piece of work in a row is feared to take when
+    /// the first was kept waiting. Never below the high cost.
+    public var peak: Double
 
     /// What is reserved for work that must not come too late: as far above the high cost as that is above the mean.
     var careful: Double { 2 * high - mean }
@@ -69,6 +72,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         var mean: Double
         var high: Double
         var low: Double
+        var peak: Double
         /// The machine's pace when this was last observed.
         var pace: Pace
         var observations: Int32 = 0
@@ -80,9 +84,12 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let fallOfHigh = 1.0 / 16
     static let riseOfLow = 1.0 / 64
     static let fallOfLow = 1.0 / 4
+    static let fallOfPeak = 1.0 / 32
     /// An observation counts as at most this many times the mean: a single spike is soon forgotten, and a lasting
     /// change still raises the mean by 3/8 with each observation.
     static let believed = 2.5
+    /// The same for the peak.
+    static let feared = 8.0
     /// The least that a cost can be: keeps ratios finite whatever is observed.
     static let floor = 1.0
 
@@ -101,7 +108,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
             cores: cores)
         self.cores = cores
         // No safety on top of a guess: too dear a guess would keep the work from ever being tried.
-        func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, low: cost, pace: pace) }
+        func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, low: cost, peak: cost, pace: pace) }
         entries = InlineArray(repeating: entry(0))
         entries[Self.slot(.decode)] = entry(pace.decode)
         entries[Self.slot(.base)] = entry(pace.base)
@@ -135,15 +142,18 @@ public struct CostModel: Sendable, BitwiseCopyable {
         let slot = Self.slot(work)
         var entry = entries[slot]
         var x = max(Double(cost.count) / Double(units), Self.floor)
+        let worst = entry.observations > 0 ? min(x, entry.mean * Self.feared) : x
         if entry.observations > 0 { x = min(x, entry.mean * Self.believed) }
         // A plain average of the first few, so that the seeds are soon forgotten.
-        let warmUp = 1 / Double(entry.observations + 1)
+        let warmUp = entry.observations < 16 ? 1 / Double(entry.observations + 1) : 0
         if entry.observations < 16 { entry.observations += 1 }
         entry.mean += (x - entry.mean) * max(warmUp, x > entry.mean ? Self.riseOfMean : Self.fallOfMean)
         entry.high += (x - entry.high) * max(warmUp, x > entry.high ? Self.riseOfHigh : Self.fallOfHigh)
         entry.high = max(entry.high, entry.mean)
         entry.low += (x - entry.low) * max(warmUp, x > entry.low ? Self.riseOfLow : Self.fallOfLow)
         entry.low = min(entry.low, entry.mean)
+        entry.peak += (entry.mean - entry.peak) * max(warmUp, Self.fallOfPeak)
+        entry.peak = max(entry.peak, entry.high, worst)
         entries[slot] = entry
         entries[slot].pace = pace
     }
@@ -152,11 +162,13 @@ public struct CostModel: Sendable, BitwiseCopyable {
     public subscript(work: Work) -> Cost {
         let entry = entries[Self.slot(work)]
         switch work {
-        case .decode, .base, .encode: return Cost(mean: entry.mean, high: entry.high, low: entry.low)
+        case .decode, .base, .encode:
+            return Cost(mean: entry.mean, high: entry.high, low: entry.low, peak: entry.peak)
         case .synthesise, .emit, .tile:
             let slowdown = pace.slowdown(since: entry.pace)
             let mean = entry.mean * slowdown
-            return Cost(mean: mean, high: entry.high * slowdown, low: min(entry.low, mean))
+            return Cost(
+                mean: mean, high: entry.high * slowdown, low: min(entry.low, mean), peak: entry.peak * slowdown)
         }
     }
 
@@ -177,6 +189,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
             entries[Self.slot(work)].mean *= factor
             entries[Self.slot(work)].high *= factor
             entries[Self.slot(work)].low *= factor
+            entries[Self.slot(work)].peak *= factor
         }
         scale(.decode, inputs)
         scale(.base, inputs)

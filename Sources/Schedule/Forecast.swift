@@ -71,12 +71,18 @@ struct Forecast {
     var isSafelyInTime: Bool { max(base.careful, backlog) + carefulWay <= slack }
     var isLikelyInTime: Bool { max(base.mean, backlog) + way <= slack }
 
+    /// The same if encoding took as long as it ever has of late.
+    var isSurelyInTime: Bool { max(base.careful, backlog) + encode.peak + emit.careful <= slack }
+
     /// An original that waits for nothing could be in time with this much slack.
     func suffices(_ slack: Double) -> Bool { base.mean + way <= slack }
 
     /// After this original by the cheapest way, the newest that waits (and all before it, or none of them: they can be
     /// shed) still can be in time.
     var newestCanFollow: Bool { max(base.mean, backlog) + step * waiting + way <= slackOfNewest }
+
+    /// The next one, taken instead, would be ready before the encoder is free.
+    var hasTimeForTheNext: Bool { decode.mean + base.mean <= backlog }
 
     /// The synthesised frames make neither this original late nor the newest behind it. A queue is drained first.
     var hasTimeToSynthesise: Bool {

@@ -52,12 +52,18 @@ public struct Planner: Policy, Sendable {
 
     /// An original emitted with less than this share of the slack that it began with was nearly late.
     static let nearlyLate = 1.0 / 16
+    /// So many steps in a row that are far from the rhythm are another rhythm.
+    static let patienceWithRhythm = 8
+    /// How much longer than all before it encoding must take to be called swamped.
+    static let swamped = 1.5
 
     public private(set) var configuration: Configuration
     public private(set) var costs: CostModel
     private var ladder: Ladder
     /// The time between originals, in nanoseconds, as their deadlines show it.
     private var interval: Double
+    /// How many in a row were far from it.
+    private var stepsOffBeat = 0
     /// How many synthesised frames an original has been asked to bring with it, on average.
     private var synthesised: Double?
     private var lastEmitBy: MonotonicTime?
@@ -170,9 +176,19 @@ public struct Planner: Policy, Sendable {
         let asked = Double(frame.synthesised)
         synthesised = synthesised.map { $0 + (asked - $0) / 16 } ?? (asked > 0 ? asked : nil)
         if let last = lastEmitBy {
-            let step = Double((frame.emitBy - last).count)
-            // Gaps and bursts are no rhythm.
-            if step > interval / 4, step < interval * 4 { interval += (step - interval) / 16 }
+            // Those that wait behind it are all there; some between the last one and it may have been given up.
+            let step =
+                frame.waiting > 0
+                ? Double((frame.newestEmitBy - frame.emitBy).count) / Double(frame.waiting)
+                : Double((frame.emitBy - last).count)
+            if step > interval / 4, step < interval * 4 {
+                interval += (step - interval) / 16
+                stepsOffBeat = 0
+            } else if step > 0 {
+                // Gaps and bursts are no rhythm, unless nothing else comes.
+                stepsOffBeat += 1
+                if stepsOffBeat >= Self.patienceWithRhythm { interval = step }
+            }
         }
         lastEmitBy = frame.emitBy
         let slack = Double((frame.emitBy - frame.now).count)
@@ -180,14 +196,27 @@ public struct Planner: Policy, Sendable {
     }
 
     /// A frame is dropped only where others gain by it: one that may be late when others wait behind it or in the
-    /// encoder; one after which the newest could not be in time; and alone, one that will be late when a frame that had
-    /// waited for nothing would not be. But never for long: a wrong estimate must not feed itself.
+    /// encoder; one after which the newest could not be in time; one that a newer one can take the place of while the
+    /// encoder is swamped; and alone, one that will be late when a frame that had waited for nothing would not be. But
+    /// never for long: a wrong estimate must not feed itself.
     private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
-        if frame.waiting > 0 || frame.encoderBusySince != nil, !forecast.isSafelyInTime { return .late }
-        if frame.waiting > 0 { return forecast.newestCanFollow ? nil : .overload }
+        let isSwamped = isSwamped
+        if frame.waiting > 0 || frame.encoderBusySince != nil {
+            guard isSwamped ? forecast.isSurelyInTime : forecast.isSafelyInTime else { return .late }
+        }
+        if frame.waiting > 0 {
+            if isSwamped, forecast.hasTimeForTheNext { return .overload }
+            return forecast.newestCanFollow ? nil : .overload
+        }
         guard let lastTry, frame.now - lastTry < configuration.longestFreeze else { return nil }
         if frame.now >= frame.emitBy { return .late }
         return forecast.isLikelyInTime || !forecast.suffices(freshSlack) ? nil : .late
+    }
+
+    /// Originals come so much faster than they can be encoded that whichever is taken, another will be there before it is
+    /// done. As many go out whichever they are, so it had better be the newest.
+    private var isSwamped: Bool {
+        costs[.encode].mean >= Self.swamped * max(interval, costs[.decode].mean, costs[.base].mean)
     }
 
     /// The best rung, from the present one down, that there is time for. A frame that was late or nearly late when it came
@@ -207,17 +236,20 @@ public struct Planner: Policy, Sendable {
 
     // MARK: Before the encoder
 
-    /// An original is given up only for an original: when it may be late and another waits behind it, which has more
-    /// time. A synthesised frame is given up when it cannot be in time, or would make the original behind it late.
+    /// An original is given up only for an original behind it: when it will be late, when it may be and the one behind
+    /// could not follow it in time, and when the encoder is swamped. A synthesised frame is given up when it cannot be in time, or when its original would
+    /// be late if encoding took as long as it ever has of late.
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
-        let done = frame.now + Self.time(costs[.encode].mean + costs[.emit].mean)
-        let isLate = done > frame.emitBy
+        let (encode, emit) = (costs[.encode], costs[.emit].mean)
+        let time = Double((frame.emitBy - frame.now).count)
+        let isLate = encode.mean + emit > time
         guard let next = frame.nextOriginalEmitBy else { return isLate && frame.kind != .original ? .late : nil }
-        if frame.kind == .original {
-            return frame.now + Self.time(costs[.encode].careful + costs[.emit].careful) > frame.emitBy ? .late : nil
-        }
-        if isLate { return .late }
-        return done + Self.time(costs[.encode].high) > next ? .late : nil
+        if frame.kind == .original, isSwamped { return .overload }
+        let timeOfNext = Double((next - frame.now).count)
+        let isSure = encode.peak + emit <= time
+        let canFollow = encode.mean + encode.peak + emit <= timeOfNext
+        let isWorthIt = frame.kind == .original ? isSure || canFollow : canFollow
+        return isLate || !isWorthIt ? .late : nil
     }
 
     // MARK: After emission

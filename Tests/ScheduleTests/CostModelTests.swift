@@ -41,6 +41,19 @@ import Testing
         #expect(model[.encode].mean < 8e6 * 1.4)
     }
 
+    @Test func butItIsFearedForASecondOrTwo() {
+        var model = model()
+        observe(&model, 50, factor: 1, tiles: false)
+        model.observe(.encode, .milliseconds(40))
+        #expect(model[.encode].peak == 40e6)
+        observe(&model, 30, factor: 1, tiles: false)
+        #expect(model[.encode].peak > 16e6)
+        observe(&model, 90, factor: 1, tiles: false)
+        #expect(model[.encode].peak < 10e6)
+        model.observe(.encode, .milliseconds(8_000))
+        #expect(model[.encode].peak < 70e6)
+    }
+
     @Test func workThatDoesNotRunAgesWithTheMachine() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: true)

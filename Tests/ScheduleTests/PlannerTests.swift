@@ -128,6 +128,87 @@ import Testing
         #expect(planner.encode(EncodeRequest(now: now, emitBy: due, kind: .original)) == nil)
     }
 
+    /// One encoding that was kept waiting is a warning: the next synthesised frame could be, and its original after it.
+    @Test func aSynthesisedFrameGivesWayAfterOneLongEncoding() {
+        var (planner, now) = trained()
+        func verdict(_ kind: FrameKind, _ time: Double) -> DropReason? {
+            let due = now + .milliseconds(time)
+            return planner.encode(
+                EncodeRequest(
+                    now: now, emitBy: due, kind: kind,
+                    nextOriginalEmitBy: kind == .original ? due + Self.frameTime : due))
+        }
+        #expect(verdict(.synthesised, 45) == nil)
+        planner.observe(.encode, .milliseconds(36))
+        #expect(verdict(.synthesised, 45) == .late)
+        // An original is worth the risk while the one behind it can follow, and is not where both cannot be in time.
+        #expect(verdict(.original, 25) == nil)
+        #expect(verdict(.original, 10) == .late)
+        for _ in 0..<120 { step(&planner, &now, 1) }
+        #expect(verdict(.synthesised, 45) == nil)
+    }
+
+    @Test(arguments: [4.0, 120, 400]) func learnsARhythmThatNobodyToldIt(milliseconds: Double) {
+        var planner = Planner(configuration())
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        for _ in 0..<200 {
+            now = now + .milliseconds(milliseconds)
+            _ = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(75), tiles: 0))
+            planner.observe(.decode, .milliseconds(1))
+            planner.observe(.base, .milliseconds(1))
+            planner.observe(.encode, .milliseconds(2))
+        }
+        #expect(abs(planner.demand.least * milliseconds - (1 + 2 * 1 + 2)) < 0.05)
+    }
+
+    /// 240 originals a second, each of which takes 20 ms to encode: whichever is encoded, it had better be the newest.
+    @Test func aSwampedEncoderGetsTheNewest() {
+        var planner = Planner(configuration())
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        func request(waiting: Int) -> FrameRequest {
+            var request = FrameRequest(now: now, emitBy: now + .milliseconds(70), tiles: 0, waiting: waiting)
+            request.newestEmitBy = request.emitBy + .milliseconds(4.2 * Double(waiting))
+            return request
+        }
+        for _ in 0..<120 {
+            now = now + .milliseconds(21)
+            _ = planner.plan(request(waiting: 3))
+            planner.observe(.decode, .milliseconds(1))
+            planner.observe(.base, .milliseconds(2))
+            planner.observe(.encode, .milliseconds(20))
+            planner.emitted(slack: .milliseconds(30))
+        }
+        // The encoder is busy for long enough to get the next one ready: that one is taken.
+        var busy = request(waiting: 1)
+        busy.encoderBusySince = now - .milliseconds(5)
+        #expect(planner.plan(busy).drop == .overload)
+        // It is about to be free: this one is.
+        busy.encoderBusySince = now - .milliseconds(19)
+        #expect(planner.plan(busy).drop == nil)
+        // None is newer.
+        busy = request(waiting: 0)
+        busy.encoderBusySince = now - .milliseconds(5)
+        #expect(planner.plan(busy).drop == nil)
+        let due = now + .milliseconds(60)
+        #expect(planner.encode(EncodeRequest(now: now, emitBy: due, kind: .original)) == nil)
+        let next = due + .milliseconds(4.2)
+        #expect(
+            planner.encode(EncodeRequest(now: now, emitBy: due, kind: .original, nextOriginalEmitBy: next)) == .overload)
+    }
+
+    /// Where frames come faster than they can be encoded, one that may be late gives way to one that will not.
+    @Test func anOriginalGivesWayOnlyWhereTheNextOneGains() {
+        var (planner, now) = trained()
+        planner.observe(.encode, .milliseconds(36))
+        now = now + .milliseconds(8)
+        let due = now + .milliseconds(30)
+        func verdict(next: Nanoseconds) -> DropReason? {
+            planner.encode(EncodeRequest(now: now, emitBy: due, kind: .original, nextOriginalEmitBy: due + next))
+        }
+        #expect(verdict(next: .milliseconds(4)) == .late)
+        #expect(verdict(next: .milliseconds(33)) == nil)
+    }
+
     @Test func theDecoderSkipsOnlyWhatNobodyNeeds() {
         var planner = Planner(configuration())
         let now = MonotonicTime(nanoseconds: 0)
