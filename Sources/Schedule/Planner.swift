@@ -236,20 +236,22 @@ public struct Planner: Policy, Sendable {
 
     // MARK: Before the encoder
 
-    /// An original is given up only for an original behind it: when it will be late, when it may be and the one behind
-    /// could not follow it in time, and when the encoder is swamped. A synthesised frame is given up when it cannot be in time, or when its original would
-    /// be late if encoding took as long as it ever has of late.
+    /// An original is given up only for an original behind it: when it cannot be in time any more, when it may be late and
+    /// the one behind could not follow it in time, and when the encoder is swamped. A synthesised frame is given up when
+    /// it will be late, or when its original would be if encoding took as long as it ever has of late.
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
         let (encode, emit) = (costs[.encode], costs[.emit].mean)
         let time = Double((frame.emitBy - frame.now).count)
         let isLate = encode.mean + emit > time
         guard let next = frame.nextOriginalEmitBy else { return isLate && frame.kind != .original ? .late : nil }
-        if frame.kind == .original, isSwamped { return .overload }
         let timeOfNext = Double((next - frame.now).count)
+        guard frame.kind == .original else {
+            return isLate || encode.mean + encode.peak + emit > timeOfNext ? .late : nil
+        }
+        if isSwamped { return .overload }
+        if encode.low + emit > time { return .late }
         let isSure = encode.peak + emit <= time
-        let canFollow = encode.mean + encode.peak + emit <= timeOfNext
-        let isWorthIt = frame.kind == .original ? isSure || canFollow : canFollow
-        return isLate || !isWorthIt ? .late : nil
+        return isSure || encode.mean + encode.careful + emit <= timeOfNext ? nil : .late
     }
 
     // MARK: After emission

@@ -141,9 +141,9 @@ import Testing
         #expect(verdict(.synthesised, 45) == nil)
         planner.observe(.encode, .milliseconds(36))
         #expect(verdict(.synthesised, 45) == .late)
-        // An original is worth the risk while the one behind it can follow, and is not where both cannot be in time.
-        #expect(verdict(.original, 25) == nil)
-        #expect(verdict(.original, 10) == .late)
+        // An original is worth the risk while the one behind it can follow.
+        #expect(verdict(.original, 10) == nil)
+        #expect(verdict(.original, 6) == .late)
         for _ in 0..<120 { step(&planner, &now, 1) }
         #expect(verdict(.synthesised, 45) == nil)
     }
