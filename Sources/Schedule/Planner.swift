@@ -251,7 +251,7 @@ public struct Planner: Policy, Sendable {
         if isSwamped { return .overload }
         if encode.low + emit > time { return .late }
         let isSure = encode.peak + emit <= time
-        return isSure || encode.mean + encode.careful + emit <= timeOfNext ? nil : .late
+        return isSure || 2 * encode.mean + emit <= timeOfNext ? nil : .late
     }
 
     // MARK: After emission
