@@ -11,13 +11,16 @@ public struct Rung: Hashable, Sendable, BitwiseCopyable {
 
 /// The ladder with its memory: down at once when it must, up one rung at a time when it has been safe for a while.
 ///
-/// A climb that fails (the stream falls from the rung within ``probation``) is not tried again for twice as long as the
-/// last time, unless the machine has become clearly faster than it was at that try. So a rung that cannot be held is
-/// visited a logarithmic number of times, and the end of a load is still noticed at once.
+/// A rung that the stream has fallen from is not tried again for twice as long as the last time, less a quarter of the
+/// time for which it was held, unless the machine has become clearly faster than it was at that try. So a rung that cannot
+/// be held is visited a logarithmic number of times, one that is held now and then is no flicker, and the end of a load is
+/// still noticed at once.
 struct Ladder: Sendable, BitwiseCopyable {
     /// Frames in trouble, each forgotten by four good ones, that make the stream fall.
     static let patience = 3.0
+    /// A rung that is held for less than this was not held at all.
     static let probation = Nanoseconds.milliseconds(2_000.0)
+    static let shortestWait = Nanoseconds.milliseconds(2_000.0)
     static let longestWait = Nanoseconds.milliseconds(32_000.0)
     /// The pace, as a share of that at a failed climb, at which the machine counts as clearly faster.
     static let clearlyFaster = 0.8
@@ -103,13 +106,11 @@ struct Ladder: Sendable, BitwiseCopyable {
     private mutating func fall(to target: Int, now: MonotonicTime) {
         for rung in position..<target {
             guard let at = attempts[rung].at else { continue }
-            if now - at < Self.probation {
-                attempts[rung].failedAt = now
-                attempts[rung].wait = min(attempts[rung].wait * 2, Self.longestWait)
-            } else {
-                attempts[rung].failedAt = nil
-                attempts[rung].wait = dwell
-            }
+            let held = now - at
+            let credit = held < Self.probation ? 0 : held.count / 4
+            let wait = Nanoseconds(2 * attempts[rung].wait.count - credit)
+            attempts[rung].wait = min(max(wait, Self.shortestWait), Self.longestWait)
+            attempts[rung].failedAt = now
         }
         position = target
         strain = 0
