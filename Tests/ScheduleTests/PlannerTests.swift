@@ -55,6 +55,25 @@ import Testing
         #expect(now - end <= .seconds(2))
     }
 
+    /// A rung that is good for three seconds at a time, then not: it is no flicker.
+    @Test func aRungThatCanOnlyBeHeldNowAndThenIsTriedLessAndLess() {
+        var (planner, now) = trained()
+        var climbs: [Double] = []
+        var last = planner.rung
+        let start = now
+        var climbed = now
+        while now - start < .seconds(300) {
+            // At the top the machine gets slower after three seconds, and is quick again as soon as the rung is left.
+            step(&planner, &now, planner.rung == 0 && now - climbed > .seconds(3) ? 2.2 : 1)
+            if planner.rung == 0, last > 0 { climbs.append((now - start).seconds) }
+            if planner.rung == 0, last > 0 { climbed = now }
+            last = planner.rung
+        }
+        let waits = zip(climbs, climbs.dropFirst()).map { $1 - $0 }
+        #expect(climbs.count > 4 && climbs.count < 24, "\(climbs)")
+        #expect(waits.last! > 20, "\(waits)")
+    }
+
     func worth(_ rung: Rung) -> Int {
         Int(rung.tier.rawValue) * 4 + (rung.synthesises ? 2 : 0) + (rung.decodesAll ? 1 : 0)
     }
@@ -201,7 +220,7 @@ import Testing
         var (planner, now) = trained()
         planner.observe(.encode, .milliseconds(36))
         now = now + .milliseconds(8)
-        let due = now + .milliseconds(30)
+        let due = now + .milliseconds(12)
         func verdict(next: Nanoseconds) -> DropReason? {
             planner.encode(EncodeRequest(now: now, emitBy: due, kind: .original, nextOriginalEmitBy: due + next))
         }
