@@ -3,12 +3,6 @@
 
 #include "motion_place.h"
 
-/// Taps at all 64 phases of a sample: horizontal ones sum to 64, vertical ones to 64 times the plane's weight.
-typedef struct {
-    int8_t horizontal[64][4];
-    int16_t vertical[2][64][4];
-} tap_table;
-
 /// Catmull-Rom at a phase in 1/64; the taps sum to 16384.
 static void cubic(int f, int *taps) {
     int f2 = f * f, f3 = f2 * f;
@@ -18,7 +12,7 @@ static void cubic(int f, int *taps) {
     taps[1] = 16384 - taps[0] - taps[2] - taps[3];
 }
 
-static void make_taps(tap_table *table, int weight) {
+void burnish_motion_make_taps(burnish_motion_taps *table, int weight) {
     for (int f = 0; f < 64; f++) {
         int taps[4], nearest = f < 32 ? 1 : 2, rest = 64;
         cubic(f, taps);
@@ -58,8 +52,7 @@ void burnish_motion_make_windows(int16_t *windows, int size) {
 static int scaled(int v, int shift) { return shift < 0 ? v >> -shift : v * (1 << shift); }
 
 /// One block: the corners' cells, those alike taken as one.
-static void synthesise(const burnish_motion_synthesis *s, const tap_table *taps, int column, int row, int x, int y, int width,
-                       int height) {
+static void synthesise(const burnish_motion_synthesis *s, int column, int row, int x, int y, int width, int height) {
     int left = burnish_clamp(column - 1, 0, s->columns - 1), right = burnish_clamp(column, 0, s->columns - 1);
     int upper = burnish_clamp(row - 1, 0, s->rows - 1), lower = burnish_clamp(row, 0, s->rows - 1);
     const burnish_motion_cell *corners[4] = {
@@ -92,8 +85,8 @@ static void synthesise(const burnish_motion_synthesis *s, const tap_table *taps,
                 burnish_motion_place place = burnish_motion_find(&s->planes[p], px, py, height + 3);
                 block.at[p] = place.at;
                 block.stride[p] = s->planes[p].stride;
-                memcpy(block.horizontal[p], taps->horizontal[place.x], sizeof block.horizontal[p]);
-                memcpy(block.vertical[p], taps->vertical[p][place.y], sizeof block.vertical[p]);
+                memcpy(block.horizontal[p], s->taps->horizontal[place.x], sizeof block.horizontal[p]);
+                memcpy(block.vertical[p], s->taps->vertical[p][place.y], sizeof block.vertical[p]);
             }
             s->kernels->predict(predictions[k] + c * 8 * s->size, &block, height);
         }
@@ -112,8 +105,6 @@ static void synthesise(const burnish_motion_synthesis *s, const tap_table *taps,
 
 void burnish_motion_synthesise_rows(const burnish_motion_synthesis *s, int first, int last) {
     const int width = s->planes[0].width, height = s->planes[0].height;
-    tap_table taps;
-    make_taps(&taps, s->weight);
     for (int row = first; row < last; row++) {
         int y = row * s->size - s->size / 2, end = y + s->size;
         y = y < 0 ? 0 : y, end = end > height ? height : end;
@@ -121,7 +112,7 @@ void burnish_motion_synthesise_rows(const burnish_motion_synthesis *s, int first
         for (int column = 0; column <= s->columns; column++) {
             int x = column * s->size - s->size / 2, stop = x + s->size;
             x = x < 0 ? 0 : x, stop = stop > width ? width : stop;
-            if (x < stop) synthesise(s, &taps, column, row, x, y, stop - x, end - y);
+            if (x < stop) synthesise(s, column, row, x, y, stop - x, end - y);
         }
     }
 }

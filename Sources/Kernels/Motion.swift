@@ -170,11 +170,11 @@ extension Kernels {
     ///   - cellSize: samples of this plane in a cell: 2, 4, 8, 16 or 32.
     ///   - shift: this plane has 2 ^ shift samples where the plane of the cells' vectors has one; -1 or more.
     ///   - phase: where between both planes the vectors are read, in 1/256.
-    ///   - weight: how much the second plane counts, in 1/256.
+    ///   - taps: see ``BlendTaps``.
     ///   - windows: see ``BlendWindows``.
     @unsafe public func synthesise(
         _ planes: MotionPair, into output: MutablePlaneView, cells: UnsafePointer<MotionCell>, columns: Int, rows: Int,
-        shift: Int, phase: Int, weight: Int, windows: BlendWindows, blockRows: Range<Int>
+        shift: Int, phase: Int, taps: BlendTaps, windows: BlendWindows, blockRows: Range<Int>
     ) {
         var motion = table.motion
         unsafe withUnsafePointer(to: &motion) { kernels in
@@ -182,12 +182,28 @@ extension Kernels {
                 kernels: kernels, planes: (planes.before.motion, planes.after.motion), out: output.base,
                 out_stride: output.stride, columns: Int32(columns), rows: Int32(rows),
                 cells: UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self),
-                size: Int32(windows.cellSize), shift: Int32(shift), phase: Int32(phase),
-                weight: Int32(weight), windows: windows.weights)
+                size: Int32(windows.cellSize), shift: Int32(shift), phase: Int32(phase), taps: taps.table,
+                windows: windows.weights)
             unsafe burnish_motion_synthesise_rows(
                 &synthesis, Int32(blockRows.lowerBound), Int32(blockRows.upperBound))
         }
     }
+}
+
+/// What samples of both pictures count at every phase of a sample, for one share of the second picture. Not thread-safe
+/// while it is being filled.
+@safe public final class BlendTaps: @unchecked Sendable {
+    fileprivate let table: UnsafeMutablePointer<burnish_motion_taps>
+
+    public init() {
+        unsafe table = .allocate(capacity: 1)
+        fill(weight: 128)
+    }
+
+    deinit { unsafe table.deallocate() }
+
+    /// - Parameter weight: how much the second picture counts, in 1/256.
+    public func fill(weight: Int) { unsafe burnish_motion_make_taps(table, Int32(weight)) }
 }
 
 /// The overlapping windows of blocks between four cells, for one size of cell. Immutable, so any thread may use it.

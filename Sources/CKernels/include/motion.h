@@ -164,6 +164,14 @@ enum { BURNISH_MOTION_WINDOWS = 16 };
 /// Fills 16 · size · max(size, 8) weights; size is 2, 4, 8, 16 or 32.
 void burnish_motion_make_windows(int16_t *windows, int size);
 
+/// Taps at all 64 phases of a sample: horizontal ones sum to 64, vertical ones to 64 times the plane's weight.
+typedef struct {
+    int8_t horizontal[64][4];
+    int16_t vertical[2][64][4];
+} burnish_motion_taps;
+/// Fills taps; weight is how much the second plane counts, in 1/256.
+void burnish_motion_make_taps(burnish_motion_taps *taps, int weight);
+
 /// A plane of a picture between two others.
 typedef struct {
     const burnish_motion_kernels *kernels;
@@ -176,8 +184,9 @@ typedef struct {
     int size;
     /// Samples of this plane to one of the plane that the cells' vectors are in: 2 ^ shift.
     int shift;
-    /// Where between the planes vectors are read, and how much the second plane counts, in 1/256.
-    int phase, weight;
+    /// Where between the planes vectors are read, in 1/256.
+    int phase;
+    const burnish_motion_taps *taps;
     const int16_t *windows;
 } burnish_motion_synthesis;
 

@@ -8,16 +8,26 @@ import Synchronization
 public protocol PiecewiseWork: AnyObject, Sendable {
     /// Does one piece.
     /// - Parameters:
-    ///   - piece: from 0; each is done exactly once, on any thread, in ascending order of start.
+    ///   - piece: from 0; each is done exactly once, on any thread, begun in the order that the run asks for.
     ///   - worker: which thread does it, 0 ..< the pool's `threadCount`: an index for scratch memory.
     func perform(piece: Int, worker: Int)
 }
 
+/// In which order pieces of work are begun, and by whom.
+public enum PieceOrder: Sendable {
+    /// Ascending, each by the next thread that is free.
+    case ascending
+    /// Each thread has a part of its own, the first pieces for worker 0, and begins there; one that is done takes from
+    /// the ends of the others'. For steps that follow each other over the same rows of a picture: what a core has
+    /// written it reads again, and to fetch it from another core costs several times as much.
+    case ownPartFirst
+}
+
 /// A fixed set of threads that do pieces of work together with the caller. Threads are made once and wait on a
 /// condition between runs, after a moment of watching for the next: a frame is several runs close to each other, and to
-/// wake a thread takes tens of microseconds. ``run(_:pieces:)`` allocates nothing.
+/// wake a thread takes tens of microseconds. ``run(_:pieces:order:)`` allocates nothing.
 ///
-/// One run at a time: a second thread that calls ``run(_:pieces:)`` waits for the first to finish.
+/// One run at a time: a second thread that calls ``run(_:pieces:order:)`` waits for the first to finish.
 @safe public final class WorkerPool: Sendable {
     /// How many threads work on a run, the caller among them.
     public let threadCount: Int
@@ -30,7 +40,7 @@ public protocol PiecewiseWork: AnyObject, Sendable {
     public init(threadCount: Int, name: String = "tile") {
         precondition(threadCount >= 1, "the caller is one of the threads")
         self.threadCount = threadCount
-        let shared = Shared()
+        let shared = Shared(threadCount: threadCount)
         self.shared = shared
         threads = (1..<threadCount).map { worker in
             StageThread(name: "\(name)-\(worker)") { shared.serve(worker: worker) }
@@ -43,37 +53,48 @@ public protocol PiecewiseWork: AnyObject, Sendable {
     }
 
     /// Does all pieces and returns when the last one is done.
-    public func run(_ work: some PiecewiseWork, pieces: Int) {
+    public func run(_ work: some PiecewiseWork, pieces: Int, order: PieceOrder = .ascending) {
         guard pieces > 0 else { return }
         if threads.isEmpty || pieces == 1 {
             for piece in 0..<pieces { work.perform(piece: piece, worker: 0) }
         } else {
-            shared.run(work, pieces: pieces)
+            shared.run(work, pieces: pieces, order: order)
         }
     }
 
     /// What the threads share. A class of its own, so that they do not keep the pool alive.
+    ///
+    /// Between runs that follow each other closely nothing but atomics is touched: a mutex that two threads want at the
+    /// same moment costs more than a small run does. The conditions are for threads that have given up watching.
     @safe private final class Shared: @unchecked Sendable {
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private let started: UnsafeMutablePointer<pthread_cond_t>
         private let finished: UnsafeMutablePointer<pthread_cond_t>
         /// Held by the caller for the length of a run.
         private let turn: UnsafeMutablePointer<pthread_mutex_t>
-        // Guarded by the mutex.
+        // Written by the caller while no thread is in a run.
         private var work: (any PiecewiseWork)?
-        private var pieces = 0
-        private var run = 0
-        private var busy = 0
-        private var stopping = false
-        private let next = Atomic<Int>(0)
-        // Copies of `run` and `busy` to watch without the mutex.
+        private var order = PieceOrder.ascending
+        /// For each thread what is left of its part; only the first one is used where pieces ascend.
+        private let parts: UnsafeMutablePointer<Part>
+        private let threadCount: Int
+        /// Twice the number of threads that are in the run beside the caller, and 1 while others may join.
+        private let gate = Atomic<Int>(0)
+        /// Counts runs, and the end.
         private let announced = Atomic<Int>(0)
-        private let working = Atomic<Int>(0)
+        private let stopping = Atomic<Bool>(false)
+        // Whether anybody sleeps: told before looking a last time at what is waited for, and looked at after changing it,
+        // so that either side sees the other.
+        private let sleeping = Atomic<Int>(0)
+        private let callerSleeps = Atomic<Bool>(false)
 
         /// How long a thread watches before it sleeps.
         private static let patience = Nanoseconds.microseconds(50)
 
-        init() {
+        init(threadCount: Int) {
+            self.threadCount = threadCount
+            unsafe parts = .allocate(capacity: threadCount)
+            for i in 0..<threadCount { unsafe (parts + i).initialize(to: Part()) }
             unsafe mutex = .allocate(capacity: 1)
             unsafe turn = .allocate(capacity: 1)
             unsafe started = .allocate(capacity: 1)
@@ -85,6 +106,8 @@ public protocol PiecewiseWork: AnyObject, Sendable {
         }
 
         deinit {
+            unsafe parts.deinitialize(count: threadCount)
+            unsafe parts.deallocate()
             unsafe pthread_cond_destroy(finished)
             unsafe pthread_cond_destroy(started)
             unsafe pthread_mutex_destroy(turn)
@@ -95,60 +118,86 @@ public protocol PiecewiseWork: AnyObject, Sendable {
             unsafe mutex.deallocate()
         }
 
-        func run(_ work: any PiecewiseWork, pieces: Int) {
+        func run(_ work: any PiecewiseWork, pieces: Int, order: PieceOrder) {
             unsafe pthread_mutex_lock(turn)
-            unsafe pthread_mutex_lock(mutex)
             self.work = work
-            self.pieces = pieces
-            next.store(0, ordering: .relaxed)
-            run += 1
-            announced.store(run, ordering: .releasing)
-            unsafe pthread_cond_broadcast(started)
-            unsafe pthread_mutex_unlock(mutex)
+            self.order = order
+            switch order {
+            case .ascending: unsafe parts[0].fill(0..<pieces)
+            case .ownPartFirst:
+                for i in 0..<threadCount {
+                    unsafe parts[i].fill(i * pieces / threadCount..<(i + 1) * pieces / threadCount)
+                }
+            }
+            gate.store(1, ordering: .releasing)
+            announce()
 
-            take(from: work, pieces: pieces, worker: 0)
+            take(from: work, worker: 0)
 
-            // A thread that has not woken yet finds nothing to do; one that has is waited for.
-            unsafe pthread_mutex_lock(mutex)
+            // A thread that has not woken yet finds the gate shut; one that has joined is waited for.
+            gate.subtract(1, ordering: .acquiringAndReleasing)
+            watch { gate.load(ordering: .acquiring) > 0 }
+            if gate.load(ordering: .acquiring) > 0 {
+                unsafe pthread_mutex_lock(mutex)
+                callerSleeps.store(true, ordering: .sequentiallyConsistent)
+                while gate.load(ordering: .sequentiallyConsistent) > 0 { unsafe pthread_cond_wait(finished, mutex) }
+                callerSleeps.store(false, ordering: .relaxed)
+                unsafe pthread_mutex_unlock(mutex)
+            }
             self.work = nil
-            unsafe pthread_mutex_unlock(mutex)
-            watch { working.load(ordering: .acquiring) > 0 }
-            unsafe pthread_mutex_lock(mutex)
-            while busy > 0 { unsafe pthread_cond_wait(finished, mutex) }
-            unsafe pthread_mutex_unlock(mutex)
             unsafe pthread_mutex_unlock(turn)
         }
 
         func stop() {
-            unsafe pthread_mutex_lock(mutex)
-            stopping = true
-            unsafe pthread_cond_broadcast(started)
-            unsafe pthread_mutex_unlock(mutex)
+            stopping.store(true, ordering: .relaxed)
+            announce()
         }
 
         func serve(worker: Int) {
             var seen = 0
-            unsafe pthread_mutex_lock(mutex)
             while true {
-                if !stopping {
-                    let latest = run
-                    unsafe pthread_mutex_unlock(mutex)
-                    watch { announced.load(ordering: .acquiring) == latest }
+                watch { announced.load(ordering: .acquiring) == seen }
+                if announced.load(ordering: .acquiring) == seen {
                     unsafe pthread_mutex_lock(mutex)
+                    sleeping.add(1, ordering: .sequentiallyConsistent)
+                    while announced.load(ordering: .sequentiallyConsistent) == seen {
+                        unsafe pthread_cond_wait(started, mutex)
+                    }
+                    sleeping.subtract(1, ordering: .relaxed)
+                    unsafe pthread_mutex_unlock(mutex)
                 }
-                while !stopping && (run == seen || work == nil) { unsafe pthread_cond_wait(started, mutex) }
-                if stopping { break }
-                seen = run
-                busy += 1
-                working.store(busy, ordering: .relaxed)
-                let (work, pieces) = (work!, pieces)
-                unsafe pthread_mutex_unlock(mutex)
-                take(from: work, pieces: pieces, worker: worker)
-                unsafe pthread_mutex_lock(mutex)
-                busy -= 1
-                working.store(busy, ordering: .releasing)
-                if busy == 0 { unsafe pthread_cond_signal(finished) }
+                seen = announced.load(ordering: .acquiring)
+                if stopping.load(ordering: .relaxed) { return }
+                guard join() else { continue }
+                take(from: work!, worker: worker)
+                leave()
             }
+        }
+
+        private func announce() {
+            announced.add(1, ordering: .sequentiallyConsistent)
+            guard sleeping.load(ordering: .sequentiallyConsistent) > 0 else { return }
+            unsafe pthread_mutex_lock(mutex)
+            unsafe pthread_cond_broadcast(started)
+            unsafe pthread_mutex_unlock(mutex)
+        }
+
+        private func join() -> Bool {
+            var seen = gate.load(ordering: .acquiring)
+            while seen & 1 == 1 {
+                let (joined, latest) = gate.compareExchange(
+                    expected: seen, desired: seen + 2, ordering: .acquiringAndReleasing)
+                if joined { return true }
+                seen = latest
+            }
+            return false
+        }
+
+        private func leave() {
+            let left = gate.subtract(2, ordering: .sequentiallyConsistent).newValue
+            guard left == 0, callerSleeps.load(ordering: .sequentiallyConsistent) else { return }
+            unsafe pthread_mutex_lock(mutex)
+            unsafe pthread_cond_signal(finished)
             unsafe pthread_mutex_unlock(mutex)
         }
 
@@ -158,11 +207,41 @@ public protocol PiecewiseWork: AnyObject, Sendable {
             while condition(), MonotonicTime.now() < end {}
         }
 
-        private func take(from work: any PiecewiseWork, pieces: Int, worker: Int) {
+        private func take(from work: any PiecewiseWork, worker: Int) {
+            let own = order == .ascending ? 0 : worker
+            while let piece = unsafe parts[own].takeFirst() { work.perform(piece: piece, worker: worker) }
+            guard order == .ownPartFirst else { return }
+            for i in 1..<threadCount {
+                let other = (worker + i) % threadCount
+                while let piece = unsafe parts[other].takeLast() { work.perform(piece: piece, worker: worker) }
+            }
+        }
+    }
+
+    /// A range of pieces that threads take from. It fills two cache lines (processors fetch them in pairs), so that
+    /// threads in different parts do not wait for each other.
+    private struct Part: ~Copyable {
+        /// The first piece, and above 32 bits the one after the last.
+        private let range = Atomic<UInt64>(0)
+        private let padding = InlineArray<15, UInt64>(repeating: 0)
+
+        func fill(_ pieces: Range<Int>) {
+            range.store(UInt64(pieces.upperBound) << 32 | UInt64(pieces.lowerBound), ordering: .relaxed)
+        }
+        func takeFirst() -> Int? { take { first, end in (first, first + 1, end) } }
+        func takeLast() -> Int? { take { first, end in (end - 1, first, end - 1) } }
+
+        @inline(__always)
+        private func take(_ split: (_ first: UInt64, _ end: UInt64) -> (piece: UInt64, first: UInt64, end: UInt64)) -> Int? {
+            var seen = range.load(ordering: .relaxed)
             while true {
-                let piece = next.wrappingAdd(1, ordering: .relaxed).oldValue
-                if piece >= pieces { return }
-                work.perform(piece: piece, worker: worker)
+                let (first, end) = (seen & 0xffff_ffff, seen >> 32)
+                guard first < end else { return nil }
+                let rest = split(first, end)
+                let (taken, latest) = range.compareExchange(
+                    expected: seen, desired: rest.end << 32 | rest.first, ordering: .relaxed)
+                if taken { return Int(rest.piece) }
+                seen = latest
             }
         }
     }

@@ -31,13 +31,11 @@ import Media
     private var target: MutablePictureView?
     private var nearer: InterpolationPicture?
     private var phase = 128
-    private var weight = 128
+    private let taps = BlendTaps()
     private var stop: MonotonicTime?
 
-    /// Rows of cells in one piece of work.
-    private static let bandHeight = 3
-    /// Output rows of luma in one piece of work of mixing.
-    private static let mixHeight = 64
+    /// Output rows of luma in one piece of work that treats all samples alike.
+    private static let bandHeight = 32
 
     /// - Throws: `unsupportedSize`.
     init(_ configuration: FrameInterpolationConfiguration, workers: WorkerPool) throws(EnhanceError) {
@@ -68,7 +66,7 @@ import Media
     /// Copies a picture.
     @unsafe func load(_ source: PictureView, enhanced: PictureView, into picture: InterpolationPicture) {
         unsafe self.source = unsafe (picture, source, enhanced)
-        run(.load, pieces: InterpolationPicture.pieces)
+        run(.load, pieces: picture.pieces)
         unsafe self.source = nil
     }
 
@@ -79,8 +77,8 @@ import Media
         self.layer = layer
         unsafe self.motion = unsafe motion
         self.phase = phase
-        if case .ahead = unsafe motion { run(.attempt, pieces: layer.bands(of: Self.bandHeight)) }
-        run(.decide, pieces: layer.bands(of: Self.bandHeight))
+        if case .ahead = unsafe motion { run(.attempt, pieces: layer.rows) }
+        run(.decide, pieces: layer.rows)
         unsafe self.motion = nil
     }
 
@@ -96,12 +94,12 @@ import Media
         self.pair = pair
         self.layer = layer
         self.phase = phase
-        self.weight = weight
         unsafe self.target = unsafe target
         self.stop = stop
         self.nearer = nearer
-        run(.smooth, pieces: layer.bands(of: Self.bandHeight))
-        run(.synthesise, pieces: 2 * layer.blockBands(of: Self.bandHeight))
+        taps.fill(weight: weight)
+        run(.smooth, pieces: layer.rows)
+        run(.synthesise, pieces: 2 * layer.blockRows)
         unsafe self.target = nil
     }
 
@@ -109,7 +107,7 @@ import Media
     @unsafe func mix(_ drafts: (Picture, Picture), into target: MutablePictureView) {
         self.drafts = drafts
         unsafe self.target = unsafe target
-        run(.mix, pieces: (outputSize.height + Self.mixHeight - 1) / Self.mixHeight)
+        run(.mix, pieces: bands)
         unsafe self.target = nil
     }
 
@@ -117,13 +115,23 @@ import Media
     @unsafe func hold(_ picture: InterpolationPicture, into target: MutablePictureView) {
         nearer = picture
         unsafe self.target = unsafe target
-        run(.hold, pieces: 3)
+        run(.hold, pieces: bands)
         unsafe self.target = nil
+    }
+
+    /// Bands of the output.
+    private var bands: Int { (outputSize.height + Self.bandHeight - 1) / Self.bandHeight }
+
+    /// A band's rows in a plane of the output.
+    private func rows(ofBand band: Int, plane: Int) -> Range<Int> {
+        let height = plane == 0 ? Self.bandHeight : Self.bandHeight / 2
+        let end = plane == 0 ? outputSize.height : outputSize.chroma.height
+        return min(band * height, end)..<min((band + 1) * height, end)
     }
 
     private func run(_ step: Step, pieces: Int) {
         self.step = step
-        workers.run(self, pieces: pieces)
+        workers.run(self, pieces: pieces, order: .ownPartFirst)
     }
 
     func perform(piece: Int, worker: Int) {
@@ -133,36 +141,34 @@ import Media
             unsafe source.picture.load(
                 piece: piece, source: source.small, enhanced: source.enhanced, kernels: configuration.kernels)
         case .attempt, .decide:
-            decide(rows: layer!.rows(ofBand: piece, height: Self.bandHeight))
+            decide(row: piece)
         case .smooth:
             let layer = layer!
             unsafe configuration.kernels.smoothMotion(
                 layer.decidedCells, into: layer.cells, columns: layer.columns, totalRows: layer.rows,
-                rows: layer.rows(ofBand: piece, height: Self.bandHeight))
+                rows: piece..<piece + 1)
         case .synthesise:
-            // Luma first: it is more.
-            let bands = layer!.blockBands(of: Self.bandHeight)
-            if piece < bands {
-                synthesise(plane: 0, band: piece)
+            // Luma and chroma of a row lie side by side in the order, as they do in the steps before.
+            if piece & 1 == 0 {
+                synthesise(plane: 0, blockRow: piece >> 1)
             } else {
-                synthesise(plane: 1, band: piece - bands)
-                synthesise(plane: 2, band: piece - bands)
+                synthesise(plane: 1, blockRow: piece >> 1)
+                synthesise(plane: 2, blockRow: piece >> 1)
             }
         case .mix:
             let drafts = drafts!
             for plane in 0..<3 {
-                let height = plane == 0 ? Self.mixHeight : Self.mixHeight / 2
-                let output = unsafe target!.plane(plane)
                 unsafe configuration.kernels.mix(
-                    drafts.0.view.plane(plane), drafts.1.view.plane(plane), into: output,
-                    rows: min(piece * height, output.height)..<min((piece + 1) * height, output.height))
+                    drafts.0.view.plane(plane), drafts.1.view.plane(plane), into: target!.plane(plane),
+                    rows: rows(ofBand: piece, plane: plane))
             }
         case .hold:
-            unsafe hold(plane: piece, rows: 0..<target!.plane(piece).height)
+            for plane in 0..<3 { hold(plane: plane, rows: rows(ofBand: piece, plane: plane)) }
         }
     }
 
-    private func decide(rows: Range<Int>) {
+    private func decide(row: Int) {
+        let rows = row..<row + 1
         guard let pair, let layer, let motion = unsafe motion else { return }
         let planes = unsafe MotionPair(
             pair.before.pyramid.levels[layer.level].view, pair.after.pyramid.levels[layer.level].view)
@@ -178,11 +184,10 @@ import Media
         }
     }
 
-    private func synthesise(plane: Int, band: Int) {
+    private func synthesise(plane: Int, blockRow: Int) {
         guard let pair, let layer else { return }
         let windows = plane == 0 ? layer.lumaWindows : layer.chromaWindows
-        let first = band * Self.bandHeight
-        let blockRows = first..<min(first + Self.bandHeight, layer.rows + 1)
+        let blockRows = blockRow..<blockRow + 1
         let output = unsafe target!.plane(plane)
         if let stop, MonotonicTime.now() >= stop {
             unsafe hold(plane: plane, rows: windows.rows(ofBlocks: blockRows, height: output.height))
@@ -191,7 +196,7 @@ import Media
         unsafe configuration.kernels.synthesise(
             MotionPair(pair.before.plane(plane).view, pair.after.plane(plane).view), into: output, cells: layer.cells,
             columns: layer.columns, rows: layer.rows, shift: plane == 0 ? layer.shift : layer.shift - 1,
-            phase: phase, weight: weight, windows: windows, blockRows: blockRows)
+            phase: phase, taps: taps, windows: windows, blockRows: blockRows)
     }
 
     private func hold(plane: Int, rows: Range<Int>) {

@@ -29,17 +29,17 @@ final class InterpolationPicture {
         }
     }
 
-    /// Independent pieces of ``load(piece:source:enhanced:kernels:)``.
-    static let pieces = 5
+    /// Independent pieces of ``load(piece:source:enhanced:kernels:)``, from the top to the bottom.
+    var pieces: Int { pyramid.bands }
 
-    /// Copies a part of a picture.
+    /// Copies a part of a picture: a band of all planes.
     @unsafe func load(piece: Int, source: PictureView, enhanced: PictureView, kernels: Kernels) {
-        switch piece {
-        case 0: unsafe pyramid.load(source.y, kernels: kernels)
-        case 1: if !isShared { unsafe luma.load(enhanced.y, rows: 0..<luma.height / 2) }
-        case 2: if !isShared { unsafe luma.load(enhanced.y, rows: luma.height / 2..<luma.height) }
-        case 3: unsafe u.load(enhanced.u, rows: 0..<u.height)
-        default: unsafe v.load(enhanced.v, rows: 0..<v.height)
+        unsafe pyramid.load(band: piece, of: source.y, kernels: kernels)
+        func rows(_ plane: PaddedPlane) -> Range<Int> {
+            piece * plane.height / pieces..<(piece + 1) * plane.height / pieces
         }
+        if !isShared { unsafe luma.load(enhanced.y, rows: rows(luma)) }
+        unsafe u.load(enhanced.u, rows: rows(u))
+        unsafe v.load(enhanced.v, rows: rows(v))
     }
 }

@@ -33,12 +33,8 @@ final class MotionLayer {
         unsafe smoothed.pointer().assumingMemoryBound(to: MotionCell.self)
     }
 
-    /// Bands of cells, and of block rows: there is one row of blocks more than of cells.
-    func bands(of height: Int) -> Int { (rows + height - 1) / height }
-    func blockBands(of height: Int) -> Int { (rows + height) / height }
-    func rows(ofBand band: Int, height: Int) -> Range<Int> {
-        min(band * height, rows)..<min((band + 1) * height, rows)
-    }
+    /// There is one row of blocks more than of cells.
+    var blockRows: Int { rows + 1 }
 
     /// Whether both pictures have little to do with each other: in 70 of 100 cells motion forward and backward
     /// contradict each other by 2 samples, and what they show is 8 levels apart on average. (Cuts of the clips in

@@ -18,12 +18,13 @@ import Media
     private var slot = 0
 
     // The pair in hand; valid during `estimate` only.
-    private var level = 0
+    /// The levels that the pieces of work are from: one by rows, or several whole, for each direction.
+    private var working = 0..<0
     private var pair: (from: LumaPyramid, to: LumaPyramid)?
     private var stop: MonotonicTime?
 
-    /// Rows of cells in one piece of work.
-    private static let bandHeight = 3
+    /// With fewer rows a level is too little to share.
+    private static let fewRows = 16
 
     /// One level's fields.
     private final class Level {
@@ -81,15 +82,13 @@ import Media
         pair = (from, to)
         self.stop = stop
         turn()
-        for level in stride(from: levels.count - 1, through: finestLevel, by: -1) {
-            self.level = level
-            let bands = 2 * bands(level)
-            // Waking threads costs more than the smallest levels do.
-            if levels[level].rows < 16 {
-                for piece in 0..<bands { perform(piece: piece, worker: 0) }
-            } else {
-                workers.run(self, pieces: bands)
-            }
+        // Both directions have nothing to do with each other.
+        let small = max(levels.firstIndex { $0.rows < Self.fewRows } ?? levels.count, finestLevel)
+        working = small..<levels.count
+        if !working.isEmpty { workers.run(self, pieces: 2, order: .ownPartFirst) }
+        for level in stride(from: small - 1, through: finestLevel, by: -1) {
+            working = level..<level + 1
+            workers.run(self, pieces: 2 * levels[level].rows, order: .ownPartFirst)
         }
         pair = nil
         hasSeed = true
@@ -109,13 +108,20 @@ import Media
         }
     }
 
-    private func bands(_ level: Int) -> Int { (levels[level].rows + Self.bandHeight - 1) / Self.bandHeight }
-
     func perform(piece: Int, worker: Int) {
+        let direction = piece & 1
+        if levels[working.lowerBound].rows < Self.fewRows {
+            for level in working.reversed() {
+                for row in 0..<levels[level].rows { search(level: level, direction: direction, row: row) }
+            }
+        } else {
+            search(level: working.lowerBound, direction: direction, row: piece >> 1)
+        }
+    }
+
+    private func search(level: Int, direction: Int, row: Int) {
         guard let pair else { return }
-        let (fine, direction) = (levels[level], piece & 1)
-        let first = (piece >> 1) * Self.bandHeight
-        let rows = first..<min(first + Self.bandHeight, fine.rows)
+        let (fine, rows) = (levels[level], row..<row + 1)
         let coarse = unsafe level + 1 < levels.count ? levels[level + 1].field(direction, slot: slot) : nil
         let field = unsafe fine.field(direction, slot: slot)
         if let stop, MonotonicTime.now() >= stop {

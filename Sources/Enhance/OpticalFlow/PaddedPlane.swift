@@ -57,6 +57,10 @@ import Media
 final class LumaPyramid {
     /// From the finest to the coarsest.
     let levels: [PaddedPlane]
+    /// How many pieces the pyramid can be filled in, each independent of the others.
+    let bands: Int
+    /// The finest level's rows in one of them: whole rows of every level.
+    private let bandHeight: Int
 
     init(size: PictureSize) {
         var levels = [PaddedPlane(size: size)]
@@ -66,13 +70,24 @@ final class LumaPyramid {
             half = PictureSize(width: half.width / 2, height: half.height / 2)
         }
         self.levels = levels
+        bandHeight = max(64, 1 << (levels.count - 1))
+        bands = (size.height + bandHeight - 1) / bandHeight
     }
 
     /// Fills the pyramid from a plane of its size.
     @unsafe func load(_ luma: PlaneView, kernels: Kernels) {
-        unsafe levels[0].load(luma, rows: 0..<levels[0].height)
+        for band in 0..<bands { unsafe load(band: band, of: luma, kernels: kernels) }
+    }
+
+    /// Fills one band of every level.
+    @unsafe func load(band: Int, of luma: PlaneView, kernels: Kernels) {
+        func rows(_ level: Int) -> Range<Int> {
+            let end = band == bands - 1 ? levels[level].height : ((band + 1) * bandHeight) >> level
+            return (band * bandHeight) >> level..<end
+        }
+        unsafe levels[0].load(luma, rows: rows(0))
         for i in 1..<max(levels.count, 1) {
-            let rows = 0..<levels[i].height
+            let rows = rows(i)
             unsafe kernels.halve(levels[i - 1].view, into: levels[i].writable, rows: rows)
             levels[i].extend(rows: rows)
         }
