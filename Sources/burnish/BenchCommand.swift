@@ -51,6 +51,7 @@ struct BenchCommand: ParsableCommand {
         var milliseconds: Double
         var leastMilliseconds: Double
         var speedup: Double
+        var ceiling: Double
     }
 
     private struct FrameRow: Encodable {
@@ -118,14 +119,17 @@ struct BenchCommand: ParsableCommand {
             rows = try bench.run().map {
                 MotionRow(
                     method: $0.subject.rawValue, threads: $0.threads, milliseconds: $0.median.milliseconds,
-                    leastMilliseconds: $0.least.milliseconds, speedup: $0.speedup)
+                    leastMilliseconds: $0.least.milliseconds, speedup: $0.speedup, ceiling: $0.ceiling)
             }
         } catch {
             StandardError.line("burnish: \(error)")
             throw Failure.badUsage
         }
-        try show(rows, under: ["method", "threads", "ms", "least", "× \(threads[0]) thread"]) {
-            [$0.method, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds), fixed($0.speedup)]
+        try show(rows, under: ["method", "threads", "ms", "least", "× \(threads[0]) thread", "machine's × 1"]) {
+            [
+                $0.method, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds), fixed($0.speedup),
+                fixed($0.ceiling),
+            ]
         }
     }
 

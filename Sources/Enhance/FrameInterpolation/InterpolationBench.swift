@@ -18,6 +18,9 @@ public struct InterpolationBench {
         public let least: Nanoseconds
         /// How many times as long the first number of threads took, median over the rounds.
         public let speedup: Double
+        /// How many frames that have nothing to do with each other the machine makes on so many threads in the time of
+        /// one alone, median over the rounds: what `speedup` could be at best where the first number of threads is 1.
+        public let ceiling: Double
     }
 
     /// Of the pictures that come in.
@@ -32,9 +35,11 @@ public struct InterpolationBench {
     /// - Throws: `unsupportedSize`.
     public func run() throws(EnhanceError) -> [Row] {
         var variants: [Variant] = []
+        var crowds: [Crowd] = []
         for subject in subjects {
             for count in threads {
                 variants.append(try Variant(subject, configuration, WorkerPool(threadCount: count)))
+                crowds.append(try Crowd(subject, configuration, count: count))
             }
         }
         // A texture that goes to and fro under a window, so that every pair has motion and none is like the last.
@@ -52,8 +57,11 @@ public struct InterpolationBench {
                 unsafe try variant.run(sources[index].view, enhanced[index].view, into: output.mutableView)
                 if round >= 0 { variant.times.append(.now() - start) }
             }
+            for crowd in crowds { try crowd.run((sources[index], enhanced[index]), isCounted: round >= 0) }
         }
-        return variants.indices.map { i in variants[i].row(against: variants[i - i % threads.count]) }
+        return variants.indices.map { i in
+            variants[i].row(against: variants[i - i % threads.count], ceiling: crowds[i].ceiling)
+        }
     }
 
     private var configuration: FrameInterpolationConfiguration {
@@ -122,12 +130,73 @@ public struct InterpolationBench {
             }
         }
 
-        func row(against first: Variant) -> Row {
+        func row(against first: Variant, ceiling: Double) -> Row {
             let sorted = times.sorted()
             let ratios = zip(first.times, times).map { Double($0.count) / Double($1.count) }.sorted()
             return Row(
                 subject: subject, threads: threads, median: sorted[sorted.count / 2], least: sorted[0],
-                speedup: ratios[ratios.count / 2])
+                speedup: ratios[ratios.count / 2], ceiling: ceiling)
+        }
+    }
+
+    /// Sessions of one thread each that make a frame each side by side, after another has made it alone.
+    private final class Crowd: PiecewiseWork, @unchecked Sendable {
+        private let pool: WorkerPool
+        private let members: [Member]
+        private var pictures: (source: Picture, enhanced: Picture)?
+        private var ratios: [Double] = []
+
+        private final class Member {
+            let variant: Variant
+            let output: Picture
+            var time = Nanoseconds.zero
+            var error: EnhanceError?
+
+            init(_ variant: Variant, output: Picture) {
+                self.variant = variant
+                self.output = output
+            }
+        }
+
+        /// - Parameter count: how many work at once; with one there is nothing to compare.
+        init(
+            _ subject: Subject, _ configuration: FrameInterpolationConfiguration, count: Int
+        ) throws(EnhanceError) {
+            pool = WorkerPool(threadCount: count)
+            var members: [Member] = []
+            for _ in 0..<(count > 1 ? count + 1 : 0) {
+                members.append(
+                    Member(
+                        try Variant(subject, configuration, WorkerPool(threadCount: 1)),
+                        output: Picture(size: configuration.size.scaled(by: configuration.scaleFactor))))
+            }
+            self.members = members
+        }
+
+        /// How many times as much as one alone all together did, median over the rounds.
+        var ceiling: Double { members.isEmpty ? 1 : ratios.sorted()[ratios.count / 2] }
+
+        func run(_ pictures: (Picture, Picture), isCounted: Bool) throws(EnhanceError) {
+            guard let alone = members.last else { return }
+            self.pictures = pictures
+            perform(piece: members.count - 1, worker: 0)
+            pool.run(self, pieces: members.count - 1)
+            for member in members { if let error = member.error { throw error } }
+            guard isCounted else { return }
+            ratios.append(
+                members.dropLast().reduce(0) { $0 + Double(alone.time.count) / Double($1.time.count) })
+        }
+
+        func perform(piece: Int, worker: Int) {
+            guard let pictures else { return }
+            let (member, start) = (members[piece], MonotonicTime.now())
+            do throws(EnhanceError) {
+                unsafe try member.variant.run(
+                    pictures.source.view, pictures.enhanced.view, into: member.output.mutableView)
+            } catch {
+                member.error = error
+            }
+            member.time = .now() - start
         }
     }
 }
