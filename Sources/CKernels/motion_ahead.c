@@ -34,29 +34,36 @@ void burnish_motion_try_rows(const burnish_motion_ahead *a, int first, int last)
     }
 }
 
+/// How far around a cell trials count, in cells: the shorter the way, the less a wrong vector costs and the more it costs
+/// when neighbours are trusted differently.
+static int reach(int distance) { return 1 + (((256 - distance) * 4 + 128) >> 8); }
+
+/// How much the trials around a cell say that its motion is worth: 256 is full confidence.
+static int confidence(const burnish_motion_ahead *a, int column, int row) {
+    const int around = reach(a->distance);
+    const int left = burnish_clamp(column - around, 0, a->columns), right = burnish_clamp(column + around + 1, 0, a->columns);
+    const int upper = burnish_clamp(row - around, 0, a->rows), lower = burnish_clamp(row + around + 1, 0, a->rows);
+    // At most 121 patches of 64 samples in 1/64 level.
+    int32_t moved = 0, still = 0;
+    for (int y = upper; y < lower; y++) {
+        const int32_t *trials = a->trials + 2 * y * a->columns;
+        for (int x = left; x < right; x++) moved += trials[2 * x], still += trials[2 * x + 1];
+    }
+    // A gain of a third of the difference is full confidence.
+    int64_t gain = still - moved;
+    return gain <= 0 ? 0 : gain * 3 >= still ? 256 : (int)(gain * 768 / still);
+}
+
 void burnish_motion_ahead_rows(const burnish_motion_ahead *a, int first, int last) {
     for (int row = first; row < last; row++) {
         for (int column = 0; column < a->columns; column++) {
             burnish_motion_vector v = arriving(a->last, a->columns, a->rows, 256 * column, 256 * row, a->distance);
             int x = (v.x * a->distance + 128) >> 8, y = (v.y * a->distance + 128) >> 8;
             // Confidence belongs to what comes here from there.
-            int from = burnish_clamp(column + ((x + 128) >> 8), 0, a->columns - 1);
-            int at = burnish_clamp(row + ((y + 128) >> 8), 0, a->rows - 1);
-            int64_t moved = 0, still = 0;
-            for (int j = -1; j <= 1; j++) {
-                for (int i = -1; i <= 1; i++) {
-                    const int32_t *trial =
-                        a->trials + 2 * (burnish_clamp(at + j, 0, a->rows - 1) * a->columns +
-                                         burnish_clamp(from + i, 0, a->columns - 1));
-                    moved += trial[0], still += trial[1];
-                }
-            }
-            // A gain of a third of the difference is full confidence.
-            int64_t gain = still - moved;
-            int confidence = gain <= 0 ? 0 : gain * 3 >= still ? 256 : (int)(gain * 768 / still);
+            int trust = confidence(a, burnish_clamp(column + ((x + 128) >> 8), 0, a->columns - 1),
+                                   burnish_clamp(row + ((y + 128) >> 8), 0, a->rows - 1));
             burnish_motion_cell cell = {
-                {(int16_t)((-x * confidence + 128) >> 8), (int16_t)((-y * confidence + 128) >> 8)}, 0,
-                (uint16_t)(256 - confidence)};
+                {(int16_t)((-x * trust + 128) >> 8), (int16_t)((-y * trust + 128) >> 8)}, 0, (uint16_t)(256 - trust)};
             a->cells[row * a->columns + column] = cell;
         }
     }

@@ -36,6 +36,31 @@ import Testing
         #expect(output.noise(against: pictures[2], border: 0) > 40)
     }
 
+    /// Nine cells whose motion proved right amid others where it was no better than none: trusted for a whole interval,
+    /// where only their own trials count, but not for a shorter way, for which those around them do too.
+    @Test(arguments: [(256, 256), (128, 256 * 9 * 3 / 49), (1, 256 * 9 * 3 / 121)])
+    func trialsFromAfarCountForShortWays(distance: Int, confidence: Int) {
+        let (columns, rows, middle) = (25, 25, 12)
+        let picture = TestPicture(PictureSize(width: 4 * columns, height: 4 * rows))
+        var vectors = Array(repeating: MotionVector(x: 0, y: 0), count: columns * rows)
+        var trials = (0..<columns * rows).flatMap { i -> [Int32] in
+            let isNear = abs(i % columns - middle) <= 1 && abs(i / columns - middle) <= 1
+            return [isNear ? 0 : 1000, 1000]
+        }
+        let cells = UnsafeMutablePointer<MotionCell>.allocate(capacity: columns * rows)
+        defer { cells.deallocate() }
+        vectors.withUnsafeMutableBufferPointer { vectors in
+            let field = MotionVectors(base: vectors.baseAddress!, columns: columns, rows: rows)
+            trials.withUnsafeMutableBufferPointer { trials in
+                Kernels.best.decideMotionAhead(
+                    MotionPair(picture.view.y, picture.view.y), last: field, before: field, distance: distance,
+                    trials: trials.baseAddress!, into: cells, isTrial: false, rows: 0..<rows)
+            }
+        }
+        #expect(Int(cells[middle * columns + middle].disagreement) == 256 - confidence)
+        #expect(cells[0].disagreement == 256)
+    }
+
     @Test func withoutAPastThePictureIsRepeated() throws {
         let picture = TestPicture(PictureSize(width: 37, height: 23), seed: 2)
         for count in 1...4 {
