@@ -70,7 +70,7 @@ final class LumaPyramid {
             half = PictureSize(width: half.width / 2, height: half.height / 2)
         }
         self.levels = levels
-        bandHeight = max(64, 1 << (levels.count - 1))
+        bandHeight = max(16, 1 << (levels.count - 1))
         bands = (size.height + bandHeight - 1) / bandHeight
     }
 
