@@ -142,6 +142,9 @@ struct Forecast {
 
     // MARK: Rungs
 
+    /// Whether the threads can do the least work for every original.
+    var leastKeepsUp: Bool { load(synthesises: false) <= 1 }
+
     /// Whether the threads can do a rung, tiles aside, frame after frame.
     func keepsUp(_ rung: Rung, limit: Double) -> Bool {
         !rung.decodesAll || load(synthesises: rung.synthesises) <= limit

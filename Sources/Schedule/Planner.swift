@@ -202,7 +202,12 @@ public struct Planner: Policy, Sendable {
     private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
         let isSwamped = isSwamped
         if frame.waiting > 0 || frame.encoderBusySince != nil {
-            guard isSwamped ? forecast.isSurelyInTime : forecast.isSafelyInTime else { return .late }
+            // Where all of them cannot be had anyway, those that are had should be in time.
+            let isInTime =
+                isSwamped
+                ? forecast.isSurelyInTime
+                : forecast.leastKeepsUp ? forecast.isLikelyInTime : forecast.isSafelyInTime
+            guard isInTime else { return .late }
         }
         if frame.waiting > 0 {
             if isSwamped, forecast.hasTimeForTheNext { return .overload }
