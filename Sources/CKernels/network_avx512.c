@@ -27,13 +27,12 @@ static inline __m512i weight(const int8_t *p) {
 static inline __attribute__((always_inline)) void convolve(__m512i *sums, int vectors, const uint8_t *const *taps,
                                                            ptrdiff_t at, const burnish_network_layer *layer,
                                                            int group) {
-    const int8_t *weights = layer->weights + (ptrdiff_t)group * layer->steps * 16;
-    const uint8_t *order = layer->order + (ptrdiff_t)group * layer->steps;
+    const int8_t *weights = layer->tap_weights + (ptrdiff_t)group * layer->steps * 16;
     for (int c = 0; c < 4; c++)
         for (int v = 0; v < vectors; v++) sums[c * vectors + v] = _mm512_set1_epi32(layer->bias[4 * group + c]);
     for (int step = 0; step < layer->steps; step += 3) {
         for (int k = 0; k < 3; k++) {
-            const uint8_t *tap = taps[order[step + k]] + at;
+            const uint8_t *tap = taps[step + k] + at;
             __m512i inputs[BLOCK];
             for (int v = 0; v < vectors; v++) inputs[v] = load(tap + 4 * LANES * v);
             for (int c = 0; c < 4; c++) {
@@ -57,27 +56,59 @@ static inline __m512i requantise(__m512i first, __m512i second, const burnish_ne
                                mult);
 }
 
-static inline __attribute__((always_inline)) void layer_block(uint8_t *out, int vectors, const uint8_t *const *taps,
-                                                              int x, const burnish_network_layer *layer, int group) {
+/// The same for values that are clamped to bytes next, where `narrow` allows it: unsigned 16-bit sums are shifted two
+/// channels at a time.
+static inline __m512i requantise_narrow(__m512i first, __m512i second, const burnish_network_layer *layer, int group,
+                                        int pair) {
+    const __m512i shift = _mm512_set1_epi16((int16_t)layer->shift);
+    const __m512i mult = _mm512_broadcast_i32x4(
+        _mm_loadu_si128((const __m128i *)(layer->mult + 16 * group + 8 * pair)));
+    return _mm512_mulhrs_epi16(_mm512_srlv_epi16(_mm512_packus_epi32(first, second), shift), mult);
+}
+
+/// Four channels' values as bytes, four for each pixel.
+static inline __m512i pixels(__m512i upper, __m512i lower) {
     const __m512i transpose = _mm512_broadcast_i32x4(
         _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    return _mm512_shuffle_epi8(_mm512_packus_epi16(upper, lower), transpose);
+}
+
+static inline __attribute__((always_inline)) void layer_block(uint8_t *out, int vectors, const uint8_t *const *taps,
+                                                              int x, const burnish_network_layer *layer, int group) {
     __m512i sums[4 * BLOCK];
     convolve(sums, vectors, taps, 4 * (ptrdiff_t)x, layer, group);
+    uint8_t *to = out + 4 * x;
+    // Unrolled, or the sums would go through memory.
+    if (layer->narrow[group]) {
+#pragma clang loop unroll(full)
+        for (int v = 0; v < vectors; v++) {
+            const __m512i upper = requantise_narrow(sums[v], sums[vectors + v], layer, group, 0);
+            const __m512i lower = requantise_narrow(sums[2 * vectors + v], sums[3 * vectors + v], layer, group, 1);
+            store(to + 4 * LANES * v, pixels(upper, lower));
+        }
+        return;
+    }
+#pragma clang loop unroll(full)
     for (int v = 0; v < vectors; v++) {
         const __m512i upper = requantise(sums[v], sums[vectors + v], layer, group, 0);
         const __m512i lower = requantise(sums[2 * vectors + v], sums[3 * vectors + v], layer, group, 1);
-        store(out + 4 * (x + LANES * v), _mm512_shuffle_epi8(_mm512_packus_epi16(upper, lower), transpose));
+        store(to + 4 * LANES * v, pixels(upper, lower));
     }
 }
 
 /// Four of one channel and four of the other in each quarter become pairs.
-static inline __m512i interleave(__m512i v) { return _mm512_unpacklo_epi16(v, _mm512_bsrli_epi128(v, 8)); }
+static inline __m512i interleave(__m512i v) {
+    const __m512i pairs = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
+    return _mm512_shuffle_epi8(v, pairs);
+}
 
 static inline __attribute__((always_inline)) void residual_block(int16_t *upper, int16_t *lower, int vectors,
                                                                  const uint8_t *const *taps, int x,
                                                                  const burnish_network_layer *layer) {
     __m512i sums[4 * BLOCK];
     convolve(sums, vectors, taps, 4 * (ptrdiff_t)x, layer, 0);
+#pragma clang loop unroll(full)
     for (int v = 0; v < vectors; v++) {
         const int at = 2 * (x + LANES * v);
         store(upper + at, interleave(requantise(sums[v], sums[vectors + v], layer, 0, 0)));
@@ -85,44 +116,39 @@ static inline __attribute__((always_inline)) void residual_block(int16_t *upper,
     }
 }
 
-/// How many vectors to do next: at most BLOCK, and alike over the rest of the row, since one alone waits for itself.
-static inline int next_vectors(int x, int width) {
-    const int left = (width - x + LANES - 1) / LANES;
-    const int blocks = (left + BLOCK - 1) / BLOCK;
-    return (left + blocks - 1) / blocks;
-}
+/// Does a row in blocks of at most BLOCK vectors, alike as far as they can be: one alone would wait for itself.
+/// `DO` is given a block's vectors, a constant, and its first pixel.
+#define BLOCKS(width, DO)                                                       \
+    do {                                                                        \
+        const int all = ((width) + LANES - 1) / LANES;                          \
+        const int blocks = (all + BLOCK - 1) / BLOCK;                           \
+        const int smaller = all / blocks, larger = all % blocks;                \
+        for (int n = 0, x = 0, vectors; n < blocks; n++, x += vectors * LANES) { \
+            vectors = smaller + (n < larger);                                   \
+            switch (vectors) {                                                  \
+            case 1: DO(1, x); break;                                            \
+            case 2: DO(2, x); break;                                            \
+            case 3: DO(3, x); break;                                            \
+            case 4: DO(4, x); break;                                            \
+            case 5: DO(5, x); break;                                            \
+            default: DO(BLOCK, x);                                              \
+            }                                                                   \
+        }                                                                       \
+    } while (0)
 
 static void layer(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int width,
                   const burnish_network_layer *layer) {
-    for (int x = 0, vectors; x < width; x += vectors * LANES) {
-        vectors = next_vectors(x, width);
-        for (int group = 0; group < layer->groups; group++) {
-            uint8_t *to = out + plane * group;
-            switch (vectors) {
-            case 1: layer_block(to, 1, taps, x, layer, group); break;
-            case 2: layer_block(to, 2, taps, x, layer, group); break;
-            case 3: layer_block(to, 3, taps, x, layer, group); break;
-            case 4: layer_block(to, 4, taps, x, layer, group); break;
-            case 5: layer_block(to, 5, taps, x, layer, group); break;
-            default: layer_block(to, BLOCK, taps, x, layer, group);
-            }
-        }
-    }
+#define DO(vectors, x) \
+    for (int group = 0; group < layer->groups; group++) layer_block(out + plane * group, vectors, taps, x, layer, group)
+    BLOCKS(width, DO);
+#undef DO
 }
 
 static void residual(int16_t *upper, int16_t *lower, const uint8_t *const *taps, int width,
                      const burnish_network_layer *layer) {
-    for (int x = 0, vectors; x < width; x += vectors * LANES) {
-        vectors = next_vectors(x, width);
-        switch (vectors) {
-        case 1: residual_block(upper, lower, 1, taps, x, layer); break;
-        case 2: residual_block(upper, lower, 2, taps, x, layer); break;
-        case 3: residual_block(upper, lower, 3, taps, x, layer); break;
-        case 4: residual_block(upper, lower, 4, taps, x, layer); break;
-        case 5: residual_block(upper, lower, 5, taps, x, layer); break;
-        default: residual_block(upper, lower, BLOCK, taps, x, layer);
-        }
-    }
+#define DO(vectors, x) residual_block(upper, lower, vectors, taps, x, layer)
+    BLOCKS(width, DO);
+#undef DO
 }
 
 /// In each quarter, bytes x ... x + 6 and one more of four neighbouring x, from 19 bytes (32 are read).
@@ -159,28 +185,34 @@ static void cubic(int16_t *out, const uint8_t *row, int width) {
 static inline __m512i merge_block(const int16_t *const *rows, __m512i first, __m512i second, const int16_t *residual,
                                   int x) {
     const __m512i a = load(rows[0] + x), b = load(rows[1] + x), c = load(rows[2] + x), d = load(rows[3] + x);
-    const __m512i round = _mm512_set1_epi32(16);
+    // What the last shift rounds by goes in with the first one's: interpolation stays far from the ends of 16 bits.
+    const __m512i round = _mm512_set1_epi32(16 + (32 << 5));
     const __m512i low = _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(round, _mm512_unpacklo_epi16(a, b), first),
                                             _mm512_unpacklo_epi16(c, d), second);
     const __m512i high = _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(round, _mm512_unpackhi_epi16(a, b), first),
                                              _mm512_unpackhi_epi16(c, d), second);
     const __m512i v = _mm512_packs_epi32(_mm512_srai_epi32(low, 5), _mm512_srai_epi32(high, 5));
-    return _mm512_srai_epi16(
-        _mm512_adds_epi16(_mm512_add_epi16(v, _mm512_set1_epi16(32)), load(residual + x)), 6);
+    return _mm512_srai_epi16(_mm512_adds_epi16(v, load(residual + x)), 6);
+}
+
+/// 64 samples' bytes, in the row's order again.
+static inline __m512i merge_bytes(__m512i first, __m512i second) {
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), _mm512_packus_epi16(first, second));
 }
 
 static void merge(uint8_t *out, const int16_t *const *rows, const int16_t *weights, const int16_t *residual,
                   int width) {
     const __m512i first = _mm512_unpacklo_epi16(_mm512_set1_epi16(weights[0]), _mm512_set1_epi16(weights[1]));
     const __m512i second = _mm512_unpacklo_epi16(_mm512_set1_epi16(weights[2]), _mm512_set1_epi16(weights[3]));
-    for (int x = 0; x < width; x += 32) {
+    int x = 0;
+    for (; x + 64 <= width; x += 64)
+        store(out + x, merge_bytes(merge_block(rows, first, second, residual, x),
+                                   merge_block(rows, first, second, residual, x + 32)));
+    for (; x < width; x += 32) {
         const __m512i v = merge_block(rows, first, second, residual, x);
-        // Quarters of 16 samples, of which the even ones hold what is wanted.
-        const __m512i bytes = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6),
-                                                       _mm512_packus_epi16(v, v));
         const int left = width - x;
         const __mmask32 kept = left >= 32 ? 0xffffffffu : (1u << left) - 1;
-        _mm256_mask_storeu_epi8(out + x, kept, _mm512_castsi512_si256(bytes));
+        _mm256_mask_storeu_epi8(out + x, kept, _mm512_castsi512_si256(merge_bytes(v, v)));
     }
 }
 

@@ -30,11 +30,33 @@ static size_t ring_offset(const burnish_network *network, geometry g, int layer)
     return offset;
 }
 
+/// How many pointers `lay_taps` writes.
+static size_t tap_count(const burnish_network *network) {
+    size_t count = 0;
+    for (int l = 0; l < network->layer_count; l++) count += 3 * (size_t)network->layers[l].steps;
+    return count;
+}
+
+/// Every layer's taps for each of the three places that the middle one of its input rows can have in the ring. They
+/// stay the same from row to row, and would take a small network's rows a noticeable time.
+static void lay_taps(const uint8_t **taps, uint8_t *const *rings, const burnish_network *network, geometry g) {
+    for (int l = 1; l <= network->layer_count; l++) {
+        const int groups = groups_of(network, l - 1);
+        const int columns = network->layers[l - 1].steps / 3 / groups;
+        for (int middle = 0; middle < 3; middle++)
+            for (int dy = -1; dy <= 1; dy++) {
+                const uint8_t *row = rings[l - 1] + (size_t)((middle + dy + 3) % 3 * groups) * g.plane;
+                for (int group = 0; group < groups; group++)
+                    for (int dx = 0; dx < columns; dx++) *taps++ = row + (size_t)group * g.plane + 4 * dx;
+            }
+    }
+}
+
 size_t burnish_network_scratch(const burnish_network *network, int width) {
     const geometry g = measure(network, width);
     const size_t rings = ring_offset(network, g, network->layer_count);
     const size_t line = g.pixels + 64, doubled = 2 * g.pixels * sizeof(int16_t);
-    return rings + line + (BASE_ROWS + 2) * doubled;
+    return rings + line + (BASE_ROWS + 2) * doubled + tap_count(network) * sizeof(uint8_t *);
 }
 
 void burnish_network_begin(burnish_network_strip *strip) {
@@ -82,7 +104,9 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
     uint8_t *const base = rings[count];
     int16_t *const upper = (int16_t *)(base + BASE_ROWS * doubled);
     int16_t *const lower = upper + 2 * g.pixels;
-    uint8_t *const line = (uint8_t *)(lower + 2 * g.pixels);
+    const uint8_t **const taps = (const uint8_t **)(lower + 2 * g.pixels);
+    uint8_t *const line = (uint8_t *)(taps + tap_count(network));
+    lay_taps(taps, rings, network, g);
 
     // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can
     // have row t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place
@@ -92,26 +116,17 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
         const int t = strip->next - first;
         fetch(strip, line, strip->next, strip->x - count, strip->width + 2 * count);
         strip->kernels->expand(rings[0] + (size_t)(t % 3) * g.plane, line, strip->width + 2 * count - 2);
+        const uint8_t **next_taps = taps;
         for (int l = 1; l <= count && t >= 2 * l; l++) {
             const burnish_network_layer *layer = &network->layers[l - 1];
-            const size_t in_groups = (size_t)groups_of(network, l - 1);
-            const uint8_t *taps[BURNISH_NETWORK_STEPS];
-            int n = 0;
-            for (int dy = -1; dy <= 1; dy++) {
-                const uint8_t *row = rings[l - 1] + (size_t)((t - l + dy) % 3) * in_groups * g.plane;
-                if (l == 1) {
-                    taps[n++] = row;
-                    continue;
-                }
-                for (int dx = 0; dx < 3; dx++)
-                    for (size_t group = 0; group < in_groups; group++) taps[n++] = row + group * g.plane + 4 * dx;
-            }
+            const uint8_t *const *const at = next_taps + (t - l) % 3 * layer->steps;
+            next_taps += 3 * layer->steps;
             const int width = strip->width + 2 * (count - l);
             if (l < count) {
                 uint8_t *out = rings[l] + (size_t)((t - l) % 3) * (size_t)layer->groups * g.plane;
-                strip->kernels->layer(out, (ptrdiff_t)g.plane, taps, width, layer);
+                strip->kernels->layer(out, (ptrdiff_t)g.plane, at, width, layer);
             } else {
-                strip->kernels->residual(upper, lower, taps, width, layer);
+                strip->kernels->residual(upper, lower, at, width, layer);
                 finish(strip, base, doubled, line, upper, lower, strip->next - count);
             }
         }

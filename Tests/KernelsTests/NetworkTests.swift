@@ -1,5 +1,5 @@
 import Foundation
-import Kernels
+@testable import Kernels
 import Media
 import Testing
 
@@ -100,6 +100,42 @@ import Testing
         version[4] = 2
         let error = #expect(throws: NetworkFileError.self) { try Network(version) }
         #expect(error?.message.contains("version 2") == true)
+    }
+
+    /// What tools/train/README.md makes of a sum, and what a kernel makes of it that saturates it to 16 bits first.
+    private func values(_ sum: Int, shift: Int, multiplier: Int) -> (exact: Int, narrow: Int) {
+        func byte(_ shifted: Int) -> Int { min(max((shifted * multiplier + 16384) >> 15, 0), 255) }
+        let narrow = UInt16(clamping: sum) >> UInt16(shift)
+        return (byte(Int(Int16(clamping: sum >> shift))), byte(Int(Int16(bitPattern: narrow))))
+    }
+
+    @Test func sumsAreNarrowedOnlyWhereNoByteChanges() {
+        var random = CheckRandom(seed: 5)
+        var allowed = 0
+        var refused = 0
+        for _ in 0..<20000 {
+            let shift = random.number(in: 0...5)
+            let multiplier = random.number(in: 1...Int(1) << random.number(in: 4...15) - 1)
+            let largest = random.number(in: -5000...Int(1) << random.number(in: 13...21))
+            guard PackedLayer.isNarrow(largestSum: largest, shift: shift, multiplier: multiplier) else {
+                refused += 1
+                continue
+            }
+            allowed += 1
+            var sums = [-3_000_000, -65537, -32769, -1, 0, 1, 32767, 32768, 65535, 65536, 65537, largest - 1, largest]
+            for _ in 0..<10 { sums.append(random.number(in: -100_000...largest)) }
+            for sum in sums where sum <= largest {
+                let (exact, narrow) = values(sum, shift: shift, multiplier: multiplier)
+                #expect(exact == narrow, "\(sum) of at most \(largest), shift \(shift), multiplier \(multiplier)")
+            }
+        }
+        #expect(allowed > 2000 && refused > 2000)
+        // Where it is refused, a byte can change: a multiplier too small for what is cut off, and no shift.
+        for (largest, shift, multiplier) in [(228_470, 2, 430), (40_000, 0, 300)] {
+            #expect(!PackedLayer.isNarrow(largestSum: largest, shift: shift, multiplier: multiplier))
+            let (exact, narrow) = values(largest, shift: shift, multiplier: multiplier)
+            #expect(exact != narrow)
+        }
     }
 
     @Test func aQuantiserFallsIntoItsBucket() throws {

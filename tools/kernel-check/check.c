@@ -51,12 +51,28 @@ static void clear(void) {
 }
 
 typedef struct {
-    int8_t weights[4 * BURNISH_NETWORK_STEPS * 16];
+    int8_t weights[4 * BURNISH_NETWORK_STEPS * 16], tap_weights[4 * BURNISH_NETWORK_STEPS * 16];
     uint8_t order[4 * BURNISH_NETWORK_STEPS], runs[4 * (BURNISH_NETWORK_STEPS + 1)];
     int32_t bias[16];
     int16_t mult[64];
+    uint8_t narrow[4];
     burnish_network_layer layer;
 } random_layer;
+
+/// As PackedLayer.isNarrow, for the four outputs of a group.
+static uint8_t is_narrow(const random_layer *l, int steps, int group, int shift) {
+    for (int c = 0; c < 4; c++) {
+        int64_t largest = l->bias[4 * group + c];
+        for (int i = 0; i < 16 * steps; i++) {
+            const int weight = l->weights[group * steps * 16 + i];
+            if (i / 4 % 4 == c && weight > 0) largest += 255 * weight;
+        }
+        const int64_t top = (largest < 65535 ? largest : 65535) >> shift;
+        if (top > 32767) return 0;
+        if (largest > 65535 && (top * l->mult[4 * (4 * group + c)] + 16384) >> 15 < 255) return 0;
+    }
+    return 1;
+}
 
 static void fill_layer(random_layer *l, int steps, int groups, int reach, int gentle) {
     memset(l, 0, sizeof *l);
@@ -72,6 +88,8 @@ static void fill_layer(random_layer *l, int steps, int groups, int reach, int ge
             order[i] = order[j];
             order[j] = t;
         }
+        for (int i = 0; i < steps; i++)
+            memcpy(l->tap_weights + 16 * (g * steps + order[i]), l->weights + 16 * (g * steps + i), 16);
         // Runs of one step: two products of at most 255 and 64 fit 16 bits.
         memset(l->runs + g * (steps + 1), 1, (size_t)steps);
     }
@@ -80,7 +98,11 @@ static void fill_layer(random_layer *l, int steps, int groups, int reach, int ge
         const int16_t mult = (int16_t)(gentle ? between(3000, 32767) : between(1, 32767));
         for (int k = 0; k < 4; k++) l->mult[4 * i + k] = mult;
     }
-    l->layer = (burnish_network_layer){steps, groups, between(0, 7), l->weights, l->order, l->runs, l->bias, l->mult};
+    const int shift = between(0, 7);
+    for (int g = 0; g < groups; g++) l->narrow[g] = is_narrow(l, steps, g, shift);
+    l->layer = (burnish_network_layer){.steps = steps, .groups = groups, .shift = shift, .weights = l->weights,
+                                       .order = l->order, .runs = l->runs, .tap_weights = l->tap_weights,
+                                       .bias = l->bias, .mult = l->mult, .narrow = l->narrow};
 }
 
 static void check_network(const burnish_network_kernels *plain, const burnish_network_kernels *simd, int width,
@@ -96,8 +118,7 @@ static void check_network(const burnish_network_kernels *plain, const burnish_ne
         fill_layer(&l, steps, groups, content == 0 ? 20 : 64, content == 0);
         const uint8_t *taps[BURNISH_NETWORK_STEPS];
         for (int i = 0; i < steps; i++)
-            taps[i] = source + (kind == 0 ? i * ROOM : (i % in_groups) * 3 * ROOM + (i / in_groups / 3) * ROOM
-                                                           + 4 * (i / in_groups % 3));
+            taps[i] = source + (kind == 0 ? i * ROOM : (i / 3) * ROOM + 4 * (i % 3));
         clear();
         if (kind < 3) {
             plain->layer(first[0], ROOM, taps, width, &l.layer);

@@ -19,7 +19,8 @@ enum {
 };
 
 typedef struct {
-    /// 3 in the first layer (one a row), else 9 taps for each group of four input channels.
+    /// 3 in the first layer (one a row), else 9 taps for each group of four input channels. Taps are numbered by row,
+    /// then group, then column.
     int steps;
     /// Groups of four output channels. Missing channels have weights of 0.
     int groups;
@@ -32,10 +33,15 @@ typedef struct {
     /// bits, whatever the activations are, so that a kernel without 8-bit dot products may add them up before it
     /// widens.
     const uint8_t *runs;
+    /// `weights` in the order of the taps, for kernels that need no runs.
+    const int8_t *tap_weights;
     /// [groups][4].
     const int32_t *bias;
     /// [groups][4][4]: each multiplier four times.
     const int16_t *mult;
+    /// [groups]: whether sums may be brought to 0 ... 65535 first of all, as no result after the last clamp changes by
+    /// it (PackedLayer). Means nothing in the last layer, whose results are not clamped.
+    const uint8_t *narrow;
 } burnish_network_layer;
 
 typedef struct {

@@ -306,10 +306,10 @@ import Media
             }
             if row < end { break }
             for column in strip.column..<strip.column + strip.columns {
-                let tile = tileRow * grid.columns + column
-                history.set(tier, ofTile: tile)
-                unsafe history.show(tile, in: destination)
+                history.set(tier, ofTile: tileRow * grid.columns + column)
             }
+            unsafe history.show(
+                tileRow * grid.columns + strip.column, columns: strip.columns, in: destination)
             unsafe reports[piece].rows += 1
         }
         unsafe reports[piece].time = MonotonicTime.now() - start

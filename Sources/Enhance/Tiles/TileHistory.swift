@@ -46,12 +46,14 @@ import Media
             width: 2 * grid.size.width, height: 2 * grid.size.height)
     }
 
-    /// Copies a tile's result into the picture.
-    @unsafe func show(_ tile: Int, in output: MutablePlaneView) {
+    /// Copies the results of tiles beside each other, from this one on, into the picture.
+    @unsafe func show(_ tile: Int, columns: Int = 1, in output: MutablePlaneView) {
         let region = grid.region(tile)
+        let last = grid.region(tile + columns - 1)
+        let width = last.x + last.width - region.x
         let results = unsafe plane
         for y in 2 * region.y..<2 * (region.y + region.height) {
-            unsafe (output.row(y) + 2 * region.x).update(from: results.row(y) + 2 * region.x, count: 2 * region.width)
+            unsafe (output.row(y) + 2 * region.x).update(from: results.row(y) + 2 * region.x, count: 2 * width)
         }
     }
 

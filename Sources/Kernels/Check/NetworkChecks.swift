@@ -71,8 +71,8 @@ private final class NetworkLayerCheck: KernelCheck {
         let output = outputs[destination]
         var taps: [UnsafePointer<UInt8>?] = unsafe []
         for dy in 0..<3 {
-            for dx in 0..<3 {
-                for group in 0..<groups { unsafe taps.append(UnsafePointer(input.row(dy * groups + group) + 4 * dx)) }
+            for group in 0..<groups {
+                for dx in 0..<3 { unsafe taps.append(UnsafePointer(input.row(dy * groups + group) + 4 * dx)) }
             }
         }
         var fixed = unsafe layer.fixed(bucket: 0)

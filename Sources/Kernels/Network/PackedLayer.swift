@@ -8,10 +8,12 @@ import CKernels
     private(set) var runCount = 0
     private let shift: Int
     private let weights: UnsafeMutablePointer<Int8>
+    private let tapWeights: UnsafeMutablePointer<Int8>
     private let order: UnsafeMutablePointer<UInt8>
     private let runs: UnsafeMutablePointer<UInt8>
     private let bias: UnsafeMutablePointer<Int32>
     private let multipliers: UnsafeMutablePointer<Int16>
+    private let narrow: UnsafeMutablePointer<UInt8>
 
     init(_ layer: NetworkFile.Layer, isFirst: Bool, buckets: Int) {
         let inputGroups = (layer.inputs + 3) / 4
@@ -21,23 +23,29 @@ import CKernels
         self.groups = groups
         shift = layer.shift
         unsafe weights = .allocate(capacity: groups * steps * 16)
+        unsafe tapWeights = .allocate(capacity: groups * steps * 16)
         unsafe order = .allocate(capacity: groups * steps)
         unsafe runs = .allocate(capacity: groups * (steps + 1))
         unsafe bias = .allocate(capacity: buckets * groups * 4)
         unsafe multipliers = .allocate(capacity: buckets * groups * 16)
+        unsafe narrow = .allocate(capacity: buckets * groups)
 
         /// The weight of byte k at a tap: a row of three neighbours in the first layer, else one of four channels.
         func weight(_ output: Int, tap: Int, _ k: Int) -> Int8 {
             guard output < layer.outputs else { return 0 }
             if isFirst { return k < 3 ? layer.weight(output, tap, k, 0) : 0 }
-            let (place, channel) = (tap / inputGroups, tap % inputGroups * 4 + k)
-            return channel < layer.inputs ? layer.weight(output, place / 3, place % 3, channel) : 0
+            let (row, inputGroup, column) = (tap / 3 / inputGroups, tap / 3 % inputGroups, tap % 3)
+            let channel = 4 * inputGroup + k
+            return channel < layer.inputs ? layer.weight(output, row, column, channel) : 0
         }
 
         unsafe runs.initialize(repeating: 0, count: groups * (steps + 1))
         for group in 0..<groups {
             let blocks = (0..<steps).map { tap in
                 (0..<16).map { weight(4 * group + $0 / 4, tap: tap, $0 % 4) }
+            }
+            for (tap, block) in blocks.enumerated() {
+                for (i, value) in block.enumerated() { unsafe tapWeights[(group * steps + tap) * 16 + i] = value }
             }
             let packed = Self.runs(of: blocks)
             runCount += packed.count
@@ -59,14 +67,27 @@ import CKernels
                 let multiplier = exists ? layer.multipliers[bucket * layer.outputs + output] : 1
                 for k in 0..<4 { unsafe multipliers[4 * at + k] = multiplier }
             }
+            for group in 0..<groups {
+                let allowed = (4 * group..<4 * group + 4).allSatisfy { output in
+                    guard output < layer.outputs else { return true }
+                    let weights = (0..<steps).flatMap { tap in (0..<4).map { Int(weight(output, tap: tap, $0)) } }
+                    let at = bucket * layer.outputs + output
+                    return Self.isNarrow(
+                        largestSum: weights.reduce(Int(layer.bias[at])) { $0 + 255 * max($1, 0) }, shift: shift,
+                        multiplier: Int(layer.multipliers[at]))
+                }
+                unsafe narrow[bucket * groups + group] = allowed ? 1 : 0
+            }
         }
     }
 
     deinit {
+        unsafe narrow.deallocate()
         unsafe multipliers.deallocate()
         unsafe bias.deallocate()
         unsafe runs.deallocate()
         unsafe order.deallocate()
+        unsafe tapWeights.deallocate()
         unsafe weights.deallocate()
     }
 
@@ -74,9 +95,19 @@ import CKernels
     @unsafe func fixed(bucket: Int) -> burnish_network_layer {
         unsafe burnish_network_layer(
             steps: Int32(steps), groups: Int32(groups), shift: Int32(shift), weights: UnsafePointer(weights),
-            order: UnsafePointer(order), runs: UnsafePointer(runs),
+            order: UnsafePointer(order), runs: UnsafePointer(runs), tap_weights: UnsafePointer(tapWeights),
             bias: UnsafePointer(bias + bucket * groups * 4),
-            mult: UnsafePointer(multipliers + bucket * groups * 16))
+            mult: UnsafePointer(multipliers + bucket * groups * 16),
+            narrow: UnsafePointer(narrow + bucket * groups))
+    }
+
+    /// Whether an output whose values are clamped to bytes stays the same when its sums are brought to 0 ... 65535
+    /// first. Below 0 it does: multipliers are positive, so the value is 0 either way. Above, the sum must be out of
+    /// reach, or already give 255; and the shifted sum must fit 15 bits, as multiplications take it for signed.
+    static func isNarrow(largestSum: Int, shift: Int, multiplier: Int) -> Bool {
+        let top = min(largestSum, 65535)
+        if top >> shift > 32767 { return false }
+        return largestSum <= 65535 || ((top >> shift) * multiplier + 16384) >> 15 >= 255
     }
 
     /// Sorts the steps into runs whose sums stay in 16 bits: each 16-bit lane adds products of two bytes a step, up
