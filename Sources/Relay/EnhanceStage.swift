@@ -183,7 +183,7 @@ final class EnhanceStage {
             now: now, emitBy: record.deadline ?? now, synthesised: Int(record.synthesisedAsked),
             order: stream.configuration.synthesisOrder, tiles: tiles,
             waiting: pictures.count + units.count, newestEmitBy: stream.newestEmitBy,
-            encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
+            arrived: stream.arrived, encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
         return stream.withPlanner { planner in
             planner.use(cores: stream.availableCores)
             let plan = planner.plan(request)

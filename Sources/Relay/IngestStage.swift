@@ -175,7 +175,7 @@ final class IngestStage {
         ticket.record.isDamaged = unit.isDamaged
         ticket.record.bytesIn = Int32(clamping: unsafe unit.bytes.count)
         ticket.stamp(.complete)
-        stream.newestEmitBy = emitBy
+        stream.noteArrival(emitBy: emitBy)
         // What came too late as it was does not make slots due that lie beyond it.
         stream.expect(mapped.output, emitBy: max(emitBy, arrival))
 

@@ -17,6 +17,7 @@ final class StreamState: Sendable {
     private let planner: Mutex<Planner?> = Mutex(nil)
     private let record = Mutex(RungRecord())
     private let newestDeadline = Atomic<Int64>(0)
+    private let arrivals = Atomic<Int>(0)
     private let encoding = Atomic<Int64>(0)
     private let skipping = Atomic<Bool>(false)
     private let available: Atomic<UInt64>
@@ -59,8 +60,14 @@ final class StreamState: Sendable {
 
     /// When the newest original that has arrived must be emitted.
     var newestEmitBy: MonotonicTime {
-        get { MonotonicTime(nanoseconds: newestDeadline.load(ordering: .relaxed)) }
-        set { newestDeadline.store(newValue.nanoseconds, ordering: .relaxed) }
+        MonotonicTime(nanoseconds: newestDeadline.load(ordering: .relaxed))
+    }
+
+    /// How many originals have arrived.
+    var arrived: Int { arrivals.load(ordering: .relaxed) }
+    func noteArrival(emitBy: MonotonicTime) {
+        newestDeadline.store(emitBy.nanoseconds, ordering: .relaxed)
+        arrivals.add(1, ordering: .relaxed)
     }
 
     /// Since when the encoder has been at work on a picture; nil when it is idle.

@@ -52,21 +52,15 @@ public struct Planner: Policy, Sendable {
 
     /// An original emitted with less than this share of the slack that it began with was nearly late.
     static let nearlyLate = 1.0 / 16
-    /// So many steps in a row that are far from the rhythm are another rhythm.
-    static let patienceWithRhythm = 8
     /// How much longer than all before it encoding must take to be called swamped.
     static let swamped = 1.5
 
     public private(set) var configuration: Configuration
     public private(set) var costs: CostModel
     private var ladder: Ladder
-    /// The time between originals, in nanoseconds, as their deadlines show it.
-    private var interval: Double
-    /// How many in a row were far from it.
-    private var stepsOffBeat = 0
+    private var rhythm: Rhythm
     /// How many synthesised frames an original has been asked to bring with it, on average.
     private var synthesised: Double?
-    private var lastEmitBy: MonotonicTime?
     /// The slack of a frame that has waited for nothing: the largest of late.
     private var freshSlack = 0.0
     /// The part of the slack that optional work leaves alone, in nanoseconds: all of it until the first original is
@@ -82,8 +76,10 @@ public struct Planner: Policy, Sendable {
             cores: Double(configuration.cores), seeds: configuration.seeds)
         ladder = Ladder(
             ceiling: configuration.ceiling, synthesises: configuration.synthesises, dwell: configuration.weights.dwell)
-        interval = Double(configuration.interval.count)
+        rhythm = Rhythm(interval: configuration.interval)
     }
+
+    private var interval: Double { rhythm.interval }
 
     /// Where the stream stands on the ladder; 0 is the top.
     public var rung: Int { ladder.position }
@@ -175,22 +171,7 @@ public struct Planner: Policy, Sendable {
         // None with the first original is no sign: there is no pair yet.
         let asked = Double(frame.synthesised)
         synthesised = synthesised.map { $0 + (asked - $0) / 16 } ?? (asked > 0 ? asked : nil)
-        if let last = lastEmitBy {
-            // Those that wait behind it are all there; some between the last one and it may have been given up.
-            let step =
-                frame.waiting > 0
-                ? Double((frame.newestEmitBy - frame.emitBy).count) / Double(frame.waiting)
-                : Double((frame.emitBy - last).count)
-            if step > interval / 4, step < interval * 4 {
-                interval += (step - interval) / 16
-                stepsOffBeat = 0
-            } else if step > 0 {
-                // Gaps and bursts are no rhythm, unless nothing else comes.
-                stepsOffBeat += 1
-                if stepsOffBeat >= Self.patienceWithRhythm { interval = step }
-            }
-        }
-        lastEmitBy = frame.emitBy
+        rhythm.note(arrived: frame.arrived ?? rhythm.arrived + 1, newestEmitBy: frame.newestEmitBy)
         let slack = Double((frame.emitBy - frame.now).count)
         freshSlack = max(slack, freshSlack + (slack - freshSlack) / 16)
     }

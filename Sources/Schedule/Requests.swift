@@ -20,8 +20,10 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
     public var tiles: Int
     /// Originals that have arrived behind it, coded and decoded.
     public var waiting: Int
-    /// When the newest of those must be emitted; ignored when none waits.
+    /// When the newest that has arrived must be emitted.
     public var newestEmitBy: MonotonicTime
+    /// How many originals have arrived since the stream began; nil: this one and those that were asked for before.
+    public var arrived: Int?
     /// Frames that wait for the encoder.
     public var encoderQueue: Int
     /// Since when the encoder has been at work on another one; nil when it is idle.
@@ -29,7 +31,7 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
 
     @inlinable public init(
         now: MonotonicTime, emitBy: MonotonicTime, synthesised: Int = 0, order: SynthesisOrder = .beforeOriginal,
-        tiles: Int, waiting: Int = 0, newestEmitBy: MonotonicTime? = nil, encoderQueue: Int = 0,
+        tiles: Int, waiting: Int = 0, newestEmitBy: MonotonicTime? = nil, arrived: Int? = nil, encoderQueue: Int = 0,
         encoderBusySince: MonotonicTime? = nil
     ) {
         self.now = now
@@ -39,6 +41,7 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
         self.tiles = tiles
         self.waiting = waiting
         self.newestEmitBy = newestEmitBy ?? emitBy
+        self.arrived = arrived
         self.encoderQueue = encoderQueue
         self.encoderBusySince = encoderBusySince
     }

@@ -180,6 +180,41 @@ import Testing
         #expect(abs(planner.demand.least * milliseconds - (1 + 2 * 1 + 2)) < 0.05)
     }
 
+    /// Behind some networks and senders frames come three at a time: that is no rate of ten thousand a second.
+    @Test func burstsAreNoOtherRhythm() {
+        var planner = Planner(configuration())
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        for frame in 0..<300 {
+            if frame % 3 == 0 { now = now + .milliseconds(100) }
+            let due = now + .milliseconds(75)
+            let waiting = 2 - frame % 3
+            _ = planner.plan(
+                FrameRequest(
+                    now: now, emitBy: due + .microseconds(Int64(frame % 3) * 50), tiles: 0, waiting: waiting,
+                    newestEmitBy: due + .microseconds(100), arrived: frame + 1 + waiting))
+            planner.observe(.decode, .milliseconds(1))
+            planner.observe(.base, .milliseconds(1))
+            planner.observe(.encode, .milliseconds(2))
+            #expect(abs(planner.demand.least * 33.3 / 5 - 1) < 0.25)
+        }
+    }
+
+    /// What is given up before it comes here counts all the same.
+    @Test func theRhythmIsThatOfAllThatArrive() {
+        var planner = Planner(configuration())
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        for frame in 0..<200 {
+            now = now + .milliseconds(20)
+            let due = now + .milliseconds(75)
+            _ = planner.plan(
+                FrameRequest(now: now, emitBy: due, tiles: 0, waiting: 1, newestEmitBy: due, arrived: 5 * frame))
+            planner.observe(.decode, .milliseconds(1))
+            planner.observe(.base, .milliseconds(1))
+            planner.observe(.encode, .milliseconds(2))
+        }
+        #expect(abs(planner.demand.least * 4 - 5) < 0.05)
+    }
+
     /// 240 originals a second, each of which takes 20 ms to encode: whichever is encoded, it had better be the newest.
     @Test func aSwampedEncoderGetsTheNewest() {
         var planner = Planner(configuration())
@@ -189,9 +224,11 @@ import Testing
             request.newestEmitBy = request.emitBy + .milliseconds(4.2 * Double(waiting))
             return request
         }
-        for _ in 0..<120 {
+        for frame in 0..<120 {
             now = now + .milliseconds(21)
-            _ = planner.plan(request(waiting: 3))
+            var next = request(waiting: 3)
+            next.arrived = 5 * frame
+            _ = planner.plan(next)
             planner.observe(.decode, .milliseconds(1))
             planner.observe(.base, .milliseconds(2))
             planner.observe(.encode, .milliseconds(20))

@@ -207,7 +207,7 @@ struct SimulatedStream<P: Policy> {
         let request = FrameRequest(
             now: moment.time, emitBy: frame.emitBy, synthesised: frame.synthesised, order: order, tiles: frame.tiles,
             waiting: coded.count + decoded.count + (decoding == nil ? 0 : 1), newestEmitBy: newestEmitBy,
-            encoderQueue: toEncode.count, encoderBusySince: encoding?.job.start)
+            arrived: Int(outcome.originals), encoderQueue: toEncode.count, encoderBusySince: encoding?.job.start)
         let plan = policy.plan(request)
         if plan.rung != lastRung, lastRung >= 0 { outcome.rungChanges += 1 }
         lastRung = plan.rung
