@@ -58,30 +58,35 @@ static void vertical(int16_t *out, const uint8_t *const *rows, const int16_t *co
     else vertical_row(out, rows, coefficients, 2, width);
 }
 
-/// 16 input samples, 32 output samples, both phases from the same loads.
-static inline __m256i horizontal_block(const int16_t *in, const __m256i even[5], const __m256i odd[5], int pairs) {
+/// 16 input samples, 32 output samples. A row's samples are pairs in 32-bit lanes as they lie in memory: loads from
+/// samples after each other give those of every second sample, for the even phase of one sample and the odd one of that
+/// before.
+static inline __m256i horizontal_block(const int16_t *in, const __m256i *even, const __m256i *odd, int pairs) {
     const __m256i round = _mm256_set1_epi32(1 << 19);
-    __m256i even_low = round, even_high = round, odd_low = round, odd_high = round;
+    // Both phases of the samples 0, 2, 4 ..., and of those between.
+    __m256i even_first = round, odd_first = round, even_second = round, odd_second = round;
     for (int k = 0; k < pairs; k++) {
-        const int16_t *p = in - (pairs - 1) + 2 * k;
+        const int16_t *p = in - pairs + 2 * k;
         const __m256i a = _mm256_loadu_si256((const __m256i *)p), b = _mm256_loadu_si256((const __m256i *)(p + 1));
-        const __m256i low = _mm256_unpacklo_epi16(a, b), high = _mm256_unpackhi_epi16(a, b);
-        even_low = _mm256_add_epi32(even_low, _mm256_madd_epi16(low, even[k]));
-        even_high = _mm256_add_epi32(even_high, _mm256_madd_epi16(high, even[k]));
-        odd_low = _mm256_add_epi32(odd_low, _mm256_madd_epi16(low, odd[k]));
-        odd_high = _mm256_add_epi32(odd_high, _mm256_madd_epi16(high, odd[k]));
+        const __m256i c = _mm256_loadu_si256((const __m256i *)(p + 2));
+        even_first = _mm256_add_epi32(even_first, _mm256_madd_epi16(a, even[k]));
+        odd_first = _mm256_add_epi32(odd_first, _mm256_madd_epi16(b, odd[k]));
+        even_second = _mm256_add_epi32(even_second, _mm256_madd_epi16(b, even[k]));
+        odd_second = _mm256_add_epi32(odd_second, _mm256_madd_epi16(c, odd[k]));
     }
-    const __m256i e = _mm256_packs_epi32(_mm256_srai_epi32(even_low, 20), _mm256_srai_epi32(even_high, 20));
-    const __m256i o = _mm256_packs_epi32(_mm256_srai_epi32(odd_low, 20), _mm256_srai_epi32(odd_high, 20));
-    return _mm256_unpacklo_epi8(_mm256_packus_epi16(e, e), _mm256_packus_epi16(o, o));
+    const __m256i e = _mm256_packs_epi32(_mm256_srai_epi32(even_first, 20), _mm256_srai_epi32(even_second, 20));
+    const __m256i o = _mm256_packs_epi32(_mm256_srai_epi32(odd_first, 20), _mm256_srai_epi32(odd_second, 20));
+    const __m256i order = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 8, 4, 12, 1, 9, 5, 13, 2, 10, 6, 14, 3, 11, 7, 15));
+    return _mm256_shuffle_epi8(_mm256_packus_epi16(e, o), order);
 }
 
 static inline void horizontal_row(uint8_t *out, const int16_t *in, const burnish_scale_filter *filter, int pairs,
                                   int width) {
-    __m256i even[5], odd[5];
+    __m256i even[4], odd[4];
     for (int k = 0; k < pairs; k++) {
         even[k] = pair(filter->horizontal[0] + 2 * k);
-        odd[k] = pair(filter->horizontal[1] + 2 * k);
+        odd[k] = pair(filter->horizontal[1] + 1 + 2 * k);
     }
     int x = 0;
     for (; x + 16 <= width; x += 16)
@@ -93,8 +98,8 @@ static inline void horizontal_row(uint8_t *out, const int16_t *in, const burnish
 }
 
 static void horizontal(uint8_t *out, const int16_t *in, const burnish_scale_filter *filter, int width) {
-    if (filter->taps == 8) horizontal_row(out, in, filter, 5, width);
-    else horizontal_row(out, in, filter, 3, width);
+    if (filter->taps == 8) horizontal_row(out, in, filter, 4, width);
+    else horizontal_row(out, in, filter, 2, width);
 }
 
 void burnish_scale_init_avx2(burnish_scale_kernels *kernels) {

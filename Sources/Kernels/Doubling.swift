@@ -30,6 +30,7 @@ public struct DoublingFilter: Sendable {
                 var rounded = weights.map { Int16(($0 / sum * 16384).rounded()) }
                 let largest = rounded.indices.max { rounded[$0] < rounded[$1] }!
                 rounded[largest] += 16384 - rounded.reduce(0, +)
+                precondition(rounded[largest] < 32640, "weights are less than twice their sum")
                 return rounded
             }
         }

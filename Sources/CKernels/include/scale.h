@@ -1,7 +1,8 @@
 // Doubling a plane with a separable filter: what the `base` tier of super-resolution is made of.
 //
-// Coefficients have 14 fractional bits and sum to 1 << 14. Positions follow the centres of the samples: output sample
-// 2i lies just before input sample i and 2i + 1 just after, by the two phases that the coefficients express.
+// Coefficients have 14 fractional bits, sum to 1 << 14, and are below 32640, so that two signed bytes can hold them.
+// Positions follow the centres of the samples: output sample 2i lies just before input sample i and 2i + 1 just after, by
+// the two phases that the coefficients express.
 #pragma once
 
 #include <stddef.h>
