@@ -89,8 +89,11 @@ static void finish(burnish_network_strip *strip, uint8_t *base, size_t doubled, 
         const int16_t *rows[4];
         for (int k = 0; k < 4; k++)
             rows[k] = (const int16_t *)(base + (size_t)((y - 2 + phase + k) & (BASE_ROWS - 1)) * doubled);
-        strip->kernels->merge(strip->out + (2 * y + phase) * strip->out_stride + 2 * strip->x, rows, weights[phase],
-                              phase ? lower : upper, 2 * strip->width);
+        const int row = 2 * y + phase;
+        uint8_t *const out = strip->out + row * strip->out_stride + 2 * strip->x;
+        strip->kernels->merge(out, rows, weights[phase], phase ? lower : upper, 2 * strip->width);
+        if (strip->copy)
+            memcpy(strip->copy + row * strip->copy_stride + 2 * strip->x, out, 2 * (size_t)strip->width);
     }
 }
 

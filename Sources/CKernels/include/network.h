@@ -78,6 +78,10 @@ typedef struct {
     int picture_width, picture_height;
     uint8_t *out;
     ptrdiff_t out_stride;
+    /// Where each finished row is copied to while it is in the cache, and the stores can wait behind the next row's
+    /// computation; NULL for nowhere.
+    uint8_t *copy;
+    ptrdiff_t copy_stride;
     /// The strip's columns and first row, in input samples.
     int x, y, width;
     /// `burnish_network_scratch` bytes, 64-byte aligned.

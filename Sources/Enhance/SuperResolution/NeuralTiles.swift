@@ -250,7 +250,7 @@ import Media
     /// One row of tiles without networks: results that hold, else `base`.
     private func makeRow(_ row: Int, worker: Int) {
         guard let source = unsafe source, let destination = unsafe destination else { return }
-        unsafe history.update(row: row, from: source)
+        if reusesTiles { unsafe history.update(row: row, from: source) }
         var region = grid.region(row * grid.columns)
         region.width = 0
         for column in 0..<grid.columns {
@@ -287,8 +287,8 @@ import Media
         let start = MonotonicTime.now()
         var now = start
         var running = unsafe kernels.strip(
-            network, bucket: bucket, source, into: history.plane, columns: columns, firstRow: top.y,
-            scratch: scratch.pointer(at: worker * scratchStride))
+            network, bucket: bucket, source, into: history.plane, copy: until == nil ? destination : nil,
+            columns: columns, firstRow: top.y, scratch: scratch.pointer(at: worker * scratchStride))
         var row = top.y
         for tileRow in strip.row..<strip.row + strip.rows {
             let end = min(row + grid.tileSize.height, grid.size.height)
@@ -308,8 +308,10 @@ import Media
             for column in strip.column..<strip.column + strip.columns {
                 history.set(tier, ofTile: tileRow * grid.columns + column)
             }
-            unsafe history.show(
-                tileRow * grid.columns + strip.column, columns: strip.columns, in: destination)
+            if until != nil {
+                unsafe history.show(
+                    tileRow * grid.columns + strip.column, columns: strip.columns, in: destination)
+            }
             unsafe reports[piece].rows += 1
         }
         unsafe reports[piece].time = MonotonicTime.now() - start

@@ -4,8 +4,8 @@ import Media
 /// The last frame's luma and what networks made of it: where nothing that a tile depends on has changed, its result
 /// holds.
 ///
-/// Results are computed into this object's own plane and copied out when a tile is complete, so that a tile which is
-/// given up leaves no trace in the caller's picture. Tiles are independent: threads may work on different ones at
+/// Results are computed into this object's own plane. Where there is a time to stop they are copied out when a tile is
+/// complete, so that a tile which is given up leaves no trace in the caller's picture; else row by row. Tiles are independent: threads may work on different ones at
 /// once.
 @safe final class TileHistory: @unchecked Sendable {
     private let grid: TileGrid

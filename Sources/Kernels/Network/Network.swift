@@ -60,11 +60,12 @@ extension Kernels {
     /// Runs a network over columns of a picture from one row on, downward; see ``NetworkStrip/advance(to:)``.
     /// - Parameters:
     ///   - output: twice the size of `input`.
+    ///   - copy: of `output`'s size, where every row is written too.
     ///   - columns: inside of the input.
     ///   - scratch: ``Network/scratchSize(width:)`` bytes, for this strip alone until it is done.
     @unsafe public func strip(
-        _ network: Network, bucket: Int, _ input: PlaneView, into output: MutablePlaneView, columns: Range<Int>,
-        firstRow: Int, scratch: UnsafeMutableRawPointer
+        _ network: Network, bucket: Int, _ input: PlaneView, into output: MutablePlaneView,
+        copy: MutablePlaneView? = nil, columns: Range<Int>, firstRow: Int, scratch: UnsafeMutableRawPointer
     ) -> NetworkStrip {
         unsafe precondition(output.width == 2 * input.width && output.height == 2 * input.height)
         unsafe precondition(columns.lowerBound >= 0 && !columns.isEmpty && columns.upperBound <= input.width)
@@ -76,6 +77,11 @@ extension Kernels {
         unsafe strip.picture_height = Int32(input.height)
         unsafe strip.out = unsafe output.base
         unsafe strip.out_stride = unsafe output.stride
+        if let copy = unsafe copy {
+            unsafe precondition(copy.width == output.width && copy.height == output.height)
+            unsafe strip.copy = unsafe copy.base
+            unsafe strip.copy_stride = unsafe copy.stride
+        }
         unsafe strip.x = Int32(columns.lowerBound)
         unsafe strip.y = Int32(firstRow)
         unsafe strip.width = Int32(columns.count)
