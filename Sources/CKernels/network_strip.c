@@ -114,6 +114,8 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
     // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can
     // have row t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place
     // is row % 3.
+    // Beyond the picture all input rows are the same, and so are the rows of layer l that see nothing else: those up to
+    // row -l, and from row height - 1 + l on. They are copied from the row before.
     const int first = strip->y - count;
     for (; strip->next < end + count; strip->next++) {
         const int t = strip->next - first;
@@ -126,8 +128,11 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
             next_taps += 3 * layer->steps;
             const int width = strip->width + 2 * (count - l);
             if (l < count) {
-                uint8_t *out = rings[l] + (size_t)((t - l) % 3) * (size_t)layer->groups * g.plane;
-                strip->kernels->layer(out, (ptrdiff_t)g.plane, at, width, layer);
+                const size_t row = (size_t)layer->groups * g.plane;
+                uint8_t *out = rings[l] + (size_t)((t - l) % 3) * row;
+                if (t > 2 * l && (strip->next <= 0 || strip->next >= strip->picture_height + 2 * l))
+                    memcpy(out, rings[l] + (size_t)((t - l - 1) % 3) * row, row);
+                else strip->kernels->layer(out, (ptrdiff_t)g.plane, at, width, layer);
             } else {
                 strip->kernels->residual(upper, lower, at, width, layer);
                 finish(strip, base, doubled, line, upper, lower, strip->next - count);
