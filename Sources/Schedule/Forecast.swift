@@ -19,7 +19,7 @@ struct Forecast {
     private let afterOriginal: Bool
     /// Time until the deadlines, and until the encoder is free.
     let slack: Double
-    private let slackOfNewest, backlog, likelyBacklog: Double
+    private let slackOfNewest, backlog: Double
 
     init(
         _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
@@ -48,8 +48,6 @@ struct Forecast {
         let cost = encode
         let inside = frame.encoderBusySince.map { max(0, cost.careful - Double((frame.now - $0).count)) } ?? 0
         backlog = inside + Double(frame.encoderQueue) * cost.mean
-        let likelyInside = frame.encoderBusySince.map { max(0, cost.mean - Double((frame.now - $0).count)) } ?? 0
-        likelyBacklog = likelyInside + Double(frame.encoderQueue) * cost.mean
     }
 
     func tile(_ tier: Tier) -> Double {
@@ -71,7 +69,7 @@ struct Forecast {
 
     /// The original alone, by the cheapest way, in time with some certainty; and as likely as not.
     var isSafelyInTime: Bool { max(base.careful, backlog) + carefulWay <= slack }
-    var isLikelyInTime: Bool { max(base.mean, likelyBacklog) + way <= slack }
+    var isLikelyInTime: Bool { max(base.mean, backlog) + way <= slack }
 
     /// The same if encoding took as long as it ever has of late.
     var isSurelyInTime: Bool { max(base.careful, backlog) + encode.peak + emit.careful <= slack }
