@@ -181,22 +181,24 @@ public struct Planner: Policy, Sendable {
     /// encoder is swamped; and alone, one that will be late when a frame that had waited for nothing would not be. But
     /// never for long: a wrong estimate must not feed itself.
     private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
-        let isSwamped = isSwamped
-        if frame.waiting > 0 || frame.encoderBusySince != nil {
-            // Where all of them cannot be had anyway, those that are had should be in time.
-            let isInTime =
-                isSwamped
-                ? forecast.isSurelyInTime
-                : forecast.leastKeepsUp ? forecast.isLikelyInTime : forecast.isSafelyInTime
-            guard isInTime else { return .late }
-        }
-        if frame.waiting > 0 {
+        let isFrozen = lastTry.map { frame.now - $0 >= configuration.longestFreeze } ?? true
+        if isFrozen, frame.now < frame.emitBy { return nil }
+        let othersWait = frame.waiting > 0
+        if othersWait || frame.encoderBusySince != nil, !isInTime(forecast) { return .late }
+        if othersWait {
             if isSwamped, forecast.hasTimeForTheNext { return .overload }
             return forecast.newestCanFollow ? nil : .overload
         }
-        guard let lastTry, frame.now - lastTry < configuration.longestFreeze else { return nil }
+        if isFrozen { return nil }
         if frame.now >= frame.emitBy { return .late }
         return forecast.isLikelyInTime || !forecast.suffices(freshSlack) ? nil : .late
+    }
+
+    /// Whether a frame that keeps others waiting will be in time, with the more certainty the less there is time for all:
+    /// where they cannot all be had anyway, those that are had should be in time.
+    private func isInTime(_ forecast: Forecast) -> Bool {
+        if isSwamped { return forecast.isSurelyInTime }
+        return forecast.leastKeepsUp ? forecast.isLikelyInTime : forecast.isSafelyInTime
     }
 
     /// Originals come so much faster than they can be encoded that whichever is taken, another will be there before it is

@@ -252,6 +252,23 @@ import Testing
             planner.encode(EncodeRequest(now: now, emitBy: due, kind: .original, nextOriginalEmitBy: next)) == .overload)
     }
 
+    /// However long an encoding is feared to take, something is tried: or the fear would never be found to be wrong.
+    @Test func fearDoesNotFreezeThePicture() {
+        var (planner, now) = trained()
+        planner.observe(.encode, .milliseconds(64))
+        planner.observe(.encode, .milliseconds(150))
+        var tried: [MonotonicTime] = []
+        let start = now
+        for _ in 0..<400 {
+            now = now + .milliseconds(5)
+            let due = now + .milliseconds(60)
+            let busy = FrameRequest(now: now, emitBy: due, tiles: 0, waiting: 2, newestEmitBy: due, encoderQueue: 2)
+            if planner.plan(busy).drop == nil { tried.append(now) }
+        }
+        let gaps = zip([start] + tried, tried + [now]).map { $1 - $0 }
+        #expect(gaps.allSatisfy { $0 <= .milliseconds(260) }, "\(gaps)")
+    }
+
     /// Where frames come faster than they can be encoded, one that may be late gives way to one that will not.
     @Test func anOriginalGivesWayOnlyWhereTheNextOneGains() {
         var (planner, now) = trained()
