@@ -28,4 +28,8 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
         burnish_sharpen_init_neon(&table->sharpen);
     }
 #endif
+    table->tiled_network = table->network;
+#if defined(__x86_64__)
+    if (features & BURNISH_CPU_AMX) burnish_network_init_amx(&table->tiled_network);
+#endif
 }

@@ -11,6 +11,8 @@ void burnish_scale_init_neon(burnish_scale_kernels *);
 void burnish_network_init_scalar(burnish_network_kernels *);
 void burnish_network_init_avx2(burnish_network_kernels *);
 void burnish_network_init_avx512(burnish_network_kernels *);
+/// After `burnish_network_init_avx512`.
+void burnish_network_init_amx(burnish_network_kernels *);
 void burnish_network_init_neon(burnish_network_kernels *);
 
 void burnish_peak_init_scalar(burnish_peak_kernels *);

@@ -2,18 +2,13 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "families.h"
-#include "target.h"
+#include "network_avx512.h"
 
 BURNISH_TARGET_AVX512
 
-/// Pixels in a vector of 32-bit lanes.
-enum { LANES = 16 };
 /// Vectors in a block: four times as many sums and as many inputs fill the 32 registers but two.
 enum { BLOCK = 6 };
 
-static inline __m512i load(const void *p) { return _mm512_loadu_si512(p); }
-static inline void store(void *p, __m512i v) { _mm512_storeu_si512(p, v); }
 /// The four weights of one output at one step, in every lane.
 static inline __m512i weight(const int8_t *p) {
     int32_t four;
@@ -44,33 +39,18 @@ static inline __attribute__((always_inline)) void convolve(__m512i *sums, int ve
     }
 }
 
-/// Two channels' sums to their values before the last clamp; in each quarter four of the first, then four of the
-/// second.
 static inline __m512i requantise(__m512i first, __m512i second, const burnish_network_layer *layer, int group,
                                  int pair) {
-    // Each lane by its own count: one operation, where a common count in a register takes two.
-    const __m512i shift = _mm512_set1_epi32(layer->shift);
     const __m512i mult = _mm512_broadcast_i32x4(
         _mm_loadu_si128((const __m128i *)(layer->mult + 16 * group + 8 * pair)));
-    return _mm512_mulhrs_epi16(_mm512_packs_epi32(_mm512_srav_epi32(first, shift), _mm512_srav_epi32(second, shift)),
-                               mult);
+    return wide_values(first, second, _mm512_set1_epi32(layer->shift), mult);
 }
 
-/// The same for values that are clamped to bytes next, where `narrow` allows it: unsigned 16-bit sums are shifted two
-/// channels at a time.
 static inline __m512i requantise_narrow(__m512i first, __m512i second, const burnish_network_layer *layer, int group,
                                         int pair) {
-    const __m512i shift = _mm512_set1_epi16((int16_t)layer->shift);
     const __m512i mult = _mm512_broadcast_i32x4(
         _mm_loadu_si128((const __m128i *)(layer->mult + 16 * group + 8 * pair)));
-    return _mm512_mulhrs_epi16(_mm512_srlv_epi16(_mm512_packus_epi32(first, second), shift), mult);
-}
-
-/// Four channels' values as bytes, four for each pixel.
-static inline __m512i pixels(__m512i upper, __m512i lower) {
-    const __m512i transpose = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-    return _mm512_shuffle_epi8(_mm512_packus_epi16(upper, lower), transpose);
+    return narrow_values(first, second, _mm512_set1_epi16((int16_t)layer->shift), mult);
 }
 
 static inline __attribute__((always_inline)) void layer_block(uint8_t *out, int vectors, const uint8_t *const *taps,
@@ -103,16 +83,25 @@ static inline __m512i interleave(__m512i v) {
     return _mm512_shuffle_epi8(v, pairs);
 }
 
+/// `stretch` is how far a vector's pixels are apart in the row: 1, or the number of vectors of a row in stripes.
 static inline __attribute__((always_inline)) void residual_block(int16_t *upper, int16_t *lower, int vectors,
                                                                  const uint8_t *const *taps, int x,
-                                                                 const burnish_network_layer *layer) {
+                                                                 const burnish_network_layer *layer, int stretch) {
     __m512i sums[4 * BLOCK];
     convolve(sums, vectors, taps, 4 * (ptrdiff_t)x, layer, 0);
 #pragma clang loop unroll(full)
     for (int v = 0; v < vectors; v++) {
-        const int at = 2 * (x + LANES * v);
-        store(upper + at, interleave(requantise(sums[v], sums[vectors + v], layer, 0, 0)));
-        store(lower + at, interleave(requantise(sums[2 * vectors + v], sums[3 * vectors + v], layer, 0, 1)));
+        const __m512i above = interleave(requantise(sums[v], sums[vectors + v], layer, 0, 0));
+        const __m512i below = interleave(requantise(sums[2 * vectors + v], sums[3 * vectors + v], layer, 0, 1));
+        if (stretch == 1) {
+            const int at = 2 * (x + LANES * v);
+            store(upper + at, above);
+            store(lower + at, below);
+        } else {
+            const int at = 2 * (x / LANES + v);
+            _mm512_i32scatter_epi32(upper + at, stretches(stretch), above, 4);
+            _mm512_i32scatter_epi32(lower + at, stretches(stretch), below, 4);
+        }
     }
 }
 
@@ -136,8 +125,8 @@ static inline __attribute__((always_inline)) void residual_block(int16_t *upper,
         }                                                                       \
     } while (0)
 
-static void layer(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int width,
-                  const burnish_network_layer *layer) {
+void burnish_network_layer_avx512(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int width,
+                                  const burnish_network_layer *layer) {
 #define DO(vectors, x) \
     for (int group = 0; group < layer->groups; group++) layer_block(out + plane * group, vectors, taps, x, layer, group)
     BLOCKS(width, DO);
@@ -146,7 +135,19 @@ static void layer(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int
 
 static void residual(int16_t *upper, int16_t *lower, const uint8_t *const *taps, int width,
                      const burnish_network_layer *layer) {
-#define DO(vectors, x) residual_block(upper, lower, vectors, taps, x, layer)
+#define DO(vectors, x) residual_block(upper, lower, vectors, taps, x, layer, 1)
+    BLOCKS(width, DO);
+#undef DO
+}
+
+void burnish_network_residual_striped_avx512(int16_t *upper, int16_t *lower, const uint8_t *const *taps, int width,
+                                             const burnish_network_layer *layer) {
+    const int stretch = burnish_network_vectors(width);
+    if (stretch == 1) {
+        residual(upper, lower, taps, width, layer);
+        return;
+    }
+#define DO(vectors, x) residual_block(upper, lower, vectors, taps, x, layer, stretch)
     BLOCKS(width, DO);
 #undef DO
 }
@@ -217,7 +218,7 @@ static void merge(uint8_t *out, const int16_t *const *rows, const int16_t *weigh
 }
 
 void burnish_network_init_avx512(burnish_network_kernels *kernels) {
-    *kernels = (burnish_network_kernels){expand, layer, residual, cubic, merge};
+    *kernels = (burnish_network_kernels){expand, burnish_network_layer_avx512, residual, cubic, merge};
 }
 
 BURNISH_TARGET_END

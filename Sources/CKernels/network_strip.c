@@ -5,6 +5,9 @@
 /// Rows of the base's horizontal pass that are kept: five are needed, and a power of two is easily wrapped.
 enum { BASE_ROWS = 8 };
 
+/// Bytes from a pixel to the one to its right.
+static int neighbour(const burnish_network_kernels *kernels) { return kernels->striped ? 64 : 4; }
+
 typedef struct {
     /// Pixels in a row of any layer, margin included.
     size_t pixels;
@@ -39,7 +42,8 @@ static size_t tap_count(const burnish_network *network) {
 
 /// Every layer's taps for each of the three places that the middle one of its input rows can have in the ring. They
 /// stay the same from row to row, and would take a small network's rows a noticeable time.
-static void lay_taps(const uint8_t **taps, uint8_t *const *rings, const burnish_network *network, geometry g) {
+static void lay_taps(const uint8_t **taps, uint8_t *const *rings, const burnish_network *network, geometry g,
+                     int neighbour) {
     for (int l = 1; l <= network->layer_count; l++) {
         const int groups = groups_of(network, l - 1);
         const int columns = network->layers[l - 1].steps / 3 / groups;
@@ -47,7 +51,7 @@ static void lay_taps(const uint8_t **taps, uint8_t *const *rings, const burnish_
             for (int dy = -1; dy <= 1; dy++) {
                 const uint8_t *row = rings[l - 1] + (size_t)((middle + dy + 3) % 3 * groups) * g.plane;
                 for (int group = 0; group < groups; group++)
-                    for (int dx = 0; dx < columns; dx++) *taps++ = row + (size_t)group * g.plane + 4 * dx;
+                    for (int dx = 0; dx < columns; dx++) *taps++ = row + (size_t)group * g.plane + neighbour * dx;
             }
     }
 }
@@ -109,34 +113,37 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
     int16_t *const lower = upper + 2 * g.pixels;
     const uint8_t **const taps = (const uint8_t **)(lower + 2 * g.pixels);
     uint8_t *const line = (uint8_t *)(taps + tap_count(network));
-    lay_taps(taps, rings, network, g);
+    lay_taps(taps, rings, network, g, neighbour(strip->kernels));
 
     // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can
     // have row t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place
     // is row % 3.
     // Beyond the picture all input rows are the same, and so are the rows of layer l that see nothing else: those up to
     // row -l, and from row height - 1 + l on. They are copied from the row before.
-    const int first = strip->y - count;
+    const burnish_network_kernels *const kernels = strip->kernels;
+    if (kernels->begin) kernels->begin(&network->layers[1]);
+    const int first = strip->y - count, widest = strip->width + 2 * count - 2;
     for (; strip->next < end + count; strip->next++) {
         const int t = strip->next - first;
         fetch(strip, line, strip->next, strip->x - count, strip->width + 2 * count);
-        strip->kernels->expand(rings[0] + (size_t)(t % 3) * g.plane, line, strip->width + 2 * count - 2);
+        kernels->expand(rings[0] + (size_t)(t % 3) * g.plane, line, widest);
         const uint8_t **next_taps = taps;
         for (int l = 1; l <= count && t >= 2 * l; l++) {
             const burnish_network_layer *layer = &network->layers[l - 1];
             const uint8_t *const *const at = next_taps + (t - l) % 3 * layer->steps;
             next_taps += 3 * layer->steps;
-            const int width = strip->width + 2 * (count - l);
+            const int width = kernels->striped ? widest : strip->width + 2 * (count - l);
             if (l < count) {
                 const size_t row = (size_t)layer->groups * g.plane;
                 uint8_t *out = rings[l] + (size_t)((t - l) % 3) * row;
                 if (t > 2 * l && (strip->next <= 0 || strip->next >= strip->picture_height + 2 * l))
                     memcpy(out, rings[l] + (size_t)((t - l - 1) % 3) * row, row);
-                else strip->kernels->layer(out, (ptrdiff_t)g.plane, at, width, layer);
+                else kernels->layer(out, (ptrdiff_t)g.plane, at, width, layer);
             } else {
-                strip->kernels->residual(upper, lower, at, width, layer);
+                kernels->residual(upper, lower, at, width, layer);
                 finish(strip, base, doubled, line, upper, lower, strip->next - count);
             }
         }
     }
+    if (kernels->end) kernels->end();
 }

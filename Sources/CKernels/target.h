@@ -9,6 +9,10 @@
     BURNISH_PRAGMA(clang attribute push(                                                                          \
         __attribute__((target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))),               \
         apply_to = function))
+#define BURNISH_TARGET_AMX                                                                                        \
+    BURNISH_PRAGMA(clang attribute push(                                                                          \
+        __attribute__((target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,amx-tile,amx-int8"))), \
+        apply_to = function))
 #define BURNISH_TARGET_NEON \
     BURNISH_PRAGMA(clang attribute push(__attribute__((target("dotprod"))), apply_to = function))
 #define BURNISH_TARGET_END BURNISH_PRAGMA(clang attribute pop)

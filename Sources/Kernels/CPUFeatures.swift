@@ -9,6 +9,8 @@ public struct CPUFeatures: OptionSet, Hashable, Sendable {
     public static let avx2 = CPUFeatures(rawValue: UInt32(BURNISH_CPU_AVX2))
     public static let avx512 = CPUFeatures(rawValue: UInt32(BURNISH_CPU_AVX512))
     public static let neon = CPUFeatures(rawValue: UInt32(BURNISH_CPU_NEON))
+    /// AMX's tiles with 8-bit products, beside `avx512`.
+    public static let amx = CPUFeatures(rawValue: UInt32(BURNISH_CPU_AMX))
 
     /// What this processor and operating system support.
     public static let detected = CPUFeatures(rawValue: burnish_cpu_detect())
@@ -17,20 +19,21 @@ public struct CPUFeatures: OptionSet, Hashable, Sendable {
     /// or a benchmark goes through.
     public static let levels: [CPUFeatures] = {
         var levels: [CPUFeatures] = [[]]
-        for feature in [avx2, avx512, neon] where detected.contains(feature) {
+        for feature in [avx2, avx512, amx, neon] where detected.contains(feature) {
             levels.append(levels.last!.union(feature))
         }
         return levels
     }()
 
-    /// The limit that a person asks for by name, as on the command line: `scalar`, `avx2`, `avx512`, `neon`, or
-    /// `all`.
+    /// The limit that a person asks for by name, as on the command line: `scalar`, `avx2`, `avx512`, `amx`,
+    /// `neon`, or `all`.
     /// - Returns: nil for an unknown name. What the processor lacks is left out when kernels are chosen.
     public init?(limit name: some StringProtocol) {
         switch name {
         case "scalar": self = []
         case "avx2": self = .avx2
         case "avx512": self = [.avx2, .avx512]
+        case "amx": self = [.avx2, .avx512, .amx]
         case "neon": self = .neon
         case "all": self = .detected
         default: return nil
@@ -39,6 +42,7 @@ public struct CPUFeatures: OptionSet, Hashable, Sendable {
 
     /// The name of the highest instruction set in it.
     public var name: String {
+        if contains(.amx) { return "amx" }
         if contains(.avx512) { return "avx512" }
         if contains(.avx2) { return "avx2" }
         if contains(.neon) { return "neon" }

@@ -44,14 +44,49 @@ static void compare(const char *what, int width, int content, const uint8_t *a, 
     if (failures++ < 20) printf("%s differs: width %d, %s content, byte %zu\n", what, width, contents[content], i);
 }
 
-static uint8_t source[12 * ROOM], first[8][ROOM], second[8][ROOM];
+static uint8_t source[12 * ROOM], stripes[12 * ROOM], first[8][ROOM], second[8][ROOM];
 static void clear(void) {
     memset(first, CANARY, sizeof first);
     memset(second, CANARY, sizeof second);
 }
 
+/// Pixels of four bytes in the order that `striped` kernels have them (network.h), two more vectors included, or back.
+static void deal(uint8_t *striped, uint8_t *row, int width, bool back) {
+    const int vectors = (width + 15) / 16;
+    for (int v = 0; v < vectors + (back ? 0 : 2); v++)
+        for (int lane = 0; lane < 16; lane++) {
+            uint8_t *const a = striped + 64 * v + 4 * lane, *const b = row + 4 * (lane * vectors + v);
+            if (back) memcpy(b, a, 4);
+            else memcpy(a, b, 4);
+        }
+}
+
+/// A layer as the `striped` kernels do it, from and to rows in their own order.
+static void striped_layer(const burnish_network_kernels *simd, const uint8_t *const *plain, int rows, int width,
+                          const burnish_network_layer *layer, int groups, bool last) {
+    const uint8_t *taps[BURNISH_NETWORK_STEPS];
+    for (int i = 0; i < rows; i++) deal(stripes + i * ROOM, source + i * ROOM, width, false);
+    for (int i = 0; i < layer->steps; i++) {
+        const ptrdiff_t at = plain[i] - source;
+        taps[i] = stripes + at / ROOM * ROOM + 16 * (at % ROOM);
+    }
+    if (last) {
+        simd->residual((int16_t *)second[0], (int16_t *)second[1], taps, width, layer);
+        return;
+    }
+    static uint8_t out[4][ROOM];
+    if (simd->begin) simd->begin(layer);
+    simd->layer(out[0], ROOM, taps, width, layer);
+    if (simd->end) simd->end();
+    for (int g = 0; g < groups; g++) {
+        deal(out[g], second[g], width, true);
+        memset(second[g] + 4 * (width + MARGIN), CANARY, ROOM - 4 * (size_t)(width + MARGIN));
+    }
+}
+
 typedef struct {
     int8_t weights[4 * BURNISH_NETWORK_STEPS * 16], tap_weights[4 * BURNISH_NETWORK_STEPS * 16];
+    int8_t tile_weights[3 * 4 * BURNISH_NETWORK_STEPS * 16];
     uint8_t order[4 * BURNISH_NETWORK_STEPS], runs[4 * (BURNISH_NETWORK_STEPS + 1)];
     int32_t bias[16];
     int16_t mult[64];
@@ -72,6 +107,20 @@ static uint8_t is_narrow(const random_layer *l, int steps, int group, int shift)
         if (largest > 65535 && (top * l->mult[4 * (4 * group + c)] + 16384) >> 15 < 255) return 0;
     }
     return 1;
+}
+
+/// As PackedLayer has them.
+static void fill_tile_weights(random_layer *l, int steps, int groups) {
+    const int inputs = steps / 9;
+    int8_t *next = l->tile_weights;
+    for (int place = 0; place < 3; place++)
+        for (int column = 0; column < 3; column++)
+            for (int output = 0; output < 4 * groups; output++)
+                for (int row = 0; row < 3; row++)
+                    for (int input = 0; input < 4 * inputs; input++) {
+                        const int tap = ((row - place + 3) % 3 * inputs + input / 4) * 3 + column;
+                        *next++ = l->tap_weights[16 * (output / 4 * steps + tap) + 4 * (output % 4) + input % 4];
+                    }
 }
 
 static void fill_layer(random_layer *l, int steps, int groups, int reach, int gentle) {
@@ -98,10 +147,12 @@ static void fill_layer(random_layer *l, int steps, int groups, int reach, int ge
         const int16_t mult = (int16_t)(gentle ? between(3000, 32767) : between(1, 32767));
         for (int k = 0; k < 4; k++) l->mult[4 * i + k] = mult;
     }
+    if (steps > 9) fill_tile_weights(l, steps, groups);
     const int shift = between(0, 7);
     for (int g = 0; g < groups; g++) l->narrow[g] = is_narrow(l, steps, g, shift);
     l->layer = (burnish_network_layer){.steps = steps, .groups = groups, .shift = shift, .weights = l->weights,
                                        .order = l->order, .runs = l->runs, .tap_weights = l->tap_weights,
+                                       .tile_weights = steps > 9 ? l->tile_weights : NULL,
                                        .bias = l->bias, .mult = l->mult, .narrow = l->narrow};
 }
 
@@ -117,10 +168,15 @@ static void check_network(const burnish_network_kernels *plain, const burnish_ne
         const int groups = kind >= 3 ? 1 : kind == 0 ? 4 : in_groups;
         fill_layer(&l, steps, groups, content == 0 ? 20 : 64, content == 0);
         const uint8_t *taps[BURNISH_NETWORK_STEPS];
+        const int place = between(0, 2);
         for (int i = 0; i < steps; i++)
-            taps[i] = source + (kind == 0 ? i * ROOM : (i / 3) * ROOM + 4 * (i % 3));
+            taps[i] = source + (kind == 0 ? i * ROOM : (i / 3 + place * in_groups) % (3 * in_groups) * ROOM + 4 * (i % 3));
         clear();
-        if (kind < 3) {
+        if (simd->striped) {
+            if (kind < 3) plain->layer(first[0], ROOM, taps, width, &l.layer);
+            else plain->residual((int16_t *)first[0], (int16_t *)first[1], taps, width, &l.layer);
+            striped_layer(simd, taps, kind == 0 ? 3 : 3 * in_groups, width, &l.layer, groups, kind >= 3);
+        } else if (kind < 3) {
             plain->layer(first[0], ROOM, taps, width, &l.layer);
             simd->layer(second[0], ROOM, taps, width, &l.layer);
         } else {
@@ -132,7 +188,10 @@ static void check_network(const burnish_network_kernels *plain, const burnish_ne
     }
     clear();
     plain->expand(first[0], source, width);
-    simd->expand(second[0], source, width);
+    if (simd->striped) {
+        simd->expand(stripes, source, width);
+        deal(stripes, second[0], width, true);
+    } else simd->expand(second[0], source, width);
     compare("expand", width, content, first[0], second[0], 4 * (size_t)width, end);
     clear();
     plain->cubic((int16_t *)first[0], source + 2, width);

@@ -15,6 +15,8 @@ typedef struct {
     uint32_t features;
     burnish_scale_kernels scale;
     burnish_network_kernels network;
+    /// As `network`, but may want `tile_weights`: for networks that have them.
+    burnish_network_kernels tiled_network;
     burnish_peak_kernels peak;
     burnish_motion_kernels motion;
     burnish_sharpen_kernels sharpen;

@@ -11,7 +11,10 @@ enum {
     BURNISH_CPU_AVX512 = 1 << 1,
     /// Arm's Advanced SIMD with the dot-product instructions.
     BURNISH_CPU_NEON = 1 << 2,
+    /// AMX's tiles with 8-bit products (Sapphire Rapids and later). Implies AVX-512.
+    BURNISH_CPU_AMX = 1 << 3,
 };
 
-/// What this processor and this operating system support. Reads CPUID; a caller asks once.
+/// What this processor and this operating system support. Reads CPUID, and where there is AMX asks Linux to let this
+/// process use it; a caller asks once.
 uint32_t burnish_cpu_detect(void);

@@ -7,6 +7,7 @@
 // the row instead.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,10 @@ typedef struct {
     const uint8_t *runs;
     /// `weights` in the order of the taps, for kernels that need no runs.
     const int8_t *tap_weights;
+    /// `weights` as matrices: [3 places][3 columns][4 · groups outputs][3 rows][inputs], the rows as they lie in the
+    /// ring when the one above the pixel has that place in it. NULL in the first layer and the last, and where a network
+    /// does not suit tiles (Network.suitsTiles).
+    const int8_t *tile_weights;
     /// [groups][4].
     const int32_t *bias;
     /// [groups][4][4]: each multiplier four times.
@@ -48,7 +53,8 @@ typedef struct {
     /// out[4x + k] = row[x + k] for k = 0 ... 3: the first layer's activations.
     void (*expand)(uint8_t *out, const uint8_t *row, int width);
     /// One row of a layer that is not the last: out[plane · group + 4x + c] for x < width. `taps[i]` is where tap i
-    /// of pixel 0 is, its next pixel 4 bytes on.
+    /// of pixel 0 is, its next pixel 4 bytes on. Where a layer has `tile_weights` the groups of its three rows are a
+    /// ring in memory, each as far from the one before.
     void (*layer)(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int width,
                   const burnish_network_layer *layer);
     /// One row of the last layer, four channels: upper[2x + c] is channel c, lower[2x + c] channel 2 + c.
@@ -59,6 +65,17 @@ typedef struct {
     /// The base's vertical pass with the residual, for x < width; weights has 4. Writes `width` samples and not one
     /// more.
     void (*merge)(uint8_t *out, const int16_t *const *rows, const int16_t *weights, const int16_t *residual, int width);
+    /// Whether activations lie in stripes: a row of `width` pixels is dealt out to the 16 lanes of v = ceil(width / 16)
+    /// vectors, each lane with v neighbours, so that pixel x is in lane x / v of vector x % v, and the pixels right of a
+    /// vector's are the next vector, 64 bytes on. Two more vectors at the end go on like the first ones, one lane
+    /// further. `expand` and `layer` write this way and `layer` and `residual` read it, all with the same `width`;
+    /// `residual`'s results are in the row's order again. (The layout is known from Farrar's alignment of sequences,
+    /// Bioinformatics 23 (2007), 156.)
+    bool striped;
+    /// Before and after one or more calls of `layer` for layers of one shape, on the same thread; NULL where nothing is
+    /// to be done. Nothing else may use AMX in between.
+    void (*begin)(const burnish_network_layer *layer);
+    void (*end)(void);
 } burnish_network_kernels;
 
 /// A network for one quantiser bucket.

@@ -4,8 +4,8 @@ extension KernelChecks {
     static func network() -> [any KernelCheck] {
         [
             NetworkLayerCheck(channels: 8, isLast: false), NetworkLayerCheck(channels: 16, isLast: false),
-            NetworkLayerCheck(channels: 16, isLast: true), NetworkExpandCheck(), NetworkCubicCheck(),
-            NetworkMergeCheck(),
+            NetworkLayerCheck(channels: 8, isLast: true), NetworkLayerCheck(channels: 16, isLast: true),
+            NetworkExpandCheck(), NetworkCubicCheck(), NetworkMergeCheck(),
         ]
     }
 }
@@ -22,12 +22,22 @@ private final class NetworkLayerCheck: KernelCheck {
     private let isLast: Bool
     private var layer: PackedLayer?
     private var input = CheckMemory(width: 1, height: 1)
+    private var striped = CheckMemory(width: 1, height: 1)
     private var outputs: [CheckMemory] = []
     private var width = 0
+    /// Whether an output is in the row's order, or in stripes.
+    private var isOrdered = [true, true]
+    /// Where in the ring of three rows the one above the pixel lies.
+    private var place = 0
 
     init(channels: Int, isLast: Bool) {
         groups = channels / 4
         self.isLast = isLast
+    }
+
+    private var isTiled: Bool { groups == 4 && !isLast }
+    private func family(_ kernels: Kernels) -> burnish_network_kernels {
+        groups == 4 ? kernels.table.tiled_network : kernels.table.network
     }
 
     var name: String { "network.\(isLast ? "residual" : "layer")\(4 * groups)" }
@@ -39,13 +49,14 @@ private final class NetworkLayerCheck: KernelCheck {
 
     func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
         isLast
-            ? unsafe unsafeBitCast(kernels.table.network.residual!, to: UnsafeRawPointer.self)
-            : unsafe unsafeBitCast(kernels.table.network.layer!, to: UnsafeRawPointer.self)
+            ? unsafe unsafeBitCast(family(kernels).residual!, to: UnsafeRawPointer.self)
+            : unsafe unsafeBitCast(family(kernels).layer!, to: UnsafeRawPointer.self)
     }
 
     func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
         var random = CheckRandom(seed: seed)
         width = size.width
+        place = random.number(in: 0...2)
         // Weights like a trained network's for random input, so that the benchmark is realistic; the whole range for
         // the contents that are there to break sums.
         let reach = content == .random ? 20 : 64
@@ -58,21 +69,28 @@ private final class NetworkLayerCheck: KernelCheck {
                 },
                 bias: (0..<outputChannels).map { _ in Int32(random.number(in: -70000...70000)) },
                 multipliers: (0..<outputChannels).map { _ in Int16(random.number(in: multiplier)) }),
-            isFirst: false, buckets: 1)
-        input = CheckMemory(width: 4 * (width + 2 + margin), height: 3 * groups)
+            isFirst: false, hasTiles: isTiled, buckets: 1)
+        input = CheckMemory(width: 4 * (width + 15 + margin), height: 3 * groups)
         input.fill { x, y in content.byte(x: x, y: y, &random) }
+        striped = CheckMemory(width: input.width, height: input.height)
+        for y in 0..<input.height { unsafe deal(input.row(y), into: striped.row(y), width: width) }
         outputs = (0..<2).map { _ in
-            CheckMemory(width: 4 * (width + margin), height: isLast ? 2 : groups)
+            CheckMemory(width: 4 * (width + 15 + margin), height: isLast ? 2 : groups)
         }
     }
 
     func run(_ kernels: Kernels, into destination: Int) {
         guard let layer else { return }
         let output = outputs[destination]
+        let family = family(kernels)
+        let isStriped = family.striped
+        let input = isStriped ? striped : input
+        let neighbour = isStriped ? 64 : 4
         var taps: [UnsafePointer<UInt8>?] = unsafe []
         for dy in 0..<3 {
+            let row = (dy + place) % 3
             for group in 0..<groups {
-                for dx in 0..<3 { unsafe taps.append(UnsafePointer(input.row(dy * groups + group) + 4 * dx)) }
+                for dx in 0..<3 { unsafe taps.append(UnsafePointer(input.row(row * groups + group) + neighbour * dx)) }
             }
         }
         var fixed = unsafe layer.fixed(bucket: 0)
@@ -80,23 +98,29 @@ private final class NetworkLayerCheck: KernelCheck {
             if isLast {
                 unsafe output.row(0).withMemoryRebound(to: Int16.self, capacity: 2 * width) { upper in
                     unsafe output.row(1).withMemoryRebound(to: Int16.self, capacity: 2 * width) { lower in
-                        unsafe kernels.table.network.residual(upper, lower, taps.baseAddress, Int32(width), &fixed)
+                        unsafe family.residual(upper, lower, taps.baseAddress, Int32(width), &fixed)
                     }
                 }
             } else {
-                unsafe kernels.table.network.layer(
-                    output.row(0), output.stride, taps.baseAddress, Int32(width), &fixed)
+                if let begin = unsafe family.begin { unsafe begin(&fixed) }
+                unsafe family.layer(output.row(0), output.stride, taps.baseAddress, Int32(width), &fixed)
+                if let end = family.end { end() }
             }
         }
+        isOrdered[destination] = isLast || !isStriped
     }
 
-    func difference() -> String? { outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width) }
+    func difference() -> String? {
+        for destination in 0..<2 where !isOrdered[destination] { outputs[destination].collect(width: width) }
+        return outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width)
+    }
 }
 
 private final class NetworkExpandCheck: KernelCheck {
     private var input = CheckMemory(width: 1, height: 1)
     private var outputs: [CheckMemory] = []
     private var width = 0
+    private var isOrdered = [true, true]
 
     let name = "network.expand"
     var sizes: [CheckSize] { widths }
@@ -104,7 +128,7 @@ private final class NetworkExpandCheck: KernelCheck {
     var unit: WorkUnit { .samples }
     func work(_ size: CheckSize) -> Double { Double(size.width) }
     func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
-        unsafe unsafeBitCast(kernels.table.network.expand!, to: UnsafeRawPointer.self)
+        unsafe unsafeBitCast(kernels.table.tiled_network.expand!, to: UnsafeRawPointer.self)
     }
 
     func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
@@ -116,10 +140,14 @@ private final class NetworkExpandCheck: KernelCheck {
     }
 
     func run(_ kernels: Kernels, into destination: Int) {
-        unsafe kernels.table.network.expand(outputs[destination].row(0), input.row(0), Int32(width))
+        unsafe kernels.table.tiled_network.expand(outputs[destination].row(0), input.row(0), Int32(width))
+        isOrdered[destination] = !kernels.table.tiled_network.striped
     }
 
-    func difference() -> String? { outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width) }
+    func difference() -> String? {
+        for destination in 0..<2 where !isOrdered[destination] { outputs[destination].collect(width: width) }
+        return outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width)
+    }
 }
 
 private final class NetworkCubicCheck: KernelCheck {

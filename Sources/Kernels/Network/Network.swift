@@ -11,6 +11,10 @@ import Media
     /// How many input samples around it an output depends on.
     public var radius: Int { layerCount }
 
+    /// Whether the layers between the first and the last have the shape that the kernels for matrix units want: 16
+    /// channels into 16. Smaller ones leave so much of a tile empty that vectors are as fast.
+    let suitsTiles: Bool
+
     private let layers: [PackedLayer]
     /// One for each bucket. They point into `layers`.
     private let fixed: [burnish_network]
@@ -21,7 +25,13 @@ import Media
         layerCount = file.layers.count
         edges = file.edges
         multiplicationsPerSample = file.layers.reduce(0) { $0 + $1.weights.count }
-        let layers = file.layers.enumerated().map { PackedLayer($1, isFirst: $0 == 0, buckets: file.edges.count) }
+        let inner = file.layers.dropFirst().dropLast()
+        let suitsTiles = Self.suitsTiles(inner)
+        self.suitsTiles = suitsTiles
+        let layers = file.layers.enumerated().map {
+            PackedLayer(
+                $1, isFirst: $0 == 0, hasTiles: suitsTiles && inner.indices.contains($0), buckets: file.edges.count)
+        }
         self.layers = layers
         fixed = file.edges.indices.map { bucket in
             var network = burnish_network()
@@ -32,6 +42,10 @@ import Media
             }
             return network
         }
+    }
+
+    private static func suitsTiles(_ inner: some Collection<NetworkFile.Layer>) -> Bool {
+        !inner.isEmpty && inner.allSatisfy { $0.inputs == 16 && $0.outputs == 16 }
     }
 
     /// The bucket of a frame with this mean quantiser; nil (never coded, or nobody knows) is the first.
@@ -86,7 +100,7 @@ extension Kernels {
         unsafe strip.y = Int32(firstRow)
         unsafe strip.width = Int32(columns.count)
         unsafe strip.scratch = unsafe scratch.assumingMemoryBound(to: UInt8.self)
-        return unsafe NetworkStrip(strip: strip, kernels: table.network, network: network, bucket: bucket)
+        return unsafe NetworkStrip(strip: strip, kernels: network.suitsTiles ? table.tiled_network : table.network, network: network, bucket: bucket)
     }
 }
 

@@ -9,13 +9,15 @@ import CKernels
     private let shift: Int
     private let weights: UnsafeMutablePointer<Int8>
     private let tapWeights: UnsafeMutablePointer<Int8>
+    private let tileWeights: UnsafeMutablePointer<Int8>?
     private let order: UnsafeMutablePointer<UInt8>
     private let runs: UnsafeMutablePointer<UInt8>
     private let bias: UnsafeMutablePointer<Int32>
     private let multipliers: UnsafeMutablePointer<Int16>
     private let narrow: UnsafeMutablePointer<UInt8>
 
-    init(_ layer: NetworkFile.Layer, isFirst: Bool, buckets: Int) {
+    /// - Parameter hasTiles: whether it is given `tile_weights`; only what lies between the first and the last layer.
+    init(_ layer: NetworkFile.Layer, isFirst: Bool, hasTiles: Bool, buckets: Int) {
         let inputGroups = (layer.inputs + 3) / 4
         let steps = isFirst ? 3 : 9 * inputGroups
         let groups = (layer.outputs + 3) / 4
@@ -24,6 +26,7 @@ import CKernels
         shift = layer.shift
         unsafe weights = .allocate(capacity: groups * steps * 16)
         unsafe tapWeights = .allocate(capacity: groups * steps * 16)
+        unsafe tileWeights = hasTiles ? .allocate(capacity: 3 * groups * steps * 16) : nil
         unsafe order = .allocate(capacity: groups * steps)
         unsafe runs = .allocate(capacity: groups * (steps + 1))
         unsafe bias = .allocate(capacity: buckets * groups * 4)
@@ -59,6 +62,23 @@ import CKernels
                 }
             }
         }
+        if var next = unsafe tileWeights {
+            for place in 0..<3 {
+                for column in 0..<3 {
+                    for output in 0..<4 * groups {
+                        for row in 0..<3 {
+                            // The row above the pixel is the ring's `place`-th.
+                            let kernelRow = (row - place + 3) % 3
+                            for input in 0..<4 * inputGroups {
+                                let tap = (kernelRow * inputGroups + input / 4) * 3 + column
+                                unsafe next.initialize(to: weight(output, tap: tap, input % 4))
+                                unsafe next += 1
+                            }
+                        }
+                    }
+                }
+            }
+        }
         for bucket in 0..<buckets {
             for output in 0..<groups * 4 {
                 let exists = output < layer.outputs
@@ -87,6 +107,7 @@ import CKernels
         unsafe bias.deallocate()
         unsafe runs.deallocate()
         unsafe order.deallocate()
+        unsafe tileWeights?.deallocate()
         unsafe tapWeights.deallocate()
         unsafe weights.deallocate()
     }
@@ -96,6 +117,7 @@ import CKernels
         unsafe burnish_network_layer(
             steps: Int32(steps), groups: Int32(groups), shift: Int32(shift), weights: UnsafePointer(weights),
             order: UnsafePointer(order), runs: UnsafePointer(runs), tap_weights: UnsafePointer(tapWeights),
+            tile_weights: UnsafePointer(tileWeights),
             bias: UnsafePointer(bias + bucket * groups * 4),
             mult: UnsafePointer(multipliers + bucket * groups * 16),
             narrow: UnsafePointer(narrow + bucket * groups))
