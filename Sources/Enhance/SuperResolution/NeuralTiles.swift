@@ -203,13 +203,13 @@ import Media
             count += 1
         }
         if count == 0 { return true }
-        // One thread takes what it can get; several need a few strips each, so that they end together. Strips that
-        // are neither narrow nor flat have the least border.
+        // A strip for each thread: every further one has a border more to compute. Strips that are neither narrow nor
+        // flat have the least of it.
         let widest = max(1, Self.stripWidth / grid.tileSize.width)
         if workers.threadCount == 1 {
             plan.group(limit: count, width: widest)
         } else {
-            let limit = (count + 2 * workers.threadCount - 1) / (2 * workers.threadCount)
+            let limit = (count + workers.threadCount - 1) / workers.threadCount
             plan.group(limit: limit, width: min(widest, (grid.columns + 1) / 2))
         }
         self.tier = tier
