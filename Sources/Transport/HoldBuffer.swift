@@ -8,6 +8,7 @@ import Media
 @safe struct HoldBuffer: ~Copyable {
     private struct Slot {
         var sequence: Int64 = -1
+        var packets = 1
         var byteCount = 0
         var arrival = MonotonicTime(nanoseconds: 0)
         var sourceTime: MonotonicTime?
@@ -44,15 +45,15 @@ import Media
     }
 
     /// Files a message that has just come.
-    /// - Parameter patience: until when to wait for what is missing before it.
+    /// - Parameters:
+    ///   - packets: how many numbers it takes up, from its sequence on.
+    ///   - patience: until when to wait for what is missing before it.
     /// - Returns: `deliver` when it is the one that is due and the caller passes it on itself.
-    mutating func accept(_ message: Message, _ contents: UnsafeRawBufferPointer, patience: MonotonicTime) -> Verdict {
-        guard let expected else {
-            self.expected = message.sequence + 1
-            return .deliver
-        }
-        if message.sequence == expected {
-            self.expected = expected + 1
+    mutating func accept(
+        _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int = 1, patience: MonotonicTime
+    ) -> Verdict {
+        guard let expected, message.sequence != expected else {
+            advance(to: message.sequence + Int64(packets))
             return .deliver
         }
         guard message.sequence > expected else { return .duplicate }
@@ -61,25 +62,52 @@ import Media
             // The same one again; or so far ahead that it laps the ring, which the caller avoids (see `isFar`).
             return .duplicate
         }
-        unsafe keep(message, contents, patience: patience)
+        unsafe keep(message, contents, packets: packets, patience: patience)
         return .held
     }
 
-    /// Forgets everything before this message, which becomes the one that is due.
-    mutating func restart(with message: Message, _ contents: UnsafeRawBufferPointer) {
-        reset()
-        expected = message.sequence
-        unsafe keep(message, contents, patience: message.arrival)
+    /// Passes over a message that has come and is of no use.
+    /// - Returns: false when it is not the one that is due: it is missed like one that has not come.
+    mutating func passOver(_ sequence: Int64, packets: Int) -> Bool {
+        guard sequence == expected else { return false }
+        advance(to: sequence + Int64(packets))
+        return true
     }
 
-    private mutating func keep(_ message: Message, _ contents: UnsafeRawBufferPointer, patience: MonotonicTime) {
+    /// Forgets everything before this message, which becomes the one that is due.
+    mutating func restart(with message: Message, _ contents: UnsafeRawBufferPointer, packets: Int = 1) {
+        reset()
+        expected = message.sequence
+        unsafe keep(message, contents, packets: packets, patience: message.arrival)
+    }
+
+    private mutating func keep(
+        _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int, patience: MonotonicTime
+    ) {
+        precondition((0...Message.largest).contains(message.byteCount), "the message would overwrite its neighbour")
         let index = Int(message.sequence % Int64(capacity))
         unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(index * Message.largest)...]).copyMemory(
             from: UnsafeRawBufferPointer(rebasing: contents[..<message.byteCount]))
         slots[index] = Slot(
-            sequence: message.sequence, byteCount: message.byteCount, arrival: message.arrival,
+            sequence: message.sequence, packets: packets, byteCount: message.byteCount, arrival: message.arrival,
             sourceTime: message.sourceTime, patience: patience)
         count += 1
+    }
+
+    /// What is held before the new place is let go of: a message that lies within another one's numbers is none of an
+    /// honest sender's.
+    private mutating func advance(to next: Int64) {
+        var sequence = expected ?? next
+        let end = min(next, sequence + Int64(capacity))
+        expected = next
+        while count > 0 && sequence < end {
+            let index = Int(sequence % Int64(capacity))
+            if slots[index].sequence == sequence {
+                slots[index].sequence = -1
+                count -= 1
+            }
+            sequence += 1
+        }
     }
 
     /// Nothing that is missing will come any more: every hole is given up at once.
@@ -99,9 +127,7 @@ import Media
         guard slot.sequence == expected else { return nil }
         let start = index * Message.largest
         unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[start..<start + slot.byteCount]))
-        slots[index].sequence = -1
-        count -= 1
-        self.expected = expected + 1
+        advance(to: expected + Int64(slot.packets))
         return Message(
             byteCount: slot.byteCount, arrival: slot.arrival, sourceTime: slot.sourceTime, sequence: slot.sequence)
     }

@@ -7,11 +7,14 @@ import Synchronization
 /// Receives messages over SRT, early or with SRT's own delay, in the sender's order.
 ///
 /// `receive` belongs to one thread; everything else may be called from any.
-final class SRTSource: @unchecked Sendable {
+@safe final class SRTSource: @unchecked Sendable {
     private let link: SRTLink
     private let interrupted = Atomic<Bool>(false)
     /// Messages that wait for a missing one: 1024 is a second at 11 Mb/s.
     private var hold = HoldBuffer(capacity: 1024)
+    /// Where libsrt puts a message. What does not fit it cuts off without a word: the byte beyond the largest message
+    /// tells.
+    private let taken = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest + 1, alignment: 64)
     private var clock = SourceClock()
     private var sequences = SequenceUnwrapper()
     private let clockOffset: Int64
@@ -46,6 +49,7 @@ final class SRTSource: @unchecked Sendable {
     deinit {
         link.stop()
         srt_epoll_release(epoll)
+        unsafe taken.deallocate()
     }
 
     var localPort: UInt16 { link.localPort }
@@ -106,7 +110,7 @@ final class SRTSource: @unchecked Sendable {
         var control = unsafe SRT_MSGCTRL()
         unsafe srt_msgctrl_init(&control)
         let count = unsafe srt_recvmsg2(
-            id, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(min(buffer.count, 1 << 16)), &control)
+            id, taken.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(taken.count), &control)
         guard count > 0 else {
             if srt_getlasterror(nil) != SRT_EASYNCRCV.rawValue {
                 lost = true
@@ -120,7 +124,9 @@ final class SRTSource: @unchecked Sendable {
         var packet = burnish_srt_packet()
         let known = unsafe burnish_srt_packet_find(id, control.pktseq, &packet)
         let arrival = known ? MonotonicTime(nanoseconds: packet.arrival_ns) : now
-        let sequence = sequences.unwrap(unsafe control.pktseq)
+        // libsrt tells the number of a message's last packet.
+        let packets = known && packet.first ? 1 : Int(unsafe burnish_srt_message_packets(id, control.pktseq))
+        let sequence = sequences.unwrap(unsafe control.pktseq) - Int64(packets - 1)
         let sourceTime: MonotonicTime
         var restarted = false
         if early {
@@ -136,7 +142,7 @@ final class SRTSource: @unchecked Sendable {
             hold.begin(at: early && (0..<Self.mostMissingAtFirst).contains(ahead) ? Int64(firstSequence) : sequence)
         }
         let message = Message(byteCount: Int(count), arrival: arrival, sourceTime: sourceTime, sequence: sequence)
-        let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<Int(count)])
+        let filled = unsafe UnsafeRawBufferPointer(rebasing: taken[..<Int(count)])
         // What comes in order and yet leaves a hole leaves it for good.
         let isFinal = !early || known && packet.ordered
         let isLate = early && now > sourceTime + window
@@ -147,14 +153,20 @@ final class SRTSource: @unchecked Sendable {
             : isLate || now < backlogUntil
                 ? now + max(window, Self.patienceWithBacklog) : max(sourceTime + window, arrival + window / 2)
         assess(arrival: arrival, isLate: isLate, isRepeat: known && packet.retransmitted, now: now)
+        if count > Message.largest {
+            // No live sender's: libsrt's own refuse to send it.
+            return hold.passOver(sequence, packets: packets) ? .event(.gap(messages: Int64(packets))) : .idle
+        }
         if restarted || hold.isFar(sequence) {
             // Nothing that is missing before it is worth a wait.
             let missing = hold.expected.map { max(sequence - $0, 0) } ?? 0
-            unsafe hold.restart(with: message, filled)
+            unsafe hold.restart(with: message, filled, packets: packets)
             return .event(restarted ? .clockReset : .gap(messages: missing))
         }
-        switch unsafe hold.accept(message, filled, patience: patience) {
-        case .deliver: return .message(message)
+        switch unsafe hold.accept(message, filled, packets: packets, patience: patience) {
+        case .deliver:
+            unsafe buffer.copyMemory(from: filled)
+            return .message(message)
         case .held, .duplicate: return .idle
         }
     }

@@ -9,11 +9,11 @@ final class Reader {
     private let buffer: UnsafeMutableRawBufferPointer
     static let patience = Nanoseconds.seconds(20)
 
-    convenience init(_ url: String) throws { try self.init(StreamURL(url)) }
+    convenience init(_ url: String, room: Int = Message.largest) throws { try self.init(StreamURL(url), room: room) }
 
-    init(_ url: StreamURL) throws {
+    init(_ url: StreamURL, room: Int = Message.largest) throws {
         source = try Source(url)
-        buffer = .allocate(byteCount: Message.largest, alignment: 16)
+        buffer = .allocate(byteCount: room, alignment: 16)
     }
 
     deinit { buffer.deallocate() }

@@ -55,9 +55,23 @@ private final class Hold {
         return message.sequence
     }
 
-    func put(_ sequence: Int64, patience: MonotonicTime = MonotonicTime(nanoseconds: .max)) -> HoldBuffer.Verdict {
-        Self.contents(sequence).withUnsafeBytes { buffer.accept(Self.message(sequence), $0, patience: patience) }
+    func put(
+        _ sequence: Int64, packets: Int = 1, patience: MonotonicTime = MonotonicTime(nanoseconds: .max)
+    ) -> HoldBuffer.Verdict {
+        Self.contents(sequence).withUnsafeBytes {
+            buffer.accept(Self.message(sequence), $0, packets: packets, patience: patience)
+        }
     }
+
+    func putLarge(_ sequence: Int64, byteCount: Int) -> HoldBuffer.Verdict {
+        var message = Self.message(sequence)
+        message.byteCount = byteCount
+        return [UInt8](repeating: 1, count: byteCount).withUnsafeBytes {
+            buffer.accept(message, $0, patience: message.arrival)
+        }
+    }
+
+    func passOver(_ sequence: Int64, packets: Int) -> Bool { buffer.passOver(sequence, packets: packets) }
 
     func restart(with sequence: Int64) {
         Self.contents(sequence).withUnsafeBytes { buffer.restart(with: Self.message(sequence), $0) }
@@ -99,6 +113,55 @@ struct HoldBufferTests {
         // What was given up and comes after all is too late.
         #expect(hold.put(11) == .duplicate)
         #expect(hold.put(15) == .deliver)
+    }
+
+    @Test func aMessageOfSeveralPacketsLeavesNoHole() {
+        let hold = Hold()
+        #expect(hold.put(10, packets: 3) == .deliver)
+        #expect(hold.put(13, packets: 2) == .deliver)
+        #expect(hold.put(18, packets: 4) == .held)
+        #expect(hold.put(22) == .held)
+        #expect(hold.take() == nil)
+        #expect(hold.put(15, packets: 3) == .deliver)
+        #expect(hold.take() == 18)
+        #expect(hold.take() == 22)
+        #expect(hold.put(23) == .deliver)
+    }
+
+    @Test func aUselessMessageIsPassedOverOnlyInItsTurn() {
+        let hold = Hold()
+        #expect(hold.put(10) == .deliver)
+        #expect(hold.passOver(11, packets: 3))
+        #expect(!hold.passOver(15, packets: 3))
+        #expect(hold.put(18, patience: MonotonicTime(nanoseconds: 500)) == .held)
+        #expect(hold.put(14) == .deliver)
+        #expect(hold.skipHole() == 3)
+        #expect(hold.take() == 18)
+    }
+
+    /// Whatever numbers somebody invents, nothing is held that can never come out.
+    @Test func messagesWithinMessagesAreLetGoOf() {
+        let hold = Hold()
+        #expect(hold.put(10) == .deliver)
+        #expect(hold.put(13) == .held)
+        #expect(hold.put(15) == .held)
+        #expect(hold.put(11, packets: 4) == .deliver)
+        #expect(hold.take() == 15)
+        #expect(hold.put(20) == .held)
+        #expect(hold.put(16, packets: 1 << 40) == .deliver)
+        #expect(hold.count == 0)
+        #expect(hold.patience == nil)
+    }
+
+    @Test func noMessageMayOverwriteItsNeighbour() async {
+        await #expect(processExitsWith: .failure) {
+            let hold = Hold()
+            _ = hold.put(10)
+            _ = hold.putLarge(12, byteCount: Message.largest + 1)
+        }
+        let hold = Hold()
+        #expect(hold.put(10) == .deliver)
+        #expect(hold.putLarge(12, byteCount: Message.largest) == .held)
     }
 
     @Test func farAheadIsKnown() {

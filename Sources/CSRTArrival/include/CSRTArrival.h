@@ -33,10 +33,15 @@ typedef struct {
     bool ordered;
     /// It came as a repeat.
     bool retransmitted;
+    /// Its message begins with it.
+    bool first;
 } burnish_srt_packet;
 
 /// Looks up a packet of the last few thousand by the receiving socket and the packet's sequence number. Any thread.
 bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packet *packet);
+
+/// How many packets the message has whose last packet this is, as far as they are remembered; at least 1. Any thread.
+int32_t burnish_srt_message_packets(int32_t socket, int32_t last);
 
 /// Has this socket's handshakes ask for source times, for this window at least, and for no drops. To be called before the handshake
 /// goes out: before connecting, or in the hook that judges a caller. Any thread.
