@@ -20,6 +20,8 @@ import Media
     private var slots: [Slot]
     private let bytes: UnsafeMutableRawBufferPointer
     private(set) var count = 0
+    /// The earliest of the messages that are held, if any are.
+    private var first: Int64 = 0
     /// The sequence that the reader wants next; nil before the first message of a connection.
     private(set) var expected: Int64?
 
@@ -58,10 +60,7 @@ import Media
         }
         guard message.sequence > expected else { return .duplicate }
         let index = Int(message.sequence % Int64(capacity))
-        if slots[index].sequence >= expected {
-            // The same one again; or so far ahead that it laps the ring, which the caller avoids (see `isFar`).
-            return .duplicate
-        }
+        if slots[index].sequence == message.sequence { return .duplicate }
         unsafe keep(message, contents, packets: packets, patience: patience)
         return .held
     }
@@ -74,23 +73,18 @@ import Media
         return true
     }
 
-    /// Forgets everything before this message, which becomes the one that is due.
-    mutating func restart(with message: Message, _ contents: UnsafeRawBufferPointer, packets: Int = 1) {
-        reset()
-        expected = message.sequence
-        unsafe keep(message, contents, packets: packets, patience: message.arrival)
-    }
-
     private mutating func keep(
         _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int, patience: MonotonicTime
     ) {
         precondition((0...Message.largest).contains(message.byteCount), "the message would overwrite its neighbour")
+        precondition(!isFar(message.sequence), "the message would take an earlier one's place")
         let index = Int(message.sequence % Int64(capacity))
         unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(index * Message.largest)...]).copyMemory(
             from: UnsafeRawBufferPointer(rebasing: contents[..<message.byteCount]))
         slots[index] = Slot(
             sequence: message.sequence, packets: packets, byteCount: message.byteCount, arrival: message.arrival,
             sourceTime: message.sourceTime, patience: patience)
+        first = count == 0 ? message.sequence : min(first, message.sequence)
         count += 1
     }
 
@@ -108,6 +102,9 @@ import Media
             }
             sequence += 1
         }
+        guard count > 0 else { return }
+        first = max(first, next)
+        while slots[Int(first % Int64(capacity))].sequence != first { first += 1 }
     }
 
     /// Nothing that is missing will come any more: every hole is given up at once.
@@ -115,8 +112,18 @@ import Media
         for i in slots.indices { slots[i].patience = MonotonicTime(nanoseconds: 0) }
     }
 
+    /// Gives up what is missing before this message, but first what is missing before a held one that comes earlier.
+    /// - Returns: how many messages that are; zero when this message is due, or others are due before it.
+    mutating func skipHole(before sequence: Int64) -> Int64 {
+        guard let expected else { return 0 }
+        let next = count > 0 ? min(first, sequence) : sequence
+        guard next > expected else { return 0 }
+        self.expected = next
+        return next - expected
+    }
+
     /// Whether a message with this sequence is too far ahead to be kept: what is missing before it must be given up
-    /// first.
+    /// first (``skipHole(before:)``).
     func isFar(_ sequence: Int64) -> Bool { expected.map { sequence - $0 >= Int64(capacity) } ?? false }
 
     /// Takes the message that is due, when it is here.
@@ -135,22 +142,13 @@ import Media
     /// Until when the messages that are missing before the first held one are waited for; nil when none are.
     var patience: MonotonicTime? {
         guard count > 0 else { return nil }
-        return slots[firstHeld].patience
+        return slots[Int(first % Int64(capacity))].patience
     }
 
     /// Gives up what is missing before the first held message.
     /// - Returns: how many messages that are.
     mutating func skipHole() -> Int64 {
-        guard count > 0, let expected else { return 0 }
-        let first = slots[firstHeld].sequence
-        self.expected = first
-        return first - expected
-    }
-
-    private var firstHeld: Int {
-        guard let expected else { return 0 }
-        var index = Int(expected % Int64(capacity))
-        while slots[index].sequence < expected { index = (index + 1) % capacity }
-        return index
+        guard count > 0 else { return 0 }
+        return skipHole(before: first)
     }
 }

@@ -10,11 +10,13 @@ import Synchronization
 @safe final class SRTSource: @unchecked Sendable {
     private let link: SRTLink
     private let interrupted = Atomic<Bool>(false)
-    /// Messages that wait for a missing one: 1024 is a second at 11 Mb/s.
-    private var hold = HoldBuffer(capacity: 1024)
+    /// Messages that wait for a missing one.
+    private var hold: HoldBuffer
     /// Where libsrt puts a message. What does not fit it cuts off without a word: the byte beyond the largest message
     /// tells.
     private let taken = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest + 1, alignment: 64)
+    /// The message that lies there and cannot be filed before others have been read.
+    private var waiting: Taken?
     private var clock = SourceClock()
     private var sequences = SequenceUnwrapper()
     private let clockOffset: Int64
@@ -38,8 +40,22 @@ import Synchronization
     /// Until when holes are those of an outage.
     private var backlogUntil = MonotonicTime(nanoseconds: 0)
 
-    init(_ endpoint: SRTEndpoint) throws(TransportError) {
+    /// A message as libsrt gave it.
+    private struct Taken {
+        var message: Message
+        /// How many numbers it takes up.
+        var packets: Int
+        /// Until when to wait for what is missing before it.
+        var patience: MonotonicTime
+        /// The sender's clock begins anew with it, which has not been told yet.
+        var isRestart: Bool
+    }
+
+    /// - Parameter mostHeld: how far past a missing message others are held. libsrt's own receive buffer reaches as far,
+    ///   which is a second at 86 Mb/s; the system gives the memory when it is used. For tests: less.
+    init(_ endpoint: SRTEndpoint, mostHeld: Int = 8192) throws(TransportError) {
         _ = SRTLibrary.started
+        hold = HoldBuffer(capacity: mostHeld)
         clockOffset = SRTLibrary.clockOffset()
         epoll = srt_epoll_create()
         srt_epoll_set(epoll, Int32(SRT_EPOLL_ENABLE_EMPTY.rawValue))
@@ -69,13 +85,16 @@ import Synchronization
             let present = link.socket.load(ordering: .acquiring)
             if present != id { follow(present) }
             if let message = unsafe hold.takeDue(into: buffer) { return .message(message) }
+            if waiting != nil {
+                if let received = unsafe file(into: buffer) { return received }
+                continue
+            }
             let now = MonotonicTime.now()
             if let patience = hold.patience, patience <= now { return .event(.gap(messages: hold.skipHole())) }
             if lost && hold.count == 0 {
                 link.drained.store(id, ordering: .releasing)
-            } else if id >= 0 && !lost, let received = unsafe read(into: buffer) {
-                if case .idle = received { continue }
-                return received
+            } else if id >= 0 && !lost && read() {
+                continue
             }
             if interrupted.exchange(false, ordering: .acquiring) || now >= limit { return .idle }
             wait(seen, until: min(limit, hold.patience ?? limit), now: now)
@@ -88,6 +107,7 @@ import Synchronization
         id = present
         lost = false
         hold.reset()
+        waiting = nil
         clock = SourceClock()
         sequences = SequenceUnwrapper()
         second = IngestPolicy.Second()
@@ -104,9 +124,9 @@ import Synchronization
         }
     }
 
-    /// Takes one message out of libsrt.
-    /// - Returns: nil when there is none; `idle` when it was put aside and the next may be read at once.
-    private func read(into buffer: UnsafeMutableRawBufferPointer) -> Received? {
+    /// Takes one message out of libsrt, which then waits to be filed.
+    /// - Returns: false when there is none.
+    private func read() -> Bool {
         var control = unsafe SRT_MSGCTRL()
         unsafe srt_msgctrl_init(&control)
         let count = unsafe srt_recvmsg2(
@@ -115,9 +135,9 @@ import Synchronization
             if srt_getlasterror(nil) != SRT_EASYNCRCV.rawValue {
                 lost = true
                 hold.expire()
-                return .idle
+                return true
             }
-            return nil
+            return false
         }
         let now = MonotonicTime.now()
         link.lastMessage.store(now.nanoseconds, ordering: .relaxed)
@@ -141,8 +161,6 @@ import Synchronization
             let ahead = sequence - Int64(firstSequence)
             hold.begin(at: early && (0..<Self.mostMissingAtFirst).contains(ahead) ? Int64(firstSequence) : sequence)
         }
-        let message = Message(byteCount: Int(count), arrival: arrival, sourceTime: sourceTime, sequence: sequence)
-        let filled = unsafe UnsafeRawBufferPointer(rebasing: taken[..<Int(count)])
         // What comes in order and yet leaves a hole leaves it for good.
         let isFinal = !early || known && packet.ordered
         let isLate = early && now > sourceTime + window
@@ -153,21 +171,37 @@ import Synchronization
             : isLate || now < backlogUntil
                 ? now + max(window, Self.patienceWithBacklog) : max(sourceTime + window, arrival + window / 2)
         assess(arrival: arrival, isLate: isLate, isRepeat: known && packet.retransmitted, now: now)
-        if count > Message.largest {
+        waiting = Taken(
+            message: Message(byteCount: Int(count), arrival: arrival, sourceTime: sourceTime, sequence: sequence),
+            packets: packets, patience: patience, isRestart: restarted)
+        return true
+    }
+
+    /// Files the message that waits, or makes room for it.
+    /// - Returns: nil when there is nothing to tell.
+    private func file(into buffer: UnsafeMutableRawBufferPointer) -> Received? {
+        guard let next = waiting else { return nil }
+        let (message, packets) = (next.message, next.packets)
+        if next.isRestart || hold.isFar(message.sequence) {
+            // Nothing that is missing before it is worth a wait. What is there is read before it.
+            let missing = hold.skipHole(before: message.sequence)
+            if missing > 0 { return .event(.gap(messages: missing)) }
+            if next.isRestart {
+                waiting?.isRestart = false
+                return .event(.clockReset)
+            }
+        }
+        waiting = nil
+        if message.byteCount > Message.largest {
             // No live sender's: libsrt's own refuse to send it.
-            return hold.passOver(sequence, packets: packets) ? .event(.gap(messages: Int64(packets))) : .idle
+            return hold.passOver(message.sequence, packets: packets) ? .event(.gap(messages: Int64(packets))) : nil
         }
-        if restarted || hold.isFar(sequence) {
-            // Nothing that is missing before it is worth a wait.
-            let missing = hold.expected.map { max(sequence - $0, 0) } ?? 0
-            unsafe hold.restart(with: message, filled, packets: packets)
-            return .event(restarted ? .clockReset : .gap(messages: missing))
-        }
-        switch unsafe hold.accept(message, filled, packets: packets, patience: patience) {
+        let filled = unsafe UnsafeRawBufferPointer(rebasing: taken[..<message.byteCount])
+        switch unsafe hold.accept(message, filled, packets: packets, patience: next.patience) {
         case .deliver:
             unsafe buffer.copyMemory(from: filled)
             return .message(message)
-        case .held, .duplicate: return .idle
+        case .held, .duplicate: return nil
         }
     }
 

@@ -14,7 +14,7 @@ import Testing
         /// Whether the packet before the large message must be sent again.
         private let losesOneBefore: Bool
 
-        init(first: UInt32, losesOneBefore: Bool) {
+        init(first: UInt32, losesOneBefore: Bool = false) {
             self.first = first
             self.losesOneBefore = losesOneBefore
         }
