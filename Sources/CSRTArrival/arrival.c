@@ -109,6 +109,8 @@ void burnish_srt_want_source_times(int32_t socket, int32_t window_ms) {
     keep_number(wishes, (uint32_t)socket, (uint32_t)window_ms);
 }
 
+int32_t burnish_srt_window_wanted(int32_t socket) { return number_kept(wishes, (uint32_t)socket); }
+
 int32_t burnish_srt_window_asked_by_caller(void) { return window_of_caller; }
 
 int32_t burnish_srt_window_asked_by_listener(int32_t socket) { return number_kept(answers, (uint32_t)socket); }

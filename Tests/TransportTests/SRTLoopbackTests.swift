@@ -179,6 +179,50 @@ import Testing
         }
     }
 
+    /// Two callers may come in before one is served; the other one waits until that one has gone.
+    @Test(arguments: [true, false]) func aCallerThatHasWaitedLongIsReadAsItWasMet(early: Bool) throws {
+        let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20))
+        let listener = try SRTListener(endpoint, place: "here")
+        listener.admit(readingEarly: early, busy: false)
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)?latency=300"))
+        #expect(sink.awaitPeer())
+        // The next connections are met the other way.
+        listener.admit(readingEarly: !early, busy: false)
+        #expect(listener.refusals(now: .now() + .seconds(60)).isEmpty)
+        #expect(someoneWaits(at: listener))
+        guard let caller = listener.accept() else {
+            Issue.record("nobody is there")
+            return
+        }
+        let (isEarly, windowAsked) = (caller.early, caller.windowAsked)
+        #expect(isEarly == early)
+        #expect(windowAsked == (early ? 300 : -1))
+    }
+
+    private func someoneWaits(at listener: SRTListener) -> Bool {
+        let limit = MonotonicTime.now() + Reader.patience
+        while !listener.someoneWaits && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+        return listener.someoneWaits
+    }
+
+    @Test func aCallerThatLeavesBeforeItsTurnWasNotRefused() throws {
+        let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0)
+        let listener = try SRTListener(endpoint, place: "here")
+        listener.admit(readingEarly: true, busy: false)
+        do {
+            let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)"))
+            #expect(sink.awaitPeer())
+            #expect(someoneWaits(at: listener))
+            #expect(listener.refusals().isEmpty)
+        }
+        // Long enough for what would be told wrongly.
+        let limit = MonotonicTime.now() + .milliseconds(300)
+        while .now() < limit {
+            #expect(listener.refusals().isEmpty)
+            (MonotonicTime.now() + .milliseconds(5)).sleep()
+        }
+    }
+
     @Test func secondCallerIsTurnedAway() throws {
         let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))

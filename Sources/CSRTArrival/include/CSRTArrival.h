@@ -47,6 +47,9 @@ int32_t burnish_srt_message_packets(int32_t socket, int32_t last);
 /// goes out: before connecting, or in the hook that judges a caller. Any thread.
 void burnish_srt_want_source_times(int32_t socket, int32_t window_ms);
 
+/// The window in milliseconds that the last call for this socket gave; -1 when there was none. Any thread.
+int32_t burnish_srt_window_wanted(int32_t socket);
+
 /// The window in milliseconds that a caller asks of the receiver. Valid on libsrt's thread only, inside the hook that
 /// judges the caller; -1 when its handshake does not say.
 int32_t burnish_srt_window_asked_by_caller(void);
