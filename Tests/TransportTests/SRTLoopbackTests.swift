@@ -1,4 +1,5 @@
 import Media
+import Synchronization
 import Testing
 
 @testable import Transport
@@ -177,6 +178,47 @@ import Testing
             let caller = try Reader("srt://127.0.0.1:\(listener.localPort)?latency=\(ours)&ingest=early")
             #expect(caller.awaitConnection()?.window == .milliseconds(300))
         }
+    }
+
+    @Test func namesAreLookedUp() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
+        let endpoint = SRTEndpoint(mode: .caller, host: "burnish.invalid", port: reader.source.localPort)
+        let asked = Mutex<[String]>([])
+        let link = try SRTLink(endpoint, direction: .output) { (host, port, place) throws(TransportError) in
+            let count = asked.withLock {
+                $0.append(host)
+                return $0.count
+            }
+            if count == 1 { throw TransportError(.unresolvable, place: place, "no address yet") }
+            return try SocketAddress.resolve(host: "127.0.0.1", port: port, place: place)
+        }
+        defer { link.stop() }
+        #expect(reader.awaitConnection() != nil)
+        #expect(asked.withLock { $0 } == ["burnish.invalid", "burnish.invalid"])
+        var events: [String] = []
+        while let event = link.events.take() { events.append(event.description) }
+        #expect(events.first == "no connection: no address yet")
+    }
+
+    /// A resolver that does not answer holds nobody up who wants to leave.
+    @Test func aLookUpThatTakesForEverDoesNotDelayTheEnd() throws {
+        let (asked, released, stopped) = (Flag(), Flag(), Flag())
+        let endpoint = SRTEndpoint(mode: .caller, host: "burnish.invalid", port: 9)
+        let link = try SRTLink(endpoint, direction: .input) { (_, _, place) throws(TransportError) in
+            asked.set()
+            while !released.wait() {}
+            throw TransportError(.unresolvable, place: place, "too late")
+        }
+        #expect(asked.wait())
+        let stopper = StageThread(name: "stopper") {
+            link.stop()
+            stopped.set()
+        }
+        #expect(stopped.wait())
+        released.set()
+        stopper.join()
+        // What comes afterwards is nobody's business.
+        #expect(link.events.take() == nil)
     }
 
     /// Two callers may come in before one is served; the other one waits until that one has gone.
