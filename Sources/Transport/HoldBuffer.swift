@@ -7,7 +7,9 @@ import Media
 /// Fixed memory, taken at `init`. Owned by one thread.
 @safe struct HoldBuffer: ~Copyable {
     private struct Slot {
-        var sequence: Int64 = -1
+        static let none = Int64.min
+        /// ``none`` where nothing is held.
+        var sequence = Slot.none
         var packets = 1
         var byteCount = 0
         var arrival = MonotonicTime(nanoseconds: 0)
@@ -41,7 +43,7 @@ import Media
 
     /// Forgets everything: a new connection numbers its messages anew.
     mutating func reset() {
-        for i in slots.indices { slots[i].sequence = -1 }
+        for i in slots.indices { slots[i].sequence = Slot.none }
         count = 0
         expected = nil
     }
@@ -59,7 +61,7 @@ import Media
             return .deliver
         }
         guard message.sequence > expected else { return .duplicate }
-        let index = Int(message.sequence % Int64(capacity))
+        let index = index(of: message.sequence)
         if slots[index].sequence == message.sequence { return .duplicate }
         unsafe keep(message, contents, packets: packets, patience: patience)
         return .held
@@ -78,7 +80,7 @@ import Media
     ) {
         precondition((0...Message.largest).contains(message.byteCount), "the message would overwrite its neighbour")
         precondition(!isFar(message.sequence), "the message would take an earlier one's place")
-        let index = Int(message.sequence % Int64(capacity))
+        let index = index(of: message.sequence)
         unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(index * Message.largest)...]).copyMemory(
             from: UnsafeRawBufferPointer(rebasing: contents[..<message.byteCount]))
         slots[index] = Slot(
@@ -95,16 +97,22 @@ import Media
         let end = min(next, sequence + Int64(capacity))
         expected = next
         while count > 0 && sequence < end {
-            let index = Int(sequence % Int64(capacity))
+            let index = index(of: sequence)
             if slots[index].sequence == sequence {
-                slots[index].sequence = -1
+                slots[index].sequence = Slot.none
                 count -= 1
             }
             sequence += 1
         }
         guard count > 0 else { return }
         first = max(first, next)
-        while slots[Int(first % Int64(capacity))].sequence != first { first += 1 }
+        while slots[index(of: first)].sequence != first { first += 1 }
+    }
+
+    /// Numbers from before a wrap that a connection begins with are negative.
+    private func index(of sequence: Int64) -> Int {
+        let place = Int(sequence % Int64(capacity))
+        return place < 0 ? place + capacity : place
     }
 
     /// Nothing that is missing will come any more: every hole is given up at once.
@@ -129,7 +137,7 @@ import Media
     /// Takes the message that is due, when it is here.
     mutating func takeDue(into buffer: UnsafeMutableRawBufferPointer) -> Message? {
         guard count > 0, let expected else { return nil }
-        let index = Int(expected % Int64(capacity))
+        let index = index(of: expected)
         let slot = slots[index]
         guard slot.sequence == expected else { return nil }
         let start = index * Message.largest
@@ -142,7 +150,7 @@ import Media
     /// Until when the messages that are missing before the first held one are waited for; nil when none are.
     var patience: MonotonicTime? {
         guard count > 0 else { return nil }
-        return slots[Int(first % Int64(capacity))].patience
+        return slots[index(of: first)].patience
     }
 
     /// Gives up what is missing before the first held message.

@@ -94,6 +94,7 @@ import Synchronization
             if lost && hold.count == 0 {
                 link.drained.store(id, ordering: .releasing)
             } else if id >= 0 && !lost && read() {
+                if let received = unsafe file(into: buffer) { return received }
                 continue
             }
             if interrupted.exchange(false, ordering: .acquiring) || now >= limit { return .idle }
@@ -158,8 +159,8 @@ import Synchronization
         }
         if hold.expected == nil {
             // The first to come need not be the first that was sent.
-            let ahead = sequence - Int64(firstSequence)
-            hold.begin(at: early && (0..<Self.mostMissingAtFirst).contains(ahead) ? Int64(firstSequence) : sequence)
+            let ahead = firstSequence < 0 ? 0 : (sequence - Int64(firstSequence)) & 0x7fff_ffff
+            hold.begin(at: early && ahead < Self.mostMissingAtFirst ? sequence - ahead : sequence)
         }
         // What comes in order and yet leaves a hole leaves it for good.
         let isFinal = !early || known && packet.ordered

@@ -126,6 +126,23 @@ struct HoldBufferTests {
         #expect(hold.put(23) == .deliver)
     }
 
+    /// A connection may begin just before the numbers wrap, and its first message come behind later ones.
+    @Test func numbersMayBeNegative() {
+        let hold = Hold()
+        hold.begin(at: -3)
+        #expect(hold.put(2) == .held)
+        #expect(hold.put(-1) == .held)
+        #expect(hold.put(-1) == .duplicate)
+        #expect(hold.take() == nil)
+        #expect(hold.put(-3) == .deliver)
+        #expect(hold.take() == nil)
+        #expect(hold.skipHole() == 1)
+        #expect(hold.take() == -1)
+        #expect(hold.put(0) == .deliver)
+        #expect(hold.put(1) == .deliver)
+        #expect(hold.take() == 2)
+    }
+
     @Test func aUselessMessageIsPassedOverOnlyInItsTurn() {
         let hold = Hold()
         #expect(hold.put(10) == .deliver)
