@@ -46,6 +46,7 @@ static struct {
 } packets[kept_packets];
 
 // Flags in the second word of a data packet's header (SRT protocol, draft-sharabayko-srt, section 3.1).
+static const uint32_t flag_first = 1u << 31;
 static const uint32_t flag_ordered = 1u << 29;
 static const uint32_t flag_retransmitted = 1u << 26;
 
@@ -71,7 +72,19 @@ bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packe
     uint32_t flags = atomic_load(&packets[slot].flags);
     packet->ordered = (flags & flag_ordered) != 0;
     packet->retransmitted = (flags & flag_retransmitted) != 0;
+    packet->first = (flags & flag_first) != 0;
     return atomic_load(&packets[slot].key) == key;
+}
+
+int32_t burnish_srt_message_packets(int32_t socket, int32_t last) {
+    int32_t count = 1;
+    burnish_srt_packet packet;
+    while (count < kept_packets) {
+        int32_t sequence = (int32_t)(((uint32_t)last - (uint32_t)(count - 1)) & 0x7fffffff);
+        if (!burnish_srt_packet_find(socket, sequence, &packet) || packet.first) break;
+        count++;
+    }
+    return count;
 }
 
 // MARK: Handshakes
@@ -95,6 +108,8 @@ static int32_t number_kept(socket_memory memory, uint32_t socket) {
 void burnish_srt_want_source_times(int32_t socket, int32_t window_ms) {
     keep_number(wishes, (uint32_t)socket, (uint32_t)window_ms);
 }
+
+int32_t burnish_srt_window_wanted(int32_t socket) { return number_kept(wishes, (uint32_t)socket); }
 
 int32_t burnish_srt_window_asked_by_caller(void) { return window_of_caller; }
 

@@ -30,8 +30,11 @@ public final class StageThread: Sendable {
         handle = thread
     }
 
-    /// Waits until the function has returned. Call exactly once.
+    /// Waits until the function has returned. Call exactly once, or else ``detach()``.
     public func join() { pthread_join(handle, nil) }
+
+    /// Lets the thread end when it does: nobody waits for it.
+    public func detach() { pthread_detach(handle) }
 }
 
 /// glibc's `pthread_setname_np` is hidden from Swift behind `_GNU_SOURCE`; the kernel's own file does the same.

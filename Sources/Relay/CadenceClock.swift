@@ -16,17 +16,17 @@ struct CadenceClock {
     /// Frames after which what the first ones took is forgotten: codecs were opened, caches were cold, and the sender's
     /// clock was not yet known well.
     private static let settling = 60
-    /// Delays are counted in half milliseconds, up to half a second.
+    /// Delays are rounded up to half milliseconds, so that the cadence does not follow each of them.
     private static let unit = Nanoseconds.microseconds(500)
-    private static let longest = 1023
     /// The delay falls by this a frame, or by a sixteenth of what it is too large, so that the cadence is hardly seen to
     /// move; it rises at once.
     private static let fall = Nanoseconds.microseconds(500)
 
     private(set) var delay: Nanoseconds?
     private var last: MonotonicTime?
-    private var taken = InlineArray<200, UInt16>(repeating: 0)
-    private var counts = InlineArray<1024, UInt16>(repeating: 0)
+    /// What the last frames took, in units. Any delay may be one: a source that is read with its whole recovery window, up
+    /// to a minute of it, is as far behind.
+    private var taken = InlineArray<200, Int64>(repeating: 0)
     private var seen = 0
     private var isSettled = false
 
@@ -47,33 +47,37 @@ struct CadenceClock {
     }
 
     private mutating func remember(_ time: Nanoseconds) {
-        let bucket = min(Self.longest, max(0, Int(time.count / Self.unit.count)))
-        let place = seen % Self.memory
-        if seen >= Self.memory { counts[Int(taken[place])] -= 1 }
-        taken[place] = UInt16(bucket)
-        counts[bucket] += 1
+        taken[seen % Self.memory] = max(0, time.count) / Self.unit.count + 1
         seen += 1
         if !isSettled, seen == Self.settling {
             isSettled = true
-            counts = .init(repeating: 0)
             seen = 0
         }
     }
 
-    /// The upper edge of the bucket that the share of the remembered frames does not exceed.
+    /// What the share of the remembered frames does not exceed.
     private func percentile() -> Nanoseconds? {
         let all = min(seen, Self.memory)
         if all == 0 { return nil }
         // Of few frames the extreme ones say nothing yet.
         let share = min(Self.share, 50 + all / 2)
-        var above = all - (all * share + 99) / 100
-        var bucket = Self.longest
-        while bucket > 0 {
-            above -= Int(counts[bucket])
-            if above < 0 { break }
-            bucket -= 1
+        let above = all - (all * share + 99) / 100
+        // The largest ones in descending order; the one after those that may exceed it is wanted. There are 13 at most,
+        // of 50 frames.
+        var largest = InlineArray<14, Int64>(repeating: 0)
+        var index = 0
+        while index < all {
+            let value = taken[index]
+            index += 1
+            guard value > largest[above] else { continue }
+            var place = above
+            while place > 0, largest[place - 1] < value {
+                largest[place] = largest[place - 1]
+                place -= 1
+            }
+            largest[place] = value
         }
-        return Nanoseconds(Int64(bucket + 1) * Self.unit.count)
+        return Nanoseconds(largest[above] * Self.unit.count)
     }
 
     /// The source time to send with a repeated frame, which says nothing of how long frames take.

@@ -15,6 +15,9 @@ final class EmitStage {
     private let stream: StreamState
     private var encoder: (any PictureEncoder)?
     private var muxer: TransportStreamMuxer?
+    /// The number of the layout that the multiplexer has, as far as it goes for it: what came under another one is not for
+    /// its program map.
+    private var generation = -1
     private var clock = CadenceClock()
     private var newest = MediaTime(ticks: .min)
     private var needsKeyframe = true
@@ -151,11 +154,12 @@ final class EmitStage {
     }
 
     private func prepare(for size: PictureSize, color: ColorDescription, asKeyframe: Bool) throws(CodecError) {
-        let layout = passing.layout
+        let (layout, generation) = passing.numberedLayout
         if muxer?.layout != layout {
             muxer = try TransportStreamMuxer(layout, continuing: muxer)
             needsKeyframe = true
         }
+        self.generation = generation
         if let encoder, encoder.configuration.size == size, encoder.configuration.color == color {
             // Another rate is another allowance of bits for each picture; it is worth no keyframe of its own.
             guard asKeyframe || needsKeyframe, repeater == nil, rate.contradicts(assumedRate) else { return }
@@ -335,7 +339,8 @@ final class EmitStage {
     private func sendPassing(all: Bool) {
         while let unit = held ?? passing.next() {
             held = unit
-            let isDue = unit.presentation.map { $0 <= newest } ?? true
+            // A new layout's program map goes out with the next picture.
+            let isDue = unit.generation <= generation && unit.presentation.map { $0 <= newest } ?? true
             guard all || isDue || MonotonicTime.now() - unit.arrival >= stream.configuration.budget else { return }
             stream.counters.add(send(unit) ? .passingOut : .passingDropped)
             passing.giveBack(unit)
@@ -344,7 +349,7 @@ final class EmitStage {
     }
 
     private func send(_ unit: PassingUnit) -> Bool {
-        guard stream.outputIsConnected, let muxer, unit.generation == passing.generation,
+        guard stream.outputIsConnected, let muxer, unit.generation == generation,
             unit.stream < muxer.layout.passedStreams.count
         else { return false }
         let stamp = clock.stamp(passing: unit.sourceTime ?? unit.arrival)

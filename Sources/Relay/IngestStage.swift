@@ -195,11 +195,22 @@ final class IngestStage {
 
     private func takePassing(_ unit: StreamUnit) {
         stream.counters.add(.passingIn)
-        let presentation = unit.presentation.map { timeline.map($0, arrival: unit.lastArrival).output }
-        guard let index = passed[unit.stream], unsafe passing.offer(
+        guard let index = passed[unit.stream], offer(unit, as: index) else {
+            return stream.counters.add(.passingDropped)
+        }
+    }
+
+    /// - Returns: false when the unit is lost.
+    private func offer(_ unit: StreamUnit, as index: Int) -> Bool {
+        var presentation: MediaTime?
+        if let stamp = unit.presentation {
+            presentation = timeline.map(passing: stamp, stream: index, arrival: unit.lastArrival)
+            // Nobody could tell where it belongs.
+            guard presentation != nil else { return false }
+        }
+        return unsafe passing.offer(
             unit.bytes, stream: index, presentation: presentation, arrival: unit.lastArrival,
             sourceTime: unit.lastSourceTime)
-        else { return stream.counters.add(.passingDropped) }
     }
 
     private func count(_ evidence: EndEvidence) {

@@ -18,8 +18,8 @@ final class PassingStreams: Sendable {
         get { described.withLock { $0.layout } }
         set { described.withLock { if $0.layout != newValue { $0 = (newValue, $0.generation + 1) } } }
     }
-    /// Counts the layouts: a unit belongs to the one that it came under.
-    var generation: Int { described.withLock { $0.generation } }
+    /// The layout with its number, counted from 1: a unit belongs to the one that it came under.
+    var numberedLayout: (layout: TransportStreamLayout, generation: Int) { described.withLock { $0 } }
 
     /// Takes a copy of a unit.
     /// - Returns: false when too many wait already: the unit is lost.
@@ -30,7 +30,8 @@ final class PassingStreams: Sendable {
         guard let buffer = buffers.take() else { return false }
         unsafe buffer.fill(bytes)
         let unit = PassingUnit(
-            buffer: buffer, stream: stream, generation: generation, presentation: presentation, arrival: arrival, sourceTime: sourceTime)
+            buffer: buffer, stream: stream, generation: numberedLayout.generation, presentation: presentation,
+            arrival: arrival, sourceTime: sourceTime)
         guard units.offer(unit) == nil else {
             buffers.giveBack(buffer)
             return false

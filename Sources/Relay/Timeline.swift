@@ -4,8 +4,11 @@ import Schedule
 /// Maps the input's time stamps to the output's: the same differences as long as the source runs on, and no jump when it
 /// stops, restarts or changes its clock. The output's stamps never go back by more than the input's own reordering.
 ///
-/// All streams of a program share one timeline, so their offsets to each other stay as they came. A stamp too far from
-/// the newest one is a new epoch: it is laid as far after the newest output stamp as its arrival was after that one's.
+/// All streams of a program share one timeline, so their offsets to each other stay as they came. It is the frames' own: a
+/// frame's stamp too far from the newest one is a new epoch, laid as far after the newest output stamp as its arrival was
+/// after that one's. What passes beside the frames is laid where they are. It moves nothing: two streams that lie apart
+/// would push each other, and the output's clock with them, ever further. Only where no frame has come yet, at the start
+/// and after a restart, does the first stamp of any stream begin an epoch, which the first frame joins or replaces.
 /// Stamps of the epoch before are still recognised, since audio and video cross a jump at different moments.
 ///
 /// A pure value; its owner is the only one who touches it.
@@ -13,7 +16,7 @@ struct Timeline {
     /// What the timeline makes of a stamp.
     struct Mapped: Equatable {
         var output: MediaTime
-        /// The stamp began a new epoch.
+        /// The frame is the first of an epoch that is not the first of all.
         var isJump: Bool
         /// The number of its epoch.
         var epoch: UInt32
@@ -21,15 +24,36 @@ struct Timeline {
 
     private struct Epoch {
         var offset: Int64
+        /// The newest frame's; before the first frame, that of the streams beside it.
         var newestInput: MediaTime
         var number: UInt32
+        /// It goes on after other epochs.
+        var isJump: Bool
+        var hasFrames: Bool
+        /// How far a stream has run on beside the frames since the newest one.
+        var advance: Int64 = 0
 
-        /// Streams of one program lie less than a second apart in a multiplex; a source that stalls and goes on skips
-        /// little more than its stall.
+        /// A source that stalls and goes on skips little more than its stall; where frames are few or stop, the streams
+        /// beside them show that its clock runs on.
         func admits(_ input: MediaTime) -> Bool {
             let step = input - newestInput
-            return step >= -MediaTime.ticksPerSecond && step <= 3 * MediaTime.ticksPerSecond
+            return step >= -MediaTime.ticksPerSecond && step <= 3 * MediaTime.ticksPerSecond + advance
         }
+
+        /// Streams of one program lie less than a second apart in a good multiplex, and some seconds in a bad one.
+        func admits(passing input: MediaTime) -> Bool {
+            let step = input - newestInput
+            return step >= -Timeline.apart && step <= Timeline.apart + advance
+        }
+
+        func distance(_ input: MediaTime) -> UInt64 { (input - newestInput).magnitude }
+    }
+
+    /// A stream beside the frames.
+    private struct Beside {
+        var last: MediaTime?
+        /// How far it has come without a leap since the newest frame.
+        var run: Int64 = 0
     }
 
     /// Where the first output stamp lies: clear of zero, so that decoding times and clock references before it exist.
@@ -37,6 +61,10 @@ struct Timeline {
 
     /// How long after a jump stamps of the epoch before it may still come.
     private static let crossing = Nanoseconds.seconds(1)
+    /// The most that a stream may lie apart from the frames.
+    private static let apart = 10 * MediaTime.ticksPerSecond
+    /// A longer step of a stream beside the frames is a leap.
+    private static let stride = MediaTime.ticksPerSecond
     /// How long frames may come for slots that repeats have taken before the source's clock is held to have stood still.
     private static let patience = Nanoseconds.milliseconds(500)
 
@@ -47,32 +75,77 @@ struct Timeline {
     private var began = MonotonicTime(nanoseconds: 0)
     private var restarted = false
     private var behindSince: MonotonicTime?
+    private var beside: [Beside] = []
 
     init() {}
 
     /// The source was gone and is back: whatever comes next begins a new epoch, however near its stamp is.
     mutating func sourceRestarted() { restarted = current != nil }
 
+    /// Maps a frame's stamp.
     /// - Parameters:
     ///   - input: the unwrapped stamp as the demuxer gives it.
     ///   - arrival: when it arrived; bridges a jump.
     mutating func map(_ input: MediaTime, arrival: MonotonicTime) -> Mapped {
-        guard let epoch = current else {
-            return begin(input, at: Self.start, arrival: arrival, isJump: false)
+        guard let epoch = current else { return begin(input, arrival: arrival, asFrame: true) }
+        guard !restarted else {
+            former = nil
+            return begin(input, arrival: arrival, asFrame: true)
         }
-        if !restarted {
-            if epoch.admits(input) {
-                current!.newestInput = max(epoch.newestInput, input)
-                return note(input + epoch.offset, arrival: arrival)
-            }
-            if let former, arrival - began < Self.crossing, former.admits(input) {
-                return Mapped(output: input + former.offset, isJump: false, epoch: former.number)
-            }
+        if epoch.admits(input) {
+            current!.newestInput = epoch.hasFrames ? max(epoch.newestInput, input) : input
+            current!.hasFrames = true
+            if input >= epoch.newestInput { forgetRuns() }
+            var mapped = note(input + epoch.offset, arrival: arrival)
+            mapped.isJump = epoch.isJump && !epoch.hasFrames
+            return mapped
         }
-        former = restarted ? nil : epoch
-        restarted = false
-        let waited = max(arrival - newestArrival, .milliseconds(1))
-        return begin(input, at: newestOutput + MediaTime.ticks(in: waited), arrival: arrival, isJump: true)
+        if let former, arrival - began < Self.crossing, former.admits(input) {
+            return Mapped(output: input + former.offset, isJump: false, epoch: former.number)
+        }
+        former = epoch.hasFrames ? epoch : nil
+        return begin(input, arrival: arrival, asFrame: true)
+    }
+
+    /// Maps the stamp of a stream beside the frames.
+    /// - Parameters:
+    ///   - stream: which one; small numbers.
+    /// - Returns: nil where it has nothing to do with the frames' stamps, or not yet.
+    mutating func map(passing input: MediaTime, stream: Int, arrival: MonotonicTime) -> MediaTime? {
+        guard let epoch = current, !restarted else {
+            former = nil
+            return begin(input, arrival: arrival, asFrame: false).output
+        }
+        guard epoch.hasFrames else {
+            guard epoch.admits(input) else { return nil }
+            current!.newestInput = max(epoch.newestInput, input)
+            return note(input + epoch.offset, arrival: arrival).output
+        }
+        let isFresh = arrival - began < Self.crossing
+        let former = former.flatMap { $0.admits(passing: input) ? $0 : nil }
+        if !epoch.admits(input), let former,
+            isFresh && former.distance(input) < epoch.distance(input) || !epoch.admits(passing: input),
+            arrival - began < MediaTime(ticks: Self.apart).nanoseconds
+        {
+            return input + former.offset
+        }
+        guard epoch.admits(passing: input) else { return nil }
+        noteRun(of: stream, to: input)
+        return input + epoch.offset
+    }
+
+    private mutating func noteRun(of stream: Int, to input: MediaTime) {
+        while beside.count <= stream { beside.append(Beside()) }
+        if let last = beside[stream].last, input > last, input - last <= Self.stride {
+            beside[stream].run += input - last
+            current!.advance = max(current!.advance, beside[stream].run)
+        }
+        beside[stream].last = input
+    }
+
+    private mutating func forgetRuns() {
+        for index in beside.indices { beside[index].run = 0 }
+        current!.advance = 0
     }
 
     /// Maps a frame's stamp where repeats fill the slots that nothing comes for: when frames go on to come for slots that
@@ -95,17 +168,27 @@ struct Timeline {
         behindSince = nil
         former = nil
         let ahead = max(MediaTime.ticks(in: emitBy - filled.emitBy), 1)
-        return begin(input, at: filled.slot + ahead, arrival: arrival, isJump: true)
+        return begin(input, at: filled.slot + ahead, arrival: arrival, asFrame: true)
     }
 
+    /// - Parameters:
+    ///   - output: where to lay it; nil for the very start, or as far after the newest one as it came after that.
+    ///   - asFrame: whether the stamp is a frame's.
     private mutating func begin(
-        _ input: MediaTime, at output: MediaTime, arrival: MonotonicTime, isJump: Bool
+        _ input: MediaTime, at output: MediaTime? = nil, arrival: MonotonicTime, asFrame: Bool
     ) -> Mapped {
+        // Where the frames are not where another stream has begun, nothing has jumped.
+        let isJump = restarted || current.map { $0.hasFrames || $0.isJump } ?? false
+        let waited = max(arrival - newestArrival, .milliseconds(1))
+        let output = output ?? (current == nil ? Self.start : newestOutput + MediaTime.ticks(in: waited))
         current = Epoch(
-            offset: output - input, newestInput: input, number: current.map { $0.number &+ 1 } ?? 0)
+            offset: output - input, newestInput: input, number: current.map { $0.number &+ 1 } ?? 0, isJump: isJump,
+            hasFrames: asFrame)
+        restarted = false
         began = arrival
+        forgetRuns()
         var mapped = note(output, arrival: arrival)
-        mapped.isJump = isJump
+        mapped.isJump = isJump && asFrame
         return mapped
     }
 

@@ -7,7 +7,10 @@ import Media
 /// Fixed memory, taken at `init`. Owned by one thread.
 @safe struct HoldBuffer: ~Copyable {
     private struct Slot {
-        var sequence: Int64 = -1
+        static let none = Int64.min
+        /// ``none`` where nothing is held.
+        var sequence = Slot.none
+        var packets = 1
         var byteCount = 0
         var arrival = MonotonicTime(nanoseconds: 0)
         var sourceTime: MonotonicTime?
@@ -19,6 +22,8 @@ import Media
     private var slots: [Slot]
     private let bytes: UnsafeMutableRawBufferPointer
     private(set) var count = 0
+    /// The earliest of the messages that are held, if any are.
+    private var first: Int64 = 0
     /// The sequence that the reader wants next; nil before the first message of a connection.
     private(set) var expected: Int64?
 
@@ -38,48 +43,76 @@ import Media
 
     /// Forgets everything: a new connection numbers its messages anew.
     mutating func reset() {
-        for i in slots.indices { slots[i].sequence = -1 }
+        for i in slots.indices { slots[i].sequence = Slot.none }
         count = 0
         expected = nil
     }
 
     /// Files a message that has just come.
-    /// - Parameter patience: until when to wait for what is missing before it.
+    /// - Parameters:
+    ///   - packets: how many numbers it takes up, from its sequence on.
+    ///   - patience: until when to wait for what is missing before it.
     /// - Returns: `deliver` when it is the one that is due and the caller passes it on itself.
-    mutating func accept(_ message: Message, _ contents: UnsafeRawBufferPointer, patience: MonotonicTime) -> Verdict {
-        guard let expected else {
-            self.expected = message.sequence + 1
-            return .deliver
-        }
-        if message.sequence == expected {
-            self.expected = expected + 1
+    mutating func accept(
+        _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int = 1, patience: MonotonicTime
+    ) -> Verdict {
+        guard let expected, message.sequence != expected else {
+            advance(to: message.sequence + Int64(packets))
             return .deliver
         }
         guard message.sequence > expected else { return .duplicate }
-        let index = Int(message.sequence % Int64(capacity))
-        if slots[index].sequence >= expected {
-            // The same one again; or so far ahead that it laps the ring, which the caller avoids (see `isFar`).
-            return .duplicate
-        }
-        unsafe keep(message, contents, patience: patience)
+        let index = index(of: message.sequence)
+        if slots[index].sequence == message.sequence { return .duplicate }
+        unsafe keep(message, contents, packets: packets, patience: patience)
         return .held
     }
 
-    /// Forgets everything before this message, which becomes the one that is due.
-    mutating func restart(with message: Message, _ contents: UnsafeRawBufferPointer) {
-        reset()
-        expected = message.sequence
-        unsafe keep(message, contents, patience: message.arrival)
+    /// Passes over a message that has come and is of no use.
+    /// - Returns: false when it is not the one that is due: it is missed like one that has not come.
+    mutating func passOver(_ sequence: Int64, packets: Int) -> Bool {
+        guard sequence == expected else { return false }
+        advance(to: sequence + Int64(packets))
+        return true
     }
 
-    private mutating func keep(_ message: Message, _ contents: UnsafeRawBufferPointer, patience: MonotonicTime) {
-        let index = Int(message.sequence % Int64(capacity))
+    private mutating func keep(
+        _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int, patience: MonotonicTime
+    ) {
+        precondition((0...Message.largest).contains(message.byteCount), "the message would overwrite its neighbour")
+        precondition(!isFar(message.sequence), "the message would take an earlier one's place")
+        let index = index(of: message.sequence)
         unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(index * Message.largest)...]).copyMemory(
             from: UnsafeRawBufferPointer(rebasing: contents[..<message.byteCount]))
         slots[index] = Slot(
-            sequence: message.sequence, byteCount: message.byteCount, arrival: message.arrival,
+            sequence: message.sequence, packets: packets, byteCount: message.byteCount, arrival: message.arrival,
             sourceTime: message.sourceTime, patience: patience)
+        first = count == 0 ? message.sequence : min(first, message.sequence)
         count += 1
+    }
+
+    /// What is held before the new place is let go of: a message that lies within another one's numbers is none of an
+    /// honest sender's.
+    private mutating func advance(to next: Int64) {
+        var sequence = expected ?? next
+        let end = min(next, sequence + Int64(capacity))
+        expected = next
+        while count > 0 && sequence < end {
+            let index = index(of: sequence)
+            if slots[index].sequence == sequence {
+                slots[index].sequence = Slot.none
+                count -= 1
+            }
+            sequence += 1
+        }
+        guard count > 0 else { return }
+        first = max(first, next)
+        while slots[index(of: first)].sequence != first { first += 1 }
+    }
+
+    /// Numbers from before a wrap that a connection begins with are negative.
+    private func index(of sequence: Int64) -> Int {
+        let place = Int(sequence % Int64(capacity))
+        return place < 0 ? place + capacity : place
     }
 
     /// Nothing that is missing will come any more: every hole is given up at once.
@@ -87,21 +120,29 @@ import Media
         for i in slots.indices { slots[i].patience = MonotonicTime(nanoseconds: 0) }
     }
 
+    /// Gives up what is missing before this message, but first what is missing before a held one that comes earlier.
+    /// - Returns: how many messages that are; zero when this message is due, or others are due before it.
+    mutating func skipHole(before sequence: Int64) -> Int64 {
+        guard let expected else { return 0 }
+        let next = count > 0 ? min(first, sequence) : sequence
+        guard next > expected else { return 0 }
+        self.expected = next
+        return next - expected
+    }
+
     /// Whether a message with this sequence is too far ahead to be kept: what is missing before it must be given up
-    /// first.
+    /// first (``skipHole(before:)``).
     func isFar(_ sequence: Int64) -> Bool { expected.map { sequence - $0 >= Int64(capacity) } ?? false }
 
     /// Takes the message that is due, when it is here.
     mutating func takeDue(into buffer: UnsafeMutableRawBufferPointer) -> Message? {
         guard count > 0, let expected else { return nil }
-        let index = Int(expected % Int64(capacity))
+        let index = index(of: expected)
         let slot = slots[index]
         guard slot.sequence == expected else { return nil }
         let start = index * Message.largest
         unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[start..<start + slot.byteCount]))
-        slots[index].sequence = -1
-        count -= 1
-        self.expected = expected + 1
+        advance(to: expected + Int64(slot.packets))
         return Message(
             byteCount: slot.byteCount, arrival: slot.arrival, sourceTime: slot.sourceTime, sequence: slot.sequence)
     }
@@ -109,22 +150,13 @@ import Media
     /// Until when the messages that are missing before the first held one are waited for; nil when none are.
     var patience: MonotonicTime? {
         guard count > 0 else { return nil }
-        return slots[firstHeld].patience
+        return slots[index(of: first)].patience
     }
 
     /// Gives up what is missing before the first held message.
     /// - Returns: how many messages that are.
     mutating func skipHole() -> Int64 {
-        guard count > 0, let expected else { return 0 }
-        let first = slots[firstHeld].sequence
-        self.expected = first
-        return first - expected
-    }
-
-    private var firstHeld: Int {
-        guard let expected else { return 0 }
-        var index = Int(expected % Int64(capacity))
-        while slots[index].sequence < expected { index = (index + 1) % capacity }
-        return index
+        guard count > 0 else { return 0 }
+        return skipHole(before: first)
     }
 }

@@ -30,9 +30,17 @@ public final class ImpairmentProxy: Sendable {
     ///   - host: the local address to listen on.
     ///   - port: the port to listen on; 0 for any free one.
     ///   - target: where to send what comes.
-    public init(host: String = "127.0.0.1", port: UInt16 = 0, to target: UDPEndpoint, settings: ImpairmentSettings)
-        throws(TransportError)
-    {
+    public convenience init(
+        host: String = "127.0.0.1", port: UInt16 = 0, to target: UDPEndpoint, settings: ImpairmentSettings
+    ) throws(TransportError) {
+        try self.init(host: host, port: port, to: target, settings: settings, rewrite: nil)
+    }
+
+    /// - Parameter rewrite: changes what clients send on its way. For tests: what no honest sender says.
+    init(
+        host: String = "127.0.0.1", port: UInt16 = 0, to target: UDPEndpoint, settings: ImpairmentSettings,
+        rewrite: (@Sendable (inout [UInt8]) -> Void)?
+    ) throws(TransportError) {
         let place = "udp://\(bracketed(host)):\(port)"
         let local = try SocketAddress.resolve(host: host, port: port, place: place)
         let remote = try SocketAddress.resolve(host: target.host, port: target.port, place: target.description)
@@ -43,7 +51,7 @@ public final class ImpairmentProxy: Sendable {
         localPort = unsafe SocketAddress.filled { unsafe getsockname(entrance.number, $0, $1) }?.port ?? 0
         let shared = Shared()
         self.shared = shared
-        let path = ImpairedPath(entrance: entrance, target: remote, settings: settings)
+        let path = ImpairedPath(entrance: entrance, target: remote, settings: settings, rewrite: rewrite)
         thread = StageThread(name: "impair") {
             while !shared.stopping.load(ordering: .acquiring) {
                 path.step(bell: shared.bell) { shared.dark.load(ordering: .relaxed) }
@@ -96,6 +104,7 @@ private final class ImpairedPath: @unchecked Sendable {
     private let entrance: Int32
     private let target: SocketAddress
     private let start = MonotonicTime.now()
+    private let rewrite: (@Sendable (inout [UInt8]) -> Void)?
     private var up: Impairment
     private var down: Impairment
     private var clients: [Client] = []
@@ -107,10 +116,14 @@ private final class ImpairedPath: @unchecked Sendable {
     private(set) var forwarded: Int64 = 0
     private(set) var lost: Int64 = 0
 
-    init(entrance: consuming Descriptor, target: SocketAddress, settings: ImpairmentSettings) {
+    init(
+        entrance: consuming Descriptor, target: SocketAddress, settings: ImpairmentSettings,
+        rewrite: (@Sendable (inout [UInt8]) -> Void)?
+    ) {
         self.entrance = dup(entrance.number)
         _ = fcntl(self.entrance, F_SETFD, FD_CLOEXEC)
         self.target = target
+        self.rewrite = rewrite
         up = Impairment(settings, direction: 0)
         down = Impairment(settings, direction: 1)
     }
@@ -175,8 +188,9 @@ private final class ImpairedPath: @unchecked Sendable {
             return
         }
         order += 1
-        let datagram = Datagram(
+        var datagram = Datagram(
             due: due, order: order, client: client, upstream: upstream, bytes: Array(buffer[..<count]))
+        if upstream, let rewrite { rewrite(&datagram.bytes) }
         // Mostly at the end: jitter and the two directions move it forward by a few places.
         var index = queue.endIndex
         while index > 0, queue[index - 1].due > due { index -= 1 }

@@ -10,7 +10,8 @@ public struct Message: Hashable, Sendable, BitwiseCopyable {
     public var arrival: MonotonicTime
     /// When its sender says it was made, fitted to our clock; nil where the protocol does not tell.
     public var sourceTime: MonotonicTime?
-    /// Counts the sender's messages: a step of more than one is a loss. Starts anew with every connection.
+    /// Counts the sender's messages: a step of more than one is a loss, or a message that its sender had to spread over
+    /// several packets, each of which counts. Starts anew with every connection.
     public var sequence: Int64
 }
 
@@ -44,7 +45,7 @@ public enum LegEvent: Hashable, Sendable {
     case disconnected(reason: String)
     /// A connection did not come about. A caller tries again by itself.
     case refused(reason: String)
-    /// So many of the sender's messages in a row will never come.
+    /// So many of the sender's messages in a row will never come, or have come and are larger than any may be.
     case gap(messages: Int64)
     /// The sender began its count of time anew, or the fit to its clock was lost: source times jump here.
     case clockReset

@@ -30,6 +30,9 @@ public struct SRTEndpoint: Hashable, Sendable {
     /// The port that a rendezvous is called from; nil for the same as the peer's, as SRT has it. For tests, whose two ends
     /// share one address.
     var localPort: UInt16?
+    /// The most bytes of a packet with all its headers; nil for SRT's own 1500. For tests: what is smaller has messages
+    /// spread over several packets.
+    var packetSize: Int?
 
     public init(
         mode: Mode, host: String, port: UInt16, latency: Nanoseconds? = nil, streamID: String? = nil,

@@ -42,14 +42,22 @@ final class SRTLink: Sendable {
     private let totals = Mutex(LegStatistics())
     private let firstFailure = Mutex<TransportError?>(nil)
     private let thread = Mutex<StageThread?>(nil)
+    private let resolver: NameLookup.Resolver
     /// The listener's port, 0 for a caller.
     let localPort: UInt16
 
     /// Opens the endpoint and begins to connect.
+    /// - Parameter resolver: looks up whom a caller calls.
     /// - Throws: `cannotBind` or `unresolvable` for a listener that cannot be had; a caller fails later.
-    init(_ endpoint: SRTEndpoint, direction: Direction) throws(TransportError) {
+    init(
+        _ endpoint: SRTEndpoint, direction: Direction,
+        resolver: @escaping NameLookup.Resolver = { (host, port, place) throws(TransportError) in
+            try SocketAddress.resolve(host: host, port: port, place: place)
+        }
+    ) throws(TransportError) {
         self.endpoint = endpoint
         self.direction = direction
+        self.resolver = resolver
         place = endpoint.description
         nextReadsEarly.store(endpoint.ingest != .tsbpd, ordering: .relaxed)
         if endpoint.mode == .listener {
@@ -69,7 +77,7 @@ final class SRTLink: Sendable {
         thread.withLock { $0 = StageThread(name: direction == .input ? "srt-in" : "srt-out") { run(link) } }
     }
 
-    /// Closes the connection and ends the thread.
+    /// Closes the connection and ends the thread, which calls nothing that cannot be left soon.
     func stop() {
         stopping.store(true, ordering: .releasing)
         burnish_srt_arrivals_wake()
@@ -101,7 +109,7 @@ final class SRTLink: Sendable {
         while !isStopping {
             do throws(TransportError) {
                 let early = nextReadsEarly.load(ordering: .relaxed)
-                let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
+                guard let address = try findPeer() else { return }
                 let connection = try connect(to: address, early: early)
                 let began = MonotonicTime.now()
                 let asked = burnish_srt_window_asked_by_listener(connection.id)
@@ -148,6 +156,18 @@ final class SRTLink: Sendable {
     private func tend(_ listener: SRTListener, busy: Bool) {
         listener.admit(readingEarly: direction == .input && nextReadsEarly.load(ordering: .relaxed), busy: busy)
         for refusal in listener.refusals() { tell(.refused(reason: refusal)) }
+    }
+
+    /// The address to call; nil when the leg is stopped before it is known.
+    private func findPeer() throws(TransportError) -> SocketAddress? {
+        if let address = SocketAddress.numeric(host: endpoint.host, port: endpoint.port) { return address }
+        let lookup = NameLookup.begin(
+            host: endpoint.host, port: endpoint.port, place: place, resolver: resolver)
+        while !isStopping {
+            if let result = lookup.result { return try result.get() }
+            pause(until: .now() + Self.lookSoon)
+        }
+        return nil
     }
 
     /// One attempt of a caller (or of one side of a rendezvous).

@@ -55,24 +55,28 @@ final class SRTListener: Sendable {
         return next.load(ordering: .relaxed) >= 0
     }
 
-    /// A caller that has come in, and whether it is read early; does not wait.
+    /// A caller that has come in, and whether it is read early; does not wait. It may have come long ago: its socket
+    /// itself says how it was met.
     func accept() -> Caller? {
         guard someoneWaits else { return nil }
         let id = next.exchange(SRT_INVALID_SOCK, ordering: .relaxed)
-        let (early, windowAsked) = door.accepted(id)
-        return Caller(connection: SRTSocket(adopting: id), early: early, windowAsked: windowAsked)
+        door.accepted(id)
+        let connection = SRTSocket(adopting: id)
+        let early = connection.integer(SRTO_TSBPDMODE) == 0
+        return Caller(
+            connection: connection, early: early, windowAsked: early ? burnish_srt_window_wanted(id) : -1)
     }
 
     struct Caller: ~Copyable {
         let connection: SRTSocket
         /// Whether it is read with TSBPD off.
         let early: Bool
-        /// The window that it asked for in milliseconds, or -1.
+        /// Where it is read early: the larger one of our window and the one that it asked for, in milliseconds, or -1.
         let windowAsked: Int32
     }
 
     /// Who was turned away since the last call, and why.
-    func refusals() -> [String] { door.refusals() }
+    func refusals(now: MonotonicTime = .now()) -> [String] { door.refusals(now: now) }
 }
 
 private func judgeCaller(
@@ -102,8 +106,6 @@ private final class Door: Sendable {
     private struct Candidate {
         var id: SRTSOCKET
         var from: String
-        var early: Bool
-        var windowAsked: Int32
         var since: MonotonicTime
     }
 
@@ -145,10 +147,7 @@ private final class Door: Sendable {
         }
         book.withLock {
             if $0.candidates.count == Self.most { $0.candidates.removeFirst() }
-            $0.candidates.append(
-                Candidate(
-                    id: id, from: from, early: rules.readingEarly, windowAsked: asked,
-                    since: .now()))
+            $0.candidates.append(Candidate(id: id, from: from, since: .now()))
         }
         return true
     }
@@ -158,17 +157,10 @@ private final class Door: Sendable {
     }
 
     /// A candidate has come in.
-    func accepted(_ id: SRTSOCKET) -> (early: Bool, windowAsked: Int32) {
-        book.withLock { book in
-            guard let index = book.candidates.firstIndex(where: { $0.id == id }) else { return (false, -1) }
-            let candidate = book.candidates.remove(at: index)
-            return (candidate.early, candidate.windowAsked)
-        }
-    }
+    func accepted(_ id: SRTSOCKET) { book.withLock { $0.candidates.removeAll { $0.id == id } } }
 
-    func refusals() -> [String] {
+    func refusals(now: MonotonicTime) -> [String] {
         book.withLock { book in
-            let now = MonotonicTime.now()
             var refusals = book.refusals
             book.refusals.removeAll()
             book.candidates.removeAll { candidate in
@@ -180,6 +172,8 @@ private final class Door: Sendable {
                             : "\(candidate.from) called with a passphrase, and none is set here")
                     return true
                 }
+                // Whoever has come in is not turned away any more, even if it leaves before its turn.
+                if state == SRTS_CONNECTED { return true }
                 return now - candidate.since > Self.forgottenAfter
             }
             return refusals

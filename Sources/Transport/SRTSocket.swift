@@ -125,7 +125,12 @@ extension SRTSocket {
         try set(SRTO_RCVSYN, false)
         try set(SRTO_SNDSYN, false)
         // Our own output is up to 1456 bytes; the peer's limit is its own matter.
-        try set(SRTO_PAYLOADSIZE, Int32(0))
+        if let size = endpoint.packetSize {
+            try set(SRTO_MSS, Int32(size))
+            try set(SRTO_PAYLOADSIZE, Int32(Message.largest))
+        } else {
+            try set(SRTO_PAYLOADSIZE, Int32(0))
+        }
         if let latency = endpoint.latency { try set(SRTO_LATENCY, Int32(latency.count / 1_000_000)) }
         if let passphrase = endpoint.passphrase { try set(SRTO_PASSPHRASE, passphrase.text) }
         if let length = endpoint.keyLength { try set(SRTO_PBKEYLEN, Int32(length)) }

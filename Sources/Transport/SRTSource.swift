@@ -7,11 +7,16 @@ import Synchronization
 /// Receives messages over SRT, early or with SRT's own delay, in the sender's order.
 ///
 /// `receive` belongs to one thread; everything else may be called from any.
-final class SRTSource: @unchecked Sendable {
+@safe final class SRTSource: @unchecked Sendable {
     private let link: SRTLink
     private let interrupted = Atomic<Bool>(false)
-    /// Messages that wait for a missing one: 1024 is a second at 11 Mb/s.
-    private var hold = HoldBuffer(capacity: 1024)
+    /// Messages that wait for a missing one.
+    private var hold: HoldBuffer
+    /// Where libsrt puts a message. What does not fit it cuts off without a word: the byte beyond the largest message
+    /// tells.
+    private let taken = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest + 1, alignment: 64)
+    /// The message that lies there and cannot be filed before others have been read.
+    private var waiting: Taken?
     private var clock = SourceClock()
     private var sequences = SequenceUnwrapper()
     private let clockOffset: Int64
@@ -35,8 +40,22 @@ final class SRTSource: @unchecked Sendable {
     /// Until when holes are those of an outage.
     private var backlogUntil = MonotonicTime(nanoseconds: 0)
 
-    init(_ endpoint: SRTEndpoint) throws(TransportError) {
+    /// A message as libsrt gave it.
+    private struct Taken {
+        var message: Message
+        /// How many numbers it takes up.
+        var packets: Int
+        /// Until when to wait for what is missing before it.
+        var patience: MonotonicTime
+        /// The sender's clock begins anew with it, which has not been told yet.
+        var isRestart: Bool
+    }
+
+    /// - Parameter mostHeld: how far past a missing message others are held. libsrt's own receive buffer reaches as far,
+    ///   which is a second at 86 Mb/s; the system gives the memory when it is used. For tests: less.
+    init(_ endpoint: SRTEndpoint, mostHeld: Int = 8192) throws(TransportError) {
         _ = SRTLibrary.started
+        hold = HoldBuffer(capacity: mostHeld)
         clockOffset = SRTLibrary.clockOffset()
         epoll = srt_epoll_create()
         srt_epoll_set(epoll, Int32(SRT_EPOLL_ENABLE_EMPTY.rawValue))
@@ -46,6 +65,7 @@ final class SRTSource: @unchecked Sendable {
     deinit {
         link.stop()
         srt_epoll_release(epoll)
+        unsafe taken.deallocate()
     }
 
     var localPort: UInt16 { link.localPort }
@@ -65,13 +85,17 @@ final class SRTSource: @unchecked Sendable {
             let present = link.socket.load(ordering: .acquiring)
             if present != id { follow(present) }
             if let message = unsafe hold.takeDue(into: buffer) { return .message(message) }
+            if waiting != nil {
+                if let received = unsafe file(into: buffer) { return received }
+                continue
+            }
             let now = MonotonicTime.now()
             if let patience = hold.patience, patience <= now { return .event(.gap(messages: hold.skipHole())) }
             if lost && hold.count == 0 {
                 link.drained.store(id, ordering: .releasing)
-            } else if id >= 0 && !lost, let received = unsafe read(into: buffer) {
-                if case .idle = received { continue }
-                return received
+            } else if id >= 0 && !lost && read() {
+                if let received = unsafe file(into: buffer) { return received }
+                continue
             }
             if interrupted.exchange(false, ordering: .acquiring) || now >= limit { return .idle }
             wait(seen, until: min(limit, hold.patience ?? limit), now: now)
@@ -84,6 +108,7 @@ final class SRTSource: @unchecked Sendable {
         id = present
         lost = false
         hold.reset()
+        waiting = nil
         clock = SourceClock()
         sequences = SequenceUnwrapper()
         second = IngestPolicy.Second()
@@ -100,27 +125,29 @@ final class SRTSource: @unchecked Sendable {
         }
     }
 
-    /// Takes one message out of libsrt.
-    /// - Returns: nil when there is none; `idle` when it was put aside and the next may be read at once.
-    private func read(into buffer: UnsafeMutableRawBufferPointer) -> Received? {
+    /// Takes one message out of libsrt, which then waits to be filed.
+    /// - Returns: false when there is none.
+    private func read() -> Bool {
         var control = unsafe SRT_MSGCTRL()
         unsafe srt_msgctrl_init(&control)
         let count = unsafe srt_recvmsg2(
-            id, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(min(buffer.count, 1 << 16)), &control)
+            id, taken.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(taken.count), &control)
         guard count > 0 else {
             if srt_getlasterror(nil) != SRT_EASYNCRCV.rawValue {
                 lost = true
                 hold.expire()
-                return .idle
+                return true
             }
-            return nil
+            return false
         }
         let now = MonotonicTime.now()
         link.lastMessage.store(now.nanoseconds, ordering: .relaxed)
         var packet = burnish_srt_packet()
         let known = unsafe burnish_srt_packet_find(id, control.pktseq, &packet)
         let arrival = known ? MonotonicTime(nanoseconds: packet.arrival_ns) : now
-        let sequence = sequences.unwrap(unsafe control.pktseq)
+        // libsrt tells the number of a message's last packet.
+        let packets = known && packet.first ? 1 : Int(unsafe burnish_srt_message_packets(id, control.pktseq))
+        let sequence = sequences.unwrap(unsafe control.pktseq) - Int64(packets - 1)
         let sourceTime: MonotonicTime
         var restarted = false
         if early {
@@ -132,11 +159,9 @@ final class SRTSource: @unchecked Sendable {
         }
         if hold.expected == nil {
             // The first to come need not be the first that was sent.
-            let ahead = sequence - Int64(firstSequence)
-            hold.begin(at: early && (0..<Self.mostMissingAtFirst).contains(ahead) ? Int64(firstSequence) : sequence)
+            let ahead = firstSequence < 0 ? 0 : (sequence - Int64(firstSequence)) & 0x7fff_ffff
+            hold.begin(at: early && ahead < Self.mostMissingAtFirst ? sequence - ahead : sequence)
         }
-        let message = Message(byteCount: Int(count), arrival: arrival, sourceTime: sourceTime, sequence: sequence)
-        let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<Int(count)])
         // What comes in order and yet leaves a hole leaves it for good.
         let isFinal = !early || known && packet.ordered
         let isLate = early && now > sourceTime + window
@@ -147,15 +172,37 @@ final class SRTSource: @unchecked Sendable {
             : isLate || now < backlogUntil
                 ? now + max(window, Self.patienceWithBacklog) : max(sourceTime + window, arrival + window / 2)
         assess(arrival: arrival, isLate: isLate, isRepeat: known && packet.retransmitted, now: now)
-        if restarted || hold.isFar(sequence) {
-            // Nothing that is missing before it is worth a wait.
-            let missing = hold.expected.map { max(sequence - $0, 0) } ?? 0
-            unsafe hold.restart(with: message, filled)
-            return .event(restarted ? .clockReset : .gap(messages: missing))
+        waiting = Taken(
+            message: Message(byteCount: Int(count), arrival: arrival, sourceTime: sourceTime, sequence: sequence),
+            packets: packets, patience: patience, isRestart: restarted)
+        return true
+    }
+
+    /// Files the message that waits, or makes room for it.
+    /// - Returns: nil when there is nothing to tell.
+    private func file(into buffer: UnsafeMutableRawBufferPointer) -> Received? {
+        guard let next = waiting else { return nil }
+        let (message, packets) = (next.message, next.packets)
+        if next.isRestart || hold.isFar(message.sequence) {
+            // Nothing that is missing before it is worth a wait. What is there is read before it.
+            let missing = hold.skipHole(before: message.sequence)
+            if missing > 0 { return .event(.gap(messages: missing)) }
+            if next.isRestart {
+                waiting?.isRestart = false
+                return .event(.clockReset)
+            }
         }
-        switch unsafe hold.accept(message, filled, patience: patience) {
-        case .deliver: return .message(message)
-        case .held, .duplicate: return .idle
+        waiting = nil
+        if message.byteCount > Message.largest {
+            // No live sender's: libsrt's own refuse to send it.
+            return hold.passOver(message.sequence, packets: packets) ? .event(.gap(messages: Int64(packets))) : nil
+        }
+        let filled = unsafe UnsafeRawBufferPointer(rebasing: taken[..<message.byteCount])
+        switch unsafe hold.accept(message, filled, packets: packets, patience: next.patience) {
+        case .deliver:
+            unsafe buffer.copyMemory(from: filled)
+            return .message(message)
+        case .held, .duplicate: return nil
         }
     }
 

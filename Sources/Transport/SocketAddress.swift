@@ -11,10 +11,21 @@ struct SocketAddress: Sendable {
     /// Looks up a host's first address; blocks for as long as the resolver does.
     /// - Parameter host: a name, an address, or empty for any local IPv4 address.
     static func resolve(host: String, port: UInt16, place: String) throws(TransportError) -> SocketAddress {
+        try look(host: host, port: port, place: place, flags: AI_NUMERICSERV)
+    }
+
+    /// The address that a host is given by; nil when it is a name. Never blocks.
+    static func numeric(host: String, port: UInt16) -> SocketAddress? {
+        try? look(host: host, port: port, place: host, flags: AI_NUMERICSERV | AI_NUMERICHOST)
+    }
+
+    private static func look(
+        host: String, port: UInt16, place: String, flags: Int32
+    ) throws(TransportError) -> SocketAddress {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
         unsafe hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
-        unsafe hints.ai_flags = AI_NUMERICSERV
+        unsafe hints.ai_flags = flags
         var found: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(host.isEmpty ? "0.0.0.0" : host, String(port), &hints, &found)
         guard code == 0, let first = unsafe found else {

@@ -29,6 +29,51 @@ import Testing
         #expect(delay > .milliseconds(14) && delay <= .milliseconds(15.5))
     }
 
+    /// However far behind the source frames are sent, as with a long recovery window that is waited for in full.
+    @Test(arguments: [500, 600, 3_000, 66_000]) func anyDelayIsFollowed(milliseconds: Double) throws {
+        var random = SeededGenerator(seed: 6)
+        var clock = CadenceClock()
+        var late = 0
+        var stamps: [MonotonicTime] = []
+        for n in 0..<2_000 {
+            let source = MonotonicTime(nanoseconds: Int64(n) * 33_333_333)
+            let taken = Nanoseconds.microseconds(Int64.random(in: 0...6_000, using: &random))
+            let now = source + .milliseconds(milliseconds) + taken
+            let stamp = clock.stamp(source: source, now: now)
+            stamps.append(stamp)
+            guard n >= 300 else { continue }
+            if stamp < now { late += 1 }
+            #expect(now - stamp < .milliseconds(1) && stamp - now < .milliseconds(7))
+            // Paced frames wait for their turn.
+            if stamp > now { #expect(CadenceClock.turn(stamp, deadline: nil, now: now) == stamp) }
+        }
+        #expect(late < 1_700 / 20)
+        let delay = try #require(clock.delay)
+        #expect(delay > .milliseconds(milliseconds + 5) && delay <= .milliseconds(milliseconds + 6.5))
+        let steps = zip(stamps.dropFirst(), stamps).map { $0 - $1 }.dropFirst(300)
+        #expect(steps.allSatisfy { abs($0.count - 33_333_333) < 1_000_000 })
+    }
+
+    /// No more of the remembered frames than their share exceed the delay, whatever they take.
+    @Test(arguments: 0..<10) func theShareIsKept(seed: Int) throws {
+        var random = SeededGenerator(seed: UInt64(seed))
+        var clock = CadenceClock()
+        var taken: [Int64] = []
+        for n in 0..<600 {
+            let source = MonotonicTime(nanoseconds: Int64(n) * 33_333_333)
+            let time = Int64.random(in: 0...40, using: &random) * Int64.random(in: 1...40, using: &random) * 1_000_000
+            _ = clock.stamp(source: source, now: source + Nanoseconds(time))
+            taken.append(time)
+            if n == 59 { taken = [] }
+            guard !taken.isEmpty else { continue }
+            let recent = taken.suffix(200).sorted()
+            let share = min(98, 50 + recent.count / 2)
+            let wanted = recent[(recent.count * share + 99) / 100 - 1]
+            // It falls slowly.
+            #expect(try #require(clock.delay).count > wanted)
+        }
+    }
+
     /// One frame in eight waits for a packet to be sent again: the cadence keeps room for it.
     @Test func framesThatWereRecoveredKeepTheCadence() {
         var clock = CadenceClock()

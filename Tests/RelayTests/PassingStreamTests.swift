@@ -1,5 +1,8 @@
+import Codec
 import Foundation
 import Media
+import Schedule
+import Telemetry
 import Testing
 import Transport
 @testable import Relay
@@ -70,6 +73,70 @@ import Transport
             report.counters["passing_units_in"]
                 == (report.counters["passing_units_out"] ?? 0) + (report.counters["passing_units_dropped"] ?? 0))
         #expect(UInt64(passed.units.count) == report.counters["passing_units_out"] ?? 0)
+    }
+
+    /// The layout changes while a picture is encoded, and units come under it before the next picture.
+    @Test(arguments: [false, true]) func unitsOfANewLayoutAreSentUnderItsOwnMap(changesBack: Bool) throws {
+        let scratch = try Scratch()
+        let path = scratch.path("out.ts")
+        func layout(_ streams: Int) -> TransportStreamLayout {
+            var layout = TransportStreamLayout()
+            layout.passedStreams = Array(repeating: .aac, count: streams)
+            return layout
+        }
+        let (one, two) = (layout(1), layout(2))
+        let passing = PassingStreams()
+        passing.layout = one
+        let calls = Count()
+        var configuration = RelayConfiguration(input: .file(path: "unused"), output: .file(path: path))
+        configuration.budget = .seconds(60)
+        configuration.makeEncoder = { (configuration) throws(CodecError) in
+            try FailingEncoder(configuration) { _ in
+                guard calls.next() == 0 else { return nil }
+                passing.layout = two
+                let taken = [UInt8](repeating: 7, count: 20).withUnsafeBytes {
+                    passing.offer(
+                        $0, stream: 0, presentation: Timeline.start, arrival: .now(), sourceTime: nil)
+                }
+                #expect(taken)
+                if changesBack { passing.layout = one }
+                return nil
+            }
+        }
+        let stream = StreamState(configuration)
+        let finished = BoundedQueue<FinishedFrame>(capacity: 2)
+        let size = PictureSize(width: 160, height: 96)
+        let pool = PicturePool(size: size, count: 2)
+        for index in 0..<2 {
+            guard let picture = pool.lease() else { break }
+            let ticket = stream.ledger.open(.original, presentation: Timeline.start + Int64(index) * 3_000)
+            _ = finished.push(
+                FinishedFrame(
+                    ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33),
+                    turn: .now()))
+        }
+        finished.close()
+        let sink = try Sink(configuration.output)
+        EmitStage(finished: finished, passing: passing, sink: sink, stream: stream).run()
+        sink.flush(until: .now() + .seconds(1))
+        #expect(stream.ledger.books.emitted == 2)
+
+        var events: [String] = []
+        var demuxer = TransportStreamDemuxer()
+        func take(_ event: TransportStreamEvent) {
+            switch event {
+            case .program(let program): events.append("map of \(program.streams.count - 1)")
+            case .unit(let unit): if !unit.isMainVideo { events.append("unit") }
+            default: break
+            }
+        }
+        try scratch.read("out.ts").withUnsafeBytes {
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+        }
+        demuxer.finish(handler: take)
+        // What belongs to a layout that was over before any picture had it has no map to go under.
+        #expect(events == (changesBack ? ["map of 1"] : ["map of 1", "map of 2", "unit"]))
+        #expect(stream.counters[.passingDropped] == (changesBack ? 1 : 0))
     }
 
     /// Another size is another encoder, and nothing beside the pictures is lost.

@@ -1,4 +1,5 @@
 import Media
+import Synchronization
 import Testing
 
 @testable import Transport
@@ -78,6 +79,42 @@ import Testing
         }
         sender.join()
         #expect(leg.reader.events.allSatisfy { if case .disconnected = $0 { false } else { true } })
+    }
+
+    /// One packet never comes, whoever asks for it, and more come behind it than can be held: they all come out.
+    @Test func aHoleCostsNothingButItself() throws {
+        let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .seconds(5), ingest: .early)
+        let source = try SRTSource(endpoint, mostHeld: 64)
+        let first = Mutex<UInt32?>(nil)
+        let proxy = try ImpairmentProxy(
+            to: UDPEndpoint(host: "127.0.0.1", port: source.localPort), settings: ImpairmentSettings()
+        ) { datagram in
+            guard datagram.count > 16, datagram[0] & 0x80 == 0 else { return }
+            let number = datagram[..<4].reduce(0) { $0 << 8 | UInt32($1) }
+            let start = first.withLock { first in
+                first = first ?? number
+                return first!
+            }
+            if number == (start &+ 10) & 0x7fff_ffff { datagram = [] }
+        }
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(proxy.localPort)?latency=5000"))
+        #expect(sink.awaitPeer())
+        let sender = StageThread(name: "sender") { paced(sink, 0..<300, every: .milliseconds(1)) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+        defer { buffer.deallocate() }
+        var numbers: [Int] = []
+        var missing: [Int64] = []
+        let limit = MonotonicTime.now() + Reader.patience
+        while numbers.last != 299, .now() < limit {
+            switch source.receive(into: buffer, until: limit) {
+            case .message(let message): numbers.append(number(of: Array(buffer[..<message.byteCount])))
+            case .event(.gap(let messages)): missing.append(messages)
+            default: break
+            }
+        }
+        sender.join()
+        #expect(numbers == Array(0..<10) + Array(11..<300))
+        #expect(missing == [1])
     }
 
     @Test func blackoutBeyondTheIdleLimitReconnects() throws {

@@ -1,4 +1,5 @@
 import Media
+import Synchronization
 import Transport
 
 /// A source with a buffer of its own, for tests that read message by message. Every wait has a generous limit that only
@@ -9,11 +10,11 @@ final class Reader {
     private let buffer: UnsafeMutableRawBufferPointer
     static let patience = Nanoseconds.seconds(20)
 
-    convenience init(_ url: String) throws { try self.init(StreamURL(url)) }
+    convenience init(_ url: String, room: Int = Message.largest) throws { try self.init(StreamURL(url), room: room) }
 
-    init(_ url: StreamURL) throws {
+    init(_ url: StreamURL, room: Int = Message.largest) throws {
         source = try Source(url)
-        buffer = .allocate(byteCount: Message.largest, alignment: 16)
+        buffer = .allocate(byteCount: room, alignment: 16)
     }
 
     deinit { buffer.deallocate() }
@@ -90,3 +91,17 @@ func numbered(_ index: Int, count: Int = 1316) -> [UInt8] {
 }
 
 func number(of bytes: [UInt8]) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[$1]) << (8 * $1) } }
+
+/// Something that one thread does and another one waits for.
+final class Flag: Sendable {
+    private let isSet = Atomic<Bool>(false)
+    func set() { isSet.store(true, ordering: .releasing) }
+
+    /// Waits until it is set.
+    /// - Returns: false when it has not been for as long as only a failing test waits.
+    func wait() -> Bool {
+        let limit = MonotonicTime.now() + Reader.patience
+        while !isSet.load(ordering: .acquiring) && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+        return isSet.load(ordering: .acquiring)
+    }
+}

@@ -1,4 +1,5 @@
 import Media
+import Synchronization
 import Testing
 
 @testable import Transport
@@ -176,6 +177,91 @@ import Testing
             let listener = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=\(theirs)"))
             let caller = try Reader("srt://127.0.0.1:\(listener.localPort)?latency=\(ours)&ingest=early")
             #expect(caller.awaitConnection()?.window == .milliseconds(300))
+        }
+    }
+
+    @Test func namesAreLookedUp() throws {
+        let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
+        let endpoint = SRTEndpoint(mode: .caller, host: "burnish.invalid", port: reader.source.localPort)
+        let asked = Mutex<[String]>([])
+        let link = try SRTLink(endpoint, direction: .output) { (host, port, place) throws(TransportError) in
+            let count = asked.withLock {
+                $0.append(host)
+                return $0.count
+            }
+            if count == 1 { throw TransportError(.unresolvable, place: place, "no address yet") }
+            return try SocketAddress.resolve(host: "127.0.0.1", port: port, place: place)
+        }
+        defer { link.stop() }
+        #expect(reader.awaitConnection() != nil)
+        #expect(asked.withLock { $0 } == ["burnish.invalid", "burnish.invalid"])
+        var events: [String] = []
+        while let event = link.events.take() { events.append(event.description) }
+        #expect(events.first == "no connection: no address yet")
+    }
+
+    /// A resolver that does not answer holds nobody up who wants to leave.
+    @Test func aLookUpThatTakesForEverDoesNotDelayTheEnd() throws {
+        let (asked, released, stopped) = (Flag(), Flag(), Flag())
+        let endpoint = SRTEndpoint(mode: .caller, host: "burnish.invalid", port: 9)
+        let link = try SRTLink(endpoint, direction: .input) { (_, _, place) throws(TransportError) in
+            asked.set()
+            while !released.wait() {}
+            throw TransportError(.unresolvable, place: place, "too late")
+        }
+        #expect(asked.wait())
+        let stopper = StageThread(name: "stopper") {
+            link.stop()
+            stopped.set()
+        }
+        #expect(stopped.wait())
+        released.set()
+        stopper.join()
+        // What comes afterwards is nobody's business.
+        #expect(link.events.take() == nil)
+    }
+
+    /// Two callers may come in before one is served; the other one waits until that one has gone.
+    @Test(arguments: [true, false]) func aCallerThatHasWaitedLongIsReadAsItWasMet(early: Bool) throws {
+        let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20))
+        let listener = try SRTListener(endpoint, place: "here")
+        listener.admit(readingEarly: early, busy: false)
+        let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)?latency=300"))
+        #expect(sink.awaitPeer())
+        // The next connections are met the other way.
+        listener.admit(readingEarly: !early, busy: false)
+        #expect(listener.refusals(now: .now() + .seconds(60)).isEmpty)
+        #expect(someoneWaits(at: listener))
+        guard let caller = listener.accept() else {
+            Issue.record("nobody is there")
+            return
+        }
+        let (isEarly, windowAsked) = (caller.early, caller.windowAsked)
+        #expect(isEarly == early)
+        #expect(windowAsked == (early ? 300 : -1))
+    }
+
+    private func someoneWaits(at listener: SRTListener) -> Bool {
+        let limit = MonotonicTime.now() + Reader.patience
+        while !listener.someoneWaits && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+        return listener.someoneWaits
+    }
+
+    @Test func aCallerThatLeavesBeforeItsTurnWasNotRefused() throws {
+        let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0)
+        let listener = try SRTListener(endpoint, place: "here")
+        listener.admit(readingEarly: true, busy: false)
+        do {
+            let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)"))
+            #expect(sink.awaitPeer())
+            #expect(someoneWaits(at: listener))
+            #expect(listener.refusals().isEmpty)
+        }
+        // Long enough for what would be told wrongly.
+        let limit = MonotonicTime.now() + .milliseconds(300)
+        while .now() < limit {
+            #expect(listener.refusals().isEmpty)
+            (MonotonicTime.now() + .milliseconds(5)).sleep()
         }
     }
 

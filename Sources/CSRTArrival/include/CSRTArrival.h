@@ -33,14 +33,22 @@ typedef struct {
     bool ordered;
     /// It came as a repeat.
     bool retransmitted;
+    /// Its message begins with it.
+    bool first;
 } burnish_srt_packet;
 
 /// Looks up a packet of the last few thousand by the receiving socket and the packet's sequence number. Any thread.
 bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packet *packet);
 
+/// How many packets the message has whose last packet this is, as far as they are remembered; at least 1. Any thread.
+int32_t burnish_srt_message_packets(int32_t socket, int32_t last);
+
 /// Has this socket's handshakes ask for source times, for this window at least, and for no drops. To be called before the handshake
 /// goes out: before connecting, or in the hook that judges a caller. Any thread.
 void burnish_srt_want_source_times(int32_t socket, int32_t window_ms);
+
+/// The window in milliseconds that the last call for this socket gave; -1 when there was none. Any thread.
+int32_t burnish_srt_window_wanted(int32_t socket);
 
 /// The window in milliseconds that a caller asks of the receiver. Valid on libsrt's thread only, inside the hook that
 /// judges the caller; -1 when its handshake does not say.

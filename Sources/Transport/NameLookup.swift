@@ -1,0 +1,32 @@
+import Media
+import Synchronization
+
+/// Looks up a host's address on a thread of its own. The system's resolver cannot be interrupted and may keep a thread for
+/// half a minute: whoever asked can leave, and the thread, which touches nothing but this, ends when it does.
+/// Thread-safe.
+final class NameLookup: Sendable {
+    /// The system's resolver, or in tests one that does not answer.
+    typealias Resolver = @Sendable (_ host: String, _ port: UInt16, _ place: String) throws(TransportError) -> SocketAddress
+
+    private let found = Mutex<Result<SocketAddress, TransportError>?>(nil)
+
+    private init() {}
+
+    /// Begins to look.
+    static func begin(host: String, port: UInt16, place: String, resolver: @escaping Resolver) -> NameLookup {
+        let lookup = NameLookup()
+        StageThread(name: "resolve") {
+            let result: Result<SocketAddress, TransportError>
+            do throws(TransportError) {
+                result = .success(try resolver(host, port, place))
+            } catch {
+                result = .failure(error)
+            }
+            lookup.found.withLock { $0 = result }
+        }.detach()
+        return lookup
+    }
+
+    /// What came of it; nil as long as nothing has.
+    var result: Result<SocketAddress, TransportError>? { found.withLock { $0 } }
+}
