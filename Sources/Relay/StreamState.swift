@@ -189,3 +189,19 @@ extension RelayError: CustomStringConvertible {
         }
     }
 }
+
+/// The end of a relay that could not go on. What it had done until then is told all the same.
+public struct RelayFailure: Error, Sendable {
+    public var reason: RelayError
+    /// Nil where it never began to run.
+    public var report: RelayReport?
+
+    init(_ reason: RelayError, _ report: RelayReport? = nil) {
+        self.reason = reason
+        self.report = report
+    }
+}
+
+extension RelayFailure: CustomStringConvertible {
+    public var description: String { reason.description }
+}

@@ -38,6 +38,7 @@ struct EnhanceCommand: ParsableCommand {
     }
 
     func run() throws {
+        let file = try report.map { try ReportFile(path: $0) }
         var work = FileEnhancement(input: input, output: output)
         work.scale = scale
         work.interpolate = interpolate
@@ -54,7 +55,7 @@ struct EnhanceCommand: ParsableCommand {
         } catch {
             throw Failure.exit(error)
         }
-        try show(result)
+        try show(result, in: file)
     }
 
     private static let isToEnd = Atomic<Bool>(false)
@@ -67,21 +68,16 @@ struct EnhanceCommand: ParsableCommand {
         return !Self.isToEnd.load(ordering: .relaxed)
     }
 
-    private func show(_ result: FileEnhancementReport) throws {
+    private func show(_ result: FileEnhancementReport, in file: ReportFile?) throws {
         let text = try result.json()
-        if let report {
-            do {
-                try Data((text + "\n").utf8).write(to: URL(filePath: report))
-            } catch {
-                throw Failure.exit(report: report, error)
-            }
-        }
         if json, output != "-" { print(text) }
-        guard !quiet, !json else { return }
-        StandardError.line(
-            "\(result.picturesIn) pictures in, \(result.picturesOut) out in \(result.seconds.formatted()) s; "
-                + "enlarging p50 \(result.enlarge.p50) ms, p95 \(result.enlarge.p95) ms; "
-                + "synthesising p50 \(result.synthesise.p50) ms, p95 \(result.synthesise.p95) ms")
+        if !quiet, !json {
+            StandardError.line(
+                "\(result.picturesIn) pictures in, \(result.picturesOut) out in \(result.seconds.formatted()) s; "
+                    + "enlarging p50 \(result.enlarge.p50) ms, p95 \(result.enlarge.p95) ms; "
+                    + "synthesising p50 \(result.synthesise.p50) ms, p95 \(result.synthesise.p95) ms")
+        }
+        try file?.write(text + "\n")
     }
 }
 

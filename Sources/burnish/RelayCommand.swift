@@ -68,47 +68,48 @@ struct RelayCommand: ParsableCommand {
     }
 
     func run() throws {
-        // A report that nobody could read is found out about now, and not after hours.
-        try write("")
-        let final = try relayed()
+        let configuration = try checked { () throws(TransportError) in try self.configuration() }
+        let file = try report.map { try ReportFile(path: $0) }
+        let relay = try checked { () throws(TransportError) in try Relay(configuration) }
+        file?.clear()
+        EndSignals.onArrival { relay.stop() }
+        let final: RelayReport
+        do throws(RelayFailure) {
+            final = try relay.run { observe($0, of: relay) }
+        } catch {
+            // What was done until then is told all the same; the last line says why there is no more of it.
+            if let report = error.report { try? tell(report, in: file) }
+            throw Failure.exit(error.reason)
+        }
+        try tell(final, in: file)
+    }
+
+    private func checked<Result>(_ body: () throws(TransportError) -> Result) throws -> Result {
+        do throws(TransportError) {
+            return try body()
+        } catch {
+            throw Failure.exit(error)
+        }
+    }
+
+    /// Prints the report before it is written: a full disk does not keep it from people.
+    private func tell(_ final: RelayReport, in file: ReportFile?) throws {
         let text = try final.json()
-        try write(text + "\n")
         // Standard output may be the stream itself.
         if json, output != "-" {
             print(text)
         } else {
             StandardError.line(final.text)
         }
+        try file?.write(text + "\n")
     }
 
-    private func write(_ text: String) throws {
-        guard let report else { return }
-        do {
-            try Data(text.utf8).write(to: URL(filePath: report))
-        } catch {
-            throw Failure.exit(report: report, error)
-        }
-    }
-
-    private func relayed() throws -> RelayReport {
-        let relay: Relay
-        do throws(TransportError) {
-            relay = try Relay(try configuration())
-        } catch {
-            throw Failure.exit(error)
-        }
-        EndSignals.onArrival { relay.stop() }
-        do throws(RelayError) {
-            return try relay.run { observation in
-                switch observation {
-                case .event(let event): StandardError.line("\(event)")
-                case .second(let status):
-                    if !quiet { StandardError.line(status.line) }
-                    if let duration, status.seconds >= duration.value.seconds { relay.stop() }
-                }
-            }
-        } catch {
-            throw Failure.exit(error)
+    private func observe(_ observation: Observation, of relay: Relay) {
+        switch observation {
+        case .event(let event): StandardError.line("\(event)")
+        case .second(let status):
+            if !quiet { StandardError.line(status.line) }
+            if let duration, status.seconds >= duration.value.seconds { relay.stop() }
         }
     }
 

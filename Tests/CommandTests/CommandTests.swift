@@ -3,6 +3,8 @@ import Testing
 
 /// The program as a user's shell sees it: exit codes of sysexits.h, and one line that says what is wrong.
 @Suite(.timeLimit(.minutes(2))) struct CommandTests {
+    private static let stream = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "GoldenStreams/ffmpeg.ts").path
     private let nonsense = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
 
     @Test func replayTriesEveryPolicyWithEveryValue() throws {
@@ -69,6 +71,49 @@ import Testing
         let outcome = try Program.run(arguments)
         #expect(outcome.reason == .exit && outcome.code == 69)
         #expect(!outcome.errors.contains("secret"))
+    }
+
+    /// What was done until then is told, and the last line says what ended it.
+    @Test func anOutputThatBreaksEndsWithTheBooks() throws {
+        let report = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: report) }
+        let outcome = try Program.run([
+            "relay", "--input", Self.stream, "--output", "/dev/full", "--report", report.path, "--quiet",
+        ])
+        #expect(outcome.reason == .exit && outcome.code == 69, "\(outcome.errors)")
+        #expect(outcome.errors.contains("books: ") && !outcome.errors.contains("NOT BALANCE"), "\(outcome.errors)")
+        #expect(outcome.errors.split(separator: "\n").last?.hasPrefix("burnish: /dev/full: ") == true, "\(outcome.errors)")
+        let written = try JSONSerialization.jsonObject(with: Data(contentsOf: report)) as? [String: Any]
+        #expect((written?["frames"] as? [String: Any])?["balance"] as? Bool == true)
+    }
+
+    @Test(arguments: [
+        ["relay", "--input", stream, "--output", "/dev/null", "--report", "/dev/full", "--duration", "1s", "--quiet"],
+        ["enhance", "--input", stream, "--output", "/dev/null.y4m", "--report", "/dev/full", "--tier", "base"],
+    ])
+    func aReportThatIsNotWrittenIsPrinted(arguments: [String]) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let arguments = arguments.map { $0 == "/dev/null.y4m" ? folder.appending(path: "out.y4m").path : $0 }
+        let outcome = try Program.run(arguments)
+        #expect(outcome.reason == .exit && outcome.code == 69, "\(outcome.errors)")
+        #expect(outcome.errors.contains("books: ") || outcome.errors.contains("pictures in, "), "\(outcome.errors)")
+        #expect(outcome.errors.split(separator: "\n").last?.contains("cannot write the report") == true)
+    }
+
+    /// What cannot begin leaves the report of the run before as it is.
+    @Test(arguments: [
+        ["--input", "srt://:0?mode=sometimes", "--output", "udp://127.0.0.1:9"],
+        ["--input", "/nowhere/in.ts", "--output", "udp://127.0.0.1:9"],
+    ])
+    func anOldReportIsKept(arguments: [String]) throws {
+        let report = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: report) }
+        try Data("of yesterday".utf8).write(to: report)
+        let outcome = try Program.run(["relay", "--report", report.path] + arguments)
+        #expect(outcome.code == 64 || outcome.code == 69)
+        #expect(try String(contentsOf: report, encoding: .utf8) == "of yesterday")
     }
 
     /// Two libsrts in one process crash at exit (docs/architecture.md): a run that has used ours must end with 0.

@@ -25,12 +25,14 @@ import Transport
         let relay = try Relay(configuration)
         var notes: [String] = []
         var failure: RelayError?
-        do throws(RelayError) {
-            _ = try relay.run { if case .event(.note(let text)) = $0 { notes.append(text) } }
+        var told: RelayReport?
+        do throws(RelayFailure) {
+            told = try relay.run { if case .event(.note(let text)) = $0 { notes.append(text) } }
         } catch {
-            failure = error
+            failure = error.reason
+            told = error.report
         }
-        let frames = relay.report(since: .now()).frames
+        let frames = try #require(told).frames
         #expect(frames.balance && frames.inFlight == 0, "\(frames)")
         return Outcome(frames: frames, notes: notes, output: try scratch.read("out.ts"), failure: failure)
     }
@@ -193,7 +195,7 @@ import Transport
         box.put(relay)
         defer { box.put(nil) }
         let receivers = isLive ? ComingAndGoing(port: relay.outputPort, seed: seed) : nil
-        do throws(RelayError) {
+        do throws(RelayFailure) {
             _ = try relay.run { _ in }
         } catch {
             #expect(!"\(error)".isEmpty)

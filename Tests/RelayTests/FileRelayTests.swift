@@ -195,7 +195,7 @@ import Transport
                 if seed < 12 { $0.interpolate = 2 } else { $0.fps = Rational(60) }
             }
             #expect(report.frames.balance && report.frames.inFlight == 0)
-        } catch let error as RelayError {
+        } catch let error as RelayFailure {
             // Nothing that could be decoded was left: said in words.
             #expect(!"\(error)".isEmpty)
         }
@@ -265,7 +265,7 @@ import Transport
         var random = SeededGenerator(seed: 1)
         let nonsense = (0..<50_000).map { _ in UInt8.random(in: 0...255, using: &random) }
         let scratch = try Scratch()
-        #expect(throws: RelayError.self) { try relay(nonsense, scratch) }
+        #expect(throws: RelayFailure.self) { try relay(nonsense, scratch) }
     }
 
     @Test func aJumpOfTheSourcesClockDoesNotReachTheOutput() throws {
