@@ -141,7 +141,8 @@ public final class Relay: Sendable {
             seconds: (MonotonicTime.now() - start).seconds, books: stream.ledger.books,
             latency: stream.ledger.withLatency { $0.original.quantile(0.5) },
             rung: stream.rungs.rung, demand: stream.withPlanner { $0.demand }, cores: stream.cores,
-            input: source.statistics(), output: sink.statistics())
+            input: source.statistics(), output: sink.statistics(),
+            packetsLost: stream.counters[.inputPacketsLost])
     }
 }
 
@@ -166,6 +167,8 @@ public struct RelayStatus: Sendable {
     public var cores: Int
     public var input: LegStatistics
     public var output: LegStatistics
+    /// Transport packets that are missing in what the input leg delivered.
+    public var packetsLost: UInt64
 }
 
 extension Books {

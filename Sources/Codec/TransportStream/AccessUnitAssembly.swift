@@ -85,8 +85,13 @@ struct AccessUnitAssembly {
         _ bytes: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) {
         guard unsafe storage.append(bytes, limit: context.unitLimit) else {
+            let picture = scanner.picture
+            let fault = StreamFault.oversizedUnit(
+                presentation: stamp.presentation,
+                isKeyframe: picture.isInstantaneousRefresh || picture.hasRecoveryPoint)
             context.counters.oversizedUnits += 1
             dropUnit()
+            handler(.fault(fault, isMainVideo: true))
             return
         }
         scan(&context, handler)

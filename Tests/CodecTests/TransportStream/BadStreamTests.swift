@@ -38,6 +38,23 @@ import Testing
         #expect(Harvest.of(sound.bytes).diagnosis == .noVideo(streams: [.aacADTS]))
     }
 
+    @Test func scrambledVideoIsNamed() {
+        var random = SeededGenerator(seed: 35)
+        var stream = SyntheticStream()
+        _ = EndOfUnitTests.plain(4, into: &stream, &random)
+        for index in 2..<stream.packets.count { stream.packets[index][3] |= 0x80 }
+        let (harvest, counters, diagnosis) = Harvest.of(stream.bytes)
+        #expect(diagnosis == .scrambled && counters.scrambledPackets == stream.packets.count - 2)
+        #expect(harvest.video.isEmpty && harvest.faults.count == counters.scrambledPackets)
+        // Within the PES packet, whose headers stay clear.
+        var inside = SyntheticStream()
+        let header = SyntheticStream.header(pts: 0)
+        var payload = header + SyntheticPicture.unit(size: 150, isKey: true, &random)
+        payload[6] |= 0x10
+        inside.addPacket(payload, startsUnit: true)
+        #expect(Harvest.of(inside.bytes, size: 188).diagnosis == .scrambled)
+    }
+
     /// Garbage of any length between two packets costs at most the unit it falls into.
     @Test func alignmentIsFoundAgain() {
         var random = SeededGenerator(seed: 33)
@@ -78,7 +95,8 @@ import Testing
         var options = TransportStreamDemuxer.Options()
         options.unitLimit = 100_000
         let (harvest, counters, _) = Harvest.of(stream.bytes, options: options)
-        #expect(counters.oversizedUnits >= 1)
+        #expect(counters.oversizedUnits == 1)
+        #expect(harvest.faults == [.oversizedUnit(presentation: MediaTime(ticks: 0), isKeyframe: true)])
         #expect(harvest.video.map(\.bytes) == units)
     }
 
