@@ -65,6 +65,9 @@ final class IngestStage {
                 demuxer.finish(handler: handle)
                 complainAtEnd(demuxer)
                 return
+            case .failed(let error):
+                demuxer.finish(handler: handle)
+                return stream.fail(.transport(error))
             }
         }
         demuxer.finish(handler: handle)

@@ -74,7 +74,7 @@ struct ProbeCommand: ParsableCommand {
             throw Failure.internalError
         }
         if report.received == 0 {
-            if let failure = source.failureBeforeFirstConnection {
+            if let failure = probe.inputFailure ?? source.failureBeforeFirstConnection {
                 throw Failure.exit(failure)
             }
             StandardError.line("burnish: \(input): no picture came (\(probe.diagnosis))")
@@ -82,6 +82,7 @@ struct ProbeCommand: ParsableCommand {
         }
         try show(report)
     }
+        if let failure = probe.inputFailure { throw Failure.exit(failure) }
 
     private func show(_ report: ProbeReport) throws {
         print(json ? try report.json() : report.description)

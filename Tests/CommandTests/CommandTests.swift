@@ -62,6 +62,9 @@ import Testing
 
     @Test(arguments: [
         ["relay", "--input", "/nowhere/in.ts", "--output", "udp://127.0.0.1:9"],
+        ["relay", "--input", "/tmp", "--output", "udp://127.0.0.1:9"],
+        ["relay", "--input", "/proc/self/mem", "--output", "udp://127.0.0.1:9"],
+        ["probe", "--input", "/proc/self/mem"],
         ["relay", "--input", "-", "--output", "/nowhere/out.ts"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--report", "/nowhere/report.json"],
         ["enhance", "--input", "/nowhere/in.mp4", "--output", "-"],
