@@ -38,6 +38,10 @@ struct EnhanceCommand: ParsableCommand {
     }
 
     func run() throws {
+        var files = NamedFiles()
+        try files.read(input, "--input")
+        try files.write(output, "--output")
+        try files.write(report, "--report")
         let file = try report.map { try ReportFile(path: $0) }
         var work = FileEnhancement(input: input, output: output)
         work.scale = scale

@@ -68,9 +68,14 @@ struct RelayCommand: ParsableCommand {
     }
 
     func run() throws {
-        let configuration = try checked { () throws(TransportError) in try self.configuration() }
+        let configuration = try Failure.checked { () throws(TransportError) in try self.configuration() }
+        var files = NamedFiles()
+        try files.read(configuration.input.path, "--input")
+        try files.write(configuration.output.path, "--output")
+        try files.write(trace, "--trace")
+        try files.write(report, "--report")
         let file = try report.map { try ReportFile(path: $0) }
-        let relay = try checked { () throws(TransportError) in try Relay(configuration) }
+        let relay = try Failure.checked { () throws(TransportError) in try Relay(configuration) }
         file?.clear()
         EndSignals.onArrival { relay.stop() }
         let final: RelayReport
@@ -82,14 +87,6 @@ struct RelayCommand: ParsableCommand {
             throw Failure.exit(error.reason)
         }
         try tell(final, in: file)
-    }
-
-    private func checked<Result>(_ body: () throws(TransportError) -> Result) throws -> Result {
-        do throws(TransportError) {
-            return try body()
-        } catch {
-            throw Failure.exit(error)
-        }
     }
 
     /// Prints the report before it is written: a full disk does not keep it from people.

@@ -105,6 +105,38 @@ import Testing
         #expect(outcome.errors.split(separator: "\n").last?.contains("cannot write the report") == true)
     }
 
+    /// Whatever the names are: through links, from standard input, onto a report.
+    @Test(arguments: [
+        ["relay", "--input", "in.ts", "--output", "in.ts"],
+        ["relay", "--input", "in.ts", "--output", "link.ts"],
+        ["relay", "--input", "hard.ts", "--output", "./in.ts"],
+        ["relay", "--input", "-", "--output", "in.ts"],
+        ["relay", "--input", "in.ts", "--output", "udp://127.0.0.1:9", "--report", "link.ts"],
+        ["relay", "--input", "in.ts", "--output", "udp://127.0.0.1:9", "--trace", "in.ts"],
+        ["relay", "--input", "in.ts", "--output", "new.ts", "--trace", "./new.ts"],
+        ["relay", "--input", "in.ts", "--output", "new.ts", "--report", "new.ts"],
+        ["relay", "--input", "in.ts", "--output", "new.ts", "--trace", "new.csv", "--report", "new.csv"],
+        ["enhance", "--input", "in.ts", "--output", "in.ts"],
+        ["enhance", "--input", "in.ts", "--output", "new.mp4", "--report", "hard.ts"],
+        ["probe", "--input", "in.ts", "--frames", "link.ts"],
+        ["replay", "in.ts", "--plot", "hard.ts"],
+    ])
+    func oneFileForTwoThingsIsRefused(arguments: [String]) throws {
+        let files = FileManager.default
+        let folder = files.temporaryDirectory.appending(path: UUID().uuidString)
+        try files.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? files.removeItem(at: folder) }
+        let input = folder.appending(path: "in.ts")
+        try files.copyItem(atPath: Self.stream, toPath: input.path)
+        try files.createSymbolicLink(at: folder.appending(path: "link.ts"), withDestinationURL: input)
+        try files.linkItem(at: input, to: folder.appending(path: "hard.ts"))
+        let outcome = try Program.run(arguments, in: folder, input: input)
+        #expect(outcome.reason == .exit && outcome.code == 64, "\(outcome.errors)")
+        #expect(outcome.complaints.count == 1 && outcome.errors.contains("same file"), "\(outcome.errors)")
+        #expect(files.contentsEqual(atPath: input.path, andPath: Self.stream))
+        #expect(try files.contentsOfDirectory(atPath: folder.path).count == 3)
+    }
+
     /// What cannot begin leaves the report of the run before as it is.
     @Test(arguments: [
         ["--input", "srt://:0?mode=sometimes", "--output", "udp://127.0.0.1:9"],
