@@ -81,6 +81,11 @@ struct EnhanceCommand: ParsableCommand {
                     + "enlarging p50 \(result.enlarge.p50) ms, p95 \(result.enlarge.p95) ms; "
                     + "synthesising p50 \(result.synthesise.p50) ms, p95 \(result.synthesise.p95) ms")
         }
+        let faults = [
+            (result.damagedPackets, "damaged packets"), (result.timelineJumps, "jumps of its time stamps, bridged"),
+            (result.picturesLeftOut, "pictures left out because their times went back"),
+        ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
+        if !faults.isEmpty, !json { StandardError.line("in \(input): \(faults.joined(separator: ", "))") }
         try file?.write(text + "\n")
     }
 }
