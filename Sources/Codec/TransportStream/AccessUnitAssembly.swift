@@ -174,7 +174,11 @@ struct AccessUnitAssembly {
             case .unitStart(let at):
                 _ = judgeBoundary(unitBeganAt: at)
                 // What stands between two units after an early end (an end of sequence, filler) goes with the second.
-                if phase == .searching { skip(at, &context) }
+                if phase == .searching, at > 0 {
+                    context.counters.orphanBytes += at
+                    scanner.discard(before: at)
+                    shift(at)
+                }
                 begin(context)
             case .unitEnd(let at):
                 let isNextPES = judgeBoundary(unitBeganAt: at)
@@ -281,8 +285,13 @@ struct AccessUnitAssembly {
     }
 
     private mutating func cut(_ at: Int) {
-        storage.removeFirst(at)
         scanner.cut(at: at)
+        shift(at)
+    }
+
+    /// Removes the first bytes of the storage.
+    private mutating func shift(_ at: Int) {
+        storage.removeFirst(at)
         packetStart = max(0, packetStart - at)
         lossOffset = lossOffset > at ? lossOffset - at : -1
         if boundary >= 0 { boundary = max(0, boundary - at) }

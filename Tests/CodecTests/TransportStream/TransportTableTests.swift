@@ -170,6 +170,37 @@ import Testing
         }
     }
 
+    /// The first packet of a unit is lost when the one before was handed on already: what is left of it belongs to nothing,
+    /// and takes neither stamps nor slices from the unit after.
+    @Test(arguments: [true, false]) func aLostBeginningTakesNothingFromTheNextUnit(hasDelimiters: Bool) {
+        var random = SeededGenerator(seed: 36)
+        var stream = SyntheticStream()
+        var units: [[UInt8]] = []
+        var starts: [Int] = []
+        for k in 0..<100 {
+            let size = Int.random(in: 500...1500, using: &random)
+            let isKey = k % 30 == 0
+            let unit =
+                hasDelimiters || isKey
+                ? SyntheticPicture.unit(size: size, isKey: isKey, &random) : SyntheticPicture.slice(size, &random)
+            starts.append(stream.packets.count)
+            stream.addPES(unit, pts: 90_000 + Int64(k) * 3000)
+            units.append(unit)
+        }
+        for lost in [85, 89, 90, 91, 95] {
+            var packets = stream.packets
+            packets.remove(at: starts[lost])
+            let (harvest, counters, _) = Harvest.of(packets.joined(), size: 188)
+            let rest = units.indices.filter { $0 != lost }
+            #expect(harvest.video.count == rest.count)
+            for (unit, index) in zip(harvest.video, rest) {
+                #expect(unit.bytes == units[index] && unit.damage.isEmpty, "unit \(index) of \(lost)")
+                #expect(unit.presentation?.ticks == 90_000 + Int64(index) * 3000, "unit \(index) of \(lost)")
+            }
+            #expect(counters.orphanBytes > 300 && counters.tornUnits == 0)
+        }
+    }
+
     /// Sixteen packets lost leave the continuity counter as it was.
     @Test func aLossThatCountersHideIsToldByTheTransport() {
         var random = SeededGenerator(seed: 28)
