@@ -22,7 +22,7 @@ struct EnhanceCommand: ParsableCommand {
     @Option(help: "Threads.") var threads = 2
     @Option(help: "x264's constant rate factor, 0 to 51, where the output is coded.") var quality = 18.0
     @Option(help: "Write a report to this file, as JSON.") var report: String?
-    @Flag(help: "Print the report as JSON.") var json = false
+    @Flag(help: "Print the report as JSON (to standard error where standard output is the pictures).") var json = false
     @Flag(help: "No progress.") var quiet = false
     @Flag(inversion: .prefixedNo, help: "Copy tiles that have not changed since the last picture; the result is the same.")
     var reuse = true
@@ -74,7 +74,8 @@ struct EnhanceCommand: ParsableCommand {
 
     private func show(_ result: FileEnhancementReport, in file: ReportFile?) throws {
         let text = try result.json()
-        if json, output != "-" { print(text) }
+        // Standard output may be the pictures themselves.
+        if json { output == "-" ? StandardError.line(text) : print(text) }
         if !quiet, !json {
             StandardError.line(
                 "\(result.picturesIn) pictures in, \(result.picturesOut) out in \(result.seconds.formatted()) s; "

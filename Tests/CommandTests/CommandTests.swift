@@ -34,6 +34,8 @@ import Testing
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--fps", "0.5"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--fps", "600011/10000"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--hold", "2s"],
+        ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--lookahead", "0"],
+        ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--lookahead", "0", "--interpolate", "1"],
         ["relay", "--input", "-"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--bitrate", "2500"],
         ["replay", "--synthetic", "steady", "--sweep", "keep=2"],
@@ -135,6 +137,19 @@ import Testing
         #expect(outcome.complaints.count == 1 && outcome.errors.contains("same file"), "\(outcome.errors)")
         #expect(files.contentsEqual(atPath: input.path, andPath: Self.stream))
         #expect(try files.contentsOfDirectory(atPath: folder.path).count == 3)
+    }
+
+    /// Where standard output is the stream, JSON goes where the text would.
+    @Test(arguments: [
+        ["relay", "--input", stream, "--output", "-", "--json", "--quiet"],
+        ["enhance", "--input", stream, "--output", "-", "--json", "--quiet", "--tier", "base"],
+    ])
+    func aStreamOnStandardOutputLeavesTheReportToStandardError(arguments: [String]) throws {
+        let outcome = try Program.run(arguments)
+        #expect(outcome.code == 0 && !outcome.output.isEmpty)
+        let start = try #require(outcome.errors.firstIndex(of: "{"), "\(outcome.errors)")
+        let report = try JSONSerialization.jsonObject(with: Data(outcome.errors[start...].utf8)) as? [String: Any]
+        #expect(report?["frames"] != nil || report?["pictures_in"] != nil)
     }
 
     /// What cannot begin leaves the report of the run before as it is.
