@@ -213,7 +213,6 @@ final class IngestStage {
         ticket.record.deadline = emitBy
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
-        ticket.record.bytesIn = Int32(clamping: unsafe unit.bytes.count)
         ticket.stamp(.complete)
         stream.noteArrival(emitBy: emitBy)
         // What came too late as it was does not make slots due that lie beyond it.

@@ -69,7 +69,6 @@ import Transport
     /// Receives until the stream pauses for a while.
     private final class Receiver: Sendable {
         let source: Source
-        let connected = Atomic<Bool>(false)
         private let thread: StageThread
         private let result: Box
 

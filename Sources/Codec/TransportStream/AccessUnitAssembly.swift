@@ -41,7 +41,6 @@ struct AccessUnitAssembly {
     private var damage: StreamUnit.Damage = []
     /// Where bytes are missing in the storage; -1 when they are not.
     private var lossOffset = -1
-    private var isMarkedRandomAccess = false
     private var followsTorn = false
     private var isAfterLoss = false
     private var serial = 0
@@ -133,8 +132,6 @@ struct AccessUnitAssembly {
         guard let deadline, deadline <= now else { return }
         handOn(.timer, &context, handler)
     }
-
-    mutating func markRandomAccess() { isMarkedRandomAccess = true }
 
     mutating func noteLoss() {
         signs = []
@@ -276,12 +273,10 @@ struct AccessUnitAssembly {
             stream: stream, isMainVideo: true, serial: serial,
             bytes: UnsafeRawBufferPointer(rebasing: storage.bytes[..<count]), presentation: stamp.presentation,
             decode: stamp.decode, firstArrival: first.arrival, lastArrival: end.arrival,
-            firstSourceTime: first.source, lastSourceTime: end.source, randomAccess: access,
-            isMarkedRandomAccess: isMarkedRandomAccess, isDiscontinuity: stamp.isDiscontinuity, damage: damage,
+            lastSourceTime: end.source, randomAccess: access, isDiscontinuity: stamp.isDiscontinuity, damage: damage,
             evidence: evidence)
         handler(.unit(unit))
         serial += 1
-        isMarkedRandomAccess = false
     }
 
     private mutating func cut(_ at: Int) {

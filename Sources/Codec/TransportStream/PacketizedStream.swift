@@ -101,10 +101,6 @@ final class PacketizedStream {
             if body.count > remaining { unsafe body = UnsafeRawBufferPointer(rebasing: body.prefix(remaining)) }
             remaining -= body.count
         }
-        if packet.isRandomAccess {
-            video?.markRandomAccess()
-            passing?.isMarkedRandomAccess = true
-        }
         if video != nil {
             unsafe video!.append(body, &context, handler)
         } else if unsafe passing!.append(body, &context, handler) == false {
@@ -237,7 +233,6 @@ struct PassingAssembly {
     private var last = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
     private var serial = 0
     var damage: StreamUnit.Damage = []
-    var isMarkedRandomAccess = false
 
     init(stream: Int) { self.stream = stream }
 
@@ -273,12 +268,10 @@ struct PassingAssembly {
         let unit = unsafe StreamUnit(
             stream: stream, isMainVideo: false, serial: serial, bytes: storage.bytes,
             presentation: stamp.presentation, decode: stamp.decode, firstArrival: first.arrival,
-            lastArrival: last.arrival, firstSourceTime: first.source, lastSourceTime: last.source,
-            randomAccess: .none, isMarkedRandomAccess: isMarkedRandomAccess,
+            lastArrival: last.arrival, lastSourceTime: last.source, randomAccess: .none,
             isDiscontinuity: stamp.isDiscontinuity, damage: damage, evidence: evidence)
         handler(.unit(unit))
         serial += 1
-        isMarkedRandomAccess = false
         damage = []
         storage.removeAll()
     }

@@ -38,11 +38,8 @@ import Media
     public let firstArrival: MonotonicTime
     /// When the message with its last packet arrived.
     public let lastArrival: MonotonicTime
-    public let firstSourceTime: MonotonicTime?
     public let lastSourceTime: MonotonicTime?
     public let randomAccess: RandomAccess
-    /// The multiplex says that decoding may begin here (`random_access_indicator`).
-    public let isMarkedRandomAccess: Bool
     /// The decoding time went back or leapt by more than three seconds, or the multiplex announced a new clock.
     public let isDiscontinuity: Bool
     public let damage: Damage
