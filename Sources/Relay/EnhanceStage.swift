@@ -87,7 +87,7 @@ final class EnhanceStage {
         planning.synthesises = configuration.synthesises
         planning.workers = configuration.threads
         planning.cores = stream.cores
-        stream.schedule(with: Planner(planning))
+        stream.schedule(planning)
     }
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
