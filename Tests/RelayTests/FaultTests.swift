@@ -150,7 +150,7 @@ import Transport
 
     /// Damage, failures and a stop, each at random, with files and with receivers that come and go.
     @Test(arguments: 0..<24) func theBooksBalanceWhateverFails(seed: UInt64) throws {
-        var random = SeededGenerator(seed: 1000 + seed)
+        var random = SplitMix64(seed: 1000 + seed)
         func chance(_ probability: Double) -> Bool { Double.random(in: 0..<1, using: &random) < probability }
         let sizes = [
             PictureSize(width: 160, height: 96), PictureSize(width: 98, height: 66), PictureSize(width: 8256, height: 64),
@@ -222,7 +222,7 @@ final class ComingAndGoing: Sendable {
     init(port: UInt16, seed: UInt64) {
         thread.withLock {
             $0 = StageThread(name: "receivers") { [self] in
-                var random = SeededGenerator(seed: seed)
+                var random = SplitMix64(seed: seed)
                 let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
                 defer { buffer.deallocate() }
                 while !stopped.load(ordering: .acquiring) {

@@ -186,7 +186,7 @@ import Transport
 
     /// Every way of damaging the input leaves books that balance, and no crash.
     @Test(arguments: 0..<24) func damagedInputIsAccountedFor(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var stream = try TestStream.video(frames: 12, keyframeEvery: 6)
         TestStream.damage(&stream, seed % 4, &random)
         let scratch = try Scratch()
@@ -262,7 +262,7 @@ import Transport
     }
 
     @Test func nonsenseIsRefusedWithAReason() throws {
-        var random = SeededGenerator(seed: 1)
+        var random = SplitMix64(seed: 1)
         let nonsense = (0..<50_000).map { _ in UInt8.random(in: 0...255, using: &random) }
         let scratch = try Scratch()
         #expect(throws: RelayFailure.self) { try relay(nonsense, scratch) }

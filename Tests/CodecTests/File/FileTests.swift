@@ -225,7 +225,7 @@ import Testing
         #expect(kind { _ = try FileReader(path: folder.file("missing.mp4").path) } == .cannotOpen)
         #expect(kind { _ = try FileReader(path: folder.url.path) } == .cannotOpen)
         let noise = folder.file("noise.mp4")
-        var random = SplitMix(seed: 9)
+        var random = SplitMix64(seed: 9)
         try Data((0..<20_000).map { _ in UInt8(random.next() & 255) }).write(to: noise)
         #expect(kind { _ = try FileReader(path: noise.path) } != nil)
         let sound = folder.file("sound.wav").path
