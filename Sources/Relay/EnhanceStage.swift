@@ -87,6 +87,7 @@ final class EnhanceStage {
         planning.synthesises = configuration.synthesises
         planning.workers = configuration.threads
         planning.cores = stream.cores
+        planning.weights = configuration.weights
         stream.schedule(planning)
     }
 

@@ -196,6 +196,7 @@ final class IngestStage {
         let stamp = unit.presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
         lastPresentation = stamp
         pace?.wait(for: unit.decode ?? stamp)
+        if stream.configuration.takesFramesOneByOne { waitForThoseBefore() }
 
         let paced = pace.map { _ in MonotonicTime.now() }
         let arrival = paced ?? unit.lastArrival
@@ -223,6 +224,10 @@ final class IngestStage {
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+    }
+
+    private func waitForThoseBefore() {
+        while stream.isWorking, !stream.isStopping { (MonotonicTime.now() + .milliseconds(0.2)).sleep() }
     }
 
     /// How long before its turn a picture comes, because others that come after it are shown first: all its times count

@@ -29,7 +29,7 @@ import Transport
         }
 
         func bytes() throws -> [UInt8] {
-            var random = SystemRandomNumberGenerator()
+            var random = SplitMix64(seed: 4)
             switch self {
             case .nothing: return []
             case .oneByte: return [0x47]

@@ -198,7 +198,13 @@ import Transport
         do throws(RelayFailure) {
             _ = try relay.run { _ in }
         } catch {
-            #expect(!"\(error)".isEmpty)
+            switch error.reason {
+            case .codec(let fault): #expect(fault == .injected && breaksAt >= 0)
+            // Nothing that could be decoded was left of the file.
+            case .input: #expect(error.report?.frames.emitted == 0, "\(error)")
+            case .transport: Issue.record(error)
+            }
+            #expect(error.report?.frames.balance == true)
         }
         receivers?.stop()
         let frames = relay.report(since: .now()).frames
