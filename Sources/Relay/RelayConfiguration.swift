@@ -3,7 +3,7 @@ import Media
 import Schedule
 import Transport
 
-/// What one stream's relay is asked to do. Every field has the default that `burnish relay` documents.
+/// What one stream's relay is asked to do. Fields that `burnish relay` has an option for have the default that it documents.
 public struct RelayConfiguration: Sendable {
     /// When a finished frame leaves.
     public enum Pacing: String, Sendable, CaseIterable {

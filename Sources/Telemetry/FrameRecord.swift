@@ -37,7 +37,7 @@ public enum Stamp: Int, CaseIterable, Sendable {
     }
 }
 
-/// All that is known of one frame: plain memory that travels with it. Latency figures, traces and metrics are views of
+/// All that is known of one frame: plain memory that travels with it. Latency figures, reports and traces are views of
 /// this record; nothing else measures.
 public struct FrameRecord: Sendable, BitwiseCopyable {
     /// Counts the stream's frames of every kind, in the order in which they came to be.

@@ -46,7 +46,7 @@ public final class StreamCounters: Sendable {
         /// Slots of a constant rate without a frame: the machine had no time for a repeat, or too many came at once.
         case slotsEmpty
 
-        /// The name in reports; metrics add a prefix and `_total`.
+        /// The name in reports.
         public var name: String {
             switch self {
             case .inputGaps: "input_gaps"
