@@ -40,7 +40,7 @@ let package = Package(
         .executableTarget(
             name: "burnish",
             dependencies: [
-                "Measure", "Relay", "Transport", "Codec", "Schedule", "Enhance", "Telemetry", "Kernels", "Media",
+                "Measure", "Relay", "Transport", "Codec", "Schedule", "Enhance", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -50,8 +50,7 @@ let package = Package(
             name: "Relay", dependencies: ["Transport", "Codec", "Schedule", "Enhance", "Telemetry", "Media"],
             swiftSettings: strictAndMarked),
         .target(
-            name: "Measure", dependencies: ["Transport", "Codec", "Telemetry", "Media"],
-            swiftSettings: strictAndMarked),
+            name: "Measure", dependencies: ["Transport", "Codec", "Media"], swiftSettings: strictAndMarked),
 
         // What a stream is made of.
         .target(

@@ -14,6 +14,8 @@ import Transport
     private var times = [MediaTime?](repeating: nil, count: 64)
     private var units: Int64 = 0
     private var failure: CodecError?
+    /// What ended the input before its time.
+    public private(set) var inputFailure: TransportError?
     private var events: (LegEvent) -> Void
     private var each: (TimeCodeReading, WallTime) -> Void
     public private(set) var statistics: ProbeStatistics
@@ -54,7 +56,8 @@ import Transport
             if now - lastSign >= patience { break }
             var wake = now + .milliseconds(50)
             if let timer = demuxer.nextTimer { wake = min(wake, timer) }
-            switch unsafe source.receive(into: buffer, until: wake) {
+            let received = unsafe source.receive(into: buffer, until: wake)
+            switch received {
             case .message(let message):
                 statistics.bytes(message.byteCount)
                 unsafe demuxer.push(
@@ -64,7 +67,8 @@ import Transport
             case .event(let event):
                 if case .gap = event { demuxer.noteLoss() }
                 events(event)
-            case .end:
+            case .end, .failed:
+                if case .failed(let error) = received { inputFailure = error }
                 demuxer.finish(handler: take)
                 decoder.drain()
                 takePictures()

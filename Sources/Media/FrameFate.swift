@@ -8,7 +8,7 @@ public enum FrameKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case repeated
 }
 
-/// Why a frame was not emitted: a closed list, and the values of `burnish_frames_dropped_total{reason}`.
+/// Why a frame was not emitted: a closed list.
 public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     /// Its deadline had passed.
     case late
@@ -29,7 +29,7 @@ public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     /// The relay was told to stop before it came out.
     case shutdown
 
-    /// The name in metrics, reports and traces.
+    /// The name in reports and traces.
     public var name: String {
         switch self {
         case .late: "late"
@@ -46,7 +46,7 @@ public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
 }
 
 extension FrameKind {
-    /// The name in metrics, reports and traces.
+    /// The name in reports and traces.
     public var name: String {
         switch self {
         case .original: "original"

@@ -194,7 +194,6 @@ final class EmitStage {
         /// When its turn to leave came.
         var due: MonotonicTime?
         var sent: MonotonicTime?
-        var bytes = 0
         var refused = false
     }
 
@@ -214,7 +213,6 @@ final class EmitStage {
         unsafe try encoder!.encode(picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe) { unit in
             let encoded = MonotonicTime.now()
             emission.encodeOut = encoded
-            emission.bytes = unsafe unit.bytes.count
             let stamp =
                 switch source {
                 case .turn(let time): clock.stamp(source: time, now: encoded)
@@ -244,7 +242,6 @@ final class EmitStage {
         }
         ticket.stamp(.encodeOut, at: encoded)
         ticket.stamp(.sent, at: sent)
-        ticket.record.bytesOut = Int32(clamping: emission.bytes)
         let record = ticket.record
         // What a repeated frame costs says nothing of the others.
         if record.kind != .repeated { tellPlanner(of: record, encoded: encoded, due: due, sent: sent) }

@@ -87,7 +87,8 @@ final class EnhanceStage {
         planning.synthesises = configuration.synthesises
         planning.workers = configuration.threads
         planning.cores = stream.cores
-        stream.schedule(with: Planner(planning))
+        planning.weights = configuration.weights
+        stream.schedule(planning)
     }
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {

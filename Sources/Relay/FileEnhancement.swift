@@ -47,18 +47,24 @@ public struct FileEnhancement: Sendable {
     public func run(progress: (Int, Int?) -> Bool) throws(FileEnhancementError) -> FileEnhancementReport {
         let reader = try reading { () throws(CodecError) in try FileReader(path: input) }
         let work = try FileWork(self, reader)
-        var pictures = 0
-        while let item = try reading({ () throws(CodecError) in try reader.next() }) {
-            switch consume item {
-            case .picture(let picture, let time):
-                try work.take(picture, at: time)
-                pictures += 1
-                if !progress(pictures, reader.video.pictureCount) { return try work.finish() }
-            case .audio(let packet):
-                try work.take(packet)
+        do throws(FileEnhancementError) {
+            var pictures = 0
+            while let item = try reading({ () throws(CodecError) in try reader.next() }) {
+                switch consume item {
+                case .picture(let picture, let time):
+                    try work.take(picture, at: time)
+                    pictures += 1
+                    if !progress(pictures, reader.video.pictureCount) { return try work.finish(reader) }
+                case .audio(let packet):
+                    try work.take(packet)
+                }
             }
+            return try work.finish(reader)
+        } catch {
+            // What was written up to here can be played when the file is completed.
+            _ = try? work.finish(reader)
+            throw error
         }
-        return try work.finish()
     }
 }
 
@@ -85,6 +91,11 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var picturesIn = 0
     public var picturesOut = 0
     public var synthesised = 0
+    /// Left out because their times were not after the one before.
+    public var picturesLeftOut = 0
+    /// Packets that were damaged and stretches of the file that could not be read, and times that its stamps went back.
+    public var damagedPackets = 0
+    public var timelineJumps = 0
     /// Tiles of all pictures that a network computed, and that were copied from the picture before.
     public var tilesComputed = 0
     public var tilesReused = 0
@@ -107,6 +118,7 @@ private final class FileWork {
     private let outputUnit: Int64
     private var pictures = 0
     private var synthesised = 0
+    private var leftOut = 0
     private var tilesComputed = 0
     private var tilesReused = 0
     /// When the last picture was taken, and when the last one written.
@@ -158,6 +170,10 @@ private final class FileWork {
     func take(_ picture: consuming DecodedPicture, at time: Int64) throws(FileEnhancementError) {
         guard picture.size == video.size else {
             throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
+        }
+        if let lastTime, time <= lastTime {
+            leftOut += 1
+            return
         }
         do throws(EnhanceError) {
             let started = MonotonicTime.now()
@@ -217,15 +233,23 @@ private final class FileWork {
         try reading { () throws(CodecError) in unsafe try writer.write(picture.view, at: time) }
     }
 
-    func finish() throws(FileEnhancementError) -> FileEnhancementReport {
-        if let interpolation, interpolation.lookahead == 1, let lastTime {
-            interpolation.finish()
-            try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+    /// Writes what is held back and completes the file, whether or not the first of the two succeeds.
+    func finish(_ reader: FileReader) throws(FileEnhancementError) -> FileEnhancementReport {
+        do throws(FileEnhancementError) {
+            if let interpolation, interpolation.lookahead == 1, let lastTime, lastTime != writtenTime {
+                interpolation.finish()
+                try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+            }
+        } catch {
+            try? writer.finish()
+            throw error
         }
         try reading { () throws(CodecError) in try writer.finish() }
         return FileEnhancementReport(
-            picturesIn: pictures, picturesOut: pictures + synthesised, synthesised: synthesised,
-            tilesComputed: tilesComputed, tilesReused: tilesReused, enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), seconds: (.now() - start).seconds)
+            picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
+            picturesLeftOut: leftOut, damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps,
+            tilesComputed: tilesComputed, tilesReused: tilesReused, enlarge: .init(enlargeTimes),
+            synthesise: .init(synthesisTimes), seconds: (.now() - start).seconds)
     }
 }
 

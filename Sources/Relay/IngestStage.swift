@@ -65,6 +65,9 @@ final class IngestStage {
                 demuxer.finish(handler: handle)
                 complainAtEnd(demuxer)
                 return
+            case .failed(let error):
+                demuxer.finish(handler: handle)
+                return stream.fail(.transport(error))
             }
         }
         demuxer.finish(handler: handle)
@@ -125,7 +128,44 @@ final class IngestStage {
         case .program(let program): describe(program)
         case .format(let format): describe(format)
         case .torn: break
+        case .fault(let fault, let isMainVideo): note(fault, isMainVideo: isMainVideo)
         }
+    }
+
+    private func note(_ fault: StreamFault, isMainVideo: Bool) {
+        switch fault {
+        case .gap(let packets):
+            stream.counters.add(.inputGaps)
+            stream.counters.add(.inputPacketsLost, UInt64(packets))
+            // Whole units may have lain in it.
+            if isMainVideo { followsGap = true }
+        case .brokenPacket: stream.counters.add(.inputPacketsBroken)
+        case .scrambledPacket: stream.counters.add(.inputPacketsScrambled)
+        case .oversizedUnit(let presentation, let isKeyframe):
+            stream.counters.add(.inputUnitsOversized)
+            if isMainVideo {
+                dropOversized(presentation, isKeyframe: isKeyframe)
+            } else {
+                stream.counters.add(.passingIn)
+                stream.counters.add(.passingDropped)
+            }
+        }
+    }
+
+    /// A picture that was delivered, but is too large to be put together: a frame without a picture, and what comes after
+    /// lacks a reference.
+    private func dropOversized(_ presentation: MediaTime?, isKeyframe: Bool) {
+        let stamp = presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
+        let mapped = timeline.map(stamp, arrival: .now())
+        if mapped.isJump { stream.counters.add(.timelineJumps) }
+        var ticket = stream.ledger.open(.original, presentation: mapped.output)
+        ticket.stamp(.lastPacket)
+        ticket.record.epoch = mapped.epoch
+        ticket.record.isKeyframe = isKeyframe
+        ticket.record.isDamaged = true
+        if isKeyframe { stream.oweKeyframe() }
+        stream.ledger.close(ticket, as: .dropped(.decodeError))
+        followsGap = true
     }
 
     private func describe(_ program: ProgramDescription) {
@@ -156,6 +196,7 @@ final class IngestStage {
         let stamp = unit.presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
         lastPresentation = stamp
         pace?.wait(for: unit.decode ?? stamp)
+        if stream.configuration.takesFramesOneByOne { waitForThoseBefore() }
 
         let paced = pace.map { _ in MonotonicTime.now() }
         let arrival = paced ?? unit.lastArrival
@@ -173,7 +214,6 @@ final class IngestStage {
         ticket.record.deadline = emitBy
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
-        ticket.record.bytesIn = Int32(clamping: unsafe unit.bytes.count)
         ticket.stamp(.complete)
         stream.noteArrival(emitBy: emitBy)
         // What came too late as it was does not make slots due that lie beyond it.
@@ -184,6 +224,10 @@ final class IngestStage {
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+    }
+
+    private func waitForThoseBefore() {
+        while stream.isWorking, !stream.isStopping { (MonotonicTime.now() + .milliseconds(0.2)).sleep() }
     }
 
     /// How long before its turn a picture comes, because others that come after it are shown first: all its times count
@@ -244,6 +288,7 @@ extension StreamDiagnosis {
         case .noVideo(let streams):
             "no video in it (\(streams.isEmpty ? "no streams" : streams.map(\.name).joined(separator: ", "))); send H.264"
         case .unsupportedVideo(let codec): "its video is \(codec.name), which is not supported; send H.264"
+        case .scrambled: "its video is scrambled; send it in the clear (descramble it before it is sent here)"
         case .noParameters: "no parameter sets yet; the sender must repeat them at keyframes"
         case .unusableVideo(let fault): "its video cannot be used: \(fault)"
         case .video: nil

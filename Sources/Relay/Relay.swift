@@ -34,13 +34,13 @@ public final class Relay: Sendable {
 
     /// Relays until the source ends, ``stop()`` is called, or the stream cannot go on.
     /// - Parameter observe: called on this thread with each event, and once a second.
-    public func run(observe: (Observation) -> Void) throws(RelayError) -> RelayReport {
+    public func run(observe: (Observation) -> Void) throws(RelayFailure) -> RelayReport {
         // An output that refuses from the very start is a mistake that somebody should hear of at once; later it is a
         // fault that may pass, and is tried again.
         do throws(TransportError) {
             try sink.awaitConnection(until: .now() + configuration.firstConnection) { [stream] in stream.isStopping }
         } catch {
-            throw .transport(error)
+            throw RelayFailure(.transport(error))
         }
         let trace = try openTrace()
         stream.outputIsConnected = sink.isConnected
@@ -73,10 +73,11 @@ public final class Relay: Sendable {
         // The last frames are still on their way; on a lossy leg some have to be sent again.
         sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
         write(trace)
-        if let failure = stream.firstFailure { throw failure }
         let report = report(since: start)
+        if let failure = stream.firstFailure { throw RelayFailure(failure, report) }
         if !configuration.input.isLive, !stream.isStopping, stream.ledger.books.isUndecodable {
-            throw .input("\(configuration.input): none of its \(report.frames.originals) pictures could be decoded")
+            let text = "\(configuration.input): none of its \(report.frames.originals) pictures could be decoded"
+            throw RelayFailure(.input(text), report)
         }
         return report
     }
@@ -97,13 +98,13 @@ public final class Relay: Sendable {
             output: .init(url: configuration.output, sink.statistics()))
     }
 
-    private func openTrace() throws(RelayError) -> TraceFile? {
+    private func openTrace() throws(RelayFailure) -> TraceFile? {
         guard let path = configuration.tracePath else { return nil }
         do {
             return try TraceFile(path: path, ledger: stream.ledger)
         } catch {
-            throw .transport(
-                TransportError(.inaccessible, place: path, "the trace cannot be written: \(error.localizedDescription)"))
+            let text = "the trace cannot be written: \(error.localizedDescription)"
+            throw RelayFailure(.transport(TransportError(.inaccessible, place: path, text)))
         }
     }
 
@@ -140,7 +141,8 @@ public final class Relay: Sendable {
             seconds: (MonotonicTime.now() - start).seconds, books: stream.ledger.books,
             latency: stream.ledger.withLatency { $0.original.quantile(0.5) },
             rung: stream.rungs.rung, demand: stream.withPlanner { $0.demand }, cores: stream.cores,
-            input: source.statistics(), output: sink.statistics())
+            input: source.statistics(), output: sink.statistics(),
+            packetsLost: stream.counters[.inputPacketsLost])
     }
 }
 
@@ -165,6 +167,8 @@ public struct RelayStatus: Sendable {
     public var cores: Int
     public var input: LegStatistics
     public var output: LegStatistics
+    /// Transport packets that are missing in what the input leg delivered.
+    public var packetsLost: UInt64
 }
 
 extension Books {

@@ -3,7 +3,7 @@ import Media
 import Schedule
 import Transport
 
-/// What one stream's relay is asked to do. Every field has the default that `burnish relay` documents.
+/// What one stream's relay is asked to do. Fields that `burnish relay` has an option for have the default that it documents.
 public struct RelayConfiguration: Sendable {
     /// When a finished frame leaves.
     public enum Pacing: String, Sendable, CaseIterable {
@@ -69,6 +69,11 @@ public struct RelayConfiguration: Sendable {
 
     /// Files come at the pace of their time stamps, as live sources do. Tests that are about something else do not wait.
     var pacesFiles = true
+    /// Each frame of a file waits until the one before is out. For tests that count what is made in between: it depends on
+    /// no machine's speed then.
+    var takesFramesOneByOne = false
+    /// What the schedule weighs against what.
+    var weights = Planner.Weights()
     /// What others use of the machine counts. Tests that are about something else count on all of it.
     var watchesMachine = true
 

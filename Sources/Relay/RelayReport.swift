@@ -142,10 +142,22 @@ extension RelayReport {
                 + (targetRate.map { " (asked for \(hundredths($0)))" } ?? "")
                 + (slates > 0 ? ", \(slates) of them the slate" : ""))
         lines.append("deadlines missed: \(deadlineMisses)")
+        let losses = StreamCounters.Counter.losses.compactMap { counter in
+            counters[counter.name].map { "\(counter.name.replacing("_", with: " ")) \($0)" }
+        }
+        if !losses.isEmpty { lines.append("not received: \(losses.joined(separator: ", "))") }
         let rungs = Rung.all.compactMap { rung in schedule.secondsOnRung[rung.name].map { "\(rung.name) \(tenths($0)) s" } }
         if !rungs.isEmpty { lines.append("rungs: \(rungs.joined(separator: ", ")); changes \(schedule.rungChanges)") }
         return lines.joined(separator: "\n")
     }
+}
+
+extension StreamCounters.Counter {
+    /// What tells of an input that did not come whole.
+    fileprivate static let losses: [Self] = [
+        .inputGaps, .inputMessagesLost, .inputPacketsLost, .inputPacketsBroken, .inputPacketsScrambled,
+        .inputUnitsOversized,
+    ]
 }
 
 private func tenths(_ value: Double) -> String {
@@ -168,7 +180,8 @@ extension String {
 
 extension RelayStatus {
     /// One line: time, frames in and out and how many a second went out of late, median latency, repeated frames and
-    /// those left out for the rate where there are any, drops, and the input leg's losses.
+    /// those left out for the rate where there are any, drops, and what was lost on the way here: packets that the input leg
+    /// found missing, and transport packets missing in what it delivered.
     public var line: String {
         let leftOut = books[.cadence]
         let schedule =
@@ -180,6 +193,6 @@ extension RelayStatus {
             + (leftOut > 0 ? " left out \(leftOut)," : "")
             + " dropped \(books.dropped - leftOut), latency \(tenths(latency.milliseconds)) ms,\(schedule)"
             + " input \(input.connected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
-            + " lost \(input.packetsLost), output \(output.connected ? "up" : "down")"
+            + " lost \(UInt64(max(0, input.packetsLost)) + packetsLost), output \(output.connected ? "up" : "down")"
     }
 }

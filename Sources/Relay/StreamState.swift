@@ -52,10 +52,16 @@ final class StreamState: Sendable {
     var rungs: RungRecord { record.withLock { $0 } }
     func note(_ rung: Rung, at now: MonotonicTime) { record.withLock { $0.note(rung, at: now) } }
 
-    /// Starts the schedule anew, for pictures of another size.
-    func schedule(with planner: consuming Planner) {
-        let planner = consume planner
-        self.planner.withLock { $0 = planner }
+    /// The schedule is for such pictures from now on. What it has learnt of the machine, and where it stands, hold for
+    /// another size too; where there is other work to choose from, it begins anew.
+    func schedule(_ configuration: Planner.Configuration) {
+        planner.withLock { planner in
+            if planner?.configuration.differsInSizeOnly(from: configuration) == true {
+                planner!.resize(input: configuration.input, output: configuration.output)
+            } else {
+                planner = Planner(configuration)
+            }
+        }
     }
 
     /// When the newest original that has arrived must be emitted.
@@ -188,4 +194,20 @@ extension RelayError: CustomStringConvertible {
         case .input(let text): text
         }
     }
+}
+
+/// The end of a relay that could not go on. What it had done until then is told all the same.
+public struct RelayFailure: Error, Sendable {
+    public var reason: RelayError
+    /// Nil where it never began to run.
+    public var report: RelayReport?
+
+    init(_ reason: RelayError, _ report: RelayReport? = nil) {
+        self.reason = reason
+        self.report = report
+    }
+}
+
+extension RelayFailure: CustomStringConvertible {
+    public var description: String { reason.description }
 }

@@ -18,7 +18,7 @@ public struct FramePlan: Hashable, Sendable, BitwiseCopyable {
     public var synthesiseBy: MonotonicTime
     /// How much later than the original each further synthesised frame is due: 0 when they leave before it.
     public var step: Nanoseconds
-    /// Where the stream stands on the ladder (0 is the top), and how many rungs there are: for metrics.
+    /// Where the stream stands on the ladder (0 is the top), and how many rungs there are: for reports and traces.
     public var rung: Int
     public var rungs: Int
 

@@ -33,6 +33,13 @@ public struct Planner: Policy, Sendable {
             self.output = output
             self.interval = interval
         }
+
+        /// Whether the work on these pictures is that on the other ones, and only their size is another.
+        public func differsInSizeOnly(from other: Configuration) -> Bool {
+            ceiling == other.ceiling && synthesises == other.synthesises && tilePixels == other.tilePixels
+                && cores == other.cores && workers == other.workers
+                && output.width * other.input.width == other.output.width * input.width
+        }
     }
 
     /// What is weighed against what. The defaults are those that the relay uses; `burnish replay --sweep` varies them.
@@ -102,7 +109,7 @@ public struct Planner: Policy, Sendable {
         return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
     }
 
-    /// The stream's pictures have another size from now on.
+    /// The stream's pictures have another size from now on: what was learnt is kept, and costs go with the pixels.
     public mutating func resize(input: PictureSize, output: PictureSize) {
         func ratio(_ new: PictureSize, _ old: PictureSize) -> Double {
             Double(new.width * new.height) / Double(old.width * old.height)

@@ -34,7 +34,7 @@ extension Rung {
         + Tier.allCases.reversed().map { Rung(tier: $0, synthesises: false, decodesAll: true) }
         + [Rung(tier: .base, synthesises: false, decodesAll: false)]
 
-    /// Its name in reports and metrics: `neural-m+synthesis`, `base`, `skipping` (frames that no other refers to).
+    /// Its name in reports: `neural-m+synthesis`, `base`, `skipping` (frames that no other refers to).
     public var name: String { decodesAll ? synthesises ? "\(tier.name)+synthesis" : tier.name : "skipping" }
 
     fileprivate var index: Int { decodesAll ? 1 + 2 * Int(tier.rawValue) + (synthesises ? 1 : 0) : 0 }

@@ -7,7 +7,7 @@ public enum Tier: UInt8, CaseIterable, Comparable, Sendable, BitwiseCopyable {
     /// A larger network.
     case neuralM
 
-    /// The name on the command line, in metrics and in traces.
+    /// The name on the command line, in reports and in traces.
     public var name: String {
         switch self {
         case .base: "base"

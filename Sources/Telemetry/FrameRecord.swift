@@ -37,7 +37,7 @@ public enum Stamp: Int, CaseIterable, Sendable {
     }
 }
 
-/// All that is known of one frame: plain memory that travels with it. Latency figures, traces and metrics are views of
+/// All that is known of one frame: plain memory that travels with it. Latency figures, reports and traces are views of
 /// this record; nothing else measures.
 public struct FrameRecord: Sendable, BitwiseCopyable {
     /// Counts the stream's frames of every kind, in the order in which they came to be.
@@ -53,9 +53,6 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     public var isKeyframe = false
     /// Data of its access unit was missing, or the decoder concealed errors in it.
     public var isDamaged = false
-    /// Bytes of its access unit, in and out.
-    public var bytesIn: Int32 = 0
-    public var bytesOut: Int32 = 0
     /// The super-resolution tier (`Schedule`'s raw value) and how many of its tiles were computed and reused.
     public var tier: UInt8 = 0
     /// Where the stream stood on the ladder of sacrifices when this frame was planned; 0 is the top.

@@ -49,7 +49,7 @@ public struct Latency: Sendable {
         add(.encodeOut, .sent, &send)
     }
 
-    /// The stages in a frame's order, with the names used in reports and in `burnish_frame_stage_seconds{stage}`.
+    /// The stages in a frame's order, with the names used in reports.
     public var stages: [(name: String, histogram: Histogram)] {
         [
             ("receive", receive), ("complete", complete), ("wait_for_decoder", waitForDecoder), ("decode", decode),

@@ -3,9 +3,17 @@ import Synchronization
 /// What is counted of a stream beside its frames. Any thread adds, any thread reads; nothing allocates.
 public final class StreamCounters: Sendable {
     public enum Counter: Int, CaseIterable, Sendable {
-        /// Holes in the input: messages that the network never delivered, counted once a hole.
+        /// Holes in the input: where the network tells which messages it never delivered, once a hole; where it does not
+        /// (UDP, files, pipes), and for what was missing already, once for each of the program's streams that lacks packets.
         case inputGaps
         case inputMessagesLost
+        /// Transport packets that continuity counters show to be missing; at least so many.
+        case inputPacketsLost
+        /// Transport packets that a receiver before us marked as broken, or that make no sense.
+        case inputPacketsBroken
+        case inputPacketsScrambled
+        /// Units that were too large to be put together; those of the video are frames, and dropped as such.
+        case inputUnitsOversized
         case inputConnections
         case outputConnections
         /// Messages that were not taken by an output that is full or not there.
@@ -38,11 +46,15 @@ public final class StreamCounters: Sendable {
         /// Slots of a constant rate without a frame: the machine had no time for a repeat, or too many came at once.
         case slotsEmpty
 
-        /// The name in reports; metrics add a prefix and `_total`.
+        /// The name in reports.
         public var name: String {
             switch self {
             case .inputGaps: "input_gaps"
             case .inputMessagesLost: "input_messages_lost"
+            case .inputPacketsLost: "input_packets_lost"
+            case .inputPacketsBroken: "input_packets_broken"
+            case .inputPacketsScrambled: "input_packets_scrambled"
+            case .inputUnitsOversized: "input_units_oversized"
             case .inputConnections: "input_connections"
             case .outputConnections: "output_connections"
             case .outputMessagesRefused: "output_messages_refused"
@@ -77,7 +89,7 @@ public final class StreamCounters: Sendable {
 
     /// Each on its own, without false sharing to speak of: these move a few hundred times a second at most.
     private struct Values: ~Copyable {
-        var slots: InlineArray<32, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<40, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     public init() { values = Values() }

@@ -8,21 +8,29 @@ final class FileSource: @unchecked Sendable {
     private let bell = Bell()
     private let bytes = Atomic<Int64>(0)
     private var sequence: Int64 = 0
+    private let place: String
     private var ended = false
+    /// Why nothing more can be read.
+    private var failure: TransportError?
     /// A piece: seven TS packets, as in a datagram.
     private static let piece = 1316
 
     /// - Parameter path: nil for standard input.
     init(path: String?) throws(TransportError) {
-        guard let path else {
+        place = path.map(oneLine) ?? "standard input"
+        if let path {
+            let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
+            guard number >= 0 else {
+                throw TransportError(.inaccessible, place: place, "cannot be opened: \(Descriptor.lastError)")
+            }
+            file = Descriptor(owning: number)
+        } else {
             file = Descriptor(lending: STDIN_FILENO)
-            return
         }
-        let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard number >= 0 else {
-            throw TransportError(.inaccessible, place: oneLine(path), "cannot be opened: \(Descriptor.lastError)")
+        var status = stat()
+        if unsafe fstat(file.number, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+            throw TransportError(.inaccessible, place: place, "is a directory; give a file, a pipe or -")
         }
-        file = Descriptor(owning: number)
     }
 
     func interrupt() { bell.ring() }
@@ -36,24 +44,38 @@ final class FileSource: @unchecked Sendable {
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
+        if let failure { return .failed(failure) }
         guard !ended else { return .end }
         // A pipe's reader must not sleep in read(): nobody could interrupt it. Files are always ready.
         guard file.wait(for: POLLIN, or: bell, until: limit) == .ready else { return .idle }
         var filled = 0
         repeat {
-            let count = unsafe read(file.number, buffer.baseAddress! + filled, Self.piece - filled)
-            if count < 0 && errno == EINTR { continue }
-            if count <= 0 {
+            let count = unsafe readOnce(into: buffer.baseAddress! + filled, Self.piece - filled)
+            // Somebody else may have made a lent descriptor non-blocking.
+            if count < 0 && errno == EAGAIN { break }
+            if count < 0 {
+                failure = TransportError(.inaccessible, place: place, "cannot be read on: \(Descriptor.lastError)")
+                break
+            }
+            if count == 0 {
                 ended = true
                 break
             }
             filled += count
             // A pipe may give less: what is there is handed on, the reader finds packet borders itself.
         } while filled < Self.piece && filled % 188 != 0 && file.wait(for: POLLIN, or: bell, until: .now()) == .ready
-        guard filled > 0 else { return .end }
+        if filled == 0 { return failure.map { .failed($0) } ?? (ended ? .end : .idle) }
         bytes.add(Int64(filled), ordering: .relaxed)
         sequence += 1
         return .message(Message(byteCount: filled, arrival: .now(), sourceTime: nil, sequence: sequence))
+    }
+
+    /// `read`, again when a signal comes in between.
+    private func readOnce(into bytes: UnsafeMutableRawPointer, _ count: Int) -> Int {
+        while true {
+            let got = unsafe read(file.number, bytes, count)
+            if got >= 0 || errno != EINTR { return got }
+        }
     }
 }
 

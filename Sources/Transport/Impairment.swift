@@ -49,7 +49,7 @@ public struct Impairment: Sendable {
     ///   - byteCount: its length with headers, which a limited rate is charged for.
     public mutating func judge(at now: Nanoseconds, byteCount: Int) -> Verdict {
         // Always the same number of draws, so that one fate does not shift all later ones.
-        let (lossDraw, jitterDraw, reorderDraw) = (random.nextUnit(), random.nextUnit(), random.nextUnit())
+        let (lossDraw, jitterDraw, reorderDraw) = (random.unit(), random.unit(), random.unit())
         if settings.blackouts.contains(where: { $0.contains(now) }) || lossDraw < settings.loss { return .lose }
         var time = now
         if let rate = settings.rate, rate > 0 {

@@ -24,6 +24,8 @@ public enum Received: Hashable, Sendable {
     case event(LegEvent)
     /// A file or pipe is at its end: nothing will ever come again.
     case end
+    /// A file or pipe cannot be read on, and will not be: what came before may not be all.
+    case failed(TransportError)
 }
 
 /// What ``Sink/send(_:sourceTime:)`` did.

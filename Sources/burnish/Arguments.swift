@@ -1,18 +1,22 @@
 import ArgumentParser
 import Media
+import Schedule
 
 // Sizes, rates and times take units on the command line; a number without its unit is refused rather than guessed.
 
-/// A length of time: `80ms`, `1.5s`, `200us`, `5m`.
+/// A length of time: `80ms`, `1.5s`, `200us`, `5m`. Ten years at most, so that no sum of several overflows.
 struct TimeArgument: ExpressibleByArgument {
     var value: Nanoseconds
+
+    private static let longest = 10 * 365.25 * 86_400e9
 
     init(_ value: Nanoseconds) { self.value = value }
 
     init?(argument: String) {
         let units: [(String, Double)] = [("ms", 1e6), ("us", 1e3), ("s", 1e9), ("m", 60e9), ("h", 3600e9)]
         for (unit, scale) in units where argument.hasSuffix(unit) {
-            guard let number = Double(argument.dropLast(unit.count)), number >= 0, number * scale < 9e18 else { return nil }
+            guard let number = Double(argument.dropLast(unit.count)), (0...Self.longest).contains(number * scale)
+            else { return nil }
             value = Nanoseconds(Int64((number * scale).rounded()))
             return
         }
@@ -61,7 +65,7 @@ struct BitRateArgument: ExpressibleByArgument {
     }
 }
 
-/// A frame rate: `30`, `29.97`, `30000/1001`. From 0.01 to 1000 frames a second.
+/// A frame rate: `30`, `29.97`, `30000/1001`. From 0.01 to 1000 frames a second, with terms that no clock overflows by.
 struct FrameRateArgument: ExpressibleByArgument {
     var value: Rational
 
@@ -82,7 +86,9 @@ struct FrameRateArgument: ExpressibleByArgument {
         } else {
             return nil
         }
-        guard Self.range.contains(value.value) else { return nil }
+        guard Self.range.contains(value.value), max(value.numerator, value.denominator) <= SlotGrid.largestTerm else {
+            return nil
+        }
     }
 
     var defaultValueDescription: String { value.description }

@@ -22,7 +22,7 @@ struct EnhanceCommand: ParsableCommand {
     @Option(help: "Threads.") var threads = 2
     @Option(help: "x264's constant rate factor, 0 to 51, where the output is coded.") var quality = 18.0
     @Option(help: "Write a report to this file, as JSON.") var report: String?
-    @Flag(help: "Print the report as JSON.") var json = false
+    @Flag(help: "Print the report as JSON (to standard error where standard output is the pictures).") var json = false
     @Flag(help: "No progress.") var quiet = false
     @Flag(inversion: .prefixedNo, help: "Copy tiles that have not changed since the last picture; the result is the same.")
     var reuse = true
@@ -38,6 +38,11 @@ struct EnhanceCommand: ParsableCommand {
     }
 
     func run() throws {
+        var files = NamedFiles()
+        try files.read(input, "--input")
+        try files.write(output, "--output")
+        try files.write(report, "--report")
+        let file = try report.map { try ReportFile(path: $0) }
         var work = FileEnhancement(input: input, output: output)
         work.scale = scale
         work.interpolate = interpolate
@@ -54,7 +59,7 @@ struct EnhanceCommand: ParsableCommand {
         } catch {
             throw Failure.exit(error)
         }
-        try show(result)
+        try show(result, in: file)
     }
 
     private static let isToEnd = Atomic<Bool>(false)
@@ -67,21 +72,22 @@ struct EnhanceCommand: ParsableCommand {
         return !Self.isToEnd.load(ordering: .relaxed)
     }
 
-    private func show(_ result: FileEnhancementReport) throws {
+    private func show(_ result: FileEnhancementReport, in file: ReportFile?) throws {
         let text = try result.json()
-        if let report {
-            do {
-                try Data((text + "\n").utf8).write(to: URL(filePath: report))
-            } catch {
-                throw Failure.exit(report: report, error)
-            }
+        // Standard output may be the pictures themselves.
+        if json { output == "-" ? StandardError.line(text) : print(text) }
+        if !quiet, !json {
+            StandardError.line(
+                "\(result.picturesIn) pictures in, \(result.picturesOut) out in \(result.seconds.formatted()) s; "
+                    + "enlarging p50 \(result.enlarge.p50) ms, p95 \(result.enlarge.p95) ms; "
+                    + "synthesising p50 \(result.synthesise.p50) ms, p95 \(result.synthesise.p95) ms")
         }
-        if json, output != "-" { print(text) }
-        guard !quiet, !json else { return }
-        StandardError.line(
-            "\(result.picturesIn) pictures in, \(result.picturesOut) out in \(result.seconds.formatted()) s; "
-                + "enlarging p50 \(result.enlarge.p50) ms, p95 \(result.enlarge.p95) ms; "
-                + "synthesising p50 \(result.synthesise.p50) ms, p95 \(result.synthesise.p95) ms")
+        let faults = [
+            (result.damagedPackets, "damaged packets"), (result.timelineJumps, "jumps of its time stamps, bridged"),
+            (result.picturesLeftOut, "pictures left out because their times went back"),
+        ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
+        if !faults.isEmpty, !json { StandardError.line("in \(input): \(faults.joined(separator: ", "))") }
+        try file?.write(text + "\n")
     }
 }
 

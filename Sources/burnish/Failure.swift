@@ -11,6 +11,15 @@ enum Failure {
     static let unavailable = ExitCode(69)
     static let internalError = ExitCode(70)
 
+    /// What `body` returns, or the end of the program for its failure.
+    static func checked<Result>(_ body: () throws(TransportError) -> Result) throws -> Result {
+        do throws(TransportError) {
+            return try body()
+        } catch {
+            throw exit(error)
+        }
+    }
+
     static func exit(_ error: TransportError) -> ExitCode {
         StandardError.line("burnish: \(error)")
         return error.code == .badURL ? badUsage : error.code == .system ? internalError : unavailable

@@ -40,6 +40,10 @@ struct ProbeCommand: ParsableCommand {
     }
 
     func run() throws {
+        let url = try Failure.checked { () throws(TransportError) in try StreamURL(input) }
+        var files = NamedFiles()
+        try files.read(url.path, "--input")
+        try files.write(frames, "--frames")
         StopRequest.install()
         let statistics = ProbeStatistics(warmUp: warmUp.value.count / 1000)
         let limit = duration.map { $0.value + warmUp.value }
@@ -51,17 +55,14 @@ struct ProbeCommand: ParsableCommand {
                 stopped: { StopRequest.isMade }, each: { listing?.add($0, arrived: $1) })
             try show(statistics.report())
         } else {
-            try receive(statistics, limit: limit, listing: listing)
+            let source = try Failure.checked { () throws(TransportError) in try Source(url) }
+            try receive(from: source, statistics, limit: limit, listing: listing)
         }
     }
 
-    private func receive(_ statistics: ProbeStatistics, limit: Nanoseconds?, listing: FrameListing?) throws {
-        let source: Source
-        do throws(TransportError) {
-            source = try Source(try StreamURL(input))
-        } catch {
-            throw Failure.exit(error)
-        }
+    private func receive(
+        from source: Source, _ statistics: ProbeStatistics, limit: Nanoseconds?, listing: FrameListing?
+    ) throws {
         let probe: LiveProbe
         let report: ProbeReport
         do throws(CodecError) {
@@ -74,13 +75,14 @@ struct ProbeCommand: ParsableCommand {
             throw Failure.internalError
         }
         if report.received == 0 {
-            if let failure = source.failureBeforeFirstConnection {
+            if let failure = probe.inputFailure ?? source.failureBeforeFirstConnection {
                 throw Failure.exit(failure)
             }
             StandardError.line("burnish: \(input): no picture came (\(probe.diagnosis))")
             throw Failure.badInput
         }
         try show(report)
+        if let failure = probe.inputFailure { throw Failure.exit(failure) }
     }
 
     private func show(_ report: ProbeReport) throws {

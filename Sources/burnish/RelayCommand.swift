@@ -30,7 +30,12 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "The best super-resolution that may be used: auto, base, neural-s or neural-m.")
     var tier = TierArgument(.neuralM)
     @Option(help: "Sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
-    @Option(help: "What may pass between a frame's arrival and its emission.") var budget = TimeArgument(.milliseconds(80))
+    @Option(
+        help: """
+            How long after it could first be had a frame must be out: after the end of SRT's recovery window, or after its \
+            arrival where there is none.
+            """)
+    var budget = TimeArgument(.milliseconds(80))
     @Option(help: "When a finished frame leaves: eager is at once, paced is evenly, for receivers without a window.")
     var pacing = RelayConfiguration.Pacing.eager
     @Option(help: "Threads that enhance a frame together.") var threads = 2
@@ -41,7 +46,7 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "End after this time.") var duration: TimeArgument?
     @Option(help: "Write the final report to this file, as JSON.") var report: String?
     @Option(help: "Write a record of every frame to this file, for burnish replay.") var trace: String?
-    @Flag(help: "Print the final report as JSON.") var json = false
+    @Flag(help: "Print the final report as JSON (to standard error where standard output is the stream).") var json = false
     @Flag(help: "No status line each second.") var quiet = false
 
     func validate() throws {
@@ -62,53 +67,50 @@ struct RelayCommand: ParsableCommand {
             guard hold.value >= .zero else { throw ValidationError("--hold is a time, not a negative one") }
         }
         guard (0...1).contains(lookahead) else { throw ValidationError("--lookahead is 0 or 1, not \(lookahead)") }
+        guard lookahead == 1 || interpolate == 2 || fps != nil else {
+            throw ValidationError("--lookahead 0 goes with --interpolate 2 or --fps: without them nothing is extrapolated")
+        }
         guard (1...16).contains(threads) else { throw ValidationError("--threads is 1 to 16, not \(threads)") }
         guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
         guard budget.value > .zero else { throw ValidationError("--budget is a time longer than 0ms") }
     }
 
     func run() throws {
-        // A report that nobody could read is found out about now, and not after hours.
-        try write("")
-        let final = try relayed()
-        let text = try final.json()
-        try write(text + "\n")
-        // Standard output may be the stream itself.
-        if json, output != "-" {
-            print(text)
-        } else {
-            StandardError.line(final.text)
-        }
-    }
-
-    private func write(_ text: String) throws {
-        guard let report else { return }
-        do {
-            try Data(text.utf8).write(to: URL(filePath: report))
-        } catch {
-            throw Failure.exit(report: report, error)
-        }
-    }
-
-    private func relayed() throws -> RelayReport {
-        let relay: Relay
-        do throws(TransportError) {
-            relay = try Relay(try configuration())
-        } catch {
-            throw Failure.exit(error)
-        }
+        let configuration = try Failure.checked { () throws(TransportError) in try self.configuration() }
+        var files = NamedFiles()
+        try files.read(configuration.input.path, "--input")
+        try files.write(configuration.output.path, "--output")
+        try files.write(trace, "--trace")
+        try files.write(report, "--report")
+        let file = try report.map { try ReportFile(path: $0) }
+        let relay = try Failure.checked { () throws(TransportError) in try Relay(configuration) }
+        file?.clear()
         EndSignals.onArrival { relay.stop() }
-        do throws(RelayError) {
-            return try relay.run { observation in
-                switch observation {
-                case .event(let event): StandardError.line("\(event)")
-                case .second(let status):
-                    if !quiet { StandardError.line(status.line) }
-                    if let duration, status.seconds >= duration.value.seconds { relay.stop() }
-                }
-            }
+        let final: RelayReport
+        do throws(RelayFailure) {
+            final = try relay.run { observe($0, of: relay) }
         } catch {
-            throw Failure.exit(error)
+            // What was done until then is told all the same; the last line says why there is no more of it.
+            if let report = error.report { try? tell(report, in: file) }
+            throw Failure.exit(error.reason)
+        }
+        try tell(final, in: file)
+    }
+
+    /// Prints the report before it is written: a full disk does not keep it from people.
+    private func tell(_ final: RelayReport, in file: ReportFile?) throws {
+        let text = try final.json()
+        // Standard output may be the stream itself.
+        if json, output != "-" { print(text) } else { StandardError.line(json ? text : final.text) }
+        try file?.write(text + "\n")
+    }
+
+    private func observe(_ observation: Observation, of relay: Relay) {
+        switch observation {
+        case .event(let event): StandardError.line("\(event)")
+        case .second(let status):
+            if !quiet { StandardError.line(status.line) }
+            if let duration, status.seconds >= duration.value.seconds { relay.stop() }
         }
     }
 

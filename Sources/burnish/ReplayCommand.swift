@@ -43,6 +43,9 @@ struct ReplayCommand: ParsableCommand {
     }
 
     func run() throws {
+        var files = NamedFiles()
+        try files.read(trace, "the trace")
+        try files.write(plot, "--plot")
         let reports = try trace.map(replay) ?? simulate(synthetic!)
         if json {
             print(try reports.json())

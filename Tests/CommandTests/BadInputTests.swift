@@ -10,7 +10,7 @@ import Transport
     /// What is wrong with an input.
     enum Fault: String, CaseIterable, Sendable {
         case nothing, oneByte, nonsense, nonsenseWithSyncBytes, headOfAStream
-        case noVideo, mpeg2, hevc, absurdSize, brokenPictures
+        case noVideo, mpeg2, hevc, scrambled, absurdSize, brokenPictures
 
         /// The exit code of a file with it.
         var code: Int32 { self == .headOfAStream ? 0 : 65 }
@@ -23,12 +23,13 @@ import Transport
             case .noVideo: "no video in it"
             case .mpeg2: "MPEG-2"
             case .hevc: "HEVC"
+            case .scrambled: "descramble"
             case .absurdSize, .brokenPictures: "could be decoded"
             }
         }
 
         func bytes() throws -> [UInt8] {
-            var random = SystemRandomNumberGenerator()
+            var random = SplitMix64(seed: 4)
             switch self {
             case .nothing: return []
             case .oneByte: return [0x47]
@@ -39,6 +40,13 @@ import Transport
             case .noVideo: return try made(["-f", "lavfi", "-i", "sine=duration=1", "-c:a", "aac"])
             case .mpeg2: return try made(Self.pattern + ["-c:v", "mpeg2video"])
             case .hevc: return try made(Self.pattern + ["-c:v", "libx265", "-x265-params", "log-level=none"])
+            case .scrambled:
+                // The packets of the video, which is on the PID that FFmpeg takes.
+                var stream = try golden("ffmpeg.ts")
+                for at in stride(from: 0, to: stream.count, by: 188) where stream[at + 1] & 0x1F == 1 && stream[at + 2] == 0 {
+                    stream[at + 3] |= 0x80
+                }
+                return stream
             case .absurdSize: return try crafted(columns: 1024, rows: 1024)
             case .brokenPictures: return try crafted(columns: 10, rows: 6)
             }
@@ -160,7 +168,7 @@ import Transport
     }
 
     /// The network may bring something better: the reason is told, and the relay waits until it is ended.
-    @Test(arguments: [Fault.nonsense, .nonsenseWithSyncBytes, .noVideo, .mpeg2], ["udp", "srt"])
+    @Test(arguments: [Fault.nonsense, .nonsenseWithSyncBytes, .noVideo, .mpeg2, .scrambled], ["udp", "srt"])
     func fromTheNetwork(fault: Fault, scheme: String) throws {
         let bytes = try fault.bytes()
         let mode = scheme == "srt" ? "?mode=listener&latency=20" : ""

@@ -3,6 +3,8 @@ import Testing
 
 /// The program as a user's shell sees it: exit codes of sysexits.h, and one line that says what is wrong.
 @Suite(.timeLimit(.minutes(2))) struct CommandTests {
+    private static let stream = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "GoldenStreams/ffmpeg.ts").path
     private let nonsense = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
 
     @Test func replayTriesEveryPolicyWithEveryValue() throws {
@@ -32,6 +34,12 @@ import Testing
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--fps", "0.5"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--fps", "600011/10000"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--hold", "2s"],
+        ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--lookahead", "0"],
+        ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--lookahead", "0", "--interpolate", "1"],
+        ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--budget", "2000000h"],
+        ["impair", "--listen", "0", "--to", "127.0.0.1:9", "--blackout", "2000000h+2000000h"],
+        ["probe", "--input", "-", "--duration", "2000000h", "--warm-up", "2000000h"],
+        ["testsrc", "--output", "udp://127.0.0.1:9", "--fps", "2997002997/100000000"],
         ["relay", "--input", "-"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--bitrate", "2500"],
         ["replay", "--synthetic", "steady", "--sweep", "keep=2"],
@@ -60,6 +68,9 @@ import Testing
 
     @Test(arguments: [
         ["relay", "--input", "/nowhere/in.ts", "--output", "udp://127.0.0.1:9"],
+        ["relay", "--input", "/tmp", "--output", "udp://127.0.0.1:9"],
+        ["relay", "--input", "/proc/self/mem", "--output", "udp://127.0.0.1:9"],
+        ["probe", "--input", "/proc/self/mem"],
         ["relay", "--input", "-", "--output", "/nowhere/out.ts"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--report", "/nowhere/report.json"],
         ["enhance", "--input", "/nowhere/in.mp4", "--output", "-"],
@@ -69,6 +80,94 @@ import Testing
         let outcome = try Program.run(arguments)
         #expect(outcome.reason == .exit && outcome.code == 69)
         #expect(!outcome.errors.contains("secret"))
+    }
+
+    /// What was done until then is told, and the last line says what ended it.
+    @Test func anOutputThatBreaksEndsWithTheBooks() throws {
+        let report = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: report) }
+        let outcome = try Program.run([
+            "relay", "--input", Self.stream, "--output", "/dev/full", "--report", report.path, "--quiet",
+        ])
+        #expect(outcome.reason == .exit && outcome.code == 69, "\(outcome.errors)")
+        #expect(outcome.errors.contains("books: ") && !outcome.errors.contains("NOT BALANCE"), "\(outcome.errors)")
+        #expect(outcome.errors.split(separator: "\n").last?.hasPrefix("burnish: /dev/full: ") == true, "\(outcome.errors)")
+        let written = try JSONSerialization.jsonObject(with: Data(contentsOf: report)) as? [String: Any]
+        #expect((written?["frames"] as? [String: Any])?["balance"] as? Bool == true)
+    }
+
+    @Test(arguments: [
+        ["relay", "--input", stream, "--output", "/dev/null", "--report", "/dev/full", "--duration", "1s", "--quiet"],
+        ["enhance", "--input", stream, "--output", "/dev/null.y4m", "--report", "/dev/full", "--tier", "base"],
+    ])
+    func aReportThatIsNotWrittenIsPrinted(arguments: [String]) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let arguments = arguments.map { $0 == "/dev/null.y4m" ? folder.appending(path: "out.y4m").path : $0 }
+        let outcome = try Program.run(arguments)
+        #expect(outcome.reason == .exit && outcome.code == 69, "\(outcome.errors)")
+        #expect(outcome.errors.contains("books: ") || outcome.errors.contains("pictures in, "), "\(outcome.errors)")
+        #expect(outcome.errors.split(separator: "\n").last?.contains("cannot write the report") == true)
+    }
+
+    /// Whatever the names are: through links, from standard input, onto a report.
+    @Test(arguments: [
+        ["relay", "--input", "in.ts", "--output", "in.ts"],
+        ["relay", "--input", "in.ts", "--output", "link.ts"],
+        ["relay", "--input", "hard.ts", "--output", "./in.ts"],
+        ["relay", "--input", "-", "--output", "in.ts"],
+        ["relay", "--input", "in.ts", "--output", "udp://127.0.0.1:9", "--report", "link.ts"],
+        ["relay", "--input", "in.ts", "--output", "udp://127.0.0.1:9", "--trace", "in.ts"],
+        ["relay", "--input", "in.ts", "--output", "new.ts", "--trace", "./new.ts"],
+        ["relay", "--input", "in.ts", "--output", "new.ts", "--report", "new.ts"],
+        ["relay", "--input", "in.ts", "--output", "new.ts", "--trace", "new.csv", "--report", "new.csv"],
+        ["enhance", "--input", "in.ts", "--output", "in.ts"],
+        ["enhance", "--input", "in.ts", "--output", "new.mp4", "--report", "hard.ts"],
+        ["probe", "--input", "in.ts", "--frames", "link.ts"],
+        ["replay", "in.ts", "--plot", "hard.ts"],
+    ])
+    func oneFileForTwoThingsIsRefused(arguments: [String]) throws {
+        let files = FileManager.default
+        let folder = files.temporaryDirectory.appending(path: UUID().uuidString)
+        try files.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? files.removeItem(at: folder) }
+        let input = folder.appending(path: "in.ts")
+        try files.copyItem(atPath: Self.stream, toPath: input.path)
+        try files.createSymbolicLink(at: folder.appending(path: "link.ts"), withDestinationURL: input)
+        try files.linkItem(at: input, to: folder.appending(path: "hard.ts"))
+        let outcome = try Program.run(arguments, in: folder, input: input)
+        #expect(outcome.reason == .exit && outcome.code == 64, "\(outcome.errors)")
+        #expect(outcome.complaints.count == 1 && outcome.errors.contains("same file"), "\(outcome.errors)")
+        #expect(files.contentsEqual(atPath: input.path, andPath: Self.stream))
+        #expect(try files.contentsOfDirectory(atPath: folder.path).count == 3)
+    }
+
+    /// Where standard output is the stream, JSON goes where the text would.
+    @Test(arguments: [
+        ["relay", "--input", stream, "--output", "-", "--json", "--quiet"],
+        ["enhance", "--input", stream, "--output", "-", "--json", "--quiet", "--tier", "base"],
+    ])
+    func aStreamOnStandardOutputLeavesTheReportToStandardError(arguments: [String]) throws {
+        let outcome = try Program.run(arguments)
+        #expect(outcome.code == 0 && !outcome.output.isEmpty)
+        let start = try #require(outcome.errors.firstIndex(of: "{"), "\(outcome.errors)")
+        let report = try JSONSerialization.jsonObject(with: Data(outcome.errors[start...].utf8)) as? [String: Any]
+        #expect(report?["frames"] != nil || report?["pictures_in"] != nil)
+    }
+
+    /// What cannot begin leaves the report of the run before as it is.
+    @Test(arguments: [
+        ["--input", "srt://:0?mode=sometimes", "--output", "udp://127.0.0.1:9"],
+        ["--input", "/nowhere/in.ts", "--output", "udp://127.0.0.1:9"],
+    ])
+    func anOldReportIsKept(arguments: [String]) throws {
+        let report = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: report) }
+        try Data("of yesterday".utf8).write(to: report)
+        let outcome = try Program.run(["relay", "--report", report.path] + arguments)
+        #expect(outcome.code == 64 || outcome.code == 69)
+        #expect(try String(contentsOf: report, encoding: .utf8) == "of yesterday")
     }
 
     /// Two libsrts in one process crash at exit (docs/architecture.md): a run that has used ours must end with 0.

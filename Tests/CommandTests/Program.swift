@@ -82,16 +82,31 @@ final class Program {
     /// Runs to the end.
     /// - Parameter input: for its standard input; small enough for a pipe's buffer.
     static func run(_ arguments: [String], input: Data = Data()) throws -> Outcome {
+        let feed = Pipe()
+        return try run(arguments, standardInput: feed) {
+            try feed.fileHandleForWriting.write(contentsOf: input)
+            try feed.fileHandleForWriting.close()
+        }
+    }
+
+    /// Runs to the end in a folder, with a file as standard input.
+    static func run(_ arguments: [String], in folder: URL, input: URL) throws -> Outcome {
+        try run(arguments, in: folder, standardInput: try FileHandle(forReadingFrom: input)) {}
+    }
+
+    private static func run(
+        _ arguments: [String], in folder: URL? = nil, standardInput: Any, started: () throws -> Void
+    ) throws -> Outcome {
         let process = Process()
         process.executableURL = Self.executable
         process.arguments = arguments
-        let (output, errors, feed) = (Pipe(), Pipe(), Pipe())
+        if let folder { process.currentDirectoryURL = folder }
+        let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output
         process.standardError = errors
-        process.standardInput = feed
+        process.standardInput = standardInput
         try process.run()
-        try feed.fileHandleForWriting.write(contentsOf: input)
-        try feed.fileHandleForWriting.close()
+        try started()
         let out = output.fileHandleForReading.readDataToEndOfFile()
         let err = errors.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()

@@ -135,7 +135,7 @@ private let now = WallTime(microseconds: 1_795_263_000_123_456)
     }
 
     @Test func otherBytesAreNoFrame() {
-        var random = SeededGenerator(state: 9)
+        var random = SplitMix64(seed: 9)
         for count in 0..<200 {
             var bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
             if count > 1 { (bytes[0], bytes[1]) = (0xFF, 0xF1) }

@@ -10,7 +10,7 @@ private func code(_ number: UInt16, fps: Int64 = 30) -> TimeCode {
 
 @Suite struct TimeCodeTests {
     @Test func wordsRoundTrip() {
-        var random = SeededGenerator(state: 1)
+        var random = SplitMix64(seed: 1)
         for _ in 0..<1000 {
             let code = TimeCode(
                 captured: now + Int64.random(in: -100_000_000_000_000...100_000_000_000_000, using: &random),
@@ -72,7 +72,7 @@ private let sizes = [(160, 90), (90, 160), (176, 144), (320, 240), (360, 640), (
     }
 
     @Test func survivesNoiseAndRangeConversion() {
-        var random = SeededGenerator(state: 2)
+        var random = SplitMix64(seed: 2)
         let clean = Luma.pattern(PictureSize(width: 320, height: 180), code(5), index: 5)
         let noisy = Luma(clean.size) { x, y in clean[x, y] + Double.random(in: -50...50, using: &random) }
         #expect(noisy.reading(near: now) == .code(code(5)))
@@ -106,7 +106,7 @@ private let sizes = [(160, 90), (90, 160), (176, 144), (320, 240), (360, 640), (
     }
 
     @Test func picturesWithoutACodeHaveNone() {
-        var random = SeededGenerator(state: 3)
+        var random = SplitMix64(seed: 3)
         let size = PictureSize(width: 160, height: 90)
         for level in [0.0, 16, 128, 255] { #expect(Luma(size) { _, _ in level }.reading(near: now) == .absent) }
         #expect(Luma(size) { x, y in x / 6 % 2 == y / 6 % 2 ? 200 : 50 }.reading(near: now).isNoCode)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct CadenceClockTests {
     /// Frames that take a varying time leave with stamps as even as the source made them.
     @Test func stampsAreEvenAlthoughFramesTakeVaryingTimes() {
-        var random = SeededGenerator(seed: 3)
+        var random = SplitMix64(seed: 3)
         var clock = CadenceClock()
         var stamps: [Int64] = []
         for n in 0..<2_000 {
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func theDelayFollowsAHighQuantile() throws {
-        var random = SeededGenerator(seed: 4)
+        var random = SplitMix64(seed: 4)
         var clock = CadenceClock()
         for n in 0..<5_000 {
             let source = MonotonicTime(nanoseconds: Int64(n) * 16_666_667)
@@ -31,7 +31,7 @@ import Testing
 
     /// However far behind the source frames are sent, as with a long recovery window that is waited for in full.
     @Test(arguments: [500, 600, 3_000, 66_000]) func anyDelayIsFollowed(milliseconds: Double) throws {
-        var random = SeededGenerator(seed: 6)
+        var random = SplitMix64(seed: 6)
         var clock = CadenceClock()
         var late = 0
         var stamps: [MonotonicTime] = []
@@ -56,7 +56,7 @@ import Testing
 
     /// No more of the remembered frames than their share exceed the delay, whatever they take.
     @Test(arguments: 0..<10) func theShareIsKept(seed: Int) throws {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         var clock = CadenceClock()
         var taken: [Int64] = []
         for n in 0..<600 {
@@ -106,7 +106,7 @@ import Testing
     /// Frames that are encoded one after the other, and each leaves at its turn: in virtual time, with a synthesised
     /// frame before every original, which both are ready at the same time.
     @Test func pacedFramesLeaveEvenlyAndNeverAfterTheirDeadline() {
-        var random = SeededGenerator(seed: 5)
+        var random = SplitMix64(seed: 5)
         var clock = CadenceClock()
         let interval = Nanoseconds(33_333_333)
         var free = MonotonicTime(nanoseconds: 0)

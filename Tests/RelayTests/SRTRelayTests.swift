@@ -69,7 +69,6 @@ import Transport
     /// Receives until the stream pauses for a while.
     private final class Receiver: Sendable {
         let source: Source
-        let connected = Atomic<Bool>(false)
         private let thread: StageThread
         private let result: Box
 
@@ -204,7 +203,7 @@ import Transport
             input: .standardStream, output: try StreamURL("srt://127.0.0.1:9?latency=20"))
         configuration.firstConnection = .milliseconds(300)
         let relay = try Relay(configuration)
-        #expect(throws: RelayError.self) { _ = try relay.run { _ in } }
+        #expect(throws: RelayFailure.self) { _ = try relay.run { _ in } }
     }
 
     /// The input's sound is in step to the microsecond; so is the output's, with synthesised frames between.

@@ -144,7 +144,7 @@ struct VirtualRelay {
     }
 
     @Test func aVariableRateBecomesConstant() {
-        var random = SeededGenerator(seed: 5)
+        var random = SplitMix64(seed: 5)
         var relay = VirtualRelay(60)
         var stamp: Int64 = 0
         for _ in 0..<500 {
@@ -280,7 +280,7 @@ struct VirtualRelay {
 
     @Test func neverGoesBackWhateverComes() {
         for seed: UInt64 in 0..<40 {
-            var random = SeededGenerator(seed: seed)
+            var random = SplitMix64(seed: seed)
             var relay = VirtualRelay([24, 30, 50, 60][Int(seed % 4)], order: seed % 3 == 0 ? .afterOriginal : .beforeOriginal)
             var stamp = Int64.random(in: 0...(1 << 33), using: &random)
             for _ in 0..<300 {

@@ -114,7 +114,7 @@ enum TestStream {
     }
 
     /// Damages a stream in one of four ways.
-    static func damage(_ stream: inout [UInt8], _ way: UInt64, _ random: inout SeededGenerator) {
+    static func damage(_ stream: inout [UInt8], _ way: UInt64, _ random: inout SplitMix64) {
         switch way {
         case 0:  // bits turned over
             for _ in 0..<40 {

@@ -38,7 +38,7 @@ import Testing
     /// Whatever a source does with its stamps, the output never goes back by more than a second's reordering and a
     /// second's crossing.
     @Test(arguments: 0..<20) func theOutputNeverGoesBack(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         var timeline = Timeline()
         var newest = MediaTime(ticks: 0)
         var input = stamp(1000)
@@ -125,7 +125,7 @@ import Testing
 
     /// The frames of a source that does not jump are laid the same, whatever passes beside them.
     @Test(arguments: 0..<20) func framesDoNotSeeWhatPasses(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         var (alone, beside) = (Timeline(), Timeline())
         for n in 0..<2_000 {
             let arrival = MonotonicTime(nanoseconds: Int64(n) * 40_000_000)
@@ -242,18 +242,5 @@ import Testing
         program.frames.removeFirst(returned)
         #expect(program.isEven)
         #expect(program.error(stream: 0, last: 250).map { $0 <= 1 } == true)
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014): seeded, so that a failing case can be run again.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -31,6 +31,14 @@ import Testing
         return plan
     }
 
+    @Test func anotherSizeKeepsTheRung() {
+        var (planner, now) = trained()
+        let size = PictureSize(width: 320, height: 180)
+        planner.resize(input: size, output: size.scaled(by: 2))
+        #expect(step(&planner, &now, 0.25).rung == 0)
+        #expect(planner.configuration.input == size)
+    }
+
     @Test func climbsOneRungAtATime() {
         var planner = Planner(configuration())
         var now = MonotonicTime(nanoseconds: 0)

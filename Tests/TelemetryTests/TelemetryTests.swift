@@ -38,7 +38,7 @@ import Testing
 @Suite struct LedgerTests {
     /// Any sequence of openings and closings keeps the books balanced, with frames in flight at every point.
     @Test(arguments: 0..<20) func theBooksBalance(seed: UInt64) {
-        var random = SplitMix(seed: seed)
+        var random = SplitMix64(seed: seed)
         let ledger = Ledger(keeping: 16)
         let held = BoundedQueueOfTickets(capacity: 64)
         for _ in 0..<1_000 {
@@ -93,17 +93,4 @@ import Testing
 private struct BoundedQueueOfTickets {
     let queue: BoundedQueue<FrameTicket>
     init(capacity: Int) { queue = BoundedQueue(capacity: capacity) }
-}
-
-/// A small seeded generator (Steele, Lea, Flood 2014), so that a failing case can be run again.
-private struct SplitMix {
-    var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
 }

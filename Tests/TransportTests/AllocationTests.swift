@@ -95,7 +95,7 @@ struct AllocationTests {
                     quiet = 0
                     if received == warmUp { begin(1) }
                 case .idle: quiet += received > 0 ? 1 : 0
-                case .event, .end: break
+                case .event, .end, .failed: break
                 }
             }
             begin(0)

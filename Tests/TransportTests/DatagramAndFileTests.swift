@@ -63,6 +63,25 @@ struct DatagramAndFileTests {
         #expect(unnamed?.code == .unresolvable)
     }
 
+    /// The kernel refuses to read the process's memory at address 0, as it does a bad sector.
+    @Test func aFileThatCannotBeReadHasNotEnded() throws {
+        let source = try Source(StreamURL("/proc/self/mem"))
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+        defer { buffer.deallocate() }
+        for _ in 0..<2 {
+            guard case .failed(let error) = source.receive(into: buffer, until: .now() + Reader.patience) else {
+                Issue.record("no failure")
+                return
+            }
+            #expect(error.code == .inaccessible && "\(error)" == "/proc/self/mem: cannot be read on: Input/output error")
+        }
+    }
+
+    @Test func aDirectoryIsNoInput() throws {
+        let error = #expect(throws: TransportError.self) { _ = try Source(StreamURL("/tmp")) }
+        #expect(error?.code == .inaccessible && error?.message.hasPrefix("is a directory") == true)
+    }
+
     @Test func aClosedPipeIsToldOnce() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("burnish-\(UUID()).pipe").path
         defer { try? FileManager.default.removeItem(atPath: path) }

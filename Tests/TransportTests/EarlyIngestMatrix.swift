@@ -106,7 +106,7 @@ struct EarlyIngestMatrix {
                 if let began, now - began > Self.warmUp { tally.take(message, now, since: began) }
             case .event(.gap(let messages)): tally.missing += messages
             case .event(.disconnected(let reason)): tally.remarks.append(reason)
-            case .event, .idle, .end: continue
+            case .event, .idle, .end, .failed: continue
             }
         }
         let network = cell.outage ? "40 ms, 2 s outage" : "40 ms, \(Int((cell.loss * 100).rounded())) % loss"

@@ -26,7 +26,7 @@ final class Reader {
             switch source.receive(into: buffer, until: limit) {
             case .message(let message): return (message, Array(buffer[..<message.byteCount]))
             case .event(let event): events.append(event)
-            case .end: return nil
+            case .end, .failed: return nil
             case .idle: continue
             }
         }

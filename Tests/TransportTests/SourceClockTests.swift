@@ -29,7 +29,7 @@ struct SourceClockTests {
         /// - Returns: the error of the mapped time against "sent plus the least delay", in µs.
         func step(extra: Int64 = 0) -> (error: Int64, restarted: Bool) {
             source += 5_000
-            let arrival = sent + delay + Int64(random.nextUnit() * jitter) + extra
+            let arrival = sent + delay + Int64(random.unit() * jitter) + extra
             let (time, restarted) = clock.map(
                 source: UInt32(truncatingIfNeeded: source), arrival: MonotonicTime(nanoseconds: arrival * 1_000))
             return (time.nanoseconds / 1_000 - (sent + delay), restarted)

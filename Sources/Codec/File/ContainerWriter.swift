@@ -9,6 +9,9 @@ import Media
     /// The time bases of the packets that come in, by output stream.
     private var timeBases: [AVRational] = []
     private var nextID: Int64 = 0
+    /// Of the packets written, by output stream.
+    private var lastDecodes: [Int64] = []
+    private var isFinished = false
 
     init(path: String, video: FileVideo, audio: FileReader?, settings: FileWriter.Settings) throws(CodecError) {
         place = path
@@ -50,12 +53,19 @@ import Media
         unsafe try write(packet.packet!, to: packet.stream + 1)
     }
 
+    /// Completes the file. Its index is written whatever else fails: without it nothing of the file can be played.
     func finish() throws(CodecError) {
+        if isFinished { return }
+        isFinished = true
         var failure: CodecError?
-        unsafe try encoder.finish { _ in failure = takeUnit(failure) }
+        do throws(CodecError) {
+            unsafe try encoder.finish { _ in failure = takeUnit(failure) }
+        } catch { failure = failure ?? error }
+        let trailer = unsafe av_write_trailer(format)
+        let closing = unsafe avio_closep(&format!.pointee.pb)
         if let failure { throw failure }
-        unsafe try check(av_write_trailer(format), "av_write_trailer", at: place, .writeFailed)
-        unsafe try check(avio_closep(&format!.pointee.pb), "avio_closep", at: place, .writeFailed)
+        try check(trailer, "av_write_trailer", at: place, .writeFailed)
+        try check(closing, "avio_closep", at: place, .writeFailed)
     }
 
     /// Hands the encoder's current packet on; keeps the first failure.
@@ -72,6 +82,12 @@ import Media
         unsafe packet.pointee.stream_index = Int32(index)
         unsafe packet.pointee.pos = -1
         unsafe av_packet_rescale_ts(packet, timeBases[index], stream.pointee.time_base)
+        // A muxer refuses what goes back, and ends the file with it. Of two recordings that overlap the first is kept.
+        let decode = unsafe packet.pointee.dts
+        if index > 0, decode != burnish_nopts {
+            if decode <= lastDecodes[index] { return }
+            lastDecodes[index] = decode
+        }
         unsafe try check(
             av_interleaved_write_frame(format, packet), "av_interleaved_write_frame", at: place, .writeFailed,
             advice: "check the space on the disk")
@@ -94,6 +110,7 @@ import Media
         unsafe stream.pointee.avg_frame_rate = context.pointee.framerate
         unsafe stream.pointee.sample_aspect_ratio = context.pointee.sample_aspect_ratio
         unsafe timeBases.append(context.pointee.time_base)
+        lastDecodes.append(.min)
     }
 
     private func addAudio(of reader: FileReader) throws(CodecError) {
@@ -107,6 +124,7 @@ import Media
             unsafe stream.pointee.codecpar.pointee.codec_tag = 0
             unsafe stream.pointee.time_base = source.pointee.time_base
             unsafe timeBases.append(source.pointee.time_base)
+            lastDecodes.append(.min)
         }
     }
 }

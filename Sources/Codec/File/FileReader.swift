@@ -16,8 +16,10 @@ import Media
     public let video: FileVideo
     /// How many audio streams there are.
     public var audioStreamCount: Int { audioStreams.count }
-    /// How many packets of the video gave the decoder trouble so far.
+    /// How many packets of the video gave the decoder trouble so far, and stretches of the file could not be read.
     public private(set) var damagedPackets = 0
+    /// How often the file's stamps have gone back so far; the times given out have not.
+    public var jumps: Int { clock.jumps }
 
     let place: String
     private(set) var format: UnsafeMutablePointer<AVFormatContext>?
@@ -33,6 +35,12 @@ import Media
     private var pictureFormat = PictureFormat()
     private var nextID: Int64 = 0
     private var lastTime: Int64?
+    private var clock = RecordingClock()
+    /// Attempts in a row that gave no packet and came no further in the file, and how far they came.
+    private var failures = 0
+    private var furthest: Int64 = -1
+    /// After so many of them the rest of the file is given up.
+    private static let patience = 100
 
     /// Opens a file.
     /// - Parameters:
@@ -119,12 +127,15 @@ import Media
     /// Reads one packet: the video's goes to the decoder, an audio stream's is returned.
     private func readPacket() throws(CodecError) -> CodedPacket? {
         let code = unsafe av_read_frame(format, packet)
+        if code == burnish_averror_invaliddata, canReadOn() { return nil }
         if code == burnish_averror_eof || code == burnish_averror_invaliddata {
             unsafe avcodec_send_packet(context, nil)
             return nil
         }
         try check(code, "av_read_frame", at: place, .invalidData)
         defer { unsafe av_packet_unref(packet) }
+        failures = 0
+        unsafe bridgeJumps(packet!)
         let index = unsafe packet!.pointee.stream_index
         if index == videoIndex {
             let sent = unsafe avcodec_send_packet(context, packet)
@@ -134,6 +145,31 @@ import Media
         }
         guard let audio = audioStreams.firstIndex(of: Int(index)) else { return nil }
         return unsafe try CodedPacket(moving: packet!, stream: audio)
+    }
+
+    /// Something in the file makes no sense to its demuxer. Behind it there may be more.
+    private func canReadOn() -> Bool {
+        if failures == 0 { damagedPackets += 1 }
+        let position = unsafe format!.pointee.pb.map { unsafe avio_seek($0, 0, SEEK_CUR) } ?? 0
+        failures = position > furthest ? 1 : failures + 1
+        furthest = max(furthest, position)
+        return failures < Self.patience
+    }
+
+    private func bridgeJumps(_ packet: UnsafeMutablePointer<AVPacket>) {
+        let index = unsafe Int(packet.pointee.stream_index)
+        let base = unsafe format!.pointee.streams[index]!.pointee.time_base
+        let bits = unsafe format!.pointee.streams[index]!.pointee.pts_wrap_bits
+        let microsecond = AVRational(num: 1, den: 1_000_000)
+        func time(_ stamp: Int64) -> Int64? { stamp == burnish_nopts ? nil : av_rescale_q(stamp, base, microsecond) }
+        let (decode, presentation) = unsafe (time(packet.pointee.dts), time(packet.pointee.pts))
+        let offset = unsafe clock.offset(
+            stream: index, decode: decode, presentation: presentation, duration: time(packet.pointee.duration) ?? 0,
+            period: (1..<63).contains(bits) ? time(1 << Int64(bits)) : nil)
+        if offset == 0 { return }
+        let shift = av_rescale_q(offset, microsecond, base)
+        if decode != nil { unsafe packet.pointee.dts += shift }
+        if presentation != nil { unsafe packet.pointee.pts += shift }
     }
 
     private func makePicture(_ decoded: UnsafeMutablePointer<AVFrame>) throws(CodecError) -> Item {
@@ -163,6 +199,8 @@ import Media
         var format: UnsafeMutablePointer<AVFormatContext>?
         var options: OpaquePointer?
         unsafe av_dict_set(&options, "protocol_whitelist", "file,pipe", 0)
+        // What goes back is bridged here; libavformat would take all of it for a wrap and go 26 hours ahead.
+        unsafe av_dict_set(&options, "correct_ts_overflow", "0", 0)
         defer { unsafe av_dict_free(&options) }
         // The prefix keeps a colon in a name from being taken for a protocol.
         let url = path == "-" ? "pipe:0" : "file:\(path)"

@@ -12,7 +12,6 @@ import Media
 ///
 /// `emit` gets messages of one to seven packets, borrowed for the call.
 @safe public final class TransportStreamMuxer {
-    public static let messageSize = MessageBuffer.capacity
     /// The tables are repeated when the stream has advanced by this much (67 ms) and before every keyframe.
     private static let tableInterval: Int64 = 6000
     /// Clock references are to be no further apart than this (40 ms, the recommendation of ETSI TR 101 290).

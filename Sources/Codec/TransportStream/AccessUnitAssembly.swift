@@ -41,7 +41,6 @@ struct AccessUnitAssembly {
     private var damage: StreamUnit.Damage = []
     /// Where bytes are missing in the storage; -1 when they are not.
     private var lossOffset = -1
-    private var isMarkedRandomAccess = false
     private var followsTorn = false
     private var isAfterLoss = false
     private var serial = 0
@@ -85,8 +84,13 @@ struct AccessUnitAssembly {
         _ bytes: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) {
         guard unsafe storage.append(bytes, limit: context.unitLimit) else {
+            let picture = scanner.picture
+            let fault = StreamFault.oversizedUnit(
+                presentation: stamp.presentation,
+                isKeyframe: picture.isInstantaneousRefresh || picture.hasRecoveryPoint)
             context.counters.oversizedUnits += 1
             dropUnit()
+            handler(.fault(fault, isMainVideo: true))
             return
         }
         scan(&context, handler)
@@ -129,8 +133,6 @@ struct AccessUnitAssembly {
         handOn(.timer, &context, handler)
     }
 
-    mutating func markRandomAccess() { isMarkedRandomAccess = true }
-
     mutating func noteLoss() {
         signs = []
         boundarySigns = []
@@ -169,7 +171,11 @@ struct AccessUnitAssembly {
             case .unitStart(let at):
                 _ = judgeBoundary(unitBeganAt: at)
                 // What stands between two units after an early end (an end of sequence, filler) goes with the second.
-                if phase == .searching { skip(at, &context) }
+                if phase == .searching, at > 0 {
+                    context.counters.orphanBytes += at
+                    scanner.discard(before: at)
+                    shift(at)
+                }
                 begin(context)
             case .unitEnd(let at):
                 let isNextPES = judgeBoundary(unitBeganAt: at)
@@ -267,17 +273,20 @@ struct AccessUnitAssembly {
             stream: stream, isMainVideo: true, serial: serial,
             bytes: UnsafeRawBufferPointer(rebasing: storage.bytes[..<count]), presentation: stamp.presentation,
             decode: stamp.decode, firstArrival: first.arrival, lastArrival: end.arrival,
-            firstSourceTime: first.source, lastSourceTime: end.source, randomAccess: access,
-            isMarkedRandomAccess: isMarkedRandomAccess, isDiscontinuity: stamp.isDiscontinuity, damage: damage,
+            lastSourceTime: end.source, randomAccess: access, isDiscontinuity: stamp.isDiscontinuity, damage: damage,
             evidence: evidence)
         handler(.unit(unit))
         serial += 1
-        isMarkedRandomAccess = false
     }
 
     private mutating func cut(_ at: Int) {
-        storage.removeFirst(at)
         scanner.cut(at: at)
+        shift(at)
+    }
+
+    /// Removes the first bytes of the storage.
+    private mutating func shift(_ at: Int) {
+        storage.removeFirst(at)
         packetStart = max(0, packetStart - at)
         lossOffset = lossOffset > at ? lossOffset - at : -1
         if boundary >= 0 { boundary = max(0, boundary - at) }

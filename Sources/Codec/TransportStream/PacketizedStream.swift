@@ -32,6 +32,8 @@ final class PacketizedStream {
     private var remaining = -1
     private(set) var newestDecode: MediaTime?
     private var clockIsNew = false
+    /// Nothing clear has come since something scrambled.
+    private(set) var isScrambled = false
     /// The main video's part; nil for the others, whose unit is the PES packet.
     var video: AccessUnitAssembly?
     private var passing: PassingAssembly?
@@ -59,12 +61,8 @@ final class PacketizedStream {
         guard packet.hasPayload else { return }
         let payload = unsafe UnsafeRawBufferPointer(
             start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
-        guard unsafe isNext(packet, payload, &context) else { return }
-        if packet.isScrambled {
-            context.counters.scrambledPackets += 1
-            noteLoss()
-            return
-        }
+        guard unsafe isNext(packet, payload, &context, handler) else { return }
+        if packet.isScrambled { return noteScrambling(&context, handler) }
         if packet.startsUnit {
             if passing?.hasUnfinished ?? false { deliverPassing(.nextStart, &context, handler) }
             header.begin()
@@ -89,10 +87,7 @@ final class PacketizedStream {
                 return
             case .complete:
                 layer = header.isScrambled ? .waiting : .payload
-                if header.isScrambled {
-                    context.counters.scrambledPackets += 1
-                    noteLoss()
-                }
+                if header.isScrambled { noteScrambling(&context, handler) } else { isScrambled = false }
                 remaining = header.payloadLength
                 beginPayload(packet, &context)
             }
@@ -106,13 +101,9 @@ final class PacketizedStream {
             if body.count > remaining { unsafe body = UnsafeRawBufferPointer(rebasing: body.prefix(remaining)) }
             remaining -= body.count
         }
-        if packet.isRandomAccess {
-            video?.markRandomAccess()
-            passing?.isMarkedRandomAccess = true
-        }
         if video != nil {
             unsafe video!.append(body, &context, handler)
-        } else if unsafe passing!.append(body, &context) == false {
+        } else if unsafe passing!.append(body, &context, handler) == false {
             layer = .waiting
         }
         if remaining == 0 {
@@ -128,7 +119,8 @@ final class PacketizedStream {
     /// Continuity (2.4.3.3).
     /// - Returns: false for a duplicate.
     private func isNext(
-        _ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ context: inout StreamContext
+        _ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ context: inout StreamContext,
+        _ handler: Handler
     ) -> Bool {
         let digest = unsafe Self.digest(payload)
         defer {
@@ -142,10 +134,19 @@ final class PacketizedStream {
             context.counters.duplicatePackets += 1
             return false
         }
+        let lost = (step - 1) & 15
         context.counters.continuityGaps += 1
-        context.counters.lostPackets += (step - 1) & 15
+        context.counters.lostPackets += lost
         noteLoss()
+        handler(.fault(.gap(packets: lost), isMainVideo: video != nil))
         return true
+    }
+
+    private func noteScrambling(_ context: inout StreamContext, _ handler: Handler) {
+        isScrambled = true
+        context.counters.scrambledPackets += 1
+        noteLoss()
+        handler(.fault(.scrambledPacket, isMainVideo: video != nil))
     }
 
     /// Packets are missing before the one at hand.
@@ -232,7 +233,6 @@ struct PassingAssembly {
     private var last = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
     private var serial = 0
     var damage: StreamUnit.Damage = []
-    var isMarkedRandomAccess = false
 
     init(stream: Int) { self.stream = stream }
 
@@ -244,11 +244,14 @@ struct PassingAssembly {
     }
 
     /// - Returns: false when the unit grew over the limit and was dropped.
-    mutating func append(_ bytes: UnsafeRawBufferPointer, _ context: inout StreamContext) -> Bool {
+    mutating func append(
+        _ bytes: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
+    ) -> Bool {
         last = context.message
         if unsafe storage.append(bytes, limit: context.unitLimit) { return true }
         context.counters.oversizedUnits += 1
         storage.removeAll()
+        handler(.fault(.oversizedUnit(presentation: stamp.presentation, isKeyframe: false), isMainVideo: false))
         return false
     }
 
@@ -265,12 +268,10 @@ struct PassingAssembly {
         let unit = unsafe StreamUnit(
             stream: stream, isMainVideo: false, serial: serial, bytes: storage.bytes,
             presentation: stamp.presentation, decode: stamp.decode, firstArrival: first.arrival,
-            lastArrival: last.arrival, firstSourceTime: first.source, lastSourceTime: last.source,
-            randomAccess: .none, isMarkedRandomAccess: isMarkedRandomAccess,
+            lastArrival: last.arrival, lastSourceTime: last.source, randomAccess: .none,
             isDiscontinuity: stamp.isDiscontinuity, damage: damage, evidence: evidence)
         handler(.unit(unit))
         serial += 1
-        isMarkedRandomAccess = false
         damage = []
         storage.removeAll()
     }

@@ -53,6 +53,12 @@ struct PictureScanner {
         expectsNewUnit = true
     }
 
+    /// Forgets the bytes before the unit that was found to begin at `offset`; what was seen of it stays.
+    mutating func discard(before offset: Int) {
+        position -= offset
+        openNAL -= offset
+    }
+
     /// Looks at what was added since the last call.
     /// - Parameters:
     ///   - bytes: the whole unit so far, from its start.

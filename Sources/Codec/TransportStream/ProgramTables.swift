@@ -39,13 +39,6 @@ public enum StreamCodec: Hashable, Sendable {
         }
     }
 
-    public var isAudio: Bool {
-        switch self {
-        case .aacADTS, .aacLATM, .opus, .mpegAudio, .ac3, .eac3, .dts: true
-        default: false
-        }
-    }
-
     /// - Parameter descriptors: the elementary stream's descriptor loop; tells apart what shares stream type 6.
     init(streamType: UInt8, descriptors: [UInt8]) {
         switch streamType {

@@ -38,11 +38,8 @@ import Media
     public let firstArrival: MonotonicTime
     /// When the message with its last packet arrived.
     public let lastArrival: MonotonicTime
-    public let firstSourceTime: MonotonicTime?
     public let lastSourceTime: MonotonicTime?
     public let randomAccess: RandomAccess
-    /// The multiplex says that decoding may begin here (`random_access_indicator`).
-    public let isMarkedRandomAccess: Bool
     /// The decoding time went back or leapt by more than three seconds, or the multiplex announced a new clock.
     public let isDiscontinuity: Bool
     public let damage: Damage
@@ -62,6 +59,21 @@ public enum TransportStreamEvent {
     /// The main video unit with this serial number was handed on before its end: a misleading multiplex. Its picture,
     /// and all up to the next random access point, are to be taken as damaged.
     case torn(serial: Int)
+    /// Something of the stream did not come or cannot be used.
+    /// - Parameter isMainVideo: whether it is known to be the main video's.
+    case fault(StreamFault, isMainVideo: Bool)
+}
+
+/// What did not come, or cannot be used, of a transport stream.
+public enum StreamFault: Hashable, Sendable, BitwiseCopyable {
+    /// A continuity counter jumped: so many packets at least are missing.
+    case gap(packets: Int)
+    /// A packet with `transport_error_indicator` or an impossible adaptation field.
+    case brokenPacket
+    /// A packet, or the PES packet that begins in it, is encrypted.
+    case scrambledPacket
+    /// A unit was larger than the limit, and was dropped.
+    case oversizedUnit(presentation: MediaTime?, isKeyframe: Bool)
 }
 
 /// What the demuxer has counted since it was made.

@@ -16,7 +16,6 @@ struct TransportPacket {
     /// The adaptation field is longer than what it says: the payload did not fill the packet.
     var isStuffed = false
     var isDiscontinuous = false
-    var isRandomAccess = false
     /// The program clock reference in 27 MHz ticks; -1 when there is none.
     var clockReference: Int64 = -1
 
@@ -43,7 +42,6 @@ struct TransportPacket {
         }
         let flags = unsafe p[5]
         isDiscontinuous = flags & 0x80 != 0
-        isRandomAccess = flags & 0x40 != 0
         var used = 1
         if flags & 0x10 != 0, length >= used + 6 {
             let high = unsafe Int64(p[6]) << 25 | Int64(p[7]) << 17 | Int64(p[8]) << 9 | Int64(p[9]) << 1

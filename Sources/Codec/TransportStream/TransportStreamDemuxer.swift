@@ -145,6 +145,7 @@ public struct TransportStreamDemuxer: ~Copyable {
         context.counters.packets += 1
         guard let packet = unsafe TransportPacket(p), !packet.hasError else {
             context.counters.brokenPackets += 1
+            handler(.fault(.brokenPacket, isMainVideo: false))
             return
         }
         if packet.clockReference >= 0, packet.pid == tables.current?.clockID ?? -1 {
@@ -218,6 +219,7 @@ public struct TransportStreamDemuxer: ~Copyable {
         }
         let sets = streams[mainVideoIndex].video!.parameterSets
         if let format = sets.newest { return .video(format) }
+        if streams[mainVideoIndex].isScrambled { return .scrambled }
         return sets.lastFault.map { .unusableVideo($0) } ?? .noParameters
     }
 }
@@ -234,6 +236,8 @@ public enum StreamDiagnosis: Hashable, Sendable {
     case noVideo(streams: [StreamCodec])
     /// Video, but none that can be decoded.
     case unsupportedVideo(StreamCodec)
+    /// H.264, but encrypted: nothing of it can be read.
+    case scrambled
     /// H.264 without a sequence parameter set so far.
     case noParameters
     /// The sequence parameter sets make no sense.

@@ -10,7 +10,7 @@ public enum SuperResolutionTier: UInt8, CaseIterable, Comparable, Sendable, Bitw
     /// A larger one, about twelve thousand.
     case neuralMedium
 
-    /// The name on the command line, in metrics and in reports.
+    /// The name on the command line and in reports.
     public var name: String {
         switch self {
         case .base: "base"

@@ -217,21 +217,3 @@ struct FrameSource: Sendable {
         return frame
     }
 }
-
-/// Steele, Lea and Flood's SplitMix64: a small generator whose sequence depends on the seed alone.
-public struct SplitMix64: RandomNumberGenerator, Sendable {
-    private var state: UInt64
-
-    public init(seed: UInt64) { state = seed }
-
-    public mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    /// A number from 0 up to, not including, 1.
-    public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
-}

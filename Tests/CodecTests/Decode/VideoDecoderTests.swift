@@ -202,7 +202,7 @@ import Testing
     }
 
     @Test func noBytesCrashItAndEveryUnitIsAccountedFor() throws {
-        var random = SplitMix(seed: 4)
+        var random = SplitMix64(seed: 4)
         let good = try encodeUnits(configuration(), count: 20, keyframeEvery: 5).map(\.bytes)
         for _ in 0..<30 {
             var units = good
@@ -274,18 +274,5 @@ import Testing
         #expect(c.mean > 34 && c.mean < 46)
         #expect(f.mean > 10 && f.mean < 21)
         #expect(f.vectors > 0)
-    }
-}
-
-/// A small repeatable generator.
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
-        return z ^ z >> 31
     }
 }

@@ -123,6 +123,96 @@ import Testing
         }
     }
 
+    /// Two recordings in one file, each with its own clock: the second follows the first, and sound stays with its picture.
+    @Test(arguments: ["libx264", "mpeg2video"]) func stampsThatGoBackAreBridged(codec: String) throws {
+        let folder = try TemporaryFolder()
+        var whole = Data()
+        for (name, seconds) in [("a.ts", "2"), ("b.ts", "1.5")] {
+            let made = try runTool([
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=192x108:rate=25", "-f", "lavfi", "-i",
+                "sine", "-t", seconds, "-c:v", codec, "-c:a", "aac", folder.file(name).path,
+            ])
+            #expect(made.status == 0, "\(made.errors)")
+            whole += try Data(contentsOf: folder.file(name))
+        }
+        try whole.write(to: folder.file("whole.ts"))
+        let reader = try FileReader(path: folder.file("whole.ts").path)
+        let contents = try read(reader)
+        #expect(contents.times.count == 88 && reader.jumps == 1, "\(contents.times.count) \(reader.jumps)")
+        let steps = zip(contents.times.dropFirst(), contents.times).map { $0 - $1 }
+        #expect(steps.enumerated().allSatisfy { $1 == 3600 || $0 == 49 && (1...18_000).contains($1) }, "\(steps.filter { $0 != 3600 })")
+
+        let path = folder.file("out.mp4").path
+        let again = try FileReader(path: folder.file("whole.ts").path)
+        let writer = try FileWriter(path: path, video: again.video, copyingAudioOf: again)
+        while let item = try again.next() {
+            switch consume item {
+            case .picture(let picture, let time): try writer.write(picture.view, at: time)
+            case .audio(let packet): try writer.write(packet)
+            }
+        }
+        try writer.finish()
+        let back = try read(try FileReader(path: path))
+        #expect(back.times.count == 88 && back.audio > contents.audio - 4)
+    }
+
+    /// 33 bits are used up after 26.5 hours: no picture is moved by that.
+    @Test func stampsThatWrapGoOn() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("a.ts").path
+        let made = try runTool([
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=192x108:rate=25", "-f", "lavfi", "-i", "sine",
+            "-t", "4", "-c:v", "libx264", "-c:a", "aac", "-output_ts_offset", "95440", path,
+        ])
+        #expect(made.status == 0, "\(made.errors)")
+        let reader = try FileReader(path: path)
+        let contents = try read(reader)
+        #expect(contents.times.count == 100 && contents.audio > 100 && reader.jumps == 0)
+        #expect(zip(contents.times.dropFirst(), contents.times).allSatisfy { $0 - $1 == 3600 })
+    }
+
+    @Test func aClockThatGoesBackIsOneForAllStreams() {
+        var clock = RecordingClock()
+        func offset(_ stream: Int, _ time: Int64) -> Int64 {
+            clock.offset(stream: stream, decode: time, presentation: time, duration: 40_000)
+        }
+        for time in stride(from: Int64(5_000_000), to: 6_000_000, by: 40_000) {
+            #expect(offset(0, time) == 0 && offset(1, time - 200_000) == 0)
+        }
+        // A fault of the multiplex is no jump.
+        #expect(offset(0, 5_900_000) == 0)
+        // The picture jumps first, the sound's last packets follow, then it jumps too.
+        #expect(offset(0, 1_000_000) == 5_000_000)
+        #expect(offset(1, 5_800_000) == 0)
+        #expect(offset(1, 800_000) == 5_000_000)
+        #expect(offset(0, 1_040_000) == 5_000_000 && clock.jumps == 1)
+        // And a stream that was not there before.
+        #expect(offset(2, 1_040_000) == 5_000_000)
+        #expect(offset(1, 0) == 6_080_000 && offset(0, 40_000) == 6_080_000 && clock.jumps == 2)
+        #expect(clock.offset(stream: 0, decode: nil, presentation: nil, duration: 0) == 6_080_000)
+    }
+
+    /// What lies behind a stretch that cannot be read is read.
+    @Test func damageInTheMiddleIsNotTheEnd() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("a.y4m")
+        // The last sample is a line's end, by which the demuxer finds the next picture.
+        let picture = [UInt8](repeating: 128, count: 16 * 16 * 3 / 2 - 1) + [10]
+        var bytes = Array("YUV4MPEG2 W16 H16 F25:1 C420jpeg\n".utf8)
+        for index in 0..<8 { bytes += Array((index == 3 ? "GRAME\n" : "FRAME\n").utf8) + picture }
+        try Data(bytes).write(to: path)
+        let reader = try FileReader(path: path.path)
+        let contents = try read(reader)
+        #expect(contents.pictures.count == 7 && reader.damagedPackets == 1)
+
+        // A file of which the rest is nonsense ends.
+        for index in bytes.indices where index > 2000 { bytes[index] = 1 }
+        try Data(bytes).write(to: path)
+        let short = try FileReader(path: path.path)
+        let rest = try read(short).pictures.count
+        #expect(rest == 5 && short.damagedPackets == 2, "\(rest) \(short.damagedPackets)")
+    }
+
     @Test func whatCannotBeReadIsATypedError() throws {
         let folder = try TemporaryFolder()
         func kind(_ body: () throws -> Void) -> CodecError.Kind? {
@@ -135,7 +225,7 @@ import Testing
         #expect(kind { _ = try FileReader(path: folder.file("missing.mp4").path) } == .cannotOpen)
         #expect(kind { _ = try FileReader(path: folder.url.path) } == .cannotOpen)
         let noise = folder.file("noise.mp4")
-        var random = SplitMix(seed: 9)
+        var random = SplitMix64(seed: 9)
         try Data((0..<20_000).map { _ in UInt8(random.next() & 255) }).write(to: noise)
         #expect(kind { _ = try FileReader(path: noise.path) } != nil)
         let sound = folder.file("sound.wav").path

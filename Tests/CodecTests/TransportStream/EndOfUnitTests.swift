@@ -8,7 +8,7 @@ import Testing
     /// `count` units, one PES each; sizes vary so that some fill their last packet.
     static func plain(
         _ count: Int, bounded: Bool = false, slices: Int = 1, exact: Bool = false, sizes: ClosedRange<Int> = 500...1500,
-        into stream: inout SyntheticStream, from start: Int = 0, _ random: inout SeededGenerator
+        into stream: inout SyntheticStream, from start: Int = 0, _ random: inout SplitMix64
     ) -> [[UInt8]] {
         (start..<(start + count)).map { k in
             let size = exact ? 184 * 4 - 14 : Int.random(in: sizes, using: &random)
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func stuffingIsBelievedAfterItsProbation() {
-        var random = SeededGenerator(seed: 1)
+        var random = SplitMix64(seed: 1)
         var stream = SyntheticStream()
         let units = Self.plain(100, into: &stream, &random)
         let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func lengthIsBelievedAfterThreeUnits() {
-        var random = SeededGenerator(seed: 2)
+        var random = SplitMix64(seed: 2)
         var stream = SyntheticStream()
         let units = Self.plain(40, bounded: true, into: &stream, &random)
         let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func exactlyFilledPacketsWaitForTheNextStart() {
-        var random = SeededGenerator(seed: 3)
+        var random = SplitMix64(seed: 3)
         var stream = SyntheticStream()
         var units = Self.plain(60, into: &stream, &random)
         units += Self.plain(20, exact: true, into: &stream, from: 60, &random)
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func stuffingInTheMiddleIsNeverBelieved() {
-        var random = SeededGenerator(seed: 4)
+        var random = SplitMix64(seed: 4)
         var stream = SyntheticStream()
         let units = (0..<200).map { k in
             let unit = SyntheticPicture.unit(size: 900, isKey: k % 30 == 0, &random)
@@ -69,7 +69,7 @@ import Testing
 
     /// The worst case: a stream that behaves for long, then stuffs the middle of one picture's only slice.
     @Test func aMisleadingStreamIsFoundOutOnce() {
-        var random = SeededGenerator(seed: 5)
+        var random = SplitMix64(seed: 5)
         var stream = SyntheticStream()
         var units = Self.plain(80, into: &stream, &random)
         let misleading = SyntheticPicture.unit(size: 900, &random)
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func aContradictionInTheSameMessageTearsNothing() {
-        var random = SeededGenerator(seed: 6)
+        var random = SplitMix64(seed: 6)
         var stream = SyntheticStream()
         var units = Self.plain(80, into: &stream, &random)
         let before = stream.packets.count
@@ -107,7 +107,7 @@ import Testing
 
     /// A muxer that begins to flush each slice: the picture's slicing tells that some are missing.
     @Test func aPictureWithoutItsUsualSlicesIsNotHandedOn() {
-        var random = SeededGenerator(seed: 7)
+        var random = SplitMix64(seed: 7)
         var stream = SyntheticStream()
         var units = Self.plain(80, slices: 4, into: &stream, &random)
         for k in 80..<100 {
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func severalPESPacketsToAUnit() {
-        var random = SeededGenerator(seed: 8)
+        var random = SplitMix64(seed: 8)
         var stream = SyntheticStream()
         let units = (0..<60).map { k in
             let slices = (0..<3).map { SyntheticPicture.slice(400, firstMacroblock: $0 * 16, &random) }
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test(arguments: [true, false]) func severalUnitsToAPESPacket(bounded: Bool) {
-        var random = SeededGenerator(seed: 9)
+        var random = SplitMix64(seed: 9)
         var stream = SyntheticStream()
         var units: [[UInt8]] = []
         for k in 0..<40 {
@@ -156,7 +156,7 @@ import Testing
 
     /// A unit too large for a PES length, continued in a second PES packet, after a long time of small ones.
     @Test func aLengthNearItsLimitIsNotAnEnd() {
-        var random = SeededGenerator(seed: 10)
+        var random = SplitMix64(seed: 10)
         var stream = SyntheticStream()
         var units = Self.plain(20, bounded: true, into: &stream, &random)
         let large = SyntheticPicture.unit(size: 100_000, isKey: true, &random)
@@ -170,7 +170,7 @@ import Testing
 
     /// GStreamer's habits: lengths, except for large units, and now and then stuffing in the middle.
     @Test func stuffingMeansNothingInAStreamWithLengths() {
-        var random = SeededGenerator(seed: 14)
+        var random = SplitMix64(seed: 14)
         var stream = SyntheticStream()
         var units = Self.plain(60, bounded: true, into: &stream, &random)
         let large = SyntheticPicture.unit(size: 80_000, isKey: true, &random)
@@ -184,7 +184,7 @@ import Testing
 
     /// Units that fill their last packet, from a sender that flushes a short message after each.
     @Test func silenceAfterAFlushedMessageEndsAUnit() {
-        var random = SeededGenerator(seed: 11)
+        var random = SplitMix64(seed: 11)
         let harvest = Harvest()
         var demuxer = TransportStreamDemuxer()
         var stream = SyntheticStream()
@@ -221,7 +221,7 @@ import Testing
     }
 
     @Test func anInterruptedStreamIsLearntAnew() {
-        var random = SeededGenerator(seed: 15)
+        var random = SplitMix64(seed: 15)
         var stream = SyntheticStream()
         let units = Self.plain(60, into: &stream, &random)
         let harvest = Harvest()
@@ -237,7 +237,7 @@ import Testing
     }
 
     @Test func withoutEarlyHandingOnEveryUnitWaits() {
-        var random = SeededGenerator(seed: 12)
+        var random = SplitMix64(seed: 12)
         var stream = SyntheticStream()
         let units = Self.plain(60, into: &stream, &random)
         var options = TransportStreamDemuxer.Options()
@@ -249,7 +249,7 @@ import Testing
 
     /// Losing any packet, or repeating it, never makes a wrong unit that passes for a right one.
     @Test(arguments: [(false, 4), (true, 1)]) func anyPacketMayBeLostOrRepeated(bounded: Bool, slices: Int) {
-        var random = SeededGenerator(seed: 13)
+        var random = SplitMix64(seed: 13)
         var stream = SyntheticStream()
         let units = Self.plain(
             36, bounded: bounded, slices: slices, sizes: 250...450, into: &stream, &random)

@@ -67,6 +67,7 @@ final class Harvest {
     var programs: [ProgramDescription] = []
     var formats: [SequenceParameterSet] = []
     var torn: [Int] = []
+    var faults: [StreamFault] = []
     /// The time of the latest push.
     var now: Int64 = 0
 
@@ -75,6 +76,7 @@ final class Harvest {
         case .program(let program): programs.append(program)
         case .format(let format): formats.append(format)
         case .torn(let serial): torn.append(serial)
+        case .fault(let fault, _): faults.append(fault)
         case .unit(let unit):
             let kept = Unit(
                 stream: unit.stream, serial: unit.serial, bytes: unsafe Array(unit.bytes),

@@ -102,7 +102,7 @@ import Testing
 
     /// Random changes: an error or a set within its bounds, never a crash.
     @Test func mutations() {
-        var random = SeededGenerator(seed: 41)
+        var random = SplitMix64(seed: 41)
         var read = 0
         for _ in 0..<20_000 {
             var bytes = Self.write(width: 40, height: 23, cropBottom: 4) { w in w.bits(0b0001, 4) }

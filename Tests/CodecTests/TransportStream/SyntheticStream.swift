@@ -1,19 +1,6 @@
+import Media
+
 @testable import Codec
-
-/// Random numbers that are the same in every run (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
-    }
-}
 
 /// Writes transport streams with any habit, right or wrong.
 struct SyntheticStream {
@@ -173,7 +160,7 @@ enum SyntheticPicture {
 
     static let pictureParameters: [UInt8] = [0, 0, 0, 1, 0x68, 0xCE, 0x3C, 0x80]
 
-    static func slice(_ size: Int, firstMacroblock: Int = 0, type: UInt8 = 1, _ random: inout SeededGenerator) -> [UInt8] {
+    static func slice(_ size: Int, firstMacroblock: Int = 0, type: UInt8 = 1, _ random: inout SplitMix64) -> [UInt8] {
         var w = BitWriter()
         w.unsigned(firstMacroblock)
         w.bits(0b111, 3)
@@ -182,7 +169,7 @@ enum SyntheticPicture {
     }
 
     /// An access unit of exactly `size` bytes, if that is enough.
-    static func unit(size: Int, isKey: Bool = false, slices: Int = 1, _ random: inout SeededGenerator) -> [UInt8] {
+    static func unit(size: Int, isKey: Bool = false, slices: Int = 1, _ random: inout SplitMix64) -> [UInt8] {
         var bytes = delimiter
         if isKey { bytes += sequence + pictureParameters }
         for k in 0..<slices {

@@ -1,0 +1,77 @@
+import Codec
+import Foundation
+import Media
+import Testing
+import Transport
+@testable import Relay
+
+/// What is missing or useless in an input that does not tell of its own losses: a file stands for UDP and pipes too.
+@Suite(.timeLimit(.minutes(1))) struct InputLossTests {
+    private func relay(_ stream: [UInt8], _ scratch: Scratch) throws -> RelayReport {
+        var configuration = RelayConfiguration(
+            input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
+        configuration.budget = .seconds(60)
+        configuration.pacesFiles = false
+        let report = try Relay(configuration).run { _ in }
+        #expect(report.frames.balance && report.frames.inFlight == 0)
+        return report
+    }
+
+    /// Where the packets of the video are, counted in packets.
+    private func videoPackets(of stream: [UInt8]) -> [Int] {
+        (0..<stream.count / 188).filter {
+            let at = $0 * 188
+            return Int(stream[at + 1] & 0x1F) << 8 | Int(stream[at + 2]) == TransportStreamLayout().videoPID
+                && stream[at + 3] & 0x10 != 0
+        }
+    }
+
+    @Test func packetsThatAreMissingAreCounted() throws {
+        var stream = try TestStream.video(frames: 20)
+        let video = videoPackets(of: stream)
+        for packet in [video[10], video[30], video[31], video[50]].reversed() {
+            stream.removeSubrange(packet * 188..<packet * 188 + 188)
+        }
+        let report = try relay(stream, try Scratch())
+        #expect(report.counters["input_gaps"] == 3 && report.counters["input_packets_lost"] == 4)
+        #expect((report.counters["pictures_damaged"] ?? 0) > 0)
+        #expect(report.text.contains("not received: input gaps 3, input packets lost 4"), "\(report.text)")
+    }
+
+    @Test func brokenAndScrambledPacketsAreCounted() throws {
+        var stream = try TestStream.video(frames: 20)
+        let video = videoPackets(of: stream)
+        stream[video[20] * 188 + 1] |= 0x80
+        stream[video[40] * 188 + 3] |= 0x80
+        let report = try relay(stream, try Scratch())
+        #expect(report.counters["input_packets_broken"] == 1 && report.counters["input_packets_scrambled"] == 1)
+        // What is broken is as good as missing.
+        #expect(report.counters["input_packets_lost"] == 1)
+    }
+
+    @Test func scrambledVideoIsCalledSo() throws {
+        var stream = try TestStream.video(frames: 20)
+        for packet in videoPackets(of: stream) { stream[packet * 188 + 3] |= 0xC0 }
+        let failure = try #require(throws: RelayFailure.self) { _ = try relay(stream, try Scratch()) }
+        #expect("\(failure)".contains("scrambled; send it in the clear"), "\(failure)")
+        #expect((failure.report?.counters["input_packets_scrambled"] ?? 0) > 20)
+    }
+
+    @Test func aPictureThatIsTooLargeIsAFrameAllTheSame() throws {
+        let muxer = try TransportStreamMuxer()
+        var large: [UInt8] = [0, 0, 0, 1, 9, 0xF0, 0, 0, 0, 1, 0x41, 0x9A]
+        large += [UInt8](repeating: 0x55, count: TransportStreamDemuxer.Options().unitLimit)
+        var stream = try TestStream.video(frames: 4)
+        let time = MediaTime(ticks: 900_000 + 4 * 3000)
+        large.withUnsafeBytes {
+            muxer.writeVideo($0, presentationTime: time, decodeTime: time, isKeyframe: false) {
+                stream.append(contentsOf: $0)
+            }
+        }
+        stream += try TestStream.video(frames: 4, start: 10 + 5.0 / 30)
+        let report = try relay(stream, try Scratch())
+        #expect(report.counters["input_units_oversized"] == 1)
+        #expect(report.frames.originals == 9 && report.frames.emitted == 8, "\(report.frames)")
+        #expect(report.frames.droppedByReason == ["decode_error": 1])
+    }
+}
