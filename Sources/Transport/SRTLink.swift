@@ -61,7 +61,8 @@ final class SRTLink: Sendable {
         place = endpoint.description
         nextReadsEarly.store(endpoint.ingest != .tsbpd, ordering: .relaxed)
         if endpoint.mode == .listener {
-            let listener = try SRTListener(endpoint, place: place)
+            let listener = try SRTListener(
+                endpoint, place: place, readingEarly: direction == .input && endpoint.ingest != .tsbpd)
             localPort = listener.port
             events.put(.listening(port: listener.port))
             start { $0.serve(listener) }

@@ -15,11 +15,15 @@ final class SRTListener: Sendable {
     let port: UInt16
 
     /// Binds and listens.
-    init(_ endpoint: SRTEndpoint, place: String) throws(TransportError) {
+    /// - Parameter readingEarly: how callers are met until ``admit(readingEarly:busy:)`` says otherwise: one may come at
+    ///   once.
+    init(_ endpoint: SRTEndpoint, place: String, readingEarly: Bool) throws(TransportError) {
         let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
         do throws(SRTFailure) {
             let socket = try SRTSocket()
-            let door = Door(hasPassphrase: endpoint.passphrase != nil, wantedStreamID: endpoint.streamID)
+            let door = Door(
+                hasPassphrase: endpoint.passphrase != nil, wantedStreamID: endpoint.streamID,
+                rules: Door.Rules(readingEarly: readingEarly, busy: false))
             try socket.configure(for: endpoint, early: false)
             if address.family == AF_INET6 { try socket.set(SRTO_IPV6ONLY, Int32(address.isAnyIPv6 ? 0 : 1)) }
             unsafe try socket.use(address, with: srt_bind)
@@ -99,8 +103,8 @@ private func judgeCaller(
 /// passphrase only afterwards and tells nobody.
 private final class Door: Sendable {
     struct Rules {
-        var readingEarly = true
-        var busy = false
+        var readingEarly: Bool
+        var busy: Bool
     }
 
     private struct Candidate {
@@ -118,12 +122,13 @@ private final class Door: Sendable {
     private static let most = 64
     private static let forgottenAfter = Nanoseconds.seconds(10)
 
-    let rules = Mutex(Rules())
+    let rules: Mutex<Rules>
     private let hasPassphrase: Bool
     private let wantedStreamID: String?
     private let book = Mutex(Book())
 
-    init(hasPassphrase: Bool, wantedStreamID: String?) {
+    init(hasPassphrase: Bool, wantedStreamID: String?, rules: Rules) {
+        self.rules = Mutex(rules)
         self.hasPassphrase = hasPassphrase
         self.wantedStreamID = wantedStreamID
     }

@@ -221,11 +221,11 @@ import Testing
         #expect(link.events.take() == nil)
     }
 
-    /// Two callers may come in before one is served; the other one waits until that one has gone.
+    /// Two callers may come in before one is served; the other one waits until that one has gone. The first may come
+    /// before anybody has looked at the listener.
     @Test(arguments: [true, false]) func aCallerThatHasWaitedLongIsReadAsItWasMet(early: Bool) throws {
         let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20))
-        let listener = try SRTListener(endpoint, place: "here")
-        listener.admit(readingEarly: early, busy: false)
+        let listener = try SRTListener(endpoint, place: "here", readingEarly: early)
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)?latency=300"))
         #expect(sink.awaitPeer())
         // The next connections are met the other way.
@@ -249,8 +249,7 @@ import Testing
 
     @Test func aCallerThatLeavesBeforeItsTurnWasNotRefused() throws {
         let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0)
-        let listener = try SRTListener(endpoint, place: "here")
-        listener.admit(readingEarly: true, busy: false)
+        let listener = try SRTListener(endpoint, place: "here", readingEarly: true)
         do {
             let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)"))
             #expect(sink.awaitPeer())
