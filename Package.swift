@@ -30,7 +30,7 @@ let package = Package(
     name: "burnish",
     products: [
         .executable(name: "burnish", targets: ["burnish"]),
-        .library(name: "Enhance", targets: ["Enhance"]),
+        .library(name: "Enhance", targets: ["Enhance", "Media"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),

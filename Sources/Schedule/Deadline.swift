@@ -3,7 +3,7 @@ import Media
 /// What a frame's deadline is counted from, the best that the input offers.
 public struct Origin: Hashable, Sendable, BitwiseCopyable {
     public enum Kind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
-        /// When the sender sent it, on this machine's clock (SRT read early; RTP mapped by RTCP).
+        /// When the sender sent it, on this machine's clock (SRT read early).
         case source
         /// When its last packet arrived, where there is nothing better.
         case arrival

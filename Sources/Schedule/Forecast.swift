@@ -5,7 +5,8 @@ import Media
 /// Two kinds of constraint are kept apart. *Latency*: this frame, and the newest that waits behind it, must be emitted
 /// by their deadlines; computed with high costs where work is added, with means where a frame would be dropped.
 /// *Throughput*: in each interval each thread, and all of them together on the cores there are, must get done what one
-/// interval brings; computed with means.
+/// interval brings; computed with means for a thread, and with low costs for what the cores share, as these are counted
+/// without what others use. (The grant for tiles keeps to means.)
 struct Forecast {
     let base: Cost
     private let decode, synthesise, encode, emit: Cost

@@ -23,7 +23,8 @@ public struct Planner: Policy, Sendable {
         public var tilePixels = 64 * 64
         public var seeds = CostModel.Seeds()
         public var weights = Weights()
-        /// While frames come in, no more than this long passes without one being tried, however late it is.
+        /// While frames come in, no more than this long passes without one being tried that is not late yet, or behind
+        /// which none waits.
         public var longestFreeze = Nanoseconds.milliseconds(250.0)
         /// Coded frames that may wait for the decoder before everything up to the next keyframe is given up.
         public var longestCodedQueue = 120

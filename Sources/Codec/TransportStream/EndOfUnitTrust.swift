@@ -102,7 +102,7 @@ struct EndOfUnitTrust {
     /// Whether a unit ends for certain with a packet that has these signs.
     func accepts(_ signs: EndSigns, _ picture: PictureScanner.Picture) -> EndEvidence? {
         if signs.contains(.length), length.isTrusted { return .length }
-        // GStreamer's muxer stuffs the middle of about one unit in 400. It writes lengths, and leaves one out only where
+        // GStreamer's muxer stuffs the middle of one unit in 360. It writes lengths, and leaves one out only where
         // the unit is too large: such a unit waits for the next.
         if signs.contains(.stuffing), length.right == 0, stuffing.isTrusted, plainPackets >= Self.plainPacketsNeeded,
             isSlicedAsUsual(picture)
