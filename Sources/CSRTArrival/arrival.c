@@ -52,12 +52,24 @@ static const uint32_t flag_retransmitted = 1u << 26;
 
 static uint64_t key_of(uint32_t socket, uint32_t sequence) { return (uint64_t)socket << 32 | 1u << 31 | sequence; }
 
-static unsigned slot_of(uint32_t socket, uint32_t sequence) { return (sequence + socket * 2654435761u) % kept_packets; }
+/// A packet may be in any of four places, far from each other: sockets whose numbers meet in one of them do not push out
+/// what the others still need.
+enum { places = 4 };
+static unsigned slot_of(uint32_t socket, uint32_t sequence, unsigned place) {
+    return (sequence + socket * 2654435761u + place * (kept_packets / places)) % kept_packets;
+}
 
 static void keep_packet(uint32_t socket, uint32_t sequence, uint32_t flags, int64_t arrival_ns) {
-    unsigned slot = slot_of(socket, sequence);
     uint64_t key = key_of(socket, sequence);
-    if (atomic_load_explicit(&packets[slot].key, memory_order_relaxed) == key) return;  // came before
+    unsigned slot = slot_of(socket, sequence, 0);
+    for (unsigned place = 0; place < places; place++) {
+        unsigned other = slot_of(socket, sequence, place);
+        if (atomic_load_explicit(&packets[other].key, memory_order_relaxed) == key) return;  // came before
+        // The oldest gives way.
+        if (atomic_load_explicit(&packets[other].arrival_ns, memory_order_relaxed)
+            < atomic_load_explicit(&packets[slot].arrival_ns, memory_order_relaxed))
+            slot = other;
+    }
     atomic_store(&packets[slot].key, 0);
     atomic_store(&packets[slot].arrival_ns, arrival_ns);
     atomic_store(&packets[slot].flags, flags);
@@ -65,9 +77,11 @@ static void keep_packet(uint32_t socket, uint32_t sequence, uint32_t flags, int6
 }
 
 bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packet *packet) {
-    unsigned slot = slot_of((uint32_t)socket, (uint32_t)sequence);
     uint64_t key = key_of((uint32_t)socket, (uint32_t)sequence);
-    if (atomic_load(&packets[slot].key) != key) return false;
+    unsigned slot = 0, place = 0;
+    while (place < places && atomic_load(&packets[slot = slot_of((uint32_t)socket, (uint32_t)sequence, place)].key) != key)
+        place++;
+    if (place == places) return false;
     packet->arrival_ns = atomic_load(&packets[slot].arrival_ns);
     uint32_t flags = atomic_load(&packets[slot].flags);
     packet->ordered = (flags & flag_ordered) != 0;
