@@ -7,16 +7,6 @@ import Transport
 
 /// What is missing or useless in an input that does not tell of its own losses: a file stands for UDP and pipes too.
 @Suite(.timeLimit(.minutes(1))) struct InputLossTests {
-    private func relay(_ stream: [UInt8], _ scratch: Scratch) throws -> RelayReport {
-        var configuration = RelayConfiguration(
-            input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
-        configuration.budget = .seconds(60)
-        configuration.pacesFiles = false
-        let report = try Relay(configuration).run { _ in }
-        #expect(report.frames.balance && report.frames.inFlight == 0)
-        return report
-    }
-
     /// Where the packets of the video are, counted in packets.
     private func videoPackets(of stream: [UInt8]) -> [Int] {
         (0..<stream.count / 188).filter {

@@ -9,16 +9,6 @@ import Transport
 
 /// Streams beside the video, from a file to a file.
 @Suite(.timeLimit(.minutes(2))) struct PassingStreamTests {
-    private func relay(_ stream: [UInt8], _ scratch: Scratch) throws -> RelayReport {
-        var configuration = RelayConfiguration(
-            input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
-        configuration.budget = .seconds(60)
-        configuration.pacesFiles = false
-        let report = try Relay(configuration).run { _ in }
-        #expect(report.frames.balance && report.frames.inFlight == 0)
-        return report
-    }
-
     @Test func audioKeepsItsBytesAndItsTimes() throws {
         let scratch = try Scratch()
         let stream = try TestStream.program([.init(frames: 30, audioStreams: 2)])
