@@ -116,7 +116,8 @@ static void layer(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int
         int first = 0;
         for (int dy = 1; dy < 3; dy++)
             if (taps[dy * row] < taps[first * row]) first = dy;
-        const int place = (3 - first) % 3;
+        const bool upward = taps[(first + 2) % 3 * row] < taps[(first + 1) % 3 * row];
+        const int place = upward ? 3 + first : (3 - first) % 3;
         const ptrdiff_t bytes = 4 * row, column = 4 * layer->groups * bytes;
         const int8_t *weights = layer->tile_weights + 3 * place * column;
         _tile_loadd(WEIGHTS, weights, bytes);

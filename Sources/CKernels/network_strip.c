@@ -41,15 +41,17 @@ static size_t tap_count(const burnish_network *network) {
 }
 
 /// Every layer's taps for each of the three places that the middle one of its input rows can have in the ring. They
-/// stay the same from row to row, and would take a small network's rows a noticeable time.
+/// stay the same from row to row, and would take a small network's rows a noticeable time. On the way up the row below
+/// comes first, but is still the last row of taps.
 static void lay_taps(const uint8_t **taps, uint8_t *const *rings, const burnish_network *network, geometry g,
-                     int neighbour) {
+                     int neighbour, bool upward) {
     for (int l = 1; l <= network->layer_count; l++) {
         const int groups = groups_of(network, l - 1);
         const int columns = network->layers[l - 1].steps / 3 / groups;
         for (int middle = 0; middle < 3; middle++)
             for (int dy = -1; dy <= 1; dy++) {
-                const uint8_t *row = rings[l - 1] + (size_t)((middle + dy + 3) % 3 * groups) * g.plane;
+                const int place = (middle + (upward ? -dy : dy) + 3) % 3;
+                const uint8_t *row = rings[l - 1] + (size_t)(place * groups) * g.plane;
                 for (int group = 0; group < groups; group++)
                     for (int dx = 0; dx < columns; dx++) *taps++ = row + (size_t)group * g.plane + neighbour * dx;
             }
@@ -80,7 +82,7 @@ static void fetch(const burnish_network_strip *strip, uint8_t *line, int y, int 
     memset(line + count - after, row[last], (size_t)after);
 }
 
-/// The rows of the last layer and the base, put together.
+/// The rows of the last layer and the base, put together. The base's weights are the same in either direction.
 static void finish(burnish_network_strip *strip, uint8_t *base, size_t doubled, uint8_t *line,
                    const int16_t *upper, const int16_t *lower, int y) {
     static const int16_t weights[2][4] = {{-3, 29, 111, -9}, {-9, 111, 29, -3}};
@@ -113,7 +115,7 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
     int16_t *const lower = upper + 2 * g.pixels;
     const uint8_t **const taps = (const uint8_t **)(lower + 2 * g.pixels);
     uint8_t *const line = (uint8_t *)(taps + tap_count(network));
-    lay_taps(taps, rings, network, g, neighbour(strip->kernels));
+    lay_taps(taps, rings, network, g, neighbour(strip->kernels), strip->upward);
 
     // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can
     // have row t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place
@@ -140,7 +142,8 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
                     memcpy(out, rings[l] + (size_t)((t - l - 1) % 3) * row, row);
                 else kernels->layer(out, (ptrdiff_t)g.plane, at, width, layer);
             } else {
-                kernels->residual(upper, lower, at, width, layer);
+                if (strip->upward) kernels->residual(lower, upper, at, width, layer);
+                else kernels->residual(upper, lower, at, width, layer);
                 finish(strip, base, doubled, line, upper, lower, strip->next - count);
             }
         }

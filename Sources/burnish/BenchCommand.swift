@@ -62,6 +62,7 @@ struct BenchCommand: ParsableCommand {
         var leastMilliseconds: Double
         var multiplicationsPerNanosecond: Double
         var shareOfPeak: Double
+        var speedup: Double?
     }
 
     func validate() throws {
@@ -94,16 +95,16 @@ struct BenchCommand: ParsableCommand {
                 FrameRow(
                     tier: $0.tier.name, features: $0.features.name, threads: $0.threads,
                     milliseconds: $0.median.milliseconds, leastMilliseconds: $0.least.milliseconds,
-                    multiplicationsPerNanosecond: $0.rate, shareOfPeak: $0.shareOfPeak)
+                    multiplicationsPerNanosecond: $0.rate, shareOfPeak: $0.shareOfPeak, speedup: $0.speedup)
             }
         } catch {
             StandardError.line("burnish: \(error)")
             throw Failure.badUsage
         }
-        try show(rows, under: ["tier", "features", "threads", "ms", "least", "GMAC/s", "of the peak"]) {
+        try show(rows, under: ["tier", "features", "threads", "ms", "least", "GMAC/s", "of the peak", "speedup"]) {
             [
                 $0.tier, $0.features, "\($0.threads)", fixed($0.milliseconds), fixed($0.leastMilliseconds),
-                fixed($0.multiplicationsPerNanosecond), fixed($0.shareOfPeak),
+                fixed($0.multiplicationsPerNanosecond), fixed($0.shareOfPeak), $0.speedup.map { fixed($0) } ?? "–",
             ]
         }
     }

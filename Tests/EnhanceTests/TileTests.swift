@@ -1,6 +1,7 @@
 @testable import Enhance
 import Kernels
 import Media
+import Synchronization
 import Testing
 
 @Suite struct StripPlanTests {
@@ -53,5 +54,104 @@ import Testing
             #expect(frames < 100)
         }
         #expect(frames > 0)
+    }
+}
+
+@Suite struct StripProgressTests {
+    private struct Walker {
+        var strip: Int
+        var direction: StripDirection
+        var tileRow: Int
+        var rest: Range<Int>
+    }
+
+    /// Two walkers in each strip, in any order: every row of samples is done once, and of every row of tiles one walker
+    /// hears that it has begun and one that it is done, when it is.
+    @Test(arguments: 1...60 as ClosedRange<UInt64>) func bothEndsMeet(seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        let grid = TileGrid(
+            size: PictureSize(width: random.number(in: 1...300), height: random.number(in: 1...400)),
+            tileSize: PictureSize(width: 64, height: random.number(in: 1...40)))
+        let progress = StripProgress(grid: grid)
+        var plan = StripPlan(grid: grid)
+        for _ in 0..<2 {
+            for tile in 0..<grid.count where random.number(in: 0...3) > 0 { plan.add(tile, rank: tile) }
+            plan.group(limit: random.number(in: 1...40), width: 4)
+            progress.begin(plan.strips)
+            var walkers = plan.strips.indices.flatMap { index in
+                let strip = plan.strips[index]
+                return [(StripDirection.down, strip.row), (.up, strip.row + strip.rows - 1)].map {
+                    Walker(strip: index, direction: $0, tileRow: $1, rest: progress.rows(of: $1))
+                }
+            }
+            var times = Array(repeating: 0, count: grid.count * 512)
+            var (begun, done) = (Array(repeating: 0, count: grid.count), Array(repeating: 0, count: grid.count))
+            while !walkers.isEmpty {
+                let at = random.number(in: 0...walkers.count - 1)
+                var walker = walkers[at]
+                let strip = plan.strips[walker.strip]
+                let most = min(walker.rest.count, random.number(in: 1...9))
+                guard let rows = progress.take(ofStrip: walker.strip, walker.direction, most: most) else {
+                    #expect(progress.rowsLeft(ofStrip: walker.strip) == 0)
+                    walkers.remove(at: at)
+                    continue
+                }
+                let first = walker.tileRow * grid.columns + strip.column
+                let tile = progress.rows(of: walker.tileRow)
+                #expect(tile.contains(rows.lowerBound) && tile.contains(rows.upperBound - 1))
+                for row in rows { times[first * 512 + row - tile.lowerBound] += 1 }
+                if progress.noteBegun(rows.count, tileRow: walker.tileRow, of: strip) { begun[first] += 1 }
+                let isDone = progress.noteDone(rows.count, tileRow: walker.tileRow, of: strip)
+                #expect(isDone == times[first * 512..<first * 512 + tile.count].allSatisfy { $0 == 1 })
+                if isDone { done[first] += 1 }
+                switch walker.direction {
+                case .down: walker.rest = rows.upperBound..<walker.rest.upperBound
+                case .up: walker.rest = walker.rest.lowerBound..<rows.lowerBound
+                }
+                if walker.rest.isEmpty {
+                    walker.tileRow += walker.direction == .down ? 1 : -1
+                    if (strip.row..<strip.row + strip.rows).contains(walker.tileRow) {
+                        walker.rest = progress.rows(of: walker.tileRow)
+                    } else {
+                        walker.rest = 0..<1  // nothing is left to take
+                    }
+                }
+                walkers[at] = walker
+            }
+            for strip in plan.strips {
+                for row in strip.row..<strip.row + strip.rows {
+                    let first = row * grid.columns + strip.column
+                    #expect(begun[first] == 1 && done[first] == 1 && progress.isDone(tileRow: row, of: strip))
+                }
+            }
+        }
+    }
+}
+
+@Suite struct TwoEndedRangeTests {
+    @Test func threadsTakeEachNumberOnce() {
+        /// Each piece takes from one end until nothing is left.
+        final class Takers: PiecewiseWork, @unchecked Sendable {
+            let range = TwoEndedRange()
+            var taken = Array(repeating: [Range<Int>](), count: 4)
+
+            func perform(piece: Int, worker: Int) {
+                var mine: [Range<Int>] = []
+                while let next = piece % 2 == 0 ? range.takeFirst(most: 1 + piece) : range.takeLast(most: 1 + piece) {
+                    mine.append(next)
+                }
+                lock.withLock { _ in taken[piece] = mine }
+            }
+
+            private let lock = Mutex(())
+        }
+        let (workers, takers) = (WorkerPool(threadCount: 4), Takers())
+        for count in [0, 1, 2, 7, 10_000] {
+            takers.range.fill(0..<count)
+            #expect(takers.range.count == count)
+            workers.run(takers, pieces: 4)
+            #expect(takers.range.count == 0)
+            #expect(takers.taken.joined().flatMap { Array($0) }.sorted() == Array(0..<count))
+        }
     }
 }

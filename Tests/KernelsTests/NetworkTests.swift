@@ -41,7 +41,7 @@ import Testing
         try Network(bytes(name.split(separator: "-").prefix(2).joined(separator: "-") + ".bnw"))
     }
 
-    /// Runs strips of `columns` by `rows` over the picture.
+    /// Runs strips of `columns` by `rows` over the picture, each from its top and from its bottom to where they meet.
     /// - Returns: what they wrote, and what they copied.
     static func upscale(
         _ golden: Golden, _ network: Network, _ kernels: Kernels, columns: Int, rows: Int
@@ -57,14 +57,17 @@ import Testing
         defer { scratch.deallocate() }
         for y in stride(from: 0, to: golden.height, by: rows) {
             for x in stride(from: 0, to: golden.width, by: columns) {
-                var strip = kernels.strip(
-                    network, bucket: golden.bucket,
-                    PlaneView(base: input.row(0), stride: input.stride, width: golden.width, height: golden.height),
-                    into: planes[0], copy: planes[1], columns: x..<min(x + columns, golden.width), firstRow: y,
-                    scratch: scratch)
                 let end = min(y + rows, golden.height)
-                strip.advance(to: (y + end) / 2)
-                strip.advance(to: end)
+                for direction in [StripDirection.down, .up] {
+                    var strip = kernels.strip(
+                        network, bucket: golden.bucket,
+                        PlaneView(base: input.row(0), stride: input.stride, width: golden.width, height: golden.height),
+                        into: planes[0], copy: planes[1], columns: x..<min(x + columns, golden.width),
+                        firstRow: direction == .down ? y : end - 1, direction: direction, scratch: scratch)
+                    let half = direction == .down ? (end - y) / 2 : end - y - (end - y) / 2
+                    strip.advance(by: half / 2)
+                    strip.advance(by: half - half / 2)
+                }
             }
         }
         return outputs

@@ -86,7 +86,7 @@ static void striped_layer(const burnish_network_kernels *simd, const uint8_t *co
 
 typedef struct {
     int8_t weights[4 * BURNISH_NETWORK_STEPS * 16], tap_weights[4 * BURNISH_NETWORK_STEPS * 16];
-    int8_t tile_weights[3 * 4 * BURNISH_NETWORK_STEPS * 16];
+    int8_t tile_weights[6 * 4 * BURNISH_NETWORK_STEPS * 16];
     uint8_t order[4 * BURNISH_NETWORK_STEPS], runs[4 * (BURNISH_NETWORK_STEPS + 1)];
     int32_t bias[16];
     int16_t mult[64];
@@ -113,12 +113,13 @@ static uint8_t is_narrow(const random_layer *l, int steps, int group, int shift)
 static void fill_tile_weights(random_layer *l, int steps, int groups) {
     const int inputs = steps / 9;
     int8_t *next = l->tile_weights;
-    for (int place = 0; place < 3; place++)
+    for (int place = 0; place < 6; place++)
         for (int column = 0; column < 3; column++)
             for (int output = 0; output < 4 * groups; output++)
                 for (int row = 0; row < 3; row++)
                     for (int input = 0; input < 4 * inputs; input++) {
-                        const int tap = ((row - place + 3) % 3 * inputs + input / 4) * 3 + column;
+                        const int down = (row - place % 3 + 3) % 3, up = (place % 3 - row + 3) % 3;
+                        const int tap = ((place < 3 ? down : up) * inputs + input / 4) * 3 + column;
                         *next++ = l->tap_weights[16 * (output / 4 * steps + tap) + 4 * (output % 4) + input % 4];
                     }
 }
@@ -251,7 +252,7 @@ static void check_sharpen(const burnish_sharpen_kernels *plain, const burnish_sh
     compare("sharpen", width, content, first[0], second[0], (size_t)width, (size_t)width);
 }
 
-/// A whole picture, in strips of the width given.
+/// A whole picture, in strips of the width given, each from its top and from its bottom to where they meet.
 static void check_strips(const burnish_network_kernels *plain, const burnish_network_kernels *simd, int layers,
                          int groups, int width, int height, int strip) {
     static random_layer random[BURNISH_NETWORK_LAYERS];
@@ -264,17 +265,30 @@ static void check_strips(const burnish_network_kernels *plain, const burnish_net
     uint8_t *const in = malloc((size_t)(width * height)), *const out[2] = {malloc(size), malloc(size)};
     uint8_t *const scratch = aligned_alloc(64, (burnish_network_scratch(&network, strip) + 63) / 64 * 64);
     for (int i = 0; i < width * height; i++) in[i] = (uint8_t)random32();
-    for (int k = 0; k < 2; k++)
-        for (int x = 0; x < width; x += k ? strip : width) {
-            burnish_network_strip s = {.kernels = k ? simd : plain, .network = &network, .in = in, .in_stride = width,
-                                       .picture_width = width, .picture_height = height, .out = out[k],
-                                       .out_stride = 2 * width, .x = x, .width = k ? strip : width};
+    uint8_t *const plain_scratch = aligned_alloc(64, (burnish_network_scratch(&network, width) + 63) / 64 * 64);
+    burnish_network_strip whole = {.kernels = plain, .network = &network, .in = in, .in_stride = width,
+                                   .picture_width = width, .picture_height = height, .out = out[0],
+                                   .out_stride = 2 * width, .width = width, .scratch = plain_scratch};
+    burnish_network_begin(&whole);
+    burnish_network_advance(&whole, height);
+    free(plain_scratch);
+    for (int x = 0; x < width; x += strip)
+        for (int upward = 0; upward < 2; upward++) {
+            burnish_network_strip s = {.kernels = simd, .network = &network, .in = in, .in_stride = width,
+                                       .picture_width = width, .picture_height = height, .out = out[1],
+                                       .out_stride = 2 * width, .x = x, .width = strip, .upward = upward,
+                                       .scratch = scratch};
             if (s.width > width - x) s.width = width - x;
-            s.scratch = k ? scratch : aligned_alloc(64, (burnish_network_scratch(&network, width) + 63) / 64 * 64);
+            if (upward) {
+                s.in += (height - 1) * s.in_stride;
+                s.out += (2 * height - 1) * s.out_stride;
+                s.in_stride = -s.in_stride;
+                s.out_stride = -s.out_stride;
+            }
+            const int rows = upward ? height - height * 2 / 3 : height * 2 / 3;
             burnish_network_begin(&s);
-            burnish_network_advance(&s, height / 3);
-            burnish_network_advance(&s, height);
-            if (!k) free(s.scratch);
+            burnish_network_advance(&s, rows / 3);
+            burnish_network_advance(&s, rows);
         }
     comparisons++;
     if (memcmp(out[0], out[1], size)) {

@@ -7,7 +7,8 @@ let package = Package(
     name: "sr-bench",
     dependencies: [.package(name: "burnish", path: "../..")],
     targets: [
+        .target(name: "CAffinity"),
         .executableTarget(
-            name: "sr-bench", dependencies: [.product(name: "Enhance", package: "burnish")],
+            name: "sr-bench", dependencies: ["CAffinity", .product(name: "Enhance", package: "burnish")],
             swiftSettings: [.treatAllWarnings(as: .error), .strictMemorySafety()])
     ])

@@ -36,9 +36,10 @@ typedef struct {
     const uint8_t *runs;
     /// `weights` in the order of the taps, for kernels that need no runs.
     const int8_t *tap_weights;
-    /// `weights` as matrices: [3 places][3 columns][4 · groups outputs][3 rows][inputs], the rows as they lie in the
-    /// ring when the one above the pixel has that place in it. NULL in the first layer and the last, and where a network
-    /// does not suit tiles (Network.suitsTiles).
+    /// `weights` as matrices: [2 directions][3 places][3 columns][4 · groups outputs][3 rows][inputs], the rows as they
+    /// lie in the ring when the one above the pixel has that place in it, and the one below the next (downward) or the one
+    /// before (upward). NULL in the first layer and the last, and where a network does not suit tiles
+    /// (Network.suitsTiles).
     const int8_t *tile_weights;
     /// [groups][4].
     const int32_t *bias;
@@ -84,8 +85,8 @@ typedef struct {
     burnish_network_layer layers[BURNISH_NETWORK_LAYERS];
 } burnish_network;
 
-/// A part of a picture, computed row by row from its top: only three rows of each layer exist at a time, so that all
-/// of them stay in the core's cache, and nothing is computed twice but the border at the sides.
+/// A part of a picture, computed row by row from its top or from its bottom: only three rows of each layer exist at a
+/// time, so that all of them stay in the core's cache, and nothing is computed twice but the border at the sides.
 typedef struct {
     const burnish_network_kernels *kernels;
     const burnish_network *network;
@@ -101,6 +102,9 @@ typedef struct {
     ptrdiff_t copy_stride;
     /// The strip's columns and first row, in input samples.
     int x, y, width;
+    /// Whether the pictures are upside down: their pointers are at the last row, their strides negative, and rows are
+    /// counted from the bottom.
+    bool upward;
     /// `burnish_network_scratch` bytes, 64-byte aligned.
     uint8_t *scratch;
     /// The next input row to feed, and the next of the base's; kept by the functions below.

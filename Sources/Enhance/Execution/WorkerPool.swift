@@ -123,10 +123,10 @@ public enum PieceOrder: Sendable {
             self.work = work
             self.order = order
             switch order {
-            case .ascending: unsafe parts[0].fill(0..<pieces)
+            case .ascending: unsafe parts[0].pieces.fill(0..<pieces)
             case .ownPartFirst:
                 for i in 0..<threadCount {
-                    unsafe parts[i].fill(i * pieces / threadCount..<(i + 1) * pieces / threadCount)
+                    unsafe parts[i].pieces.fill(i * pieces / threadCount..<(i + 1) * pieces / threadCount)
                 }
             }
             gate.store(1, ordering: .releasing)
@@ -209,40 +209,23 @@ public enum PieceOrder: Sendable {
 
         private func take(from work: any PiecewiseWork, worker: Int) {
             let own = order == .ascending ? 0 : worker
-            while let piece = unsafe parts[own].takeFirst() { work.perform(piece: piece, worker: worker) }
+            while let taken = unsafe parts[own].pieces.takeFirst() {
+                work.perform(piece: taken.lowerBound, worker: worker)
+            }
             guard order == .ownPartFirst else { return }
             for i in 1..<threadCount {
                 let other = (worker + i) % threadCount
-                while let piece = unsafe parts[other].takeLast() { work.perform(piece: piece, worker: worker) }
+                while let taken = unsafe parts[other].pieces.takeLast() {
+                    work.perform(piece: taken.lowerBound, worker: worker)
+                }
             }
         }
     }
 
-    /// A range of pieces that threads take from. It fills two cache lines (processors fetch them in pairs), so that
-    /// threads in different parts do not wait for each other.
+    /// Pieces that threads take from. It fills two cache lines (processors fetch them in pairs), so that threads in
+    /// different parts do not wait for each other.
     private struct Part: ~Copyable {
-        /// The first piece, and above 32 bits the one after the last.
-        private let range = Atomic<UInt64>(0)
+        let pieces = TwoEndedRange()
         private let padding = InlineArray<15, UInt64>(repeating: 0)
-
-        func fill(_ pieces: Range<Int>) {
-            range.store(UInt64(pieces.upperBound) << 32 | UInt64(pieces.lowerBound), ordering: .relaxed)
-        }
-        func takeFirst() -> Int? { take { first, end in (first, first + 1, end) } }
-        func takeLast() -> Int? { take { first, end in (end - 1, first, end - 1) } }
-
-        @inline(__always)
-        private func take(_ split: (_ first: UInt64, _ end: UInt64) -> (piece: UInt64, first: UInt64, end: UInt64)) -> Int? {
-            var seen = range.load(ordering: .relaxed)
-            while true {
-                let (first, end) = (seen & 0xffff_ffff, seen >> 32)
-                guard first < end else { return nil }
-                let rest = split(first, end)
-                let (taken, latest) = range.compareExchange(
-                    expected: seen, desired: rest.end << 32 | rest.first, ordering: .relaxed)
-                if taken { return Int(rest.piece) }
-                seen = latest
-            }
-        }
     }
 }

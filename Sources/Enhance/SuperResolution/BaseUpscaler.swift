@@ -61,16 +61,16 @@ import Media
         unsafe band(piece, source.y, destination.y, luma, scratch.pointer(at: worker * scratchStride))
     }
 
-    /// Independent pieces that both chroma planes are made of.
+    /// Independent pieces that both chroma planes are made of, from the top to the bottom.
     var chromaPieces: Int { 2 * chromaBands }
 
     func performChroma(piece: Int, worker: Int) {
         guard let source = unsafe source, let destination = unsafe destination else { return }
         let scratch = unsafe scratch.pointer(at: worker * scratchStride)
-        if piece < chromaBands {
-            unsafe band(piece, source.u, destination.u, chroma, scratch)
+        if piece % 2 == 0 {
+            unsafe band(piece / 2, source.u, destination.u, chroma, scratch)
         } else {
-            unsafe band(piece - chromaBands, source.v, destination.v, chroma, scratch)
+            unsafe band(piece / 2, source.v, destination.v, chroma, scratch)
         }
     }
 

@@ -19,6 +19,7 @@ import Media
     /// Whether a tile is in `todo`.
     private var isListed: [Bool]
     private var plan: StripPlan
+    private let progress: StripProgress
     private var bucket = 0
     /// By the tier's raw value.
     private var costs: [TileCost]
@@ -26,8 +27,10 @@ import Media
     private var asked: [SuperResolutionTier]
     // The run in hand.
     private var isMakingRows = false
-    /// Pieces that are rows of tiles, or else strips; what follows are bands of chroma.
+    /// Pieces that are rows of tiles, or else strips: each from its top, then each from its bottom, so that threads that
+    /// have nothing else left join those who are not done. What follows are bands of chroma.
     private var lumaPieces = 0
+    private let chroma = TwoEndedRange()
     private var isChromaDone = false
     private var tier = SuperResolutionTier.base
     private var until: MonotonicTime?
@@ -35,17 +38,22 @@ import Media
     private var destination: MutablePlaneView?
     private let reports: UnsafeMutablePointer<StripReport>
 
-    /// What one strip of a run did.
+    /// What one piece of a run did.
     private struct StripReport: BitwiseCopyable {
-        var rows = 0
         var samples = 0
         var time = Nanoseconds.zero
     }
 
     /// Columns of a strip at most, in samples: its rows of all layers together stay in the second-level cache.
     private static let stripWidth = 640
+    /// Rows of tiles from which on a strip is not flat.
+    private static let highStrip = 4
     /// How long a thread may work before it looks at the clock.
     private static let attention = Nanoseconds.microseconds(150)
+    /// How many rows of samples a thread takes at once: what another may have to wait for in the end.
+    private static let bite = 8
+    /// How many rows of samples must be left for a second thread to join in, which has a border to compute first.
+    private static let leastShared = 16
 
     /// - Parameter networks: not empty; without `base`.
     init(
@@ -73,7 +81,8 @@ import Media
         todo.reserveCapacity(grid.count)
         isListed = Array(repeating: false, count: grid.count)
         plan = StripPlan(grid: grid)
-        unsafe reports = .allocate(capacity: grid.count)
+        progress = StripProgress(grid: grid)
+        unsafe reports = .allocate(capacity: 2 * grid.count)
     }
 
     deinit { unsafe reports.deallocate() }
@@ -133,12 +142,14 @@ import Media
         run(pieces: 0, workers)
     }
 
-    /// Does rows or strips, and chroma if nothing has done it yet.
+    /// Does rows or strips, and chroma if nothing has done it yet. The first thread begins at the top, the second at the
+    /// bottom, whatever it is that they do: a core finds what it has written last time in its own cache.
     private func run(pieces: Int, _ workers: WorkerPool) {
         lumaPieces = pieces
         let chroma = isChromaDone ? 0 : base.chromaPieces
         isChromaDone = true
-        workers.run(self, pieces: pieces + chroma)
+        self.chroma.fill(0..<chroma)
+        workers.run(self, pieces: pieces + chroma, order: isMakingRows ? .ownPartFirst : .ascending)
     }
 
     /// A new bucket makes every result void, so the present one is kept while the quantiser is near its range.
@@ -203,34 +214,34 @@ import Media
             count += 1
         }
         if count == 0 { return true }
-        // A strip for each thread: every further one has a border more to compute. Strips that are neither narrow nor
-        // flat have the least of it.
+        // A strip for two threads, who meet in it: every further one has a border more to compute. A border at the side is
+        // rounded up to whole vectors and one above is not, so strips are as wide as they may be, unless that makes them
+        // flat.
+        let pairs = (workers.threadCount + 1) / 2
+        let limit = (count + pairs - 1) / pairs
         let widest = max(1, Self.stripWidth / grid.tileSize.width)
-        if workers.threadCount == 1 {
-            plan.group(limit: count, width: widest)
-        } else {
-            let limit = (count + workers.threadCount - 1) / workers.threadCount
-            plan.group(limit: limit, width: min(widest, (grid.columns + 1) / 2))
-        }
+        let isFlat = pairs > 1 && limit / widest < Self.highStrip
+        plan.group(limit: limit, width: isFlat ? min(widest, (grid.columns + 1) / 2) : widest)
+        progress.begin(plan.strips)
         self.tier = tier
-        run(pieces: plan.strips.count, workers)
+        run(pieces: 2 * plan.strips.count, workers)
 
         var done = 0
-        var samples = 0
-        var time = Nanoseconds.zero
-        for index in plan.strips.indices {
-            let strip = plan.strips[index]
-            let report = unsafe reports[index]
-            for row in strip.row..<strip.row + report.rows {
+        for strip in plan.strips {
+            for row in strip.row..<strip.row + strip.rows where progress.isDone(tileRow: row, of: strip) {
                 for column in strip.column..<strip.column + strip.columns {
                     let tile = row * grid.columns + column
                     if outcomes[tile].isReused { result.tilesReused -= 1 }
                     outcomes[tile] = TileOutcome(tier: tier, isReused: false)
                 }
+                done += strip.columns
             }
-            done += report.rows * strip.columns
-            samples += report.samples
-            time = time + report.time
+        }
+        var samples = 0
+        var time = Nanoseconds.zero
+        for piece in 0..<2 * plan.strips.count {
+            samples += unsafe reports[piece].samples
+            time = unsafe time + reports[piece].time
         }
         if tier == .neuralSmall { result.tilesSmall += done } else { result.tilesMedium += done }
         costs[Int(tier.rawValue)].learn(time, samples: samples)
@@ -239,7 +250,8 @@ import Media
 
     func perform(piece: Int, worker: Int) {
         if piece >= lumaPieces {
-            base.performChroma(piece: piece - lumaPieces, worker: worker)
+            let band = worker % 2 == 0 ? chroma.takeFirst() : chroma.takeLast()
+            base.performChroma(piece: band!.lowerBound, worker: worker)
         } else if isMakingRows {
             makeRow(piece, worker: worker)
         } else {
@@ -270,50 +282,60 @@ import Media
         if region.width > 0 { base.performLuma(region, worker: worker) }
     }
 
-    /// One strip, from its top to its bottom or to the time to stop.
+    /// One strip, from one of its ends until another thread is met there, or to the time to stop.
     private func makeStrip(_ piece: Int, worker: Int) {
         unsafe reports[piece] = StripReport()
         guard let source = unsafe source, let destination = unsafe destination, let network = networks[tier] else {
             return
         }
-        let strip = plan.strips[piece]
-        let top = grid.region(strip.row * grid.columns + strip.column)
+        let count = plan.strips.count
+        let direction = piece < count ? StripDirection.down : .up
+        let index = direction == .down ? piece : 2 * count - 1 - piece
+        if direction == .up && progress.rowsLeft(ofStrip: index) < Self.leastShared { return }
+        let strip = plan.strips[index]
+        let left = grid.region(strip.row * grid.columns + strip.column)
         let right = grid.region(strip.row * grid.columns + strip.column + strip.columns - 1)
-        let columns = top.x..<right.x + right.width
+        let columns = left.x..<right.x + right.width
         let cost = costs[Int(tier.rawValue)].time(samples: columns.count)
-        let step =
-            until == nil ? grid.tileSize.height : max(1, Int(Self.attention.count / max(cost.count, 1)))
+        let step = until == nil ? Self.bite : min(Self.bite, max(1, Int(Self.attention.count / max(cost.count, 1))))
 
         let start = MonotonicTime.now()
         var now = start
+        var tileRow = direction == .down ? strip.row : strip.row + strip.rows - 1
+        var rest = progress.rows(of: tileRow)
         var running = unsafe kernels.strip(
             network, bucket: bucket, source, into: history.plane, copy: until == nil ? destination : nil,
-            columns: columns, firstRow: top.y, scratch: scratch.pointer(at: worker * scratchStride))
-        var row = top.y
-        for tileRow in strip.row..<strip.row + strip.rows {
-            let end = min(row + grid.tileSize.height, grid.size.height)
-            if let until, now + cost * Int64(end - row) > until { break }
-            for column in strip.column..<strip.column + strip.columns {
-                history.set(.base, ofTile: tileRow * grid.columns + column)
-            }
-            while row < end {
+            columns: columns, firstRow: direction == .down ? rest.lowerBound : rest.upperBound - 1,
+            direction: direction, scratch: scratch.pointer(at: worker * scratchStride))
+        while (strip.row..<strip.row + strip.rows).contains(tileRow) {
+            rest = progress.rows(of: tileRow)
+            let needed = cost * Int64(min(rest.count, progress.rowsLeft(ofStrip: index)))
+            if let until, now + needed > until { break }
+            while !rest.isEmpty {
                 if let until, now > until { break }
-                let next = min(row + step, end)
-                unsafe running.advance(to: next)
-                unsafe reports[piece].samples += (next - row) * columns.count
-                row = next
+                guard let rows = progress.take(ofStrip: index, direction, most: min(step, rest.count)) else { break }
+                if progress.noteBegun(rows.count, tileRow: tileRow, of: strip) { mark(tileRow, of: strip, as: .base) }
+                unsafe running.advance(by: rows.count)
+                unsafe reports[piece].samples += rows.count * columns.count
+                if progress.noteDone(rows.count, tileRow: tileRow, of: strip) {
+                    mark(tileRow, of: strip, as: tier)
+                    if until != nil {
+                        unsafe history.show(
+                            tileRow * grid.columns + strip.column, columns: strip.columns, in: destination)
+                    }
+                }
+                rest = direction == .down ? rows.upperBound..<rest.upperBound : rest.lowerBound..<rows.lowerBound
                 now = MonotonicTime.now()
             }
-            if row < end { break }
-            for column in strip.column..<strip.column + strip.columns {
-                history.set(tier, ofTile: tileRow * grid.columns + column)
-            }
-            if until != nil {
-                unsafe history.show(
-                    tileRow * grid.columns + strip.column, columns: strip.columns, in: destination)
-            }
-            unsafe reports[piece].rows += 1
+            if !rest.isEmpty { break }
+            tileRow += direction == .down ? 1 : -1
         }
         unsafe reports[piece].time = MonotonicTime.now() - start
+    }
+
+    private func mark(_ tileRow: Int, of strip: TileStrip, as tier: SuperResolutionTier) {
+        for column in strip.column..<strip.column + strip.columns {
+            history.set(tier, ofTile: tileRow * grid.columns + column)
+        }
     }
 }

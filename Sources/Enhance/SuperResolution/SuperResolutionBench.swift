@@ -18,6 +18,9 @@ public struct SuperResolutionBench {
         public let rate: Double
         /// `rate` for each thread as a share of what the core can do at all, measured in the same rounds.
         public let shareOfPeak: Double
+        /// How many times as fast as one thread with the same tier and instruction set: the median over the rounds, in
+        /// each of which the two follow each other. nil where one thread is not among those to run.
+        public let speedup: Double?
     }
 
     public var size = PictureSize(width: 640, height: 360)
@@ -34,9 +37,9 @@ public struct SuperResolutionBench {
     ) throws(EnhanceError) -> [Row] {
         var variants: [Variant] = []
         for level in levels {
-            for count in threads {
-                let workers = WorkerPool(threadCount: count)
-                for tier in tiers { variants.append(try Variant(tier, size, level, workers)) }
+            let pools = threads.map { WorkerPool(threadCount: $0) }
+            for tier in tiers {
+                for workers in pools { variants.append(try Variant(tier, size, level, workers)) }
             }
         }
         // Two pictures without anything in common, so that no tile is reused.
@@ -53,7 +56,10 @@ public struct SuperResolutionBench {
                 variant.peak = max(variant.peak, variant.session.configuration.kernels.measurePeak(bursts: 1))
             }
         }
-        return variants.map { $0.row(samples: size.width * size.height) }
+        return variants.map { variant in
+            let alone = variants.first { $0.threads == 1 && $0.tier == variant.tier && $0.features == variant.features }
+            return variant.row(samples: size.width * size.height, beside: alone)
+        }
     }
 
     private func now(_ variant: Variant) -> MonotonicTime {
@@ -92,13 +98,16 @@ public struct SuperResolutionBench {
             session = try SuperResolutionSession(configuration, workers: workers)
         }
 
-        func row(samples: Int) -> Row {
+        var features: CPUFeatures { session.configuration.kernels.features }
+
+        func row(samples: Int, beside alone: Variant?) -> Row {
             let sorted = times.sorted()
             let median = sorted[sorted.count / 2]
             let rate = Double(samples * multiplications) / Double(median.count)
+            let ratios = alone.map { zip($0.times, times).map { Double($0.count) / Double($1.count) }.sorted() }
             return Row(
-                tier: tier, features: session.configuration.kernels.features, threads: threads, median: median,
-                least: sorted[0], rate: rate, shareOfPeak: rate / Double(threads) / peak)
+                tier: tier, features: features, threads: threads, median: median, least: sorted[0], rate: rate,
+                shareOfPeak: rate / Double(threads) / peak, speedup: ratios.map { $0[$0.count / 2] })
         }
     }
 }

@@ -29,6 +29,8 @@ private final class NetworkLayerCheck: KernelCheck {
     private var isOrdered = [true, true]
     /// Where in the ring of three rows the one above the pixel lies.
     private var place = 0
+    /// From a row of taps to the next in the ring: −1 where a strip goes up.
+    private var direction = 1
 
     init(channels: Int, isLast: Bool) {
         groups = channels / 4
@@ -57,6 +59,7 @@ private final class NetworkLayerCheck: KernelCheck {
         var random = CheckRandom(seed: seed)
         width = size.width
         place = random.number(in: 0...2)
+        direction = random.number(in: 0...1) == 0 ? 1 : -1
         // Weights like a trained network's for random input, so that the benchmark is realistic; the whole range for
         // the contents that are there to break sums.
         let reach = content == .random ? 20 : 64
@@ -88,7 +91,7 @@ private final class NetworkLayerCheck: KernelCheck {
         let neighbour = isStriped ? 64 : 4
         var taps: [UnsafePointer<UInt8>?] = unsafe []
         for dy in 0..<3 {
-            let row = (dy + place) % 3
+            let row = (direction * dy + place + 3) % 3
             for group in 0..<groups {
                 for dx in 0..<3 { unsafe taps.append(UnsafePointer(input.row(row * groups + group) + neighbour * dx)) }
             }

@@ -70,47 +70,60 @@ import Media
     }
 }
 
+/// Which way a strip is computed.
+public enum StripDirection: Sendable, BitwiseCopyable {
+    case down
+    case up
+}
+
 extension Kernels {
-    /// Runs a network over columns of a picture from one row on, downward; see ``NetworkStrip/advance(to:)``.
+    /// Runs a network over columns of a picture from one row on, downward or upward; see ``NetworkStrip/advance(by:)``.
     /// - Parameters:
     ///   - output: twice the size of `input`.
     ///   - copy: of `output`'s size, where every row is written too.
     ///   - columns: inside of the input.
+    ///   - firstRow: the row to begin with: the uppermost on the way down, the lowermost on the way up.
     ///   - scratch: ``Network/scratchSize(width:)`` bytes, for this strip alone until it is done.
     @unsafe public func strip(
         _ network: Network, bucket: Int, _ input: PlaneView, into output: MutablePlaneView,
-        copy: MutablePlaneView? = nil, columns: Range<Int>, firstRow: Int, scratch: UnsafeMutableRawPointer
+        copy: MutablePlaneView? = nil, columns: Range<Int>, firstRow: Int, direction: StripDirection = .down,
+        scratch: UnsafeMutableRawPointer
     ) -> NetworkStrip {
         unsafe precondition(output.width == 2 * input.width && output.height == 2 * input.height)
         unsafe precondition(columns.lowerBound >= 0 && !columns.isEmpty && columns.upperBound <= input.width)
         unsafe precondition((0..<input.height).contains(firstRow))
+        let isUp = direction == .up
         var strip = unsafe burnish_network_strip()
-        unsafe strip.in = unsafe input.base
-        unsafe strip.in_stride = unsafe input.stride
+        unsafe strip.upward = isUp
+        unsafe strip.in = unsafe isUp ? input.base + (input.height - 1) * input.stride : input.base
+        unsafe strip.in_stride = unsafe isUp ? -input.stride : input.stride
         unsafe strip.picture_width = Int32(input.width)
         unsafe strip.picture_height = Int32(input.height)
-        unsafe strip.out = unsafe output.base
-        unsafe strip.out_stride = unsafe output.stride
+        unsafe strip.out = unsafe isUp ? output.row(output.height - 1) : output.base
+        unsafe strip.out_stride = unsafe isUp ? -output.stride : output.stride
         if let copy = unsafe copy {
             unsafe precondition(copy.width == output.width && copy.height == output.height)
-            unsafe strip.copy = unsafe copy.base
-            unsafe strip.copy_stride = unsafe copy.stride
+            unsafe strip.copy = unsafe isUp ? copy.row(copy.height - 1) : copy.base
+            unsafe strip.copy_stride = unsafe isUp ? -copy.stride : copy.stride
         }
         unsafe strip.x = Int32(columns.lowerBound)
-        unsafe strip.y = Int32(firstRow)
+        unsafe strip.y = unsafe Int32(isUp ? input.height - 1 - firstRow : firstRow)
         unsafe strip.width = Int32(columns.count)
         unsafe strip.scratch = unsafe scratch.assumingMemoryBound(to: UInt8.self)
-        return unsafe NetworkStrip(strip: strip, kernels: network.suitsTiles ? table.tiled_network : table.network, network: network, bucket: bucket)
+        let kernels = network.suitsTiles ? table.tiled_network : table.network
+        return unsafe NetworkStrip(strip: strip, kernels: kernels, network: network, bucket: bucket)
     }
 }
 
 /// A part of a picture on its way through a network. Only three rows of each layer exist at a time, so that they stay
-/// in the core's cache; going on downward computes nothing twice.
+/// in the core's cache; going on computes nothing twice.
 @unsafe public struct NetworkStrip {
     private var strip: burnish_network_strip
     private var kernels: burnish_network_kernels
     private let network: Network
     private let bucket: Int
+    /// In the strip's own count, which goes from the bottom where it goes up.
+    private var next: Int32
 
     fileprivate init(
         strip: burnish_network_strip, kernels: burnish_network_kernels, network: Network, bucket: Int
@@ -119,12 +132,16 @@ extension Kernels {
         unsafe self.kernels = kernels
         unsafe self.network = network
         unsafe self.bucket = bucket
+        unsafe next = strip.y
         unsafe call { unsafe burnish_network_begin($0) }
     }
 
-    /// Computes the rows before input row `end`, from where the last call ended. `end` is at most the input's height.
-    public mutating func advance(to end: Int) {
-        unsafe call { unsafe burnish_network_advance($0, Int32(end)) }
+    /// Computes so many input rows more, each of which gives two output rows. They are inside of the input.
+    public mutating func advance(by rows: Int) {
+        unsafe next += Int32(rows)
+        let end = unsafe next
+        unsafe precondition(end <= strip.picture_height)
+        unsafe call { unsafe burnish_network_advance($0, end) }
     }
 
     private mutating func call(_ body: (UnsafeMutablePointer<burnish_network_strip>) -> Void) {

@@ -26,7 +26,7 @@ import CKernels
         shift = layer.shift
         unsafe weights = .allocate(capacity: groups * steps * 16)
         unsafe tapWeights = .allocate(capacity: groups * steps * 16)
-        unsafe tileWeights = hasTiles ? .allocate(capacity: 3 * groups * steps * 16) : nil
+        unsafe tileWeights = hasTiles ? .allocate(capacity: 6 * groups * steps * 16) : nil
         unsafe order = .allocate(capacity: groups * steps)
         unsafe runs = .allocate(capacity: groups * (steps + 1))
         unsafe bias = .allocate(capacity: buckets * groups * 4)
@@ -63,16 +63,18 @@ import CKernels
             }
         }
         if var next = unsafe tileWeights {
-            for place in 0..<3 {
-                for column in 0..<3 {
-                    for output in 0..<4 * groups {
-                        for row in 0..<3 {
-                            // The row above the pixel is the ring's `place`-th.
-                            let kernelRow = (row - place + 3) % 3
-                            for input in 0..<4 * inputGroups {
-                                let tap = (kernelRow * inputGroups + input / 4) * 3 + column
-                                unsafe next.initialize(to: weight(output, tap: tap, input % 4))
-                                unsafe next += 1
+            for direction in [1, -1] {
+                for place in 0..<3 {
+                    for column in 0..<3 {
+                        for output in 0..<4 * groups {
+                            for row in 0..<3 {
+                                // The row above the pixel is the ring's `place`-th, and the others follow or precede it.
+                                let kernelRow = (direction * (row - place) + 3) % 3
+                                for input in 0..<4 * inputGroups {
+                                    let tap = (kernelRow * inputGroups + input / 4) * 3 + column
+                                    unsafe next.initialize(to: weight(output, tap: tap, input % 4))
+                                    unsafe next += 1
+                                }
                             }
                         }
                     }

@@ -34,7 +34,7 @@ import Testing
         var strip = Kernels(limit: []).strip(
             network, bucket: bucket, source.view.y, into: output.mutableView.y, columns: 0..<source.size.width,
             firstRow: 0, scratch: scratch)
-        strip.advance(to: source.size.height)
+        strip.advance(by: source.size.height)
         return output
     }
 
