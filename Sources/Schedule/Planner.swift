@@ -20,7 +20,7 @@ public struct Planner: Policy, Sendable {
         /// Threads that share one frame's enhancement.
         public var workers = 2
         /// Input pixels of one neural tile.
-        public var tilePixels = 64 * 64
+        public var tilePixels = 64 * 32
         public var seeds = CostModel.Seeds()
         public var weights = Weights()
         /// While frames come in, no more than this long passes without one being tried that is not late yet, or behind

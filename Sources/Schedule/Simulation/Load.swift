@@ -82,7 +82,7 @@ public struct Load: Sendable {
     public var origin: Origin.Kind = .source
     public var synthesised = 1
     public var order: SynthesisOrder = .beforeOriginal
-    public var tiles = 60
+    public var tiles = 120
     /// The share of the tiles that changes from frame to frame, on average.
     public var activity = 1.0
     /// The cost of one frame on a free machine; its times are not used.

@@ -7,8 +7,8 @@ extension Load {
         var costs = FrameLoad(arrival: MonotonicTime(nanoseconds: 0), emitBy: MonotonicTime(nanoseconds: 0))
         costs.decode = 2e6
         costs.base = 2.5e6
-        costs.tileS = 0.06e6
-        costs.tileM = 0.25e6
+        costs.tileS = 0.03e6
+        costs.tileM = 0.125e6
         costs.synthesise = 6e6
         costs.encode = 8e6
         costs.encodeSynthesised = 8e6
