@@ -17,8 +17,9 @@ import Synchronization
     private let taken = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest + 1, alignment: 64)
     /// The message that lies there and cannot be filed before others have been read.
     private var waiting: Taken?
+    private var counts = SRTSource.counts
     private var clock = SourceClock()
-    private var sequences = SequenceUnwrapper()
+    private var sequences = SRTSource.numbers
     private let clockOffset: Int64
     private let epoll: Int32
 
@@ -109,8 +110,9 @@ import Synchronization
         lost = false
         hold.reset()
         waiting = nil
+        counts = Self.counts
         clock = SourceClock()
-        sequences = SequenceUnwrapper()
+        sequences = Self.numbers
         second = IngestPolicy.Second()
         secondEnds = .now() + .seconds(1)
         lossesBefore = 0
@@ -147,12 +149,12 @@ import Synchronization
         let arrival = known ? MonotonicTime(nanoseconds: packet.arrival_ns) : now
         // libsrt tells the number of a message's last packet.
         let packets = known && packet.first ? 1 : Int(unsafe burnish_srt_message_packets(id, control.pktseq))
-        let sequence = sequences.unwrap(unsafe control.pktseq) - Int64(packets - 1)
+        let sequence = sequences.unwrap(Int64(unsafe control.pktseq)) - Int64(packets - 1)
         let sourceTime: MonotonicTime
         var restarted = false
         if early {
-            (sourceTime, restarted) = clock.map(
-                source: UInt32(truncatingIfNeeded: unsafe control.srctime), arrival: arrival)
+            let count = counts.unwrap(UInt32(truncatingIfNeeded: unsafe control.srctime), arrival: arrival)
+            (sourceTime, restarted) = clock.map(source: count, arrival: arrival)
         } else {
             // libsrt has added the window: it tells when the message was to be delivered.
             sourceTime = MonotonicTime(nanoseconds: unsafe control.srctime * 1_000 - clockOffset) - window
@@ -240,6 +242,9 @@ import Synchronization
         }
     }
 
+    /// SRT's times are 32 bits of microseconds, its packet numbers have 31 bits.
+    private static let counts = WrappingCount(perSecond: 1_000_000)
+    private static let numbers = SequenceUnwrapper(bits: 31)
     /// After an outage the sender's backlog is on its way, newest and oldest mixed: it drops nothing, and whole pictures
     /// are worth more now than haste.
     private static let patienceWithBacklog = Nanoseconds.milliseconds(500)

@@ -1,19 +1,21 @@
-/// Turns SRT's 31-bit packet numbers, which wrap, into a count that does not. Numbers may come out of order by less
-/// than a quarter of the circle.
+/// Turns packet numbers of so many bits, which wrap, into a count that does not: SRT has 31, RTP 16. Numbers may come out
+/// of order by less than half of the circle.
 struct SequenceUnwrapper: Sendable {
+    private let circle: Int64
     private var last: Int64?
 
-    mutating func unwrap(_ number: Int32) -> Int64 {
-        let number = Int64(number) & 0x7fff_ffff
-        guard let last else {
-            self.last = number
-            return number
-        }
-        // The signed 31-bit distance from the last one.
-        var step = (number - last) & 0x7fff_ffff
-        if step >= 0x4000_0000 { step -= 0x8000_0000 }
-        let count = last + step
-        self.last = max(last, count)
+    init(bits: Int) { circle = 1 << Int64(bits) }
+
+    /// How far a number lies from the highest so far, the shorter way round; zero before the first.
+    func step(to number: Int64) -> Int64 {
+        guard let last else { return 0 }
+        let step = (number - last) & (circle - 1)
+        return step < circle / 2 ? step : step - circle
+    }
+
+    mutating func unwrap(_ number: Int64) -> Int64 {
+        let count = (last ?? number & (circle - 1)) + step(to: number)
+        last = max(last ?? count, count)
         return count
     }
 }

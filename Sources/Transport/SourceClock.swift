@@ -1,7 +1,7 @@
 import Media
 
-/// Maps the sender's 32-bit microsecond count (it wraps after 71.6 minutes and runs at its own pace) to our monotonic
-/// clock.
+/// Maps the sender's count of microseconds, which runs at its own pace, to our monotonic clock. ``WrappingCount`` makes
+/// counts that do not wrap.
 ///
 /// Every message took at least the network's least delay, so the points (source time, arrival − source time) lie on
 /// or above a line whose slope is the clocks' difference in pace; jitter, queueing, retransmission and outages only
@@ -19,8 +19,15 @@ struct SourceClock: Sendable {
     static let leastBaseline = 8_000_000.0  // µs
     /// A message this much earlier than the fit allows means that the sender started anew.
     static let leap: Int64 = 1_000_000  // µs
-    /// A fit that every message has been late against for this long describes a time that is gone.
-    static let patience: Int64 = 10_000_000  // µs
+    /// A fit that every message has been late against for long describes a time that is gone.
+    struct Patience: Sendable {
+        /// What counts as late, and for how long; µs.
+        var lateness: Int64
+        var time: Int64
+
+        /// Senders that repeat what was lost have a backlog after an outage.
+        static let ofBacklogs = Patience(lateness: 1_000_000, time: 10_000_000)
+    }
 
     /// The lowest point of one second, in microseconds relative to the first message.
     private struct Point {
@@ -32,8 +39,7 @@ struct SourceClock: Sendable {
     private var filled = 0
     private var bucket: Int64 = 0
 
-    private var lastSource: Int64 = 0  // unwrapped, µs
-    private var lastArrival: Int64 = 0  // ns
+    private let patience: Patience
     private var originSource: Int64 = 0
     private var originArrival: Int64 = 0  // ns
     private var started = false
@@ -43,54 +49,64 @@ struct SourceClock: Sendable {
     private var level = 0.0
     private var slope = 0.0
 
-    init() {}
+    init(patience: Patience = .ofBacklogs) { self.patience = patience }
 
     /// The difference in pace, as a fraction: positive when the sender's clock is slow against ours.
     var skew: Double { slope }
 
     /// Takes one message's two times.
+    /// - Parameter source: in microseconds.
     /// - Returns: the source time on our clock, and whether the sender's count was found to have started anew.
-    mutating func map(source wire: UInt32, arrival: MonotonicTime) -> (time: MonotonicTime, restarted: Bool) {
+    mutating func map(source: Int64, arrival: MonotonicTime) -> (time: MonotonicTime, restarted: Bool) {
         guard started else {
-            start(wire, arrival)
+            start(source, arrival)
             return (arrival, false)
         }
-        let source = unwrap(wire, arrival)
         let x = Double(source - originSource)
         let y = Double(arrival.nanoseconds - originArrival) / 1e3 - x
         let excess = y - (level + slope * x)
 
         if excess < -Double(Self.leap) {
-            start(wire, arrival)
+            start(source, arrival)
             return (arrival, true)
         }
-        if excess > Double(Self.leap) {
+        if excess > Double(patience.lateness) {
             // A backlog after an outage looks like this for as long as it lasts; a restarted count stays.
             let since = lateSince ?? arrival.nanoseconds
             lateSince = since
-            if arrival.nanoseconds - since > Self.patience * 1_000 {
-                start(wire, arrival)
+            if arrival.nanoseconds - since > patience.time * 1_000 {
+                start(source, arrival)
                 return (arrival, true)
             }
         } else {
             lateSince = nil
         }
 
-        lastSource = max(lastSource, source)
-        lastArrival = max(lastArrival, arrival.nanoseconds)
         insert(Point(source: x, delay: y), second: Int64(x / 1e6))
         // The fit may have moved: what counts is that no message lies below it.
         level = min(level, y - slope * x)
         return (originTime + Nanoseconds(Int64((x + level + slope * x) * 1e3)), false)
     }
 
+    /// The sender's count is found to run `ratio` times as fast as it was taken to: what is remembered is put as though it
+    /// had been counted so all along. The time that belongs to `source` stays where it is.
+    mutating func stretch(by ratio: Double, about source: Int64) {
+        guard started else { return }
+        let pivot = Double(source - originSource)
+        for i in 0..<filled {
+            let point = points[i]
+            let stretched = pivot + (point.source - pivot) * ratio
+            points[i] = Point(source: stretched, delay: point.delay + point.source - stretched)
+        }
+        level += (1 + slope) * pivot * (1 - 1 / ratio)
+        slope = (1 + slope) / ratio - 1
+    }
+
     private var originTime: MonotonicTime { MonotonicTime(nanoseconds: originArrival) }
 
-    private mutating func start(_ wire: UInt32, _ arrival: MonotonicTime) {
+    private mutating func start(_ source: Int64, _ arrival: MonotonicTime) {
         started = true
-        lastSource = Int64(wire)
-        lastArrival = arrival.nanoseconds
-        originSource = Int64(wire)
+        originSource = source
         originArrival = arrival.nanoseconds
         points[0] = Point(source: 0, delay: 0)
         filled = 1
@@ -98,13 +114,6 @@ struct SourceClock: Sendable {
         level = 0
         slope = 0
         lateSince = nil
-    }
-
-    /// The count nearest to where the sender should be by now, of all that end in these 32 bits. Judged by elapsed time
-    /// rather than by the last message alone, it survives silences of any length.
-    private func unwrap(_ wire: UInt32, _ arrival: MonotonicTime) -> Int64 {
-        let expected = lastSource + max(0, arrival.nanoseconds - lastArrival) / 1_000
-        return expected + Int64(Int32(bitPattern: wire &- UInt32(truncatingIfNeeded: expected)))
     }
 
     private mutating func insert(_ point: Point, second: Int64) {

@@ -3,16 +3,47 @@ import Testing
 
 @testable import Transport
 
+struct WrappingCountTests {
+    @Test(arguments: [Int64(1_000_000), 90_000]) func survivesWrapsAndSilences(perSecond: Int64) {
+        var counts = WrappingCount(perSecond: perSecond)
+        var random = SplitMix64(seed: 3)
+        var count: Int64 = (1 << 32) - perSecond
+        var now = MonotonicTime(nanoseconds: 7)
+        for step in 0..<2_000 {
+            #expect(counts.unwrap(UInt32(truncatingIfNeeded: count), arrival: now) == count, "step \(step)")
+            // Up to a day between two of them, and up to two seconds of it late.
+            let seconds = step % 100 == 0 ? Int64(random.next() % 86_400) : 0
+            let milliseconds = Int64(random.next() % 1_000)
+            count += seconds * perSecond + milliseconds * perSecond / 1_000
+            now = now + Nanoseconds(seconds * 1_000_000_000 + milliseconds * 1_000_000) + .milliseconds(random.unit() * 2)
+        }
+        #expect(count > 1 << 33)
+    }
+}
+
 struct SequenceUnwrapperTests {
-    @Test func countsAcrossTheWrapInAnyOrder() {
-        var unwrapper = SequenceUnwrapper()
-        let start: Int64 = 0x7fff_fff0
+    @Test(arguments: [16, 31]) func countsAcrossTheWrapInAnyOrder(bits: Int) {
+        var unwrapper = SequenceUnwrapper(bits: bits)
+        let circle: Int64 = 1 << Int64(bits)
+        let start = circle - 16
         var random = SplitMix64(seed: 9)
-        #expect(unwrapper.unwrap(Int32(start)) == start)
+        #expect(unwrapper.unwrap(start) == start)
         for i in 1..<200 {
             let count = start + Int64(i) + Int64(random.next() % 20) - 10
-            #expect(unwrapper.unwrap(Int32(count & 0x7fff_ffff)) == count)
+            #expect(unwrapper.unwrap(count % circle) == count)
         }
+    }
+
+    @Test func stepsGoTheShorterWayRound() {
+        var unwrapper = SequenceUnwrapper(bits: 16)
+        #expect(unwrapper.step(to: 12) == 0)
+        _ = unwrapper.unwrap(65_530)
+        #expect(unwrapper.step(to: 3) == 9 && unwrapper.step(to: 65_520) == -10)
+        #expect(unwrapper.step(to: 32_761) == 32_767 && unwrapper.step(to: 32_762) == -32_768)
+        // Numbers from before the first one are negative.
+        #expect(unwrapper.unwrap(32_770) == 32_770)
+        var young = SequenceUnwrapper(bits: 16)
+        #expect(young.unwrap(2) == 2 && young.unwrap(65_535) == -1 && young.unwrap(3) == 3)
     }
 }
 

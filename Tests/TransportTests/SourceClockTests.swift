@@ -7,6 +7,7 @@ import Testing
 struct SourceClockTests {
     /// A sender and a network, simulated: messages every 5 ms by the sender's clock.
     final class Path {
+        var counts = WrappingCount(perSecond: 1_000_000)
         var clock = SourceClock()
         var random = SplitMix64(seed: 5)
         /// Sender time in µs, not wrapped.
@@ -29,9 +30,10 @@ struct SourceClockTests {
         /// - Returns: the error of the mapped time against "sent plus the least delay", in µs.
         func step(extra: Int64 = 0) -> (error: Int64, restarted: Bool) {
             source += 5_000
-            let arrival = sent + delay + Int64(random.unit() * jitter) + extra
-            let (time, restarted) = clock.map(
-                source: UInt32(truncatingIfNeeded: source), arrival: MonotonicTime(nanoseconds: arrival * 1_000))
+            let arrival = MonotonicTime(
+                nanoseconds: (sent + delay + Int64(random.unit() * jitter) + extra) * 1_000)
+            let count = counts.unwrap(UInt32(truncatingIfNeeded: source), arrival: arrival)
+            let (time, restarted) = clock.map(source: count, arrival: arrival)
             return (time.nanoseconds / 1_000 - (sent + delay), restarted)
         }
     }
@@ -113,8 +115,29 @@ struct SourceClockTests {
         var clock = SourceClock()
         // Sent 40 ms apart, delivered together.
         let arrival = MonotonicTime(nanoseconds: 5_000_000_000)
-        let times = (0..<5).map { clock.map(source: UInt32(1_000 + $0 * 40_000), arrival: arrival).time }
+        let times = (0..<5).map { clock.map(source: Int64(1_000 + $0 * 40_000), arrival: arrival).time }
         #expect(times.last! <= arrival)
         #expect(times[0] == arrival)
+    }
+
+    /// A count that turns out to run fast is taken as though it had always been known to: no time moves.
+    @Test(arguments: [0.9986, 0.9995, 1.0005, 1.0014]) func anotherPaceMovesNoTime(ratio: Double) {
+        var clock = SourceClock()
+        // The count's microseconds are `ratio` of ours, until they are taken as ours; then what is left is no skew.
+        func arrival(_ i: Int) -> MonotonicTime { MonotonicTime(nanoseconds: 1_000_000_000 + Int64(i) * 5_000_000) }
+        var before = MonotonicTime(nanoseconds: 0)
+        var source: Int64 = 0
+        for i in 0..<6_000 {
+            source = Int64(Double(i) * 5_000 / ratio)
+            before = clock.map(source: source, arrival: arrival(i)).time
+        }
+        clock.stretch(by: ratio, about: source)
+        for i in 6_000..<12_000 {
+            let count = source + Int64(i - 5_999) * 5_000
+            let (time, restarted) = clock.map(source: count, arrival: arrival(i))
+            #expect(!restarted && abs((time - before).count - 5_000_000) < 200_000, "message \(i)")
+            before = time
+        }
+        #expect(abs(clock.skew) < 20e-6)
     }
 }

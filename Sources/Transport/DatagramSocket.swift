@@ -1,0 +1,119 @@
+import CSRT  // Some of the kernel's names are filed under whichever module includes them first.
+import Glibc
+import Media
+
+/// A UDP socket that is bound to an address (and joined to it, when it is a multicast group) or sends to one. Never waits
+/// but in ``wait(or:until:)``.
+struct DatagramSocket: ~Copyable {
+    private let socket: Descriptor
+    /// The port that it is bound to; 0 where it only sends.
+    let localPort: UInt16
+
+    /// A datagram that has come.
+    struct Arrived {
+        var byteCount: Int
+        /// When the kernel got it, on the monotonic clock.
+        var time: MonotonicTime
+        var sender: SocketAddress
+        /// It had more bytes than there was room for; those are gone.
+        var isCut: Bool
+    }
+
+    /// Receives what is sent to this address.
+    init(boundTo address: SocketAddress, place: String) throws(TransportError) {
+        let socket = try openUDP(address, place: place)
+        // A burst of a second at 20 Mb/s; the kernel grants what it may.
+        setInteger(socket.number, SOL_SOCKET, SO_RCVBUF, 4 << 20)
+        setInteger(socket.number, SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        if address.isMulticast { setInteger(socket.number, SOL_SOCKET, SO_REUSEADDR, 1) }
+        guard unsafe address.withSockaddr({ unsafe bind(socket.number, $0, $1) }) == 0 else {
+            throw TransportError(.cannotBind, place: place, "cannot listen there: \(Descriptor.lastError)")
+        }
+        if address.isMulticast && !address.join(on: socket.number) {
+            throw TransportError(.cannotBind, place: place, "cannot join the group: \(Descriptor.lastError)")
+        }
+        localPort = unsafe SocketAddress.filled { unsafe getsockname(socket.number, $0, $1) }?.port ?? 0
+        self.socket = socket
+    }
+
+    /// Sends to this address.
+    init(sendingTo address: SocketAddress, place: String) throws(TransportError) {
+        let socket = try openUDP(address, place: place)
+        guard unsafe address.withSockaddr({ unsafe connect(socket.number, $0, $1) }) == 0 else {
+            throw TransportError(.unreachable, place: place, "no way there: \(Descriptor.lastError)")
+        }
+        localPort = 0
+        self.socket = socket
+    }
+
+    /// Waits for a datagram.
+    func wait(or bell: borrowing Bell, until limit: MonotonicTime) -> Descriptor.Readiness {
+        socket.wait(for: POLLIN, or: bell, until: limit)
+    }
+
+    /// Takes the next datagram, if one has come: its first bytes into `head`, the others into `body`.
+    func receive(_ head: UnsafeMutableRawBufferPointer, _ body: UnsafeMutableRawBufferPointer) -> Arrived? {
+        // Room for one control message with a timespec: header 16, payload 16, aligned.
+        var control: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
+        var pieces = unsafe (
+            iovec(iov_base: head.baseAddress, iov_len: head.count), iovec(iov_base: body.baseAddress, iov_len: body.count)
+        )
+        var count = -1
+        var flags: Int32 = 0
+        let sender = unsafe SocketAddress.filled { name, length in
+            unsafe withUnsafeMutableBytes(of: &control) { control in
+                unsafe withUnsafeMutableBytes(of: &pieces) { pieces in
+                    var header = unsafe msghdr()
+                    unsafe header.msg_name = UnsafeMutableRawPointer(name)
+                    unsafe header.msg_namelen = length.pointee
+                    unsafe header.msg_iov = pieces.baseAddress?.assumingMemoryBound(to: iovec.self)
+                    unsafe header.msg_iovlen = 2
+                    unsafe header.msg_control = control.baseAddress
+                    unsafe header.msg_controllen = control.count
+                    count = unsafe recvmsg(socket.number, &header, Int32(MSG_DONTWAIT))
+                    flags = unsafe header.msg_flags
+                    unsafe length.pointee = header.msg_namelen
+                }
+            }
+            return count < 0 ? -1 : 0
+        }
+        guard let sender else { return nil }
+        let wasCut = flags & Int32(MSG_TRUNC) != 0
+        var arrived = Arrived(byteCount: count, time: .now(), sender: sender, isCut: wasCut)
+        // cmsghdr: length (8 bytes), level (4), type (4), then the stamp.
+        guard control.1 == UInt64(SOL_SOCKET) | UInt64(SO_TIMESTAMPNS) << 32 else { return arrived }
+        var wall = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &wall)
+        let age = (Int64(wall.tv_sec) - Int64(control.2)) * 1_000_000_000 + Int64(wall.tv_nsec) - Int64(control.3)
+        // The wall clock may have been set in between.
+        if (0..<1_000_000_000).contains(age) { arrived.time = arrived.time - Nanoseconds(age) }
+        return arrived
+    }
+
+    /// Sends a datagram made of two pieces.
+    func send(_ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) -> Sent {
+        var pieces = unsafe (
+            iovec(iov_base: UnsafeMutableRawPointer(mutating: head.baseAddress), iov_len: head.count),
+            iovec(iov_base: UnsafeMutableRawPointer(mutating: body.baseAddress), iov_len: body.count)
+        )
+        return unsafe withUnsafeMutableBytes(of: &pieces) { pieces in
+            var header = unsafe msghdr()
+            unsafe header.msg_iov = pieces.baseAddress?.assumingMemoryBound(to: iovec.self)
+            unsafe header.msg_iovlen = 2
+            // A connected socket first reports that nobody listened to an earlier datagram; this one can still go.
+            for _ in 0..<2 where unsafe sendmsg(socket.number, &header, Int32(MSG_NOSIGNAL)) >= 0 { return .sent }
+            return errno == EAGAIN || errno == ENOBUFS ? .wouldBlock : .notConnected
+        }
+    }
+}
+
+func openUDP(_ address: SocketAddress, place: String) throws(TransportError) -> Descriptor {
+    let number = socket(
+        address.family, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard number >= 0 else { throw TransportError(.system, place: place, "no socket: \(Descriptor.lastError)") }
+    return Descriptor(owning: number)
+}
+
+private func setInteger(_ number: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+    _ = unsafe withUnsafePointer(to: value) { unsafe setsockopt(number, level, option, $0, 4) }
+}
