@@ -272,7 +272,7 @@ extension StreamURL {
     /// Whether the network sets the pace.
     var isLive: Bool {
         switch self {
-        case .srt, .udp: true
+        case .srt, .rtp, .udp: true
         case .file, .standardStream: false
         }
     }

@@ -35,6 +35,8 @@ public struct RelayReport: Codable, Sendable {
         public var roundTripTime, window: Double
         public var packetsSent, packetsReceived, packetsLost, packetsRetransmitted, packetsDropped: Int64
         public var bytesSent, bytesReceived: Int64
+        /// Datagrams that were none of the stream's, and RTP's sender reports: all, and those that were not believed.
+        public var packetsForeign, reports, reportsLeftOut: Int64
 
         init(url: StreamURL, _ statistics: LegStatistics) {
             self.url = url.description
@@ -48,6 +50,9 @@ public struct RelayReport: Codable, Sendable {
             packetsDropped = statistics.packetsDropped
             bytesSent = statistics.bytesSent
             bytesReceived = statistics.bytesReceived
+            packetsForeign = statistics.packetsForeign
+            reports = statistics.reports
+            reportsLeftOut = statistics.reportsLeftOut
         }
     }
 

@@ -3,7 +3,7 @@ import Media
 /// What a frame's deadline is counted from, the best that the input offers.
 public struct Origin: Hashable, Sendable, BitwiseCopyable {
     public enum Kind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
-        /// When the sender sent it, on this machine's clock (SRT read early).
+        /// When the sender says it was sent, on this machine's clock: SRT's source time, RTP's time stamp.
         case source
         /// When its last packet arrived, where there is nothing better.
         case arrival
@@ -22,8 +22,9 @@ public struct Origin: Hashable, Sendable, BitwiseCopyable {
 
 /// When frames have to be emitted.
 public struct Deadline: Hashable, Sendable, BitwiseCopyable {
-    /// How long the network may keep a packet before a plain receiver would give it up. A frame read early is due
-    /// `budget` after the end of its window, so enhancing it adds no more than that to a plain relay's latency.
+    /// How long the network may keep a packet before a plain receiver would give it up: SRT's window, or how long RTP's
+    /// packets are waited for. A frame read early is due `budget` after the end of its window, so enhancing it adds no more
+    /// than that to a plain relay's latency.
     public var recoveryWindow: Nanoseconds
     /// What the operator allows for the work.
     public var budget: Nanoseconds

@@ -19,6 +19,7 @@ import Media
     }
 
     private let capacity: Int
+    private let room: Int
     private var slots: [Slot]
     private let bytes: UnsafeMutableRawBufferPointer
     private(set) var count = 0
@@ -27,10 +28,14 @@ import Media
     /// The sequence that the reader wants next; nil before the first message of a connection.
     private(set) var expected: Int64?
 
-    init(capacity: Int) {
+    /// - Parameters:
+    ///   - capacity: how many messages may be held.
+    ///   - room: the most bytes that one of them may have.
+    init(capacity: Int, room: Int = Message.largest) {
         self.capacity = capacity
+        self.room = room
         slots = Array(repeating: Slot(), count: capacity)
-        unsafe bytes = .allocate(byteCount: capacity * Message.largest, alignment: 64)
+        unsafe bytes = .allocate(byteCount: capacity * room, alignment: 64)
     }
 
     deinit { unsafe bytes.deallocate() }
@@ -78,10 +83,10 @@ import Media
     private mutating func keep(
         _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int, patience: MonotonicTime
     ) {
-        precondition((0...Message.largest).contains(message.byteCount), "the message would overwrite its neighbour")
+        precondition((0...room).contains(message.byteCount), "the message would overwrite its neighbour")
         precondition(!isFar(message.sequence), "the message would take an earlier one's place")
         let index = index(of: message.sequence)
-        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(index * Message.largest)...]).copyMemory(
+        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(index * room)...]).copyMemory(
             from: UnsafeRawBufferPointer(rebasing: contents[..<message.byteCount]))
         slots[index] = Slot(
             sequence: message.sequence, packets: packets, byteCount: message.byteCount, arrival: message.arrival,
@@ -140,7 +145,8 @@ import Media
         let index = index(of: expected)
         let slot = slots[index]
         guard slot.sequence == expected else { return nil }
-        let start = index * Message.largest
+        precondition(slot.byteCount <= buffer.count, "the buffer must hold the message")
+        let start = index * room
         unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[start..<start + slot.byteCount]))
         advance(to: expected + Int64(slot.packets))
         return Message(

@@ -27,6 +27,11 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var packetsRetransmitted: Int64 = 0
     /// Packets given up: too late to send, or never delivered.
     public var packetsDropped: Int64 = 0
+    /// Input: datagrams that are no packets of the stream, such as those of another sender or another kind (RTP).
+    public var packetsForeign: Int64 = 0
+    /// RTP: sender reports that came or went, and those that came and were not believed.
+    public var reports: Int64 = 0
+    public var reportsLeftOut: Int64 = 0
     public var bytesSent: Int64 = 0
     public var bytesReceived: Int64 = 0
 
@@ -39,6 +44,9 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
         packetsLost += earlier.packetsLost
         packetsRetransmitted += earlier.packetsRetransmitted
         packetsDropped += earlier.packetsDropped
+        packetsForeign += earlier.packetsForeign
+        reports += earlier.reports
+        reportsLeftOut += earlier.reportsLeftOut
         bytesSent += earlier.bytesSent
         bytesReceived += earlier.bytesReceived
     }

@@ -1,11 +1,12 @@
 import Media
 
-/// Where a stream goes out: SRT, UDP, a file or a pipe.
+/// Where a stream goes out: SRT, RTP, UDP, a file or a pipe.
 ///
 /// ``send(_:sourceTime:)`` belongs to one thread; everything else may be called from any. No allocation per message.
 public final class Sink: Sendable {
     private enum Leg {
         case srt(SRTSink)
+        case rtp(RTPSink)
         case udp(UDPSink)
         case file(FileSink)
     }
@@ -24,6 +25,7 @@ public final class Sink: Sendable {
         self.url = url
         switch url {
         case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, marksOrder: marksOrder))
+        case .rtp(let endpoint): leg = .rtp(try RTPSink(endpoint))
         case .udp(let endpoint): leg = .udp(try UDPSink(endpoint))
         case .file(let path): leg = .file(try FileSink(path: path))
         case .standardStream: leg = .file(try FileSink(path: nil))
@@ -56,6 +58,7 @@ public final class Sink: Sendable {
         precondition((1...Message.largest).contains(message.count), "a message has 1 to \(Message.largest) bytes")
         return switch leg {
         case .srt(let sink): unsafe sink.send(message, sourceTime: sourceTime)
+        case .rtp(let sink): unsafe sink.send(message, sourceTime: sourceTime)
         case .udp(let sink): unsafe sink.send(message)
         case .file(let sink): unsafe sink.send(message)
         }
@@ -71,7 +74,7 @@ public final class Sink: Sendable {
     public func nextEvent() -> LegEvent? {
         switch leg {
         case .srt(let sink): sink.nextEvent()
-        case .udp: nil
+        case .rtp, .udp: nil
         case .file(let sink): sink.nextEvent()
         }
     }
@@ -80,7 +83,7 @@ public final class Sink: Sendable {
     public var isConnected: Bool {
         switch leg {
         case .srt(let sink): sink.isConnected
-        case .udp: true
+        case .rtp, .udp: true
         case .file(let sink): !sink.isBroken
         }
     }
@@ -99,6 +102,7 @@ public final class Sink: Sendable {
     public func statistics() -> LegStatistics {
         switch leg {
         case .srt(let sink): sink.statistics()
+        case .rtp(let sink): sink.statistics()
         case .udp(let sink): sink.statistics()
         case .file(let sink): sink.statistics()
         }

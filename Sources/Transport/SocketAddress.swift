@@ -78,11 +78,17 @@ struct SocketAddress: Sendable {
         var any = SocketAddress()
         any.length = length
         any.storage.ss_family = storage.ss_family
+        return any.with(port: port)
+    }
+
+    /// This address with another port.
+    func with(port: UInt16) -> SocketAddress {
+        var other = self
         // The port lies at the same place in both families.
-        unsafe withUnsafeMutableBytes(of: &any.storage) {
+        unsafe withUnsafeMutableBytes(of: &other.storage) {
             unsafe $0.storeBytes(of: port.bigEndian, toByteOffset: 2, as: UInt16.self)
         }
-        return any
+        return other
     }
 
     var isMulticast: Bool {

@@ -1,11 +1,12 @@
 import Media
 
-/// Where a stream comes in: SRT, UDP, a file or a pipe.
+/// Where a stream comes in: SRT, RTP, UDP, a file or a pipe.
 ///
 /// ``receive(into:until:)`` belongs to one thread; everything else may be called from any. No allocation per message.
 public final class Source: Sendable {
     private enum Leg {
         case srt(SRTSource)
+        case rtp(RTPSource)
         case udp(UDPSource)
         case file(FileSource)
     }
@@ -19,6 +20,7 @@ public final class Source: Sendable {
         self.url = url
         switch url {
         case .srt(let endpoint): leg = .srt(try SRTSource(endpoint))
+        case .rtp(let endpoint): leg = .rtp(try RTPSource(endpoint))
         case .udp(let endpoint): leg = .udp(try UDPSource(endpoint))
         case .file(let path): leg = .file(try FileSource(path: path))
         case .standardStream: leg = .file(try FileSource(path: nil))
@@ -27,12 +29,13 @@ public final class Source: Sendable {
 
     /// Waits for the next message or event.
     /// - Parameters:
-    ///   - buffer: at least ``Message/largest`` bytes.
+    ///   - buffer: at least ``Message/largest`` bytes, and no fewer than at the call before.
     ///   - limit: when to return `idle` instead.
     public func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
         precondition(buffer.count >= Message.largest, "the buffer must hold the largest message")
         return switch leg {
         case .srt(let source): unsafe source.receive(into: buffer, until: limit)
+        case .rtp(let source): unsafe source.receive(into: buffer, until: limit)
         case .udp(let source): unsafe source.receive(into: buffer, until: limit)
         case .file(let source): unsafe source.receive(into: buffer, until: limit)
         }
@@ -42,20 +45,26 @@ public final class Source: Sendable {
     public func interrupt() {
         switch leg {
         case .srt(let source): source.interrupt()
+        case .rtp(let source): source.interrupt()
         case .udp(let source): source.interrupt()
         case .file(let source): source.interrupt()
         }
     }
 
-    /// The recovery window of the present SRT connection; zero without one.
+    /// The recovery window of the present connection; zero without one.
     public var negotiatedWindow: Nanoseconds {
-        if case .srt(let source) = leg { source.negotiatedWindow } else { .zero }
+        switch leg {
+        case .srt(let source): source.negotiatedWindow
+        case .rtp(let source): source.negotiatedWindow
+        case .udp, .file: .zero
+        }
     }
 
-    /// The port that a listener or UDP endpoint is bound to, 0 otherwise.
+    /// The port that a listener, RTP or UDP endpoint is bound to, 0 otherwise.
     public var localPort: UInt16 {
         switch leg {
         case .srt(let source): source.localPort
+        case .rtp(let source): source.localPort
         case .udp(let source): source.localPort
         case .file: 0
         }
@@ -70,6 +79,7 @@ public final class Source: Sendable {
     public func statistics() -> LegStatistics {
         switch leg {
         case .srt(let source): source.statistics()
+        case .rtp(let source): source.statistics()
         case .udp(let source): source.statistics()
         case .file(let source): source.statistics()
         }

@@ -1,9 +1,10 @@
 import Media
 
 /// Where a stream comes from or goes to, as written on the command line:
-/// `srt://host:port?mode=…&latency=…`, `udp://host:port`, a path, or `-`.
+/// `srt://host:port?mode=…&latency=…`, `rtp://host:port?latency=…`, `udp://host:port`, a path, or `-`.
 public enum StreamURL: Hashable, Sendable {
     case srt(SRTEndpoint)
+    case rtp(RTPEndpoint)
     case udp(UDPEndpoint)
     case file(path: String)
     /// Standard input or output.
@@ -13,7 +14,7 @@ public enum StreamURL: Hashable, Sendable {
     /// - Throws: ``TransportError`` with code `badURL`, whose message names the fault and the remedy.
     public init(_ text: String) throws(TransportError) {
         guard !text.isEmpty else {
-            throw TransportError(.badURL, place: "URL", "is empty; give srt://, udp://, a path or -")
+            throw TransportError(.badURL, place: "URL", "is empty; give srt://, rtp://, udp://, a path or -")
         }
         guard !text.utf8.contains(0) else { throw TransportError(.badURL, place: "URL", "contains a NUL byte") }
         if text == "-" {
@@ -21,19 +22,30 @@ public enum StreamURL: Hashable, Sendable {
             return
         }
         guard let separator = text.firstIndex(ofSequence: "://") else {
-            self = .file(path: text)
+            self = .file(path: try Self.checked(path: text))
             return
         }
         let scheme = text[..<separator].lowercased()
         let rest = text[text.index(separator, offsetBy: 3)...]
         switch scheme {
         case "srt": self = .srt(try SRTEndpoint(parsing: rest))
+        case "rtp": self = .rtp(try RTPEndpoint(parsing: rest))
         case "udp": self = .udp(try UDPEndpoint(parsing: rest))
-        case "file": self = .file(path: String(rest))
+        case "file": self = .file(path: try Self.checked(path: String(rest)))
         default:
             throw TransportError(
-                .badURL, place: "URL", "unknown kind of URL \(quoted(scheme)); known are srt://, udp://, a path and -")
+                .badURL, place: "URL", "unknown kind of URL \(quoted(scheme)); known are srt://, rtp://, udp://, a path and -")
         }
+    }
+
+    /// A session description names streams of the kind that is not read.
+    private static func checked(path: String) throws(TransportError) -> String {
+        guard !path.lowercased().hasSuffix(".sdp") else {
+            throw TransportError(
+                .badURL, place: oneLine(path),
+                "video straight over RTP is not read; send MPEG-TS over it (ffmpeg: -f rtp_mpegts) and give rtp://host:port")
+        }
+        return path
     }
 }
 
@@ -42,6 +54,7 @@ extension StreamURL: CustomStringConvertible {
     public var description: String {
         switch self {
         case .srt(let endpoint): endpoint.description
+        case .rtp(let endpoint): endpoint.description
         case .udp(let endpoint): endpoint.description
         case .file(let path): path
         case .standardStream: "-"

@@ -51,7 +51,7 @@ extension StreamURL {
         switch self {
         case .file(let path): path
         case .standardStream: "-"
-        case .srt, .udp: nil
+        case .srt, .rtp, .udp: nil
         }
     }
 }

@@ -11,7 +11,7 @@ struct ProbeCommand: ParsableCommand {
         commandName: "probe",
         abstract: "Receives a stream of `burnish testsrc` and measures it by the time codes in its pictures.")
 
-    @Option(help: "What to receive: srt://, udp://, a file, or - for standard input.")
+    @Option(help: "What to receive: srt://, rtp://, udp://, a file, or - for standard input.")
     var input: String
 
     @Option(help: "How long to measure, once pictures come and the warm-up is over; without, until the stream ends.")

@@ -11,8 +11,9 @@ struct RelayCommand: ParsableCommand {
         commandName: "relay", abstract: "Relay one stream in the foreground: upscale it, interpolate it, send it on.",
         discussion: """
             URLs: srt://host:port?mode=listener|caller|rendezvous&latency=MS&streamid=…&passphrase=…&pbkeylen=… \
-            (latency in milliseconds; an input also takes ingest=early|tsbpd|auto), udp://host:port for plain MPEG-TS, \
-            a path, or - for standard input or output.
+            (latency in milliseconds; an input also takes ingest=early|tsbpd|auto), rtp://host:port for MPEG-TS over RTP \
+            (an input takes latency=MS: how long it waits for packets that others have overtaken), udp://host:port for \
+            plain MPEG-TS, a path, or - for standard input or output.
 
             Prints a status line each second and a report at the end. SIGINT and SIGTERM end it cleanly.
             """)
@@ -32,7 +33,7 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "Sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
     @Option(
         help: """
-            How long after it could first be had a frame must be out: after the end of SRT's recovery window, or after its \
+            How long after it could first be had a frame must be out: after the end of SRT's or RTP's window, or after its \
             arrival where there is none.
             """)
     var budget = TimeArgument(.milliseconds(80))

@@ -11,7 +11,7 @@ struct TestSourceCommand: ParsableCommand {
         commandName: "testsrc",
         abstract: "Sends a live test stream whose frames carry a machine-readable time code in their pixels.")
 
-    @Option(help: "Where to send: srt://, udp://, a file, or - for standard output.")
+    @Option(help: "Where to send: srt://, rtp://, udp://, a file, or - for standard output.")
     var output: String
 
     @Option(help: "Picture size.")

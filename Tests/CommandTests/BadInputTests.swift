@@ -168,7 +168,7 @@ import Transport
     }
 
     /// The network may bring something better: the reason is told, and the relay waits until it is ended.
-    @Test(arguments: [Fault.nonsense, .nonsenseWithSyncBytes, .noVideo, .mpeg2, .scrambled], ["udp", "srt"])
+    @Test(arguments: [Fault.nonsense, .nonsenseWithSyncBytes, .noVideo, .mpeg2, .scrambled], ["udp", "rtp", "srt"])
     func fromTheNetwork(fault: Fault, scheme: String) throws {
         let bytes = try fault.bytes()
         let mode = scheme == "srt" ? "?mode=listener&latency=20" : ""

@@ -46,7 +46,7 @@ struct AllocationTests {
         // libsrt was used and the process ended cleanly.
         #expect(status == 0, "\(output)")
         let counts = output.split(separator: "\n").filter { $0.hasPrefix("allocations ") }
-        #expect(counts.count == 7, "\(output)")
+        #expect(counts.count == 9, "\(output)")
         for line in counts {
             // That it counts at all is part of the test.
             #expect(line.hasSuffix(": 0") != line.contains("control"), "\(line) in \(Self.messages) messages")
@@ -56,13 +56,13 @@ struct AllocationTests {
 
     /// The child's part.
     @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment[variable] != nil)) struct AllocationProbe {
-        @Test(arguments: ["early", "tsbpd", "udp"]) func count(kind: String) throws {
+        @Test(arguments: ["early", "tsbpd", "udp", "rtp"]) func count(kind: String) throws {
             let begin = try symbol("burnish_count", (@convention(c) (Int32) -> Void).self)
             let counted = try symbol("burnish_counted_swift", (@convention(c) () -> Int).self)
-            let isUDP = kind == "udp"
+            let isSRT = kind == "early" || kind == "tsbpd"
             let source = try Source(
-                StreamURL(isUDP ? "udp://127.0.0.1:0" : "srt://127.0.0.1:0?mode=listener&latency=20&ingest=\(kind)"))
-            let sink = try Sink(StreamURL((isUDP ? "udp" : "srt") + "://127.0.0.1:\(source.localPort)"))
+                StreamURL(isSRT ? "srt://127.0.0.1:0?mode=listener&latency=20&ingest=\(kind)" : "\(kind)://127.0.0.1:0"))
+            let sink = try Sink(StreamURL("\(isSRT ? "srt" : kind)://127.0.0.1:\(source.localPort)"))
             try sink.awaitConnection(until: .now() + Reader.patience)
             let warmUp = 500
             let total = warmUp + AllocationTests.messages

@@ -39,6 +39,11 @@ struct StreamURLTests {
         #expect(try StreamURL("udp://:1234") == .udp(UDPEndpoint(host: "", port: 1234)))
         #expect(try StreamURL("udp://@239.1.1.1:1234") == .udp(UDPEndpoint(host: "239.1.1.1", port: 1234)))
         #expect(try StreamURL("udp://[ff02::1]:1234") == .udp(UDPEndpoint(host: "ff02::1", port: 1234)))
+        #expect(try StreamURL("rtp://@:5004") == .rtp(RTPEndpoint(host: "", port: 5004)))
+        #expect(
+            try StreamURL("rtp://239.1.1.1:5005?latency=0")
+                == .rtp(RTPEndpoint(host: "239.1.1.1", port: 5005, latency: .zero)))
+        #expect(try StreamURL("RTP://[::1]:65534/") == .rtp(RTPEndpoint(host: "::1", port: 65_534)))
         #expect(try StreamURL("-") == .standardStream)
         #expect(try StreamURL("clips/a b.ts") == .file(path: "clips/a b.ts"))
         #expect(try StreamURL("file:///tmp/a.ts") == .file(path: "/tmp/a.ts"))
@@ -57,6 +62,10 @@ struct StreamURLTests {
         ("srt://h:", "port is missing"), ("srt://h:65536", "not a port"), ("srt://h:+1", "not a port"), ("srt://h:9x", "not a port"),
         ("srt://::1:9000", "brackets"), ("srt://[::1:9000", "no ]"), ("srt://[::1]9000", "after ]"),
         ("srt://:9000?mode=caller", "needs a host"), ("srt://user@h:9000", "user names"), ("udp://h:1?ttl=3", "unknown key 'ttl'"),
+        ("rtp://h:1?ttl=3", "unknown key 'ttl'; known is latency"), ("rtp://h:1?latency=1&latency=1", "twice"),
+        ("rtp://h:1?latency=5001", "0 to 5000"), ("rtp://h:1?latency=-1", "0 to 5000"), ("rtp://h:1?latency", "0 to 5000"),
+        ("rtp://h:65535", "port above"), ("rtp://h", "port is missing"), ("stream.sdp", "ffmpeg: -f rtp_mpegts"),
+        ("file:///tmp/A.SDP", "rtp://host:port"),
         ("rtmp://h/app", "unknown kind of URL"), ("", "is empty"), ("a\0b", "NUL"),
     ])
     func faultsSayWhatAndWhatToDo(text: String, hint: String) {
@@ -78,7 +87,7 @@ struct StreamURLTests {
     }
 
     @Test func descriptionsReadBack() throws {
-        for text in ["srt://[::1]:9000?mode=listener&latency=20", "srt://h:1?mode=caller&ingest=early", "udp://[::1]:5", "a.ts", "-"] {
+        for text in ["srt://[::1]:9000?mode=listener&latency=20", "srt://h:1?mode=caller&ingest=early", "udp://[::1]:5", "rtp://h:5", "rtp://[::1]:5?latency=7", "a.ts", "-"] {
             let url = try StreamURL(text)
             #expect("\(url)" == text)
             #expect(try StreamURL("\(url)") == url)
@@ -88,7 +97,7 @@ struct StreamURLTests {
     /// Random text, most of it nearly a URL: parsed or refused in one line, never a crash.
     @Test func noTextCrashes() {
         let pieces = [
-            "srt://", "udp://", "file://", "[", "]", ":", "@", "?", "&", "=", "%", "%4", "%41", "9000", "65536", "::1", "h", "/",
+            "srt://", "udp://", "rtp://", "file://", ".sdp", "[", "]", ":", "@", "?", "&", "=", "%", "%4", "%41", "9000", "65536", "::1", "h", "/",
             "mode", "listener", "latency", "passphrase", "0123456789", "streamid", "pbkeylen", "16", "ingest", "é", "\u{0}", "\n", " ", "🎥",
             "\u{301}", "-",
         ]

@@ -1,0 +1,108 @@
+import Media
+
+/// What a sender's reports say of its RTP timestamps: how fast they count against its own wall clock, and that they jump.
+/// Only differences between reports are used: a sender's wall clock may be set wrong, and its timestamps may count from
+/// anywhere (FFmpeg's reports date its stream's beginning, wherever the stream's own stamps begin).
+///
+/// A pure value; allocates nothing.
+struct ReportedPace: Sendable {
+    /// Two reports whose clocks differ by more between them contradict each other.
+    static let mostDifference = 0.005
+    /// That much more may come from how a sender reads its clocks; µs.
+    static let reading = 20_000.0
+    /// How far a report's wall clock may run apart from ours between two reports: what the network may do to them; µs.
+    static let transport = 1_000_000.0
+    /// Reports tell a pace from this much time on; µs.
+    private static let leastBaseline = 4_000_000.0
+    /// The beginning of what the pace is taken over moves on at this age; µs.
+    private static let baseline = 30_000_000.0
+
+    private struct Pair {
+        var ticks: Int64
+        var wall: UInt64
+        var arrival: MonotonicTime
+
+        /// Since another pair, by each of the three clocks, in microseconds.
+        func since(_ other: Pair) -> (stamps: Double, wall: Double, arrival: Double) {
+            (
+                Double(ticks - other.ticks) / 0.09,
+                // 32.32 bits; across NTP's own wrap too.
+                Double(Int64(bitPattern: wall &- other.wall)) / 4294.967296,
+                Double((arrival - other.arrival).count) / 1_000
+            )
+        }
+    }
+
+    private var stamps = WrappingCount(perSecond: MediaTime.ticksPerSecond)
+    private var last: Pair?
+    /// From where the pace is taken, and from where it will be.
+    private var first: Pair?
+    private var next: Pair?
+    private var announced: Int64?
+    /// How long 90,000 ticks take by the sender's wall clock, in seconds: 1 when it counts as it should, and before its
+    /// reports tell.
+    private(set) var pace = 1.0
+    /// Reports that contradicted the ones before them or the packets, and were left out.
+    private(set) var leftOut: Int64 = 0
+
+    mutating func take(_ report: SenderReport, arrival: MonotonicTime) {
+        // No such clock.
+        guard report.wallClock != 0 else { return }
+        if announced != nil {
+            // No packet has jumped as the last report said.
+            announced = nil
+            leftOut += 1
+        }
+        let ticks = stamps.unwrap(report.timestamp, arrival: arrival)
+        let pair = Pair(ticks: ticks, wall: report.wallClock, arrival: arrival)
+        guard let last, let first else { return begin(at: report, arrival) }
+        let step = pair.since(last)
+        guard step.wall > 0, abs(step.wall - step.arrival) <= Self.transport + Self.mostDifference * step.arrival else {
+            // Its wall clock was set, or it makes things up. What comes next may agree with it.
+            leftOut += 1
+            return begin(at: report, arrival)
+        }
+        let difference = step.stamps - step.wall
+        guard abs(difference) <= Self.reading + Self.mostDifference * step.wall else {
+            announced = Int64(difference * 0.09)
+            return begin(at: report, arrival)
+        }
+        self.last = pair
+        let whole = pair.since(first)
+        guard whole.wall >= Self.leastBaseline else { return }
+        let told = whole.wall / whole.stamps
+        if abs(told - 1) <= Self.mostDifference { pace = told } else { leftOut += 1 }
+        let later = next ?? pair
+        if pair.since(later).wall >= Self.baseline {
+            self.first = later
+            next = pair
+        } else {
+            next = later
+        }
+    }
+
+    /// Compares what comes with this report, whose timestamp counts from itself: whoever leaps for ever does not count
+    /// beyond all bounds.
+    private mutating func begin(at report: SenderReport, _ arrival: MonotonicTime) {
+        stamps = WrappingCount(perSecond: MediaTime.ticksPerSecond)
+        let ticks = stamps.unwrap(report.timestamp, arrival: arrival)
+        first = Pair(ticks: ticks, wall: report.wallClock, arrival: arrival)
+        last = first
+        next = nil
+    }
+
+    /// How far the packets' timestamps jump, in ticks, if the last report said so: they do so now.
+    mutating func takeJump(where fits: (Int64) -> Bool) -> Int64? {
+        guard let jump = announced, fits(jump) else { return nil }
+        announced = nil
+        return jump
+    }
+
+    /// The packets' timestamps have jumped and no report said so: what the next one says is compared with nothing.
+    mutating func forget() {
+        last = nil
+        first = nil
+        next = nil
+        announced = nil
+    }
+}

@@ -1,0 +1,367 @@
+import Foundation
+import Media
+import Testing
+
+@testable import Transport
+
+/// RTP legs with real sockets on loopback, on ports that the system chose.
+struct RTPLoopbackTests {
+    /// A sender of any packets to a leg's two ports, and the leg's reader.
+    private final class Raw {
+        let reader: Reader
+        private let stream: Sink
+        private let reports: Sink
+        var source: UInt32 = 0x1234_5678
+
+        init(_ query: String = "", room: Int = Message.largest) throws {
+            reader = try Reader("rtp://127.0.0.1:0\(query)", room: room)
+            let port = reader.source.localPort
+            stream = try Sink(StreamURL("udp://127.0.0.1:\(port)"))
+            reports = try Sink(StreamURL("udp://127.0.0.1:\(port + 1)"))
+        }
+
+        func packet(_ number: Int, _ payload: [UInt8], type: UInt8 = 33) -> [UInt8] {
+            var bytes = [UInt8](repeating: 0, count: 12)
+            let header = RTPHeader(
+                payloadType: type, sequence: UInt16(truncatingIfNeeded: number),
+                timestamp: UInt32(truncatingIfNeeded: number * 3_000), source: source)
+            bytes.withUnsafeMutableBytes { header.write(to: $0) }
+            return bytes + payload
+        }
+
+        /// Sends a numbered message.
+        func send(_ number: Int, type: UInt8 = 33) {
+            #expect(stream.send(packet(number, numbered(number, count: 188), type: type)) == .sent)
+        }
+        func send(datagram: [UInt8]) { #expect(stream.send(datagram) == .sent) }
+        func send(report: [UInt8]) { #expect(reports.send(report) == .sent) }
+
+        func report(goodbye: Bool = false) -> [UInt8] {
+            var bytes = [UInt8](repeating: 0, count: RTCPDatagram.mostBytes)
+            let said = SenderReport(source: source, wallClock: wallClockNow(), timestamp: 1)
+            let count = bytes.withUnsafeMutableBytes { RTCPDatagram.write(said, name: 1, isGoodbye: goodbye, to: $0) }
+            return Array(bytes[..<count])
+        }
+
+        var figures: LegStatistics { reader.source.statistics() }
+        var gaps: [Int64] { reader.events.compactMap { if case .gap(let messages) = $0 { messages } else { nil } } }
+        func refusals(with text: String) -> Int {
+            reader.events.count { if case .refused(let reason) = $0 { reason.contains(text) } else { false } }
+        }
+        func disconnections(with text: String) -> Int {
+            reader.events.count { if case .disconnected(let reason) = $0 { reason.contains(text) } else { false } }
+        }
+
+        /// Reads on until something holds.
+        func read(until isSo: () -> Bool) -> Bool {
+            let limit = MonotonicTime.now() + Reader.patience
+            while !isSo() {
+                guard .now() < limit else { return false }
+                _ = reader.next(within: .milliseconds(5))
+            }
+            return true
+        }
+    }
+
+    @Test(arguments: ["127.0.0.1", "[::1]"]) func whatIsSentIsReceived(host: String) throws {
+        let reader = try Reader("rtp://\(host):0?latency=50")
+        var sink: Sink? = try Sink(StreamURL("rtp://\(host):\(reader.source.localPort)"))
+        var first: Int64?
+        for i in 0..<100 {
+            #expect(sink?.send(numbered(i, count: 188 * (1 + i % 7))) == .sent)
+            let (message, bytes) = try #require(reader.next())
+            #expect(bytes == numbered(i, count: 188 * (1 + i % 7)))
+            first = first ?? message.sequence
+            #expect(message.sequence == first! + Int64(i))
+        }
+        #expect(reader.events.first == .listening(port: reader.source.localPort))
+        guard case .connected(let connection) = reader.events.last else { throw CancellationError() }
+        #expect(connection.window == .milliseconds(50) && connection.peer.hasPrefix(host))
+        let (input, output) = (reader.source.statistics(), try #require(sink?.statistics()))
+        #expect(input.packetsReceived == 100 && input.packetsLost == 0 && input.bytesReceived == output.bytesSent)
+        #expect(input.connected && input.window == .milliseconds(50) && reader.source.negotiatedWindow == input.window)
+        #expect(output.packetsSent == 100 && output.reports == 1 && output.packetsDropped == 0)
+        // Whoever ends says so.
+        sink = nil
+        let goodbye = LegEvent.disconnected(reason: "the sender said goodbye")
+        #expect(reader.wait(for: { $0 == goodbye }) != nil)
+        #expect(!reader.source.statistics().connected && reader.source.negotiatedWindow == .zero)
+        #expect(reader.source.statistics().reports == 2)
+    }
+
+    /// What the sink writes, packet by packet.
+    @Test func packetsAreAsTheStandardHasThem() throws {
+        let sockets = try RTPSockets.bound(to: RTPEndpoint(host: "127.0.0.1", port: 0))
+        let bell = Bell()
+        let sink = try Sink(StreamURL("rtp://127.0.0.1:\(sockets.stream.localPort)"))
+        let begin = MonotonicTime.now()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_000, alignment: 16)
+        defer { buffer.deallocate() }
+        let none = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        var before: RTPHeader?
+        for i in 0..<50 {
+            let sourceTime = begin + .milliseconds(Double(i) * 40)
+            #expect(sink.send(numbered(i), sourceTime: sourceTime) == .sent)
+            let ready = sockets.stream.wait(or: bell, until: .now() + Reader.patience)
+            #expect(ready == .ready)
+            let received = sockets.stream.receive(none, buffer)
+            let datagram = try #require(received)
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<datagram.byteCount])
+            let header = try #require(RTPHeader(reading: bytes))
+            #expect(header.payloadType == 33 && Array(bytes[12...]) == numbered(i) && bytes[0] == 0x80 && bytes[1] == 33)
+            if let before {
+                #expect(header.sequence == before.sequence &+ 1 && header.source == before.source)
+                let ticks = header.timestamp &- before.timestamp
+                #expect((3_599...3_601).contains(ticks))
+            }
+            before = header
+        }
+        let ready = sockets.reports.wait(or: bell, until: .now() + Reader.patience)
+        #expect(ready == .ready)
+        let received = sockets.reports.receive(none, buffer)
+        let datagram = try #require(received)
+        let said = RTCPDatagram(reading: UnsafeRawBufferPointer(rebasing: buffer[..<datagram.byteCount]))
+        let report = try #require(said?.report)
+        // It came behind the first packet, and dates the same stamps.
+        #expect(report.source == before?.source && report.packets == 1 && report.bytes == 1316)
+        let age = Double(Int32(bitPattern: before!.timestamp &- report.timestamp)) / 90_000
+        #expect(abs(age - 49 * 0.04) < 0.5)
+    }
+
+    /// Overtaken packets come in their turn, doubled ones once, lost ones are told when they have been waited for.
+    @Test func packetsComeInOrder() throws {
+        let raw = try Raw("?latency=200")
+        for number in [65_530, 65_532, 65_531, 65_531, 65_532, 65_533, 65_535, 65_536, 65_534, 65_537, 65_537, 65_540, 65_541] {
+            raw.send(number)
+        }
+        for number in 65_530...65_537 { #expect(raw.reader.nextNumber() == number) }
+        #expect(raw.gaps.isEmpty)
+        // In time after all.
+        raw.send(65_538)
+        #expect(raw.reader.nextNumber() == 65_538 && raw.gaps.isEmpty)
+        #expect(raw.reader.nextNumber() == 65_540 && raw.gaps == [1])
+        #expect(raw.reader.nextNumber() == 65_541)
+        // Too late.
+        raw.send(65_539)
+        raw.send(65_542)
+        #expect(raw.reader.nextNumber() == 65_542 && raw.gaps == [1])
+        let figures = raw.figures
+        #expect(figures.packetsReceived == 16 && figures.packetsDropped == 1 && figures.packetsLost == 4)
+        #expect(figures.packetsForeign == 0)
+    }
+
+    /// A burst with a hole at its beginning, longer than can be held: everything that has come comes out.
+    @Test func aHoleCostsNothingButItself() throws {
+        let raw = try Raw("?latency=5000")
+        raw.send(0)
+        #expect(raw.reader.nextNumber() == 0)
+        // More than the socket's buffer holds would be lost: some are read now and then.
+        var numbers: [Int] = []
+        for number in 2..<1_500 {
+            raw.send(number)
+            while number % 50 == 0, let read = raw.reader.nextNumber(within: .milliseconds(1)) { numbers.append(read) }
+        }
+        while numbers.last != 1_499, let read = raw.reader.nextNumber() { numbers.append(read) }
+        #expect(numbers == Array(2..<1_500) && raw.gaps == [1])
+    }
+
+    @Test func headersOfAnyLengthAreTakenOff() throws {
+        let raw = try Raw(room: 9_300)
+        raw.send(0)
+        #expect(raw.reader.nextNumber() == 0)
+        for (number, hold) in [(1, false), (2, true), (4, true)] {
+            if hold { raw.send(number + 1) }
+            var packet = raw.packet(number, numbered(number, count: 376))
+            packet[0] = 0xb2
+            packet.insert(contentsOf: bytes("aaaaaaaa bbbbbbbb beef 0002 cccccccc dddddddd"), at: 12)
+            packet += [0, 0, 3]
+            raw.send(datagram: packet)
+            #expect(try #require(raw.reader.next()).bytes == numbered(number, count: 376))
+            if hold { #expect(raw.reader.nextNumber() == number + 1) }
+        }
+    }
+
+    /// Nothing but a header is a packet too: its number is not missing.
+    @Test func emptyPacketsCount() throws {
+        let raw = try Raw()
+        raw.send(0)
+        raw.send(datagram: raw.packet(1, []))
+        raw.send(datagram: raw.packet(3, []))
+        raw.send(2)
+        #expect(raw.reader.nextNumber() == 0)
+        #expect(try #require(raw.reader.next()).bytes.isEmpty)
+        #expect(raw.reader.nextNumber() == 2)
+        #expect(try #require(raw.reader.next()).bytes.isEmpty && raw.gaps.isEmpty)
+    }
+
+    @Test func foreignPayloadsAreToldOnce() throws {
+        let raw = try Raw()
+        for number in 0..<20 { raw.send(number, type: 96) }
+        for _ in 0..<20 { raw.send(datagram: [0x47, 0x40, 0x11, 0x10] + numbered(0, count: 184)) }
+        #expect(raw.read(until: { raw.figures.packetsForeign == 40 }))
+        #expect(raw.refusals(with: "payload type 96") == 1 && raw.refusals(with: "ffmpeg: -f rtp_mpegts)") == 2)
+        #expect(raw.refusals(with: "udp://") == 1 && raw.reader.events.count == 3)
+        raw.send(3)
+        #expect(raw.reader.nextNumber() == 3)
+        #expect(raw.figures.packetsReceived == 1)
+    }
+
+    @Test func anotherSourceWaitsForTheSilenceOfTheFirst() throws {
+        let raw = try Raw()
+        raw.send(0)
+        #expect(raw.reader.nextNumber() == 0)
+        raw.source = 99
+        raw.send(7_000)
+        raw.send(7_001)
+        #expect(raw.read(until: { raw.figures.packetsForeign == 2 }))
+        #expect(raw.refusals(with: "another source") == 1)
+        // It goes on to send, and is heard when the first has been silent for a while.
+        var next = 7_002
+        let limit = MonotonicTime.now() + Reader.patience
+        var heard: Int?
+        while heard == nil, .now() < limit {
+            raw.send(next)
+            heard = raw.reader.nextNumber(within: .milliseconds(5))
+            next += 1
+        }
+        #expect(heard == next - 1)
+        #expect(raw.disconnections(with: "another source") == 1 && raw.figures.connections == 2)
+        #expect(raw.gaps.isEmpty)
+    }
+
+    @Test func aSourceThatCountsAnewIsANewOne() throws {
+        let raw = try Raw("?latency=5000")
+        for number in [0, 1, 3] { raw.send(number) }
+        #expect(raw.reader.nextNumber() == 0 && raw.reader.nextNumber() == 1)
+        raw.send(40_000)
+        raw.send(40_001)
+        raw.send(40_002)
+        // What was there comes first, without waiting for what is missing.
+        #expect(raw.reader.nextNumber() == 3 && raw.gaps == [1])
+        #expect(raw.reader.nextNumber() == 40_001 && raw.reader.nextNumber() == 40_002)
+        #expect(raw.disconnections(with: "began anew") == 1 && raw.figures.connections == 2)
+        #expect(raw.figures.packetsForeign == 1)
+    }
+
+    /// Reports are taken from the port above and from the stream's own, those of others are not.
+    @Test func reportsAreTakenFromBothPorts() throws {
+        let raw = try Raw()
+        raw.send(0)
+        #expect(raw.reader.nextNumber() == 0)
+        raw.send(report: raw.report())
+        raw.send(datagram: raw.report())
+        let source = raw.source
+        raw.source = 5
+        raw.send(report: raw.report(goodbye: true))
+        raw.source = source
+        raw.send(report: [1, 2, 3])
+        #expect(raw.read(until: { raw.figures.reports == 2 && raw.figures.packetsForeign == 1 }))
+        #expect(raw.reader.events.count == 2)
+        raw.send(datagram: raw.report(goodbye: true))
+        #expect(raw.read(until: { raw.disconnections(with: "goodbye") == 1 }))
+    }
+
+    /// Whatever comes, at whichever port: nothing crashes, and the stream goes on.
+    @Test(arguments: 0..<3) func noDatagramCrashes(seed: UInt64) throws {
+        let raw = try Raw()
+        var random = SplitMix64(seed: seed)
+        raw.send(0)
+        #expect(raw.reader.nextNumber() == 0)
+        let ours = raw.source
+        for i in 0..<4_000 {
+            // Mostly packets of the stream or reports with a few bytes changed, some noise.
+            raw.source = random.next() % 3 == 0 ? UInt32(truncatingIfNeeded: random.next()) : ours
+            var bytes =
+                switch random.next() % 3 {
+                case 0: (0..<Int(1 + random.next() % 1_456)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+                case 1: raw.packet(i, numbered(i, count: 188))
+                default: raw.report(goodbye: random.next() % 50 == 0)
+                }
+            for _ in 0..<random.next() % 4 {
+                bytes[Int(random.next() % UInt64(min(bytes.count, 64)))] = UInt8(truncatingIfNeeded: random.next())
+            }
+            random.next() % 2 == 0 ? raw.send(datagram: bytes) : raw.send(report: bytes)
+            if i % 16 == 0 { while raw.reader.next(within: .zero) != nil {} }
+        }
+        // Whichever source is served then, it gives way to ours.
+        raw.source = ours
+        var number = 50_000
+        #expect(
+            raw.read {
+                number += 1
+                raw.send(number)
+                return raw.reader.nextNumber(within: .milliseconds(1)) == number
+            })
+    }
+
+    @Test func portsComeInPairs() throws {
+        let sources = try (0..<8).map { _ in try Source(StreamURL("rtp://127.0.0.1:0")) }
+        for source in sources {
+            // Both are taken.
+            for port in [source.localPort, source.localPort + 1] {
+                let error = #expect(throws: TransportError.self) { _ = try Source(StreamURL("udp://127.0.0.1:\(port)")) }
+                #expect(error?.code == .cannotBind)
+            }
+        }
+        // A port below one that is taken has none for its reports.
+        let lower = sources[0].localPort - 1
+        if (try? Source(StreamURL("udp://127.0.0.1:\(lower)"))) != nil {
+            let error = #expect(throws: TransportError.self) { _ = try Source(StreamURL("rtp://127.0.0.1:\(lower)")) }
+            #expect(error?.code == .cannotBind && error?.description.contains("RTCP has port \(lower + 1)") == true)
+        }
+    }
+
+    @Test func outputsSayWhatTheyNeed() {
+        for (url, hint) in [("rtp://:5004", "needs a host"), ("rtp://127.0.0.1:0", "a port"), ("rtp://h:5004?latency=3", "inputs")] {
+            let error = #expect(throws: TransportError.self) { _ = try Sink(StreamURL(url)) }
+            #expect(error?.code == .badURL && error?.message.contains(hint) == true)
+        }
+    }
+
+    /// Two proxies on neighbouring ports, for a stream and its reports.
+    private func impairedPair(
+        to port: UInt16, _ settings: ImpairmentSettings
+    ) throws -> (stream: ImpairmentProxy, reports: ImpairmentProxy) {
+        while true {
+            let stream = try ImpairmentProxy(to: UDPEndpoint(host: "127.0.0.1", port: port), settings: settings)
+            guard stream.localPort < .max,
+                let reports = try? ImpairmentProxy(
+                    port: stream.localPort + 1, to: UDPEndpoint(host: "127.0.0.1", port: port + 1), settings: settings)
+            else { continue }
+            return (stream, reports)
+        }
+    }
+
+    /// Jitter, reordering and loss on the way: what comes comes in order, and every packet is received or told of.
+    @Test func aBadNetworkIsAccountedFor() throws {
+        let reader = try Reader("rtp://127.0.0.1:0?latency=100")
+        var settings = ImpairmentSettings()
+        settings.loss = 0.02
+        settings.delay = .milliseconds(5)
+        settings.jitter = .milliseconds(3)
+        settings.reorder = 0.05
+        settings.reorderBy = .milliseconds(6)
+        settings.seed = 4
+        let (proxy, reports) = try impairedPair(to: reader.source.localPort, settings)
+        let sink = try Sink(StreamURL("rtp://127.0.0.1:\(proxy.localPort)"))
+        let sender = StageThread(name: "sender") {
+            let start = MonotonicTime.now()
+            for i in 0..<1_000 {
+                (start + .milliseconds(2) * Int64(i)).sleep()
+                _ = sink.send(numbered(i))
+            }
+        }
+        var numbers: [Int] = []
+        while let index = reader.nextNumber(within: numbers.isEmpty ? Reader.patience : .seconds(1)) { numbers.append(index) }
+        sender.join()
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
+        let gaps = reader.events.reduce(0) { if case .gap(let messages) = $1 { $0 + Int(messages) } else { $0 } }
+        #expect(numbers.last! - numbers[0] + 1 == numbers.count + gaps)
+        let figures = reader.source.statistics()
+        #expect(gaps > 0 && figures.packetsDropped == gaps && figures.packetsLost > gaps)
+        // What is given up and comes after all has been received too.
+        #expect(Int(figures.packetsReceived) >= numbers.count && Int(figures.packetsReceived) <= 1_000)
+        #expect(gaps <= Int(proxy.counts.lost) + Int(figures.packetsReceived) - numbers.count)
+        #expect(reports.counts.forwarded + reports.counts.lost >= 1)
+    }
+}
