@@ -261,6 +261,7 @@ final class IngestStage {
         switch evidence {
         case .length: stream.counters.add(.endByLength)
         case .stuffing: stream.counters.add(.endByStuffing)
+        case .flush: stream.counters.add(.endByFlush)
         case .timer: stream.counters.add(.endByTimer)
         case .delimiter: stream.counters.add(.endByDelimiter)
         case .nextStart, .endOfStream: stream.counters.add(.endByNextStart)

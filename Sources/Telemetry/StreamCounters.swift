@@ -19,7 +19,7 @@ public final class StreamCounters: Sendable {
         /// Messages that were not taken by an output that is full or not there.
         case outputMessagesRefused
         /// How the end of an access unit was known.
-        case endByLength, endByStuffing, endByNextStart, endByDelimiter, endByTimer
+        case endByLength, endByStuffing, endByNextStart, endByDelimiter, endByFlush, endByTimer
         /// Pictures with concealed errors or lost references.
         case picturesDamaged
         /// Times the source's stamps jumped and the output's went on.
@@ -62,6 +62,7 @@ public final class StreamCounters: Sendable {
             case .endByStuffing: "units_ended_by_stuffing"
             case .endByNextStart: "units_ended_by_next_start"
             case .endByDelimiter: "units_ended_by_delimiter"
+            case .endByFlush: "units_ended_by_flush"
             case .endByTimer: "units_ended_by_timer"
             case .picturesDamaged: "pictures_damaged"
             case .timelineJumps: "timeline_jumps"

@@ -26,6 +26,8 @@ struct AccessUnitAssembly {
     private var boundarySigns: EndSigns = []
     /// The unit is complete by this evidence; it goes out when the message is used up without a contradiction.
     private var ready: EndEvidence?
+    /// Bytes of the unit that the newest signs may have ended.
+    private var size = 0
     /// When the unit is taken as complete if nothing more comes.
     private(set) var deadline: MonotonicTime?
 
@@ -116,10 +118,15 @@ struct AccessUnitAssembly {
     }
 
     /// The message is used up; its last packet was of this stream and the sender did not fill it.
-    mutating func messageFlushed(_ context: StreamContext) {
+    mutating func messageFlushed(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
         signs.insert(.flush)
-        guard context.believesSigns, phase == .open, scanner.picture.hasSlice, let quiet = trust.quiet(after: scanner.picture) else { return }
-        deadline = last.arrival + quiet
+        if phase == .open { size = storage.count }
+        guard context.believesSigns, phase == .open, scanner.picture.hasSlice else { return }
+        if damage.isEmpty, trust.acceptsFlush(scanner.picture, size: size) {
+            handOn(.flush, &context, handler)
+        } else if let quiet = trust.quiet(after: scanner.picture) {
+            deadline = last.arrival + quiet
+        }
     }
 
     mutating func messageEnded(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
@@ -203,6 +210,7 @@ struct AccessUnitAssembly {
         // A few zeros may stand before a start code.
         let wasRight = at >= 0 && at <= boundary + 4
         trust.judge(boundarySigns, wasRight: wasRight)
+        if wasRight, boundarySigns.contains(.flush) { trust.noteFlushed(size: size) }
         boundary = -1
         boundarySigns = []
         return wasRight
@@ -277,6 +285,7 @@ struct AccessUnitAssembly {
             evidence: evidence)
         handler(.unit(unit))
         serial += 1
+        size = count
     }
 
     private mutating func cut(_ at: Int) {

@@ -6,6 +6,8 @@ public enum EndEvidence: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case length
     /// The last transport packet was stuffed, which this stream does at the end of a unit and nowhere else.
     case stuffing
+    /// The sender flushed a short message after it, which this stream does at the end of a unit and nowhere else.
+    case flush
     /// The sender flushed a short message after it, as it does at the end of a unit, and nothing followed for longer
     /// than this stream ever pauses inside a unit.
     case timer
@@ -55,6 +57,10 @@ struct EndOfUnitTrust {
     private(set) var length = Sign(run: 3)
     private(set) var stuffing = Sign(run: 24)
     private(set) var flush = Sign(run: 48)
+    /// From so many right ones on, and without a contradiction, a flushed message needs no silence after it.
+    static let flushAlone = 72
+    /// Bytes of the largest unit that a flushed message has ended: what is larger may be flushed in between.
+    private var largestFlushed = 0
     /// Packets that went on with their unit and were not stuffed: without them "stuffed only at the end" says nothing.
     private(set) var plainPackets = 0
     static let plainPacketsNeeded = 48
@@ -80,6 +86,9 @@ struct EndOfUnitTrust {
         if signs.contains(.stuffing) { stuffing.judge(wasRight) }
         if signs.contains(.flush) { flush.judge(wasRight) }
     }
+
+    /// A unit of so many bytes ended with a flushed message.
+    mutating func noteFlushed(size: Int) { largestFlushed = max(largestFlushed, size) }
 
     /// A whole, undamaged picture was followed by the next: its slicing is an example.
     mutating func noteComplete(_ picture: PictureScanner.Picture) {
@@ -110,6 +119,12 @@ struct EndOfUnitTrust {
             return .stuffing
         }
         return nil
+    }
+
+    /// Whether a flushed message alone ends a unit of so many bytes for certain.
+    func acceptsFlush(_ picture: PictureScanner.Picture, size: Int) -> Bool {
+        flush.contradictions == 0 && flush.right >= Self.flushAlone && length.right == 0 && size <= largestFlushed
+            && slicingRun >= Self.slicingRunNeeded && isSlicedAsUsual(picture)
     }
 
     /// How long after a flushed message silence means the end; nil when it means nothing in this stream.

@@ -112,7 +112,7 @@ public struct TransportStreamCounters: Hashable, Sendable {
 
 /// A count for each ``EndEvidence``.
 public struct EvidenceCounts: Hashable, Sendable {
-    private var counts: (Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0)
+    private var counts: (Int, Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0, 0)
 
     public subscript(evidence: EndEvidence) -> Int {
         get {
@@ -123,6 +123,7 @@ public struct EvidenceCounts: Hashable, Sendable {
             case .delimiter: counts.3
             case .nextStart: counts.4
             case .endOfStream: counts.5
+            case .flush: counts.6
             }
         }
         set {
@@ -133,6 +134,7 @@ public struct EvidenceCounts: Hashable, Sendable {
             case .delimiter: counts.3 = newValue
             case .nextStart: counts.4 = newValue
             case .endOfStream: counts.5 = newValue
+            case .flush: counts.6 = newValue
             }
         }
     }

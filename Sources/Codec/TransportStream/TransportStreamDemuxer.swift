@@ -90,7 +90,7 @@ public struct TransportStreamDemuxer: ~Copyable {
         let main = streams[mainVideoIndex]
         main.video!.messageEnded(&context, handler)
         if bytes.count < largestMessage, lastPayloadPID == main.id, aligner.isEmpty {
-            main.video!.messageFlushed(context)
+            main.video!.messageFlushed(&context, handler)
         }
         largestMessage = max(largestMessage, bytes.count)
     }

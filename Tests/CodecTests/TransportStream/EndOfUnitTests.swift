@@ -182,42 +182,82 @@ import Testing
         #expect(counters[.length] == 67 && counters[.stuffing] == 0)
     }
 
-    /// Units that fill their last packet, from a sender that flushes a short message after each.
-    @Test func silenceAfterAFlushedMessageEndsAUnit() {
-        var random = SplitMix64(seed: 11)
+    /// A sender that flushes a short message after each unit, and units that fill their last packet.
+    private struct FlushingSender: ~Copyable {
         let harvest = Harvest()
         var demuxer = TransportStreamDemuxer()
         var stream = SyntheticStream()
-        func push(_ bytes: [UInt8], at time: Int64) {
+        var units: [[UInt8]] = []
+        var random = SplitMix64(seed: 11)
+
+        init() { push(stream.packets, at: 0) }
+
+        mutating func push(_ packets: some Sequence<[UInt8]>, at time: Int64) {
             harvest.now = time
-            bytes.withUnsafeBytes {
+            packets.flatMap { $0 }.withUnsafeBytes {
                 unsafe demuxer.push(
                     $0, arrival: MonotonicTime(nanoseconds: time), sourceTime: nil, handler: harvest.take)
             }
         }
-        push(stream.bytes, at: 0)
-        var units: [[UInt8]] = []
-        for k in 0..<80 {
-            // Nine packets, filled: messages of seven and of two.
-            let unit = SyntheticPicture.unit(size: 184 * 9 - 14, isKey: k == 0, &random)
+
+        /// Sends a unit in messages of these many packets.
+        /// - Returns: when the last of them was sent.
+        mutating func send(_ messages: [Int]) -> Int64 {
+            let (index, count) = (units.count, messages.reduce(0, +))
+            let unit = SyntheticPicture.unit(size: 184 * count - 14, isKey: index == 0, &random)
             units.append(unit)
             stream.packets = []
-            stream.addPES(unit, pts: Int64(k) * 3000)
-            let start = Int64(k) * 33_000_000
-            push(stream.packets[..<7].flatMap { $0 }, at: start)
-            push(stream.packets[7...].flatMap { $0 }, at: start + 100_000)
-            if let timer = demuxer.nextTimer {
-                #expect(timer > MonotonicTime(nanoseconds: start + 100_000))
-                demuxer.timeout(timer - Nanoseconds(1), handler: harvest.take)
-                #expect(harvest.video.count == k)
-                demuxer.timeout(timer, handler: harvest.take)
-                #expect(harvest.video.count == k + 1)
-                #expect(timer < MonotonicTime(nanoseconds: start + 8_200_000))
+            stream.addPES(unit, pts: Int64(index) * 3000)
+            var (at, time) = (0, Int64(index) * 33_000_000)
+            for message in messages {
+                push(stream.packets[at..<at + message], at: time)
+                at += message
+                time += 100_000
             }
+            return time - 100_000
         }
-        demuxer.finish(handler: harvest.take)
-        Self.expectExact(harvest, units)
-        #expect(demuxer.counters[.timer] > 25)
+    }
+
+    @Test func aFlushedMessageEndsAUnitAfterSilenceAndThenAtOnce() {
+        var sender = FlushingSender()
+        for k in 0..<120 {
+            let sent = sender.send([7, 2])
+            if let timer = sender.demuxer.nextTimer {
+                #expect(timer > MonotonicTime(nanoseconds: sent))
+                sender.demuxer.timeout(timer - Nanoseconds(1), handler: sender.harvest.take)
+                #expect(sender.harvest.video.count == k)
+                sender.demuxer.timeout(timer, handler: sender.harvest.take)
+                #expect(timer < MonotonicTime(nanoseconds: sent + 8_100_000))
+            }
+            #expect(sender.harvest.video.count == (k < 48 ? k : k + 1))
+        }
+        sender.demuxer.finish(handler: sender.harvest.take)
+        Self.expectExact(sender.harvest, sender.units)
+        #expect(sender.demuxer.counters[.nextStart] == 48)
+        #expect(sender.demuxer.counters[.timer] == 24 && sender.demuxer.counters[.flush] == 48)
+    }
+
+    /// A unit larger than all before it may be flushed in between, and is not torn.
+    @Test func aLargeUnitsFlushedMessageIsNoEnd() {
+        var sender = FlushingSender()
+        for _ in 0..<100 { _ = sender.send([7, 2]) }
+        #expect(sender.harvest.video.last?.evidence == .flush)
+        _ = sender.send([7, 7, 3, 7, 2])
+        for _ in 0..<5 { _ = sender.send([7, 2]) }
+        sender.demuxer.finish(handler: sender.harvest.take)
+        #expect(sender.harvest.torn.isEmpty)
+        Self.expectExact(sender.harvest, sender.units)
+    }
+
+    /// A sender that begins to flush messages inside of units has one of them torn, which is told, and no other.
+    @Test func aFlushedMessageInsideAUnitIsBelievedOnce() {
+        var sender = FlushingSender()
+        for _ in 0..<100 { _ = sender.send([7, 2]) }
+        for _ in 0..<300 { _ = sender.send([4, 5]) }
+        #expect(sender.harvest.torn == [100])
+        #expect(sender.harvest.video.dropFirst(101).allSatisfy { $0.evidence != .flush })
+        let known = Set(sender.units)
+        #expect(sender.harvest.video.filter { !known.contains($0.bytes) }.count == 1)
     }
 
     @Test func anInterruptedStreamIsLearntAnew() {
