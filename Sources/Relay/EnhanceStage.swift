@@ -86,6 +86,7 @@ final class EnhanceStage {
         planning.tilePixels = made.tilePixels
         planning.synthesises = configuration.synthesises
         planning.workers = configuration.threads
+        planning.encoders = configuration.encodeThreads
         planning.cores = stream.cores
         planning.weights = configuration.weights
         stream.schedule(planning)

@@ -37,8 +37,9 @@ public struct RelayConfiguration: Sendable {
     public var pacing = Pacing.eager
     /// Threads that decode one picture together, where it has several slices.
     public var decodeThreads = 1
-    /// Slices that the encoder works on side by side.
-    public var encodeThreads = 1
+    /// Threads that encode one picture together, a slice each.
+    public var encodeThreads = Self.defaultEncodeThreads
+    public static let defaultEncodeThreads = 2
     /// Threads that enhance one frame together.
     public var threads = 2
     /// Bits a second of the output's video; nil derives them from its size and rate.

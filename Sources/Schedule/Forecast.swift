@@ -11,7 +11,7 @@ struct Forecast {
     let base: Cost
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM: Double
-    private let interval, cores, workers, margin: Double
+    private let interval, cores, workers, encoders, margin: Double
     private let weights: Planner.Weights
     /// Synthesised frames of this original, and of the average one.
     private let synthesised, usualSynthesised: Double
@@ -24,7 +24,7 @@ struct Forecast {
 
     init(
         _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
-        workers: Double, margin: Double, weights: Planner.Weights
+        workers: Double, encoders: Double, margin: Double, weights: Planner.Weights
     ) {
         base = costs[.base]
         decode = costs[.decode]
@@ -36,6 +36,7 @@ struct Forecast {
         self.interval = interval
         self.cores = cores
         self.workers = workers
+        self.encoders = encoders
         self.margin = margin
         self.weights = weights
         synthesised = Double(frame.synthesised)
@@ -112,7 +113,7 @@ struct Forecast {
         let enhancing = base.mean + extra * synthesise.mean
         let encoding = (1 + extra) * encode.mean
         // Undisturbed: others' work is in the cores that they leave.
-        let work = decode.low + (1 + extra) * encode.low + workers * (base.low + extra * synthesise.low)
+        let work = decode.low + encoders * (1 + extra) * encode.low + workers * (base.low + extra * synthesise.low)
         let all = work / cores
         return max(decode.mean, enhancing, encoding, all) / interval
     }
@@ -128,7 +129,7 @@ struct Forecast {
         let nextOne = slackOfNewest - base.careful - count * synthesise.careful - step * max(waiting, 1) - carefulWay
         let share = weights.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
-        let machine = (cores * share - decode.mean - (1 + count) * encode.mean) / workers
+        let machine = (cores * share - decode.mean - encoders * (1 + count) * encode.mean) / workers
             - base.mean - count * synthesise.mean
         return max(0, min(thisOne, nextOne, thread, machine))
     }

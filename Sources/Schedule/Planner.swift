@@ -19,6 +19,8 @@ public struct Planner: Policy, Sendable {
         public var cores = 2
         /// Threads that share one frame's enhancement.
         public var workers = 2
+        /// Threads that share the encoding of one frame.
+        public var encoders = 1
         /// Input pixels of one neural tile.
         public var tilePixels = 64 * 32
         public var seeds = CostModel.Seeds()
@@ -38,7 +40,7 @@ public struct Planner: Policy, Sendable {
         /// Whether the work on these pictures is that on the other ones, and only their size is another.
         public func differsInSizeOnly(from other: Configuration) -> Bool {
             ceiling == other.ceiling && synthesises == other.synthesises && tilePixels == other.tilePixels
-                && cores == other.cores && workers == other.workers
+                && cores == other.cores && workers == other.workers && encoders == other.encoders
                 && output.width * other.input.width == other.output.width * input.width
         }
     }
@@ -104,9 +106,10 @@ public struct Planner: Policy, Sendable {
     /// What the stream needs of the machine.
     public var demand: Capacity.Demand {
         let workers = Double(configuration.workers)
-        let least = costs[.decode].mean + workers * costs[.base].mean + costs[.encode].mean
+        let encode = Double(configuration.encoders) * costs[.encode].mean
+        let least = costs[.decode].mean + workers * costs[.base].mean + encode
         let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
-        let more = extra * (workers * costs[.synthesise].mean + costs[.encode].mean)
+        let more = extra * (workers * costs[.synthesise].mean + encode)
         return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
     }
 
@@ -145,7 +148,8 @@ public struct Planner: Policy, Sendable {
         defer { learnRhythm(frame) }
         let forecast = Forecast(
             costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: costs.cores,
-            workers: Double(configuration.workers), margin: margin, weights: configuration.weights)
+            workers: Double(configuration.workers), encoders: Double(configuration.encoders), margin: margin,
+            weights: configuration.weights)
         let reason = drop(frame, forecast)
 
         let held = held(forecast, isDropped: reason != nil)

@@ -42,6 +42,8 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "Threads that enhance a frame together.") var threads = 2
     @Option(help: "The output video's bit rate, e.g. 4M; by default it follows from size and rate.")
     var bitrate: BitRateArgument?
+    @Option(help: "Threads that encode a picture together, a slice each.")
+    var encodeThreads = RelayConfiguration.defaultEncodeThreads
     @Option(help: "libx264's preset.") var preset = VideoEncoderConfiguration.Preset.superfast
     @Option(help: "Pictures are never enlarged beyond this.") var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
     @Option(help: "End after this time.") var duration: TimeArgument?
@@ -72,6 +74,9 @@ struct RelayCommand: ParsableCommand {
             throw ValidationError("--lookahead 0 goes with --interpolate 2 or --fps: without them nothing is extrapolated")
         }
         guard (1...16).contains(threads) else { throw ValidationError("--threads is 1 to 16, not \(threads)") }
+        guard (1...16).contains(encodeThreads) else {
+            throw ValidationError("--encode-threads is 1 to 16, not \(encodeThreads)")
+        }
         guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
         guard budget.value > .zero else { throw ValidationError("--budget is a time longer than 0ms") }
     }
@@ -128,6 +133,7 @@ struct RelayCommand: ParsableCommand {
         configuration.pacing = pacing
         configuration.tracePath = trace
         configuration.threads = threads
+        configuration.encodeThreads = encodeThreads
         configuration.bitRate = bitrate?.value
         configuration.preset = preset
         configuration.largestOutput = maxSize.value

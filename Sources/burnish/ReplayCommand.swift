@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Media
+import Relay
 import Schedule
 
 struct ReplayCommand: ParsableCommand {
@@ -88,6 +89,7 @@ struct ReplayCommand: ParsableCommand {
         var planning = Planner.Configuration(
             input: size.value, output: size.value.scaled(by: 2), interval: .milliseconds(33.3))
         planning.cores = cores
+        planning.encoders = RelayConfiguration.defaultEncodeThreads
         planning.synthesises = records.contains { $0.asked > 0 }
         return points.flatMap { point in
             policy.policies.map {

@@ -41,6 +41,7 @@ extension Load {
         case 3: load.disturbances = [Disturbance(.networkStall, from: from, to: from + .milliseconds(within(50, 800)))]
         default: break
         }
+        load.encoders = of([1, min(2, load.cores)])
         return load
     }
 

@@ -99,6 +99,7 @@ public struct Load: Sendable {
     public var streams = 1
     public var cores = 2
     public var workers = 2
+    public var encoders = 1
     public var ceiling: Tier = .neuralM
     public var input = PictureSize(width: 640, height: 360)
     public var seed: UInt64 = 1
@@ -116,6 +117,7 @@ public struct Load: Sendable {
         var configuration = Planner.Configuration(input: input, output: input.scaled(by: 2), interval: interval)
         configuration.cores = cores
         configuration.workers = workers
+        configuration.encoders = encoders
         configuration.ceiling = ceiling
         configuration.synthesises = synthesised > 0
         return configuration

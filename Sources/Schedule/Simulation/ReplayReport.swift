@@ -114,15 +114,17 @@ public enum ReplayPolicy: String, CaseIterable, Sendable {
         point.adapt(&records)
         point.adapt(&configuration)
         let frames = Trace.loads(records)
-        let (cores, workers) = (configuration.cores, configuration.workers)
+        let (cores, workers, encoders) = (configuration.cores, configuration.workers, configuration.encoders)
         let outcome =
             switch self {
             case .everything:
                 Simulation.replay(
-                    frames, policy: EverythingPolicy(configuration), order: order, cores: cores, workers: workers)
+                    frames, policy: EverythingPolicy(configuration), order: order, cores: cores, workers: workers,
+                    encoders: encoders)
             default:
                 Simulation.replay(
-                    frames, policy: Planner(adapted(configuration)), order: order, cores: cores, workers: workers)
+                    frames, policy: Planner(adapted(configuration)), order: order, cores: cores, workers: workers,
+                    encoders: encoders)
             }
         return ReplayReport(load: name, policy: self.name(point), outcome: outcome)
     }

@@ -66,7 +66,7 @@ struct SimulatedStream<P: Policy> {
     private(set) var policy: P
     private(set) var outcome = StreamOutcome()
     private let order: SynthesisOrder
-    private let workers: Double
+    private let workers, encoders: Double
     private let keepsTimeline: Bool
     private var source: FrameSource
     private var nextFrame: FrameLoad?
@@ -84,18 +84,19 @@ struct SimulatedStream<P: Policy> {
     private var lastEmission: MonotonicTime?
     private var lastRung = -1
 
-    init(_ source: FrameSource, policy: P, order: SynthesisOrder, workers: Int, keepsTimeline: Bool) {
+    init(_ source: FrameSource, policy: P, order: SynthesisOrder, workers: Int, encoders: Int, keepsTimeline: Bool) {
         self.source = source
         self.policy = policy
         self.order = order
         self.workers = Double(workers)
+        self.encoders = Double(encoders)
         self.keepsTimeline = keepsTimeline
         nextFrame = self.source.next()
     }
 
     /// Threads that run just now.
     var threads: Double {
-        (decoding == nil ? 0 : 1) + (enhanceJob == nil ? 0 : workers) + (encoding == nil ? 0 : 1)
+        (decoding == nil ? 0 : 1) + (enhanceJob == nil ? 0 : workers) + (encoding == nil ? 0 : encoders)
     }
 
     var nextArrival: MonotonicTime? { nextFrame?.arrival }

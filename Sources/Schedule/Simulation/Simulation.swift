@@ -22,7 +22,7 @@ public enum Simulation {
         var streams = (0..<load.streams).map {
             SimulatedStream(
                 FrameSource(load, stream: $0), policy: makePolicy(load.configuration), order: load.order,
-                workers: load.workers, keepsTimeline: timeline)
+                workers: load.workers, encoders: load.encoders, keepsTimeline: timeline)
         }
         play(&streams, load, cores: load.cores, workers: load.workers, until: end)
         return streams.map(\.outcome)
@@ -32,11 +32,12 @@ public enum Simulation {
     /// - Parameter frames: in order of arrival; their costs are those of free cores.
     public static func replay<P: Policy>(
         _ frames: [FrameLoad], policy: P, order: SynthesisOrder = .beforeOriginal, cores: Int = 2, workers: Int = 2,
-        timeline: Bool = false
+        encoders: Int = 1, timeline: Bool = false
     ) -> StreamOutcome {
         var streams = [
             SimulatedStream(
-                FrameSource(frames), policy: policy, order: order, workers: workers, keepsTimeline: timeline)
+                FrameSource(frames), policy: policy, order: order, workers: workers, encoders: encoders,
+                keepsTimeline: timeline)
         ]
         play(&streams, nil, cores: cores, workers: workers, until: nil)
         return streams[0].outcome

@@ -4,7 +4,7 @@ import Media
 public enum SweepKey: String, CaseIterable, Sendable {
     /// From a frame's origin to its deadline, the recovery window included: milliseconds.
     case budget
-    case cores, workers
+    case cores, workers, encoders
     /// The best tier: its name.
     case tier
     /// ``Planner/Weights``; `dwell` in milliseconds.
@@ -24,12 +24,12 @@ public struct SweepPoint: Hashable, Sendable {
         case .tier:
             guard let tier = Tier(name: String(text)) else { return nil }
             return adding(key, Double(tier.rawValue))
-        case .cores, .workers: range = 1...256
+        case .cores, .workers, .encoders: range = 1...256
         case .budget, .dwell: range = 0.001...1e6
         case .keep, .climb, .margin: range = 0...1
         }
         guard let value = Double(text), range.contains(value) else { return nil }
-        if key == .cores || key == .workers, value != value.rounded() { return nil }
+        if [.cores, .workers, .encoders].contains(key), value != value.rounded() { return nil }
         return adding(key, value)
     }
 
@@ -58,6 +58,7 @@ public struct SweepPoint: Hashable, Sendable {
     public func adapt(_ configuration: inout Planner.Configuration) {
         if let cores = values[.cores] { configuration.cores = Int(cores) }
         if let workers = values[.workers] { configuration.workers = Int(workers) }
+        if let encoders = values[.encoders] { configuration.encoders = Int(encoders) }
         if let tier = values[.tier] { configuration.ceiling = Tier(rawValue: UInt8(tier))! }
         if let keep = values[.keep] { configuration.weights.keep = keep }
         if let climb = values[.climb] { configuration.weights.climb = climb }
@@ -68,6 +69,7 @@ public struct SweepPoint: Hashable, Sendable {
     public func adapt(_ load: inout Load) {
         if let cores = values[.cores] { load.cores = Int(cores) }
         if let workers = values[.workers] { load.workers = Int(workers) }
+        if let encoders = values[.encoders] { load.encoders = Int(encoders) }
         if let tier = values[.tier] { load.ceiling = Tier(rawValue: UInt8(tier))! }
         if let budget { load.deadline = Deadline(budget: budget) }
     }
