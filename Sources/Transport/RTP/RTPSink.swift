@@ -20,9 +20,7 @@ import Synchronization
     private let name = UInt64.random(in: 0 ... .max)
     private var nextReport = MonotonicTime(nanoseconds: 0)
 
-    private let packets = Atomic<Int64>(0)
-    private let dropped = Atomic<Int64>(0)
-    private let bytes = Atomic<Int64>(0)
+    private let datagrams = SentDatagrams()
     private let reported = Atomic<Int64>(0)
 
     init(_ endpoint: RTPEndpoint) throws(TransportError) {
@@ -39,18 +37,13 @@ import Synchronization
     }
 
     deinit {
-        if packets.load(ordering: .relaxed) > 0 { sendReport(at: .now(), isGoodbye: true) }
+        if datagrams.count > 0 { sendReport(at: .now(), isGoodbye: true) }
         unsafe head.deallocate()
         unsafe report.deallocate()
     }
 
     func statistics() -> LegStatistics {
-        var figures = LegStatistics()
-        figures.connected = true
-        figures.connections = 1
-        figures.packetsSent = packets.load(ordering: .relaxed)
-        figures.packetsDropped = dropped.load(ordering: .relaxed)
-        figures.bytesSent = bytes.load(ordering: .relaxed)
+        var figures = datagrams.statistics()
         figures.reports = reported.load(ordering: .relaxed)
         return figures
     }
@@ -61,12 +54,7 @@ import Synchronization
         // A packet that does not go out is one that got lost: receivers are to see that.
         sequence &+= 1
         let sent = unsafe stream.send(UnsafeRawBufferPointer(head), message)
-        if sent == .sent {
-            packets.add(1, ordering: .relaxed)
-            bytes.add(Int64(message.count), ordering: .relaxed)
-        } else {
-            dropped.add(1, ordering: .relaxed)
-        }
+        datagrams.note(sent, byteCount: message.count)
         // Behind the first packet: receivers know the source by then.
         if now >= nextReport {
             nextReport = now + Self.reportEvery
@@ -83,8 +71,8 @@ import Synchronization
     private func sendReport(at now: MonotonicTime, isGoodbye: Bool) {
         let said = SenderReport(
             source: source, wallClock: wallClockNow(), timestamp: timestamp(at: now),
-            packets: UInt32(truncatingIfNeeded: packets.load(ordering: .relaxed)),
-            bytes: UInt32(truncatingIfNeeded: bytes.load(ordering: .relaxed)))
+            packets: UInt32(truncatingIfNeeded: datagrams.count),
+            bytes: UInt32(truncatingIfNeeded: datagrams.bytes))
         let count = unsafe RTCPDatagram.write(said, name: name, isGoodbye: isGoodbye, to: report)
         let none = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         let datagram = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(report)[..<count])

@@ -58,9 +58,7 @@ final class UDPSource: @unchecked Sendable {
 /// Sends datagrams to one address. Never waits. `send` belongs to one thread.
 final class UDPSink: @unchecked Sendable {
     private let socket: DatagramSocket
-    private let packets = Atomic<Int64>(0)
-    private let dropped = Atomic<Int64>(0)
-    private let bytes = Atomic<Int64>(0)
+    private let datagrams = SentDatagrams()
 
     init(_ endpoint: UDPEndpoint) throws(TransportError) {
         let place = endpoint.description
@@ -71,24 +69,11 @@ final class UDPSink: @unchecked Sendable {
         socket = try DatagramSocket(sendingTo: address, place: place)
     }
 
-    func statistics() -> LegStatistics {
-        var figures = LegStatistics()
-        figures.connected = true
-        figures.connections = 1
-        figures.packetsSent = packets.load(ordering: .relaxed)
-        figures.packetsDropped = dropped.load(ordering: .relaxed)
-        figures.bytesSent = bytes.load(ordering: .relaxed)
-        return figures
-    }
+    func statistics() -> LegStatistics { datagrams.statistics() }
 
     func send(_ message: UnsafeRawBufferPointer) -> Sent {
         let sent = unsafe socket.send(UnsafeRawBufferPointer(start: nil, count: 0), message)
-        if sent == .sent {
-            packets.add(1, ordering: .relaxed)
-            bytes.add(Int64(message.count), ordering: .relaxed)
-        } else {
-            dropped.add(1, ordering: .relaxed)
-        }
+        datagrams.note(sent, byteCount: message.count)
         return sent
     }
 }
