@@ -93,7 +93,16 @@ struct Forecast {
         let extra = synthesised * (synthesise.careful + encode.careful)
         let first = max(base.careful, backlog) + carefulWay
         return first + extra <= slack + synthesised * stepOfSynthesis
-            && first + synthesised * max(synthesise.careful, encode.careful) + step * max(waiting, 1) <= slackOfNewest
+            && first + delay(by: synthesised) + step * max(waiting, 1) <= slackOfNewest
+    }
+
+    /// How much later the encoder is done with an original and so many synthesised frames than with it alone. Making the
+    /// one and encoding the other overlap; but in front of an original the last one made is still encoded, and behind it
+    /// the first one's making has its encoding beside it.
+    private func delay(by count: Double) -> Double {
+        guard count > 0 else { return 0 }
+        let (make, encode) = (synthesise.careful, encode.careful)
+        return count * max(make, encode) + (afterOriginal ? 0 : min(make, encode))
     }
 
     /// How much later than the original each further synthesised frame is due.
@@ -101,7 +110,8 @@ struct Forecast {
 
     /// The latest start of one synthesised frame, from now.
     var latestSynthesis: Double {
-        let nextOne = slackOfNewest - synthesise.careful - step * max(waiting, 1) - carefulWay
+        let delayOfOne = synthesise.careful + (afterOriginal ? 0 : encode.careful)
+        let nextOne = slackOfNewest - delayOfOne - step * max(waiting, 1) - carefulWay
         return min(nextOne, slack + stepOfSynthesis - margin - synthesise.careful - encode.careful - carefulWay)
     }
 
@@ -126,7 +136,7 @@ struct Forecast {
         let count = synthesises ? synthesised : 0
         let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
         let thisOne = slack - margin - base.careful - before - max(carefulWay, backlog + way)
-        let nextOne = slackOfNewest - base.careful - count * synthesise.careful - step * max(waiting, 1) - carefulWay
+        let nextOne = slackOfNewest - base.careful - delay(by: count) - step * max(waiting, 1) - carefulWay
         let share = weights.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine = (cores * share - decode.mean - encoders * (1 + count) * encode.mean) / workers
