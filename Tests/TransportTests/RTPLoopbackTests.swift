@@ -150,6 +150,51 @@ struct RTPLoopbackTests {
         #expect(figures.packetsForeign == 0)
     }
 
+    /// A reader that was held up finds the missing packet where it looks for the others.
+    @Test func whatHasComeIsNotGivenUp() throws {
+        let raw = try Raw("?latency=50")
+        raw.send(0)
+        #expect(raw.reader.nextNumber() == 0)
+        for number in [2, 4, 3, 1, 5] { raw.send(number) }
+        (MonotonicTime.now() + .milliseconds(60)).sleep()
+        for number in 1...5 { try #require(raw.reader.nextNumber() == number) }
+        #expect(raw.gaps.isEmpty && raw.figures.packetsDropped == 0)
+    }
+
+    /// Nor does a flood keep up what has been waited for: it is given up when something has come that came too late for it.
+    @Test func aHoleIsGivenUpInAFlood() throws {
+        let raw = try Raw("?latency=50")
+        raw.send(0)
+        #expect(raw.reader.nextNumber() == 0)
+        raw.send(2)
+        (MonotonicTime.now() + .milliseconds(60)).sleep()
+        for _ in 0..<50 { raw.send(9, type: 96) }
+        #expect(raw.reader.nextNumber() == 2 && raw.gaps == [1])
+        #expect(raw.figures.packetsForeign == 1)
+    }
+
+    /// What is of no use does not keep the reader's thread, which may have been called.
+    @Test(arguments: [true, false]) func aFloodDoesNotHoldTheReader(isCalled: Bool) throws {
+        let raw = try Raw()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+        defer { buffer.deallocate() }
+        for _ in 0..<150 { raw.send(9, type: 96) }
+        raw.send(0)
+        #expect(raw.reader.wait(for: { if case .refused = $0 { true } else { false } }) != nil)
+        var looks = 0
+        while raw.figures.connections == 0, looks < 10 {
+            if isCalled { raw.reader.source.interrupt() }
+            // An hour, if it were not called.
+            let limit = MonotonicTime.now() + .seconds(isCalled ? 3_600 : 0)
+            guard case .idle = raw.reader.source.receive(into: buffer, until: limit) else { break }
+            looks += 1
+            #expect(raw.figures.packetsForeign == 1 + Int64(looks) * 64)
+        }
+        // The packet's source was told of then.
+        #expect(looks == 2)
+        #expect(raw.reader.nextNumber() == 0)
+    }
+
     /// A burst with a hole at its beginning, longer than can be held: everything that has come comes out.
     @Test func aHoleCostsNothingButItself() throws {
         let raw = try Raw("?latency=5000")
@@ -241,6 +286,28 @@ struct RTPLoopbackTests {
         #expect(raw.reader.nextNumber() == 40_001 && raw.reader.nextNumber() == 40_002)
         #expect(raw.disconnections(with: "began anew") == 1 && raw.figures.connections == 2)
         #expect(raw.figures.packetsForeign == 1)
+    }
+
+    /// What came while nobody read did not come when it is read.
+    @Test func aSourceDoesNotGiveWayToAStall() throws {
+        // The sender must not have been held up itself: then this is tried again.
+        for _ in 0..<10 {
+            let raw = try Raw()
+            let begin = MonotonicTime.now()
+            raw.send(0)
+            #expect(raw.reader.nextNumber() == 0)
+            let ours = raw.source
+            raw.source = 99
+            for number in 7_000..<7_010 { raw.send(number) }
+            raw.source = ours
+            raw.send(1)
+            guard MonotonicTime.now() - begin < RTPSource.givesWayAfter else { continue }
+            (MonotonicTime.now() + RTPSource.givesWayAfter + .milliseconds(50)).sleep()
+            #expect(raw.reader.nextNumber() == 1)
+            #expect(raw.figures.connections == 1 && raw.figures.packetsForeign == 10)
+            return
+        }
+        Issue.record("the machine never sent twelve packets within a second")
     }
 
     /// Reports are taken from the port above and from the stream's own, those of others are not.
