@@ -12,6 +12,8 @@ struct RTPLoopbackTests {
         private let stream: Sink
         private let reports: Sink
         var source: UInt32 = 0x1234_5678
+        /// What all time stamps are more than a packet's number says.
+        var offset: UInt32 = 0
 
         init(_ query: String = "", room: Int = Message.largest) throws {
             reader = try Reader("rtp://127.0.0.1:0\(query)", room: room)
@@ -24,7 +26,7 @@ struct RTPLoopbackTests {
             var bytes = [UInt8](repeating: 0, count: 12)
             let header = RTPHeader(
                 payloadType: type, sequence: UInt16(truncatingIfNeeded: number),
-                timestamp: UInt32(truncatingIfNeeded: number * 3_000), source: source)
+                timestamp: UInt32(truncatingIfNeeded: number * 3_000) &+ offset, source: source)
             bytes.withUnsafeMutableBytes { header.write(to: $0) }
             return bytes + payload
         }
@@ -288,6 +290,20 @@ struct RTPLoopbackTests {
         #expect(raw.figures.packetsForeign == 1)
     }
 
+    /// Its numbers lie within those that may have been overtaken: its time stamps tell that they have not.
+    @Test(arguments: [1, 20, 400]) func aSourceThatBeginsAnewNearbyIsANewOne(behind: Int) throws {
+        let raw = try Raw("?latency=5000")
+        for number in 0...500 {
+            raw.send(number)
+            #expect(raw.reader.nextNumber() == number)
+        }
+        raw.offset = 123_456
+        for number in 500 - behind...510 - behind { raw.send(number) }
+        for number in 501 - behind...510 - behind { try #require(raw.reader.nextNumber() == number) }
+        #expect(raw.disconnections(with: "began anew") == 1 && raw.figures.connections == 2)
+        #expect(raw.figures.packetsForeign == 1 && raw.gaps.isEmpty)
+    }
+
     /// What came while nobody read did not come when it is read.
     @Test func aSourceDoesNotGiveWayToAStall() throws {
         // The sender must not have been held up itself: then this is tried again.
@@ -335,13 +351,18 @@ struct RTPLoopbackTests {
         raw.send(0)
         #expect(raw.reader.nextNumber() == 0)
         let ours = raw.source
+        var base = 0
         for i in 0..<4_000 {
-            // Mostly packets of the stream or reports with a few bytes changed, some noise.
+            // Mostly packets of the stream or reports with a few bytes changed, some noise. The stream begins anew now and
+            // then, near where it was or far off, in its numbers or its time stamps, and repeats itself.
             raw.source = random.next() % 3 == 0 ? UInt32(truncatingIfNeeded: random.next()) : ours
+            if random.next() % 200 == 0 { raw.offset = UInt32(truncatingIfNeeded: random.next()) }
+            if random.next() % 200 == 0 { base += Int(random.next() % 4_000) - 2_000 }
+            let number = base + i - Int(random.next() % 40) * Int(random.next() % 2)
             var bytes =
                 switch random.next() % 3 {
                 case 0: (0..<Int(1 + random.next() % 1_456)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
-                case 1: raw.packet(i, numbered(i, count: 188))
+                case 1: raw.packet(number, numbered(i, count: 188))
                 default: raw.report(goodbye: random.next() % 50 == 0)
                 }
             for _ in 0..<random.next() % 4 {

@@ -214,7 +214,7 @@ import Synchronization
             return nil
         }
         let place: RTPOrder.Place
-        switch order.judge(header.sequence) {
+        switch order.judge(header.sequence, timestamp: header.timestamp) {
         case .at(let found): place = found
         case .astray:
             foreign.add(1, ordering: .relaxed)
@@ -251,9 +251,8 @@ import Synchronization
 
     /// A source's first packet.
     private func begin(_ header: RTPHeader, _ message: inout Message) {
-        order = RTPOrder()
         clock = RTPClock()
-        message.sequence = order.begin(at: header.sequence)
+        message.sequence = order.begin(at: header.sequence, timestamp: header.timestamp)
         message.sourceTime = clock.map(timestamp: header.timestamp, arrival: message.arrival).time
         count(message)
     }
