@@ -91,13 +91,13 @@ import Synchronization
                 continue
             }
             let now = MonotonicTime.now()
-            if let patience = hold.patience, patience <= now { return .event(.gap(messages: hold.skipHole())) }
-            if lost && hold.count == 0 {
-                link.drained.store(id, ordering: .releasing)
-            } else if id >= 0 && !lost && read() {
+            if id >= 0 && !lost && read() {
                 if let received = unsafe file(into: buffer) { return received }
                 continue
             }
+            // Not before libsrt has nothing left: what is missing may lie there.
+            if let patience = hold.patience, patience <= now { return .event(.gap(messages: hold.skipHole())) }
+            if lost && hold.count == 0 { link.drained.store(id, ordering: .releasing) }
             if interrupted.exchange(false, ordering: .acquiring) || now >= limit { return .idle }
             wait(seen, until: min(limit, hold.patience ?? limit), now: now)
         }
