@@ -203,8 +203,10 @@ import Testing
             to: UDPEndpoint(host: "127.0.0.1", port: reader.source.localPort), settings: settings)
         let url = try StreamURL("srt://127.0.0.1:\(proxy.localPort)?latency=30")
         var ingest: [SRTEndpoint.Ingest?] = []
+        var told: [LegEvent] = []
         // How many seconds that takes depends on the machine: come back until it has, for a while.
         for _ in 0..<10 where ingest.last != .tsbpd {
+            told += reader.events
             reader.forget()
             let sink = try Sink(url, marksOrder: true)
             ingest.append(try #require(reader.awaitConnection()).ingest)
@@ -215,6 +217,8 @@ import Testing
         }
         #expect(ingest.first == .early)
         #expect(ingest.last == .tsbpd)
+        // Whoever would have to break the connection for it is told.
+        #expect((told + reader.events).count { $0 == .nextIngest(.tsbpd) } == 1)
     }
 
     @Test func garbageLeavesTheListenerAlone() throws {
