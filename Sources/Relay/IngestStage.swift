@@ -95,7 +95,7 @@ final class IngestStage {
             demuxer.noteLoss()
             followsGap = true
         case .clockReset: stream.sourceHasChanged()
-        case .listening, .refused: break
+        case .listening, .refused, .nextIngest: break
         }
     }
 

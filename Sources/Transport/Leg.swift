@@ -51,6 +51,9 @@ public enum LegEvent: Hashable, Sendable {
     case gap(messages: Int64)
     /// The sender began its count of time anew, or the fit to its clock was lost: source times jump here.
     case clockReset
+    /// How messages of the next SRT connection will be taken out: its endpoint leaves the choice to us (`ingest=auto`), and the
+    /// present one has shown that the other way is fitter. Told once in a connection.
+    case nextIngest(SRTEndpoint.Ingest)
 }
 
 /// A connection that has come about.
@@ -86,6 +89,10 @@ extension LegEvent: CustomStringConvertible {
         case .refused(let reason): "no connection: \(reason)"
         case .gap(let messages): "\(messages) messages lost"
         case .clockReset: "the sender's clock started anew"
+        case .nextIngest(.tsbpd):
+            "too much comes after its window: from the next connection on, unless a minute is quiet before, SRT's own delay"
+                + " (ingest=tsbpd)"
+        case .nextIngest: "the last minute was quiet: from the next connection on, messages are read early again"
         }
     }
 }

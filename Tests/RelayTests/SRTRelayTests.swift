@@ -175,6 +175,7 @@ import Transport
     }
 
     @Test func aWrongPassphraseIsRefusedInWordsAndTheListenerLivesOn() throws {
+        // The port for what is to be thrown away: whether anybody is there is of no account.
         let running = try Running(
             input: "srt://127.0.0.1:0?mode=listener&latency=20&passphrase=right-horse-battery",
             output: "udp://127.0.0.1:9")
@@ -199,11 +200,14 @@ import Transport
     }
 
     @Test func anOutputThatRefusesAtTheStartIsAnError() throws {
+        // Somebody who says nothing keeps the port, so that nobody else gets it.
+        let silent = try Source(StreamURL("udp://127.0.0.1:0"))
         var configuration = RelayConfiguration(
-            input: .standardStream, output: try StreamURL("srt://127.0.0.1:9?latency=20"))
+            input: .standardStream, output: try StreamURL("srt://127.0.0.1:\(silent.localPort)?latency=20"))
         configuration.firstConnection = .milliseconds(300)
         let relay = try Relay(configuration)
         #expect(throws: RelayFailure.self) { _ = try relay.run { _ in } }
+        withExtendedLifetime(silent) {}
     }
 
     /// The input's sound is in step to the microsecond; so is the output's, with synthesised frames between.

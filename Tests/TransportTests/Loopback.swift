@@ -57,6 +57,9 @@ final class Reader {
         return connection
     }
 
+    /// Whether nothing is there now.
+    var isIdle: Bool { source.receive(into: buffer, until: .now()) == .idle }
+
     func forget() { events.removeAll() }
 }
 

@@ -12,6 +12,8 @@ struct RTPLoopbackTests {
         private let stream: Sink
         private let reports: Sink
         var source: UInt32 = 0x1234_5678
+        /// What all time stamps are more than a packet's number says.
+        var offset: UInt32 = 0
 
         init(_ query: String = "", room: Int = Message.largest) throws {
             reader = try Reader("rtp://127.0.0.1:0\(query)", room: room)
@@ -24,7 +26,7 @@ struct RTPLoopbackTests {
             var bytes = [UInt8](repeating: 0, count: 12)
             let header = RTPHeader(
                 payloadType: type, sequence: UInt16(truncatingIfNeeded: number),
-                timestamp: UInt32(truncatingIfNeeded: number * 3_000), source: source)
+                timestamp: UInt32(truncatingIfNeeded: number * 3_000) &+ offset, source: source)
             bytes.withUnsafeMutableBytes { header.write(to: $0) }
             return bytes + payload
         }
@@ -150,6 +152,51 @@ struct RTPLoopbackTests {
         #expect(figures.packetsForeign == 0)
     }
 
+    /// A reader that was held up finds the missing packet where it looks for the others.
+    @Test func whatHasComeIsNotGivenUp() throws {
+        let raw = try Raw("?latency=50")
+        raw.send(0)
+        #expect(raw.reader.nextNumber() == 0)
+        for number in [2, 4, 3, 1, 5] { raw.send(number) }
+        (MonotonicTime.now() + .milliseconds(60)).sleep()
+        for number in 1...5 { try #require(raw.reader.nextNumber() == number) }
+        #expect(raw.gaps.isEmpty && raw.figures.packetsDropped == 0)
+    }
+
+    /// Nor does a flood keep up what has been waited for: it is given up when something has come that came too late for it.
+    @Test func aHoleIsGivenUpInAFlood() throws {
+        let raw = try Raw("?latency=50")
+        raw.send(0)
+        #expect(raw.reader.nextNumber() == 0)
+        raw.send(2)
+        (MonotonicTime.now() + .milliseconds(60)).sleep()
+        for _ in 0..<50 { raw.send(9, type: 96) }
+        #expect(raw.reader.nextNumber() == 2 && raw.gaps == [1])
+        #expect(raw.figures.packetsForeign == 1)
+    }
+
+    /// What is of no use does not keep the reader's thread, which may have been called.
+    @Test(arguments: [true, false]) func aFloodDoesNotHoldTheReader(isCalled: Bool) throws {
+        let raw = try Raw()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+        defer { buffer.deallocate() }
+        for _ in 0..<150 { raw.send(9, type: 96) }
+        raw.send(0)
+        #expect(raw.reader.wait(for: { if case .refused = $0 { true } else { false } }) != nil)
+        var looks = 0
+        while raw.figures.connections == 0, looks < 10 {
+            if isCalled { raw.reader.source.interrupt() }
+            // An hour, if it were not called.
+            let limit = MonotonicTime.now() + .seconds(isCalled ? 3_600 : 0)
+            guard case .idle = raw.reader.source.receive(into: buffer, until: limit) else { break }
+            looks += 1
+            #expect(raw.figures.packetsForeign == 1 + Int64(looks) * 64)
+        }
+        // The packet's source was told of then.
+        #expect(looks == 2)
+        #expect(raw.reader.nextNumber() == 0)
+    }
+
     /// A burst with a hole at its beginning, longer than can be held: everything that has come comes out.
     @Test func aHoleCostsNothingButItself() throws {
         let raw = try Raw("?latency=5000")
@@ -243,6 +290,42 @@ struct RTPLoopbackTests {
         #expect(raw.figures.packetsForeign == 1)
     }
 
+    /// Its numbers lie within those that may have been overtaken: its time stamps tell that they have not.
+    @Test(arguments: [1, 20, 400]) func aSourceThatBeginsAnewNearbyIsANewOne(behind: Int) throws {
+        let raw = try Raw("?latency=5000")
+        for number in 0...500 {
+            raw.send(number)
+            #expect(raw.reader.nextNumber() == number)
+        }
+        raw.offset = 123_456
+        for number in 500 - behind...510 - behind { raw.send(number) }
+        for number in 501 - behind...510 - behind { try #require(raw.reader.nextNumber() == number) }
+        #expect(raw.disconnections(with: "began anew") == 1 && raw.figures.connections == 2)
+        #expect(raw.figures.packetsForeign == 1 && raw.gaps.isEmpty)
+    }
+
+    /// What came while nobody read did not come when it is read.
+    @Test func aSourceDoesNotGiveWayToAStall() throws {
+        // The sender must not have been held up itself: then this is tried again.
+        for _ in 0..<10 {
+            let raw = try Raw()
+            let begin = MonotonicTime.now()
+            raw.send(0)
+            #expect(raw.reader.nextNumber() == 0)
+            let ours = raw.source
+            raw.source = 99
+            for number in 7_000..<7_010 { raw.send(number) }
+            raw.source = ours
+            raw.send(1)
+            guard MonotonicTime.now() - begin < RTPSource.givesWayAfter else { continue }
+            (MonotonicTime.now() + RTPSource.givesWayAfter + .milliseconds(50)).sleep()
+            #expect(raw.reader.nextNumber() == 1)
+            #expect(raw.figures.connections == 1 && raw.figures.packetsForeign == 10)
+            return
+        }
+        Issue.record("the machine never sent twelve packets within a second")
+    }
+
     /// Reports are taken from the port above and from the stream's own, those of others are not.
     @Test func reportsAreTakenFromBothPorts() throws {
         let raw = try Raw()
@@ -268,13 +351,18 @@ struct RTPLoopbackTests {
         raw.send(0)
         #expect(raw.reader.nextNumber() == 0)
         let ours = raw.source
+        var base = 0
         for i in 0..<4_000 {
-            // Mostly packets of the stream or reports with a few bytes changed, some noise.
+            // Mostly packets of the stream or reports with a few bytes changed, some noise. The stream begins anew now and
+            // then, near where it was or far off, in its numbers or its time stamps, and repeats itself.
             raw.source = random.next() % 3 == 0 ? UInt32(truncatingIfNeeded: random.next()) : ours
+            if random.next() % 200 == 0 { raw.offset = UInt32(truncatingIfNeeded: random.next()) }
+            if random.next() % 200 == 0 { base += Int(random.next() % 4_000) - 2_000 }
+            let number = base + i - Int(random.next() % 40) * Int(random.next() % 2)
             var bytes =
                 switch random.next() % 3 {
                 case 0: (0..<Int(1 + random.next() % 1_456)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
-                case 1: raw.packet(i, numbered(i, count: 188))
+                case 1: raw.packet(number, numbered(i, count: 188))
                 default: raw.report(goodbye: random.next() % 50 == 0)
                 }
             for _ in 0..<random.next() % 4 {

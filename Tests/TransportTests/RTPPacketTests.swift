@@ -161,13 +161,13 @@ struct RTPOrderTests {
         var random = SplitMix64(seed: seed)
         var order = RTPOrder()
         let first: Int64 = 65_000
-        #expect(order.begin(at: UInt16(first)) == first)
+        #expect(order.begin(at: UInt16(first), timestamp: stamp(first)) == first)
         var highest = first
         var next = first
         for _ in 0..<50_000 {
             next += 1 + (random.next() % 500 == 0 ? Int64(random.next() % 15_000) : 0)
             let number = max(first, next - Int64(random.next() % 20) * Int64(random.next() % 2))
-            guard case .at(let place) = order.judge(UInt16(truncatingIfNeeded: number)) else {
+            guard case .at(let place) = order.judge(UInt16(truncatingIfNeeded: number), timestamp: stamp(number)) else {
                 Issue.record("\(number) after \(highest)")
                 return
             }
@@ -178,12 +178,63 @@ struct RTPOrderTests {
 
     @Test func twoInARowBeginAnew() {
         var order = RTPOrder()
-        _ = order.begin(at: 100)
-        #expect(order.judge(40_000) == .astray)
-        #expect(order.judge(101) == .at(.init(number: 101, step: 1)))
+        func judge(_ number: UInt16) -> RTPOrder.Verdict { order.judge(number, timestamp: 0) }
+        _ = order.begin(at: 100, timestamp: 0)
+        #expect(judge(40_000) == .astray)
+        #expect(judge(101) == .at(.init(number: 101, step: 1)))
         // What came between makes the next one a single one again.
-        #expect(order.judge(40_001) == .astray && order.judge(40_003) == .astray && order.judge(40_004) == .anew)
-        #expect(order.begin(at: 40_004) == 40_004 && order.judge(40_005) == .at(.init(number: 40_005, step: 1)))
+        #expect(judge(40_001) == .astray && judge(40_003) == .astray && judge(40_004) == .anew)
+        #expect(order.begin(at: 40_004, timestamp: 0) == 40_004 && judge(40_005) == .at(.init(number: 40_005, step: 1)))
+    }
+
+    private func stamp(_ number: Int64) -> UInt32 { UInt32(truncatingIfNeeded: number / 7 * 3_000) }
+
+    /// A source that begins anew near where it was, on either side of the wrap.
+    @Test(arguments: [Int64(1), 2, 16, 99, 100, 500, 1_000, 1_023, 1_024, 5_000], [Int64(3_000), 66_000])
+    func aRestartALittleBehindIsOne(behind: Int64, highest: Int64) {
+        var order = RTPOrder()
+        _ = order.begin(at: UInt16(truncatingIfNeeded: highest - 2_000), timestamp: stamp(highest - 2_000))
+        for number in highest - 1_999...highest {
+            _ = order.judge(UInt16(truncatingIfNeeded: number), timestamp: stamp(number))
+        }
+        let first = UInt16(truncatingIfNeeded: highest - behind)
+        #expect(order.judge(first, timestamp: 77) == .astray)
+        #expect(order.judge(first &+ 1, timestamp: 77) == .anew)
+        #expect(order.begin(at: first &+ 1, timestamp: 77) == Int64(first &+ 1))
+        // Nothing is left of what was before.
+        let next = order.judge(first &+ 2, timestamp: 77)
+        #expect(next == .at(.init(number: Int64(first &+ 1) + 1, step: 1)))
+    }
+
+    /// Everything twice by two ways, in bursts of pictures, with losses on both: no copy is taken for a new count.
+    @Test(arguments: [1, 16, 80, 300], [0, 1, 60, 700]) func copiesAreNoNewCount(burst: Int, delay: Int) {
+        var random = SplitMix64(seed: UInt64(burst * 1_000 + delay))
+        var order = RTPOrder()
+        _ = order.begin(at: 64_000, timestamp: stamp(64_000))
+        func send(_ numbers: some Sequence<Int64>) {
+            for number in numbers where random.next() % 10 > 0 {
+                let verdict = order.judge(UInt16(truncatingIfNeeded: number), timestamp: stamp(number))
+                guard case .at(let place) = verdict, place.number == number else {
+                    Issue.record("\(number): \(verdict)")
+                    return
+                }
+            }
+        }
+        for k in 0..<12_000 / burst {
+            let start = 64_001 + Int64(k * burst)
+            send(start..<start + Int64(burst))
+            send(max(64_001, start - Int64(delay))..<start - Int64(delay) + Int64(max(burst, delay)))
+        }
+    }
+
+    /// A single packet whose stamp was changed on its way is none of the stream's, which goes on.
+    @Test func aSingleContradictionIsAstray() {
+        var order = RTPOrder()
+        _ = order.begin(at: 0, timestamp: 0)
+        for number in 1..<UInt16(5_000) {
+            #expect(order.judge(number, timestamp: UInt32(number)) == .at(.init(number: Int64(number), step: 1)))
+            if number % 3 == 0 { #expect(order.judge(number - 1, timestamp: 1 << 20) == .astray) }
+        }
     }
 }
 

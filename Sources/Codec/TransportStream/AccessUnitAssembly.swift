@@ -26,6 +26,8 @@ struct AccessUnitAssembly {
     private var boundarySigns: EndSigns = []
     /// The unit is complete by this evidence; it goes out when the message is used up without a contradiction.
     private var ready: EndEvidence?
+    /// How the end of the newest unit was known.
+    private var newestEvidence = EndEvidence.nextStart
     /// Bytes of the unit that the newest signs may have ended.
     private var size = 0
     /// When the unit is taken as complete if nothing more comes.
@@ -149,7 +151,9 @@ struct AccessUnitAssembly {
         lossOffset = storage.count
         switch phase {
         case .open: damage.insert(.packetsLost)
-        case .handedOn: phase = .searching
+        case .handedOn:
+            trust.noteUnjudged(newestEvidence)
+            phase = .searching
         case .searching: break
         }
     }
@@ -286,6 +290,7 @@ struct AccessUnitAssembly {
         handler(.unit(unit))
         serial += 1
         size = count
+        newestEvidence = evidence
     }
 
     private mutating func cut(_ at: Int) {

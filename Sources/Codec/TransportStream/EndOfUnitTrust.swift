@@ -31,7 +31,8 @@ struct EndSigns: OptionSet {
 ///
 /// A sign is believed after it has been right `run` times in a row. One contradiction ends that; a second probation,
 /// much longer, may restore it; a second contradiction is final. So a stream that misleads after a long time of good
-/// behaviour costs at most two torn pictures in its life, and each is told (``TransportStreamEvent/torn(serial:)``).
+/// behaviour costs at most two torn pictures for each sign until it is interrupted, and each is told
+/// (``TransportStreamEvent/torn(serial:)``) unless a loss hides it (``noteUnjudged(_:)``).
 struct EndOfUnitTrust {
     struct Sign {
         var run: Int
@@ -85,6 +86,12 @@ struct EndOfUnitTrust {
         if signs.contains(.length) { length.judge(wasRight) }
         if signs.contains(.stuffing) { stuffing.judge(wasRight) }
         if signs.contains(.flush) { flush.judge(wasRight) }
+    }
+
+    /// Bytes were lost behind a unit that was handed on by this evidence: nobody will know whether it had ended. What makes a
+    /// sender flush in the middle of a unit may be what lost the bytes, so that its run begins anew.
+    mutating func noteUnjudged(_ evidence: EndEvidence) {
+        if evidence == .flush || evidence == .timer { flush.right = 0 }
     }
 
     /// A unit of so many bytes ended with a flushed message.

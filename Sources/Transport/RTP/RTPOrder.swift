@@ -1,5 +1,9 @@
 /// Where RTP packets stand by their 16-bit numbers (RFC 3550, A.1): near the highest so far, or so far off that the source
 /// may have begun to count anew, which a second packet in a row confirms.
+///
+/// A source that begins anew a little behind where it was would have its packets taken for copies of earlier ones. Copies,
+/// by whichever way and in whatever bursts they come, have their original's time stamp: a number that comes again with another
+/// one is as far off as one from nowhere.
 struct RTPOrder: Sendable {
     struct Place: Hashable, Sendable {
         /// Counts the source's packets, without wrapping.
@@ -18,29 +22,53 @@ struct RTPOrder: Sendable {
 
     /// More packets in a row are not lost but counted otherwise: 9 s at 20 Mb/s.
     static let mostLost: Int64 = 1 << 14
-    /// No packet is overtaken by more.
+    /// No packet is overtaken by more, and no copy is further behind: 0.5 s at 20 Mb/s.
     static let mostOvertaken: Int64 = 1 << 10
+
+    /// A packet that has come.
+    private struct Seen {
+        /// In the count without wrapping; ``nothing`` before any.
+        var number = nothing
+        var timestamp: UInt32 = 0
+        static let nothing = Int64.min
+    }
 
     private var numbers = SequenceUnwrapper(bits: 16)
     /// The number that would confirm a new count.
     private var expected: UInt16?
+    /// The newest packets, each at the place that its number's last bits say.
+    private var seen = [Seen](repeating: Seen(), count: Int(mostOvertaken))
 
     init() {}
 
-    /// Takes the first packet's number.
-    mutating func begin(at number: UInt16) -> Int64 {
-        self = RTPOrder()
-        return numbers.unwrap(Int64(number))
+    /// Takes the first packet.
+    mutating func begin(at number: UInt16, timestamp: UInt32) -> Int64 {
+        numbers = SequenceUnwrapper(bits: 16)
+        expected = nil
+        for place in seen.indices { seen[place] = Seen() }
+        let first = numbers.unwrap(Int64(number))
+        seen[place(of: first)] = Seen(number: first, timestamp: timestamp)
+        return first
     }
 
-    mutating func judge(_ number: UInt16) -> Verdict {
+    mutating func judge(_ number: UInt16, timestamp: UInt32) -> Verdict {
         let step = numbers.step(to: Int64(number))
-        guard (-Self.mostOvertaken...Self.mostLost).contains(step) else {
-            if expected == number { return .anew }
-            expected = number &+ 1
-            return .astray
-        }
+        guard (1 - Self.mostOvertaken...Self.mostLost).contains(step) else { return judgeStray(number) }
+        var after = numbers
+        let packet = Seen(number: after.unwrap(Int64(number)), timestamp: timestamp)
+        let place = place(of: packet.number)
+        if seen[place].number == packet.number, seen[place].timestamp != timestamp { return judgeStray(number) }
+        numbers = after
+        seen[place] = packet
         expected = nil
-        return .at(Place(number: numbers.unwrap(Int64(number)), step: step))
+        return .at(Place(number: packet.number, step: step))
     }
+
+    private mutating func judgeStray(_ number: UInt16) -> Verdict {
+        if expected == number { return .anew }
+        expected = number &+ 1
+        return .astray
+    }
+
+    private func place(of number: Int64) -> Int { Int(truncatingIfNeeded: number & (Self.mostOvertaken - 1)) }
 }

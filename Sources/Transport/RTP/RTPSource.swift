@@ -36,6 +36,8 @@ import Synchronization
     private var waiting: Waiting?
     private var announced = false
     private var sinceReports = 0
+    /// What had come by then has been read: what is missing is given up by this time, and not while it lies in the socket.
+    private var readUpTo = MonotonicTime(nanoseconds: 0)
 
     // The present source; nil where there is none.
     private var source: UInt32?
@@ -104,6 +106,7 @@ import Synchronization
             announced = true
             return .event(.listening(port: localPort))
         }
+        var untold = 0
         while true {
             if let message = unsafe hold.takeDue(into: buffer) { return .message(message) }
             if let received = leaveIfDue() { return received }
@@ -111,14 +114,22 @@ import Synchronization
                 if let received = unsafe file(into: buffer) { return received }
                 continue
             }
+            if let patience = hold.patience, patience <= readUpTo { return gap(hold.skipHole()) }
+            if untold == DatagramSocket.mostUntold {
+                untold = 0
+                if stream.mustLeave(for: bell, at: limit) { return .idle }
+            }
             let now = MonotonicTime.now()
-            if let patience = hold.patience, patience <= now { return gap(hold.skipHole()) }
             if let datagram = unsafe stream.receive(head, buffer) {
+                untold += 1
+                readUpTo = datagram.time
                 sinceReports += 1
                 if sinceReports >= Self.reportsEvery { readReports() }
                 if let received = unsafe take(datagram, buffer) { return received }
                 continue
             }
+            readUpTo = now
+            if let patience = hold.patience, patience <= now { continue }
             readReports()
             if source != nil, now - lastHeard >= (saidGoodbye ? Self.lastPackets : Self.goneAfter) {
                 leaving = saidGoodbye ? "the sender said goodbye" : "nothing has come for \(Int(Self.goneAfter.seconds)) s"
@@ -203,7 +214,7 @@ import Synchronization
             return nil
         }
         let place: RTPOrder.Place
-        switch order.judge(header.sequence) {
+        switch order.judge(header.sequence, timestamp: header.timestamp) {
         case .at(let found): place = found
         case .astray:
             foreign.add(1, ordering: .relaxed)
@@ -240,9 +251,8 @@ import Synchronization
 
     /// A source's first packet.
     private func begin(_ header: RTPHeader, _ message: inout Message) {
-        order = RTPOrder()
         clock = RTPClock()
-        message.sequence = order.begin(at: header.sequence)
+        message.sequence = order.begin(at: header.sequence, timestamp: header.timestamp)
         message.sourceTime = clock.map(timestamp: header.timestamp, arrival: message.arrival).time
         count(message)
     }

@@ -34,6 +34,8 @@ import Synchronization
 
     // How the leg does, second by second.
     private var policy = IngestPolicy()
+    /// The present connection's verdict has been told.
+    private var verdictTold = false
     private var second = IngestPolicy.Second()
     private var secondEnds = MonotonicTime(nanoseconds: 0)
     private var lossesBefore: Int64 = 0
@@ -91,13 +93,13 @@ import Synchronization
                 continue
             }
             let now = MonotonicTime.now()
-            if let patience = hold.patience, patience <= now { return .event(.gap(messages: hold.skipHole())) }
-            if lost && hold.count == 0 {
-                link.drained.store(id, ordering: .releasing)
-            } else if id >= 0 && !lost && read() {
+            if id >= 0 && !lost && read() {
                 if let received = unsafe file(into: buffer) { return received }
                 continue
             }
+            // Not before libsrt has nothing left: what is missing may lie there.
+            if let patience = hold.patience, patience <= now { return .event(.gap(messages: hold.skipHole())) }
+            if lost && hold.count == 0 { link.drained.store(id, ordering: .releasing) }
             if interrupted.exchange(false, ordering: .acquiring) || now >= limit { return .idle }
             wait(seen, until: min(limit, hold.patience ?? limit), now: now)
         }
@@ -116,6 +118,7 @@ import Synchronization
         second = IngestPolicy.Second()
         secondEnds = .now() + .seconds(1)
         lossesBefore = 0
+        verdictTold = false
         lastArrival = .now()
         guard id >= 0 else { return }
         early = link.isEarly
@@ -225,7 +228,10 @@ import Synchronization
         }
         second.window = window
         let fit = policy.judge(second, readEarly: early)
-        if link.endpoint.ingest == .auto { link.nextReadsEarly.store(fit, ordering: .relaxed) }
+        if link.endpoint.ingest == .auto, link.nextReadsEarly.exchange(fit, ordering: .relaxed) != fit, !verdictTold {
+            verdictTold = true
+            link.events.put(.nextIngest(fit ? .early : .tsbpd))
+        }
         second = IngestPolicy.Second()
         secondEnds = now + .seconds(1)
     }

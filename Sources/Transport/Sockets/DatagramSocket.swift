@@ -1,6 +1,7 @@
 import CSRT  // Some of the kernel's names are filed under whichever module includes them first.
 import Glibc
 import Media
+import Synchronization
 
 /// A UDP socket that is bound to an address (and joined to it, when it is a multicast group) or sends to one. Never waits
 /// but in ``wait(or:until:)``.
@@ -8,6 +9,11 @@ struct DatagramSocket: ~Copyable {
     private let socket: Descriptor
     /// The port that it is bound to; 0 where it only sends.
     let localPort: UInt16
+    /// When it was last found empty, or made, in monotonic nanoseconds: what is read later has come later.
+    private let emptyAt = Atomic<Int64>(MonotonicTime.now().nanoseconds)
+
+    /// After so many datagrams of which there is nothing to tell, a reader looks up: a flood does not hold it for ever.
+    static let mostUntold = 64
 
     /// A datagram that has come.
     struct Arrived {
@@ -51,6 +57,11 @@ struct DatagramSocket: ~Copyable {
         socket.wait(for: POLLIN, or: bell, until: limit)
     }
 
+    /// Whether a reader that has not waited is to leave: the bell was rung, or its time has come.
+    func mustLeave(for bell: borrowing Bell, at limit: MonotonicTime) -> Bool {
+        wait(or: bell, until: MonotonicTime(nanoseconds: 0)) == .interrupted || .now() >= limit
+    }
+
     /// Takes the next datagram, if one has come: its first bytes into `head`, the others into `body`.
     func receive(_ head: UnsafeMutableRawBufferPointer, _ body: UnsafeMutableRawBufferPointer) -> Arrived? {
         // Room for one control message with a timespec: header 16, payload 16, aligned.
@@ -60,6 +71,7 @@ struct DatagramSocket: ~Copyable {
         )
         var count = -1
         var flags: Int32 = 0
+        let asked = MonotonicTime.now()
         let sender = unsafe SocketAddress.filled { name, length in
             unsafe withUnsafeMutableBytes(of: &control) { control in
                 unsafe withUnsafeMutableBytes(of: &pieces) { pieces in
@@ -77,7 +89,10 @@ struct DatagramSocket: ~Copyable {
             }
             return count < 0 ? -1 : 0
         }
-        guard let sender else { return nil }
+        guard let sender else {
+            emptyAt.store(asked.nanoseconds, ordering: .relaxed)
+            return nil
+        }
         let wasCut = flags & Int32(MSG_TRUNC) != 0
         var arrived = Arrived(byteCount: count, time: .now(), sender: sender, isCut: wasCut)
         // cmsghdr: length (8 bytes), level (4), type (4), then the stamp.
@@ -85,9 +100,15 @@ struct DatagramSocket: ~Copyable {
         var wall = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &wall)
         let age = (Int64(wall.tv_sec) - Int64(control.2)) * 1_000_000_000 + Int64(wall.tv_nsec) - Int64(control.3)
-        // The wall clock may have been set in between.
-        if (0..<1_000_000_000).contains(age) { arrived.time = arrived.time - Nanoseconds(age) }
+        arrived.time = Self.arrival(
+            age: age, now: arrived.time, earliest: MonotonicTime(nanoseconds: emptyAt.load(ordering: .relaxed)))
         return arrived
+    }
+
+    /// When something came that has this age by the wall clock, which may have been set in between: not later than now, nor
+    /// before there was nothing yet.
+    static func arrival(age: Int64, now: MonotonicTime, earliest: MonotonicTime) -> MonotonicTime {
+        now - min(max(.zero, Nanoseconds(age)), max(.zero, now - earliest))
     }
 
     /// Sends a datagram made of two pieces.

@@ -34,11 +34,19 @@ final class UDPSource: @unchecked Sendable {
             announced = true
             return .event(.listening(port: localPort))
         }
+        var untold = 0
         while true {
+            if untold == DatagramSocket.mostUntold {
+                untold = 0
+                if socket.mustLeave(for: bell, at: limit) { return .idle }
+            }
             let none = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
             if let datagram = unsafe socket.receive(none, buffer) {
                 // An empty one has nothing to tell.
-                guard datagram.byteCount > 0 else { continue }
+                guard datagram.byteCount > 0 else {
+                    untold += 1
+                    continue
+                }
                 sequence += 1
                 packets.add(1, ordering: .relaxed)
                 bytes.add(Int64(datagram.byteCount), ordering: .relaxed)

@@ -260,6 +260,44 @@ import Testing
         #expect(sender.harvest.video.filter { !known.contains($0.bytes) }.count == 1)
     }
 
+    /// Whether a unit had ended that was handed on by a flushed message, nobody knows when what came next is lost.
+    @Test(arguments: [60, 100]) func aLossBehindAFlushedMessageRestartsItsRun(probation: Int) {
+        var sender = FlushingSender()
+        func pass(_ count: Int) {
+            for _ in 0..<count {
+                _ = sender.send([7, 2])
+                if let timer = sender.demuxer.nextTimer { sender.demuxer.timeout(timer, handler: sender.harvest.take) }
+            }
+        }
+        pass(probation)
+        #expect(sender.harvest.video.last?.evidence == (probation < 72 ? .timer : .flush))
+        #expect(sender.demuxer.standing.trustsFlush)
+        sender.demuxer.noteLoss()
+        #expect(!sender.demuxer.standing.trustsFlush && sender.demuxer.standing.contradictions == 0)
+        let before = sender.demuxer.counters
+        pass(120)
+        // As at the beginning; the first unit's end is judged by the second's beginning.
+        let after = sender.demuxer.counters
+        #expect(after[.nextStart] - before[.nextStart] == 48)
+        #expect(after[.timer] - before[.timer] == 24 && after[.flush] - before[.flush] == 48)
+        Self.expectExact(sender.harvest, sender.units)
+    }
+
+    /// A loss elsewhere takes no trust away: it is known where the unit ends.
+    @Test func aLossInsideAUnitLeavesTheRunOfFlushedMessages() {
+        var sender = FlushingSender()
+        for _ in 0..<100 { _ = sender.send([7, 2]) }
+        sender.stream.packets = []
+        let unit = SyntheticPicture.unit(size: 184 * 9 - 14, &sender.random)
+        sender.stream.addPES(unit, pts: 100 * 3000)
+        sender.push(sender.stream.packets[..<7], at: 100 * 33_000_000)
+        sender.demuxer.noteLoss()
+        #expect(sender.demuxer.standing.trustsFlush)
+        _ = sender.send([7, 2])
+        #expect(sender.harvest.video.last?.evidence == .flush && sender.harvest.video.count == 102)
+        #expect(sender.harvest.torn.isEmpty)
+    }
+
     @Test func anInterruptedStreamIsLearntAnew() {
         var random = SplitMix64(seed: 15)
         var stream = SyntheticStream()
