@@ -15,7 +15,7 @@ final class IngestStage {
     private let stream: StreamState
     private let pace: FilePace?
     private let mayWait: Bool
-    private var timeline = Timeline()
+    private var timeline: Timeline
     private var deadline: Deadline
     /// Which of the output's passed streams a PID is; others are not passed.
     private var passed: [Int: Int] = [:]
@@ -39,6 +39,7 @@ final class IngestStage {
         mayWait = !isLive
         pace = isLive || !stream.configuration.pacesFiles ? nil : FilePace()
         deadline = Deadline(budget: stream.configuration.budget)
+        timeline = Timeline(grid: stream.configuration.grid)
     }
 
     /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
@@ -157,7 +158,7 @@ final class IngestStage {
     private func dropOversized(_ presentation: MediaTime?, isKeyframe: Bool) {
         let stamp = presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
         let mapped = timeline.map(stamp, arrival: .now())
-        if mapped.isJump { stream.counters.add(.timelineJumps) }
+        note(mapped)
         var ticket = stream.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.lastPacket)
         ticket.record.epoch = mapped.epoch
@@ -204,7 +205,7 @@ final class IngestStage {
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
         let emitBy = deadline.emitBy(sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering))
         let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: stream.filled)
-        if mapped.isJump { stream.counters.add(.timelineJumps) }
+        note(mapped)
 
         var ticket = stream.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.firstPacket, at: paced ?? unit.firstArrival)
@@ -224,6 +225,11 @@ final class IngestStage {
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+    }
+
+    private func note(_ mapped: Timeline.Mapped) {
+        if mapped.isJump { stream.counters.add(.timelineJumps) }
+        if mapped.moved > 0 { passing.move(mapped.epoch, by: mapped.moved) }
     }
 
     private func waitForThoseBefore() {
@@ -253,8 +259,8 @@ final class IngestStage {
             guard presentation != nil else { return false }
         }
         return unsafe passing.offer(
-            unit.bytes, stream: index, presentation: presentation, arrival: unit.lastArrival,
-            sourceTime: unit.lastSourceTime)
+            unit.bytes, stream: index, presentation: presentation, provisionalEpoch: timeline.provisionalEpoch,
+            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime)
     }
 
     private func count(_ evidence: EndEvidence) {

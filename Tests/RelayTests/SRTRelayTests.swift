@@ -53,13 +53,14 @@ import Transport
     }
 
     private func send(
-        frames: Int64, to port: UInt16, options: String = "", hasAudio: Bool = false
+        frames: Int64, rate: Int64 = 30, to port: UInt16, options: String = "", hasAudio: Bool = false
     ) throws -> TestSourceReport {
         let sink = try Sink(try StreamURL("srt://127.0.0.1:\(port)?latency=20\(options)"))
         try sink.awaitConnection(until: .now() + .seconds(20))
         var configuration = TestSourceConfiguration()
         configuration.size = PictureSize(width: 160, height: 96)
         configuration.frames = frames
+        configuration.rate = Rational(rate)
         configuration.hasAudio = hasAudio
         let report = try LiveTestSource(configuration, to: sink).run(stopped: { false }, event: { _ in })
         sink.flush(until: .now() + .seconds(5))
@@ -207,13 +208,17 @@ import Transport
     }
 
     /// The input's sound is in step to the microsecond; so is the output's, with synthesised frames between.
-    @Test(arguments: [1, 2]) func soundStaysInStepWithThePicture(interpolate: Int) throws {
+    @Test(arguments: [(1, nil, 30), (2, nil, 30), (1, 24, 24), (1, 25, 25), (1, 30, 30), (1, 50, 25), (1, 60, 30)])
+    func soundStaysInStepWithThePicture(interpolate: Int, fps: Int64?, source: Int64) throws {
         let running = try Running(
             input: "srt://127.0.0.1:0?mode=listener&latency=20", output: "srt://127.0.0.1:0?mode=listener&latency=20"
-        ) { $0.interpolate = interpolate }
+        ) {
+            $0.interpolate = interpolate
+            $0.fps = fps.map { Rational($0) }
+        }
         let receiver = try Receiver(port: running.relay.outputPort)
         receiver.awaitConnection()
-        _ = try send(frames: 75, to: running.relay.inputPort, hasAudio: true)
+        _ = try send(frames: 75, rate: source, to: running.relay.inputPort, hasAudio: true)
         let report = try #require(running.stop())
         let seen = try #require(receiver.stop())
         #expect(report.counters["passing_units_out"] == report.counters["passing_units_in"])
