@@ -131,7 +131,8 @@ final class EmitStage {
     }
 
     private func note(_ error: CodecError) {
-        if !isFailing { stream.report(.note("\(error)")) }
+        // What ends the relay is its last line.
+        if !isFailing, stream.firstFailure == nil { stream.report(.note("\(error)")) }
         isFailing = true
     }
 
@@ -173,6 +174,8 @@ final class EmitStage {
             encoder = try configuration.makeEncoder(encoding)
         } catch {
             if error.kind == .unsupportedFormat || error.kind == .unsupportedCodec { refused = size }
+            // No other picture will fare better.
+            if error.kind == .unsupportedCodec { stream.fail(.codec(error)) }
             throw error
         }
         if repeater != nil, slate?.size != size { slate = Picture(slateOf: size) }
