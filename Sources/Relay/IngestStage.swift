@@ -21,7 +21,7 @@ final class IngestStage {
     private var passed: [Int: Int] = [:]
     /// Units may be missing before the next one.
     private var followsGap = false
-    private var lastPresentation: MediaTime?
+    private var stamps = PictureStamps()
     private var complaint: StreamDiagnosis?
     private var nextDiagnosis: MonotonicTime?
 
@@ -86,7 +86,7 @@ final class IngestStage {
             demuxer.restart(handler: handle)
             timeline.sourceRestarted()
             followsGap = true
-            lastPresentation = nil
+            stamps = PictureStamps()
             complaint = nil
             nextDiagnosis = nil
             stream.sourceHasChanged()
@@ -102,7 +102,7 @@ final class IngestStage {
 
     /// Tells once for each reason why no video comes.
     private func diagnose(_ demuxer: borrowing TransportStreamDemuxer, now: MonotonicTime) {
-        guard lastPresentation == nil else { return }
+        guard stamps.newest == nil else { return }
         guard let due = nextDiagnosis else {
             nextDiagnosis = now + Self.patience
             return
@@ -117,7 +117,7 @@ final class IngestStage {
 
     /// A file without video cannot become better by waiting.
     private func complainAtEnd(_ demuxer: borrowing TransportStreamDemuxer) {
-        guard lastPresentation == nil else { return }
+        guard stamps.newest == nil else { return }
         stream.fail(.input("\(source.url): \(demuxer.diagnosis.complaint ?? "no complete picture in it")"))
     }
 
@@ -156,8 +156,8 @@ final class IngestStage {
     /// A picture that was delivered, but is too large to be put together: a frame without a picture, and what comes after
     /// lacks a reference.
     private func dropOversized(_ presentation: MediaTime?, isKeyframe: Bool) {
-        let stamp = presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
-        let mapped = timeline.map(stamp, arrival: .now())
+        let stamp = stamps.stamp(presentation, decode: nil, isAfterGap: followsGap, rate: stream.sourceRate)
+        let mapped = timeline.map(stamp.presentation, arrival: .now())
         note(mapped)
         var ticket = stream.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.lastPacket)
@@ -194,8 +194,9 @@ final class IngestStage {
 
     private func takeVideo(_ unit: StreamUnit) {
         count(unit.evidence)
-        let stamp = unit.presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
-        lastPresentation = stamp
+        let timing = stamps.stamp(
+            unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: stream.sourceRate)
+        let stamp = timing.presentation
         pace?.wait(for: unit.decode ?? stamp)
         if stream.configuration.takesFramesOneByOne { waitForThoseBefore() }
 
@@ -213,6 +214,7 @@ final class IngestStage {
         ticket.record.epoch = mapped.epoch
         ticket.record.sourceTime = sourceTime
         ticket.record.deadline = emitBy
+        ticket.record.untimedStep = timing.step
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)
