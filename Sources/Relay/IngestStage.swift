@@ -22,8 +22,17 @@ final class IngestStage {
     /// Units may be missing before the next one.
     private var followsGap = false
     private var stamps = PictureStamps()
+    /// Streams that have been told to be left out.
+    private var ignored: Set<IgnoredStream> = []
+    /// Packets that nothing was made of, as far as they are counted.
+    private var unusedPackets = 0
     private var complaint: StreamDiagnosis?
     private var nextDiagnosis: MonotonicTime?
+
+    private struct IgnoredStream: Hashable {
+        var id: Int
+        var codec: StreamCodec
+    }
 
     /// How long the thread waits at most before it looks whether it is to stop.
     private static let longestWait = Nanoseconds.milliseconds(100)
@@ -56,6 +65,8 @@ final class IngestStage {
                 unsafe demuxer.push(
                     UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), arrival: message.arrival,
                     sourceTime: message.sourceTime, handler: handle)
+                stream.counters.add(.inputPacketsUnused, UInt64(demuxer.unusedPackets - unusedPackets))
+                unusedPackets = demuxer.unusedPackets
                 diagnose(demuxer, now: message.arrival)
             case .idle:
                 let now = MonotonicTime.now()
@@ -128,7 +139,7 @@ final class IngestStage {
         case .unit(let unit): if unit.isMainVideo { takeVideo(unit) } else { takePassing(unit) }
         case .program(let program): describe(program)
         case .format(let format): describe(format)
-        case .torn: break
+        case .torn: stream.counters.add(.inputUnitsTorn)
         case .fault(let fault, let isMainVideo): note(fault, isMainVideo: isMainVideo)
         }
     }
@@ -179,9 +190,12 @@ final class IngestStage {
         }
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
         passing.layout = layout
-        let ignored = program.streams.filter { $0.role == .counted }
-        stream.counters.add(.streamsIgnored, UInt64(ignored.count))
-        for each in ignored { stream.report(.note("input: \(each.codec.name) on PID \(each.id) is left out")) }
+        // A source that returns, and a map that changes, bring no other streams with the same.
+        for each in program.streams where each.role == .counted {
+            guard ignored.insert(IgnoredStream(id: each.id, codec: each.codec)).inserted else { continue }
+            stream.counters.add(.streamsIgnored)
+            stream.report(.note("input: \(each.codec.name) on PID \(each.id) is left out"))
+        }
     }
 
     private func describe(_ format: SequenceParameterSet) {
