@@ -78,7 +78,7 @@ public final class LiveTestSource {
         self.sink = sink
     }
 
-    /// Sends until all pictures are out or `stopped` says so.
+    /// Sends until all pictures are out, nothing can ever go out again, or `stopped` says so.
     /// - Parameter event: told of connections and their ends.
     public func run(stopped: () -> Bool, event: (LegEvent) -> Void) throws(CodecError) -> TestSourceReport {
         let grid = FrameGrid(rate: configuration.rate)
@@ -107,6 +107,8 @@ public final class LiveTestSource {
             if work.count < work.capacity { work.append(took.count) }
             if took.seconds > 1 / configuration.rate.value { report.late += 1 }
             report.frames += 1
+            // Why is left for whoever asks the sink.
+            if sink.isBroken { break }
         }
         report.work = Distribution(work, scale: 1e-6)
         return report

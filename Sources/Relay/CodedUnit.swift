@@ -69,6 +69,8 @@ struct PassingUnit: Sendable {
     /// The layout that the number is for.
     let generation: Int
     let presentation: MediaTime?
+    /// The epoch of the time line that may still be moved under its presentation time; nil when that is settled.
+    let provisionalEpoch: UInt32?
     let arrival: MonotonicTime
     let sourceTime: MonotonicTime?
 }

@@ -28,6 +28,7 @@ final class DecodeStage: Sendable {
     func run() {
         defer { pictures.close() }
         var shelf = TicketShelf()
+        var shown = ShownTimes()
         do throws(CodecError) {
             var configuration = VideoDecoder.Configuration()
             configuration.threads = stream.configuration.decodeThreads
@@ -40,11 +41,11 @@ final class DecodeStage: Sendable {
                     continue
                 }
                 decoder.skipsNonReference = stream.skipsNonReference
-                try decode(consume unit, with: decoder, &shelf)
+                try decode(consume unit, with: decoder, &shelf, &shown)
                 stream.heldByDecoder = shelf.count
             }
             decoder.drain()
-            try takeOutputs(of: decoder, &shelf)
+            try takeOutputs(of: decoder, &shelf, &shown)
             while let ticket = shelf.takeAny() { stream.ledger.close(ticket, as: .dropped(.decodeError)) }
         } catch {
             stream.fail(.codec(error))
@@ -71,7 +72,8 @@ final class DecodeStage: Sendable {
     }
 
     private func decode(
-        _ unit: consuming CodedPicture, with decoder: any PictureDecoder, _ shelf: inout TicketShelf
+        _ unit: consuming CodedPicture, with decoder: any PictureDecoder, _ shelf: inout TicketShelf,
+        _ shown: inout ShownTimes
     ) throws(CodecError) {
         let buffer = unit.buffer
         let flags = unit.flags
@@ -85,15 +87,18 @@ final class DecodeStage: Sendable {
         // The work for one unit. A picture that others are shown before stays inside for longer, which costs nothing.
         let cost = MonotonicTime.now() - started
         _ = stream.withPlanner { $0.observe(.decode, cost) }
-        try takeOutputs(of: decoder, &shelf)
+        try takeOutputs(of: decoder, &shelf, &shown)
     }
 
-    private func takeOutputs(of decoder: any PictureDecoder, _ shelf: inout TicketShelf) throws(CodecError) {
+    private func takeOutputs(
+        of decoder: any PictureDecoder, _ shelf: inout TicketShelf, _ shown: inout ShownTimes
+    ) throws(CodecError) {
         while let output = try decoder.next() {
             switch consume output {
             case .picture(let picture):
                 guard var ticket = shelf.take(key: picture.id) else { continue }
                 ticket.stamp(.decodeOut)
+                shown.settle(&ticket.record)
                 ticket.record.isKeyframe = picture.isKeyframe
                 if !picture.damage.isEmpty {
                     ticket.record.isDamaged = true

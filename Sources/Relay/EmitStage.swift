@@ -131,7 +131,8 @@ final class EmitStage {
     }
 
     private func note(_ error: CodecError) {
-        if !isFailing { stream.report(.note("\(error)")) }
+        // What ends the relay is its last line.
+        if !isFailing, stream.firstFailure == nil { stream.report(.note("\(error)")) }
         isFailing = true
     }
 
@@ -173,6 +174,8 @@ final class EmitStage {
             encoder = try configuration.makeEncoder(encoding)
         } catch {
             if error.kind == .unsupportedFormat || error.kind == .unsupportedCodec { refused = size }
+            // No other picture will fare better.
+            if error.kind == .unsupportedCodec { stream.fail(.codec(error)) }
             throw error
         }
         if repeater != nil, slate?.size != size { slate = Picture(slateOf: size) }
@@ -337,7 +340,7 @@ final class EmitStage {
         while let unit = held ?? passing.next() {
             held = unit
             // A new layout's program map goes out with the next picture.
-            let isDue = unit.generation <= generation && unit.presentation.map { $0 <= newest } ?? true
+            let isDue = unit.generation <= generation && passing.presentation(of: unit).map { $0 <= newest } ?? true
             guard all || isDue || MonotonicTime.now() - unit.arrival >= stream.configuration.budget else { return }
             stream.counters.add(send(unit) ? .passingOut : .passingDropped)
             passing.giveBack(unit)
@@ -351,7 +354,8 @@ final class EmitStage {
         else { return false }
         let stamp = clock.stamp(passing: unit.sourceTime ?? unit.arrival)
         var isWhole = true
-        unsafe muxer.writePassed(stream: unit.stream, unit.buffer.bytes, presentationTime: unit.presentation) { message in
+        let presentation = passing.presentation(of: unit)
+        unsafe muxer.writePassed(stream: unit.stream, unit.buffer.bytes, presentationTime: presentation) { message in
             if unsafe sink.send(message, sourceTime: stamp) != .sent {
                 isWhole = false
                 stream.counters.add(.outputMessagesRefused)

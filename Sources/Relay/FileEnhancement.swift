@@ -49,15 +49,18 @@ public struct FileEnhancement: Sendable {
         let work = try FileWork(self, reader)
         do throws(FileEnhancementError) {
             var pictures = 0
+            var started = MonotonicTime.now()
             while let item = try reading({ () throws(CodecError) in try reader.next() }) {
                 switch consume item {
                 case .picture(let picture, let time):
+                    work.noteDecoding(.now() - started)
                     try work.take(picture, at: time)
                     pictures += 1
                     if !progress(pictures, reader.video.pictureCount) { return try work.finish(reader) }
                 case .audio(let packet):
                     try work.take(packet)
                 }
+                started = .now()
             }
             return try work.finish(reader)
         } catch {
@@ -99,9 +102,12 @@ public struct FileEnhancementReport: Codable, Sendable {
     /// Tiles of all pictures that a network computed, and that were copied from the picture before.
     public var tilesComputed = 0
     public var tilesReused = 0
-    /// Milliseconds for each picture, stage by stage.
+    /// Milliseconds for each picture, stage by stage: reading and decoding it, enlarging it, synthesising one, and
+    /// encoding and writing one of the output.
+    public var decode: RelayReport.Quantiles
     public var enlarge: RelayReport.Quantiles
     public var synthesise: RelayReport.Quantiles
+    public var encode: RelayReport.Quantiles
     public var seconds = 0.0
 }
 
@@ -124,8 +130,10 @@ private final class FileWork {
     /// When the last picture was taken, and when the last one written.
     private var lastTime: Int64?
     private var writtenTime: Int64?
+    private var decodeTimes = Histogram()
     private var enlargeTimes = Histogram()
     private var synthesisTimes = Histogram()
+    private var encodeTimes = Histogram()
     private let start = MonotonicTime.now()
 
     init(_ settings: FileEnhancement, _ reader: FileReader) throws(FileEnhancementError) {
@@ -166,6 +174,8 @@ private final class FileWork {
             try FileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
         }
     }
+
+    func noteDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
 
     func take(_ picture: consuming DecodedPicture, at time: Int64) throws(FileEnhancementError) {
         guard picture.size == video.size else {
@@ -230,7 +240,9 @@ private final class FileWork {
     }
 
     private func write(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+        let started = MonotonicTime.now()
         try reading { () throws(CodecError) in unsafe try writer.write(picture.view, at: time) }
+        encodeTimes.record(.now() - started)
     }
 
     /// Writes what is held back and completes the file, whether or not the first of the two succeeds.
@@ -248,8 +260,8 @@ private final class FileWork {
         return FileEnhancementReport(
             picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
             picturesLeftOut: leftOut, damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps,
-            tilesComputed: tilesComputed, tilesReused: tilesReused, enlarge: .init(enlargeTimes),
-            synthesise: .init(synthesisTimes), seconds: (.now() - start).seconds)
+            tilesComputed: tilesComputed, tilesReused: tilesReused, decode: .init(decodeTimes),
+            enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), encode: .init(encodeTimes), seconds: (.now() - start).seconds)
     }
 }
 

@@ -15,15 +15,24 @@ final class IngestStage {
     private let stream: StreamState
     private let pace: FilePace?
     private let mayWait: Bool
-    private var timeline = Timeline()
+    private var timeline: Timeline
     private var deadline: Deadline
     /// Which of the output's passed streams a PID is; others are not passed.
     private var passed: [Int: Int] = [:]
     /// Units may be missing before the next one.
     private var followsGap = false
-    private var lastPresentation: MediaTime?
+    private var stamps = PictureStamps()
+    /// Streams that have been told to be left out.
+    private var ignored: Set<IgnoredStream> = []
+    /// Packets that nothing was made of, as far as they are counted.
+    private var unusedPackets = 0
     private var complaint: StreamDiagnosis?
     private var nextDiagnosis: MonotonicTime?
+
+    private struct IgnoredStream: Hashable {
+        var id: Int
+        var codec: StreamCodec
+    }
 
     /// How long the thread waits at most before it looks whether it is to stop.
     private static let longestWait = Nanoseconds.milliseconds(100)
@@ -39,6 +48,7 @@ final class IngestStage {
         mayWait = !isLive
         pace = isLive || !stream.configuration.pacesFiles ? nil : FilePace()
         deadline = Deadline(budget: stream.configuration.budget)
+        timeline = Timeline(grid: stream.configuration.grid)
     }
 
     /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
@@ -55,6 +65,8 @@ final class IngestStage {
                 unsafe demuxer.push(
                     UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), arrival: message.arrival,
                     sourceTime: message.sourceTime, handler: handle)
+                stream.counters.add(.inputPacketsUnused, UInt64(demuxer.unusedPackets - unusedPackets))
+                unusedPackets = demuxer.unusedPackets
                 diagnose(demuxer, now: message.arrival)
             case .idle:
                 let now = MonotonicTime.now()
@@ -85,7 +97,7 @@ final class IngestStage {
             demuxer.restart(handler: handle)
             timeline.sourceRestarted()
             followsGap = true
-            lastPresentation = nil
+            stamps = PictureStamps()
             complaint = nil
             nextDiagnosis = nil
             stream.sourceHasChanged()
@@ -101,7 +113,7 @@ final class IngestStage {
 
     /// Tells once for each reason why no video comes.
     private func diagnose(_ demuxer: borrowing TransportStreamDemuxer, now: MonotonicTime) {
-        guard lastPresentation == nil else { return }
+        guard stamps.newest == nil else { return }
         guard let due = nextDiagnosis else {
             nextDiagnosis = now + Self.patience
             return
@@ -116,7 +128,7 @@ final class IngestStage {
 
     /// A file without video cannot become better by waiting.
     private func complainAtEnd(_ demuxer: borrowing TransportStreamDemuxer) {
-        guard lastPresentation == nil else { return }
+        guard stamps.newest == nil else { return }
         stream.fail(.input("\(source.url): \(demuxer.diagnosis.complaint ?? "no complete picture in it")"))
     }
 
@@ -127,7 +139,7 @@ final class IngestStage {
         case .unit(let unit): if unit.isMainVideo { takeVideo(unit) } else { takePassing(unit) }
         case .program(let program): describe(program)
         case .format(let format): describe(format)
-        case .torn: break
+        case .torn: stream.counters.add(.inputUnitsTorn)
         case .fault(let fault, let isMainVideo): note(fault, isMainVideo: isMainVideo)
         }
     }
@@ -155,9 +167,9 @@ final class IngestStage {
     /// A picture that was delivered, but is too large to be put together: a frame without a picture, and what comes after
     /// lacks a reference.
     private func dropOversized(_ presentation: MediaTime?, isKeyframe: Bool) {
-        let stamp = presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
-        let mapped = timeline.map(stamp, arrival: .now())
-        if mapped.isJump { stream.counters.add(.timelineJumps) }
+        let stamp = stamps.stamp(presentation, decode: nil, isAfterGap: followsGap, rate: stream.sourceRate)
+        let mapped = timeline.map(stamp.presentation, arrival: .now())
+        note(mapped)
         var ticket = stream.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.lastPacket)
         ticket.record.epoch = mapped.epoch
@@ -178,9 +190,12 @@ final class IngestStage {
         }
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
         passing.layout = layout
-        let ignored = program.streams.filter { $0.role == .counted }
-        stream.counters.add(.streamsIgnored, UInt64(ignored.count))
-        for each in ignored { stream.report(.note("input: \(each.codec.name) on PID \(each.id) is left out")) }
+        // A source that returns, and a map that changes, bring no other streams with the same.
+        for each in program.streams where each.role == .counted {
+            guard ignored.insert(IgnoredStream(id: each.id, codec: each.codec)).inserted else { continue }
+            stream.counters.add(.streamsIgnored)
+            stream.report(.note("input: \(each.codec.name) on PID \(each.id) is left out"))
+        }
     }
 
     private func describe(_ format: SequenceParameterSet) {
@@ -193,8 +208,9 @@ final class IngestStage {
 
     private func takeVideo(_ unit: StreamUnit) {
         count(unit.evidence)
-        let stamp = unit.presentation ?? lastPresentation.map { $0 + 1 } ?? MediaTime(ticks: 0)
-        lastPresentation = stamp
+        let timing = stamps.stamp(
+            unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: stream.sourceRate)
+        let stamp = timing.presentation
         pace?.wait(for: unit.decode ?? stamp)
         if stream.configuration.takesFramesOneByOne { waitForThoseBefore() }
 
@@ -204,7 +220,7 @@ final class IngestStage {
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
         let emitBy = deadline.emitBy(sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering))
         let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: stream.filled)
-        if mapped.isJump { stream.counters.add(.timelineJumps) }
+        note(mapped)
 
         var ticket = stream.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.firstPacket, at: paced ?? unit.firstArrival)
@@ -212,6 +228,7 @@ final class IngestStage {
         ticket.record.epoch = mapped.epoch
         ticket.record.sourceTime = sourceTime
         ticket.record.deadline = emitBy
+        ticket.record.untimedStep = timing.step
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)
@@ -224,6 +241,11 @@ final class IngestStage {
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+    }
+
+    private func note(_ mapped: Timeline.Mapped) {
+        if mapped.isJump { stream.counters.add(.timelineJumps) }
+        if mapped.moved > 0 { passing.move(mapped.epoch, by: mapped.moved) }
     }
 
     private func waitForThoseBefore() {
@@ -253,8 +275,8 @@ final class IngestStage {
             guard presentation != nil else { return false }
         }
         return unsafe passing.offer(
-            unit.bytes, stream: index, presentation: presentation, arrival: unit.lastArrival,
-            sourceTime: unit.lastSourceTime)
+            unit.bytes, stream: index, presentation: presentation, provisionalEpoch: timeline.provisionalEpoch,
+            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime)
     }
 
     private func count(_ evidence: EndEvidence) {

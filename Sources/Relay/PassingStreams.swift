@@ -7,6 +7,7 @@ final class PassingStreams: Sendable {
     private let units: BoundedQueue<PassingUnit>
     private let buffers: UnitBufferPool
     private let described = Mutex((layout: TransportStreamLayout(), generation: 0))
+    private let moved = Mutex<(epoch: UInt32, ticks: Int64)?>(nil)
 
     init(capacity: Int = 256) {
         units = BoundedQueue(capacity: capacity)
@@ -24,19 +25,30 @@ final class PassingStreams: Sendable {
     /// Takes a copy of a unit.
     /// - Returns: false when too many wait already: the unit is lost.
     func offer(
-        _ bytes: UnsafeRawBufferPointer, stream: Int, presentation: MediaTime?, arrival: MonotonicTime,
-        sourceTime: MonotonicTime?
+        _ bytes: UnsafeRawBufferPointer, stream: Int, presentation: MediaTime?, provisionalEpoch: UInt32? = nil,
+        arrival: MonotonicTime, sourceTime: MonotonicTime?
     ) -> Bool {
         guard let buffer = buffers.take() else { return false }
         unsafe buffer.fill(bytes)
         let unit = PassingUnit(
             buffer: buffer, stream: stream, generation: numberedLayout.generation, presentation: presentation,
-            arrival: arrival, sourceTime: sourceTime)
+            provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime)
         guard units.offer(unit) == nil else {
             buffers.giveBack(buffer)
             return false
         }
         return true
+    }
+
+    /// The first frame of an epoch has moved it, with the units of that epoch that wait here.
+    func move(_ epoch: UInt32, by ticks: Int64) { moved.withLock { $0 = (epoch, ticks) } }
+
+    /// When a unit is to be presented, as far as that is known by now.
+    func presentation(of unit: PassingUnit) -> MediaTime? {
+        guard let epoch = unit.provisionalEpoch, let moved = moved.withLock({ $0 }), moved.epoch == epoch else {
+            return unit.presentation
+        }
+        return unit.presentation.map { $0 + moved.ticks }
     }
 
     func next() -> PassingUnit? { units.pop(until: MonotonicTime(nanoseconds: 0)) }

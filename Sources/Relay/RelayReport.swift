@@ -161,7 +161,7 @@ extension StreamCounters.Counter {
     /// What tells of an input that did not come whole.
     fileprivate static let losses: [Self] = [
         .inputGaps, .inputMessagesLost, .inputPacketsLost, .inputPacketsBroken, .inputPacketsScrambled,
-        .inputUnitsOversized,
+        .inputUnitsOversized, .inputUnitsTorn,
     ]
 }
 

@@ -11,6 +11,9 @@ import Schedule
 /// and after a restart, does the first stamp of any stream begin an epoch, which the first frame joins or replaces.
 /// Stamps of the epoch before are still recognised, since audio and video cross a jump at different moments.
 ///
+/// At a constant output rate the first frame of an epoch lies on a slot, and whatever passes beside the frames moves with
+/// them: so an input whose rate goes with the output's is shown as it came, and its sound keeps its place to the tick.
+///
 /// A pure value; its owner is the only one who touches it.
 struct Timeline {
     /// What the timeline makes of a stamp.
@@ -20,6 +23,8 @@ struct Timeline {
         var isJump: Bool
         /// The number of its epoch.
         var epoch: UInt32
+        /// How far forward its epoch has been moved with it: what was mapped in that epoch before belongs so much later.
+        var moved: Int64 = 0
     }
 
     private struct Epoch {
@@ -68,16 +73,22 @@ struct Timeline {
     /// How long frames may come for slots that repeats have taken before the source's clock is held to have stood still.
     private static let patience = Nanoseconds.milliseconds(500)
 
+    /// The slots of a constant output rate; nil where there is none.
+    private let grid: SlotGrid?
     private var current: Epoch?
     private var former: Epoch?
     private var newestOutput = Timeline.start
     private var newestArrival = MonotonicTime(nanoseconds: 0)
+    private var newestFrame: (output: MediaTime, arrival: MonotonicTime)?
     private var began = MonotonicTime(nanoseconds: 0)
     private var restarted = false
     private var behindSince: MonotonicTime?
     private var beside: [Beside] = []
 
-    init() {}
+    init(grid: SlotGrid? = nil) { self.grid = grid }
+
+    /// The epoch that was begun beside the frames and may be moved by the first of them; nil when there is none.
+    var provisionalEpoch: UInt32? { current.flatMap { $0.hasFrames ? nil : $0.number } }
 
     /// The source was gone and is back: whatever comes next begins a new epoch, however near its stamp is.
     mutating func sourceRestarted() { restarted = current != nil }
@@ -93,18 +104,56 @@ struct Timeline {
             return begin(input, arrival: arrival, asFrame: true)
         }
         if epoch.admits(input) {
-            current!.newestInput = epoch.hasFrames ? max(epoch.newestInput, input) : input
-            current!.hasFrames = true
+            guard epoch.hasFrames else { return join(epoch, input, arrival: arrival) }
+            current!.newestInput = max(epoch.newestInput, input)
             if input >= epoch.newestInput { forgetRuns() }
-            var mapped = note(input + epoch.offset, arrival: arrival)
-            mapped.isJump = epoch.isJump && !epoch.hasFrames
-            return mapped
+            let output = placeAfterGap(input + epoch.offset)
+            current!.offset = output - input
+            return noteFrame(output, arrival: arrival)
         }
         if let former, arrival - began < Self.crossing, former.admits(input) {
             return Mapped(output: input + former.offset, isJump: false, epoch: former.number)
         }
         former = epoch.hasFrames ? epoch : nil
         return begin(input, arrival: arrival, asFrame: true)
+    }
+
+    /// The first frame of an epoch that other streams have begun. It moves the epoch, forward only, so that no stream goes
+    /// back: onto the next slot, and after a jump not before the time that has passed since the last frame.
+    private mutating func join(_ epoch: Epoch, _ input: MediaTime, arrival: MonotonicTime) -> Mapped {
+        let place = input + epoch.offset
+        var output = place
+        if epoch.isJump, let newestFrame {
+            output = max(output, newestFrame.output + max(1, MediaTime.ticks(in: arrival - newestFrame.arrival)))
+        }
+        output = slot(near: output, after: output + -1)
+        current!.offset += output - place
+        current!.newestInput = input
+        current!.hasFrames = true
+        forgetRuns()
+        var mapped = noteFrame(output, arrival: arrival)
+        mapped.isJump = epoch.isJump
+        mapped.moved = output - place
+        return mapped
+    }
+
+    /// Frames that lay on slots, and after a gap no longer do, were cut: they are laid on slots again, a little later.
+    private func placeAfterGap(_ output: MediaTime) -> MediaTime {
+        guard let newestFrame, output - newestFrame.output > Cadence.longestPair,
+            liesOnSlot(newestFrame.output), !liesOnSlot(output)
+        else { return output }
+        return slot(near: output, after: output + -1)
+    }
+
+    /// To the tick, as stamps are rounded.
+    private func liesOnSlot(_ time: MediaTime) -> Bool { abs(slot(near: time, after: time + -2) - time) <= 1 }
+
+    /// The nearest slot that is later than another time; without slots, the time itself.
+    private func slot(near time: MediaTime, after earliest: MediaTime) -> MediaTime {
+        guard let grid else { return time }
+        let before = grid.slot(at: time)
+        let isNearer = time - grid.time(of: before) <= grid.time(of: before + 1) - time
+        return grid.time(of: max(isNearer ? before : before + 1, grid.slot(at: earliest) + 1))
     }
 
     /// Maps the stamp of a stream beside the frames.
@@ -180,16 +229,23 @@ struct Timeline {
         // Where the frames are not where another stream has begun, nothing has jumped.
         let isJump = restarted || current.map { $0.hasFrames || $0.isJump } ?? false
         let waited = max(arrival - newestArrival, .milliseconds(1))
-        let output = output ?? (current == nil ? Self.start : newestOutput + MediaTime.ticks(in: waited))
+        let taken = output.map { $0 + -1 } ?? newestOutput
+        var output = output ?? (current == nil ? Self.start : newestOutput + MediaTime.ticks(in: waited))
+        if asFrame, current != nil { output = slot(near: output, after: taken) }
         current = Epoch(
             offset: output - input, newestInput: input, number: current.map { $0.number &+ 1 } ?? 0, isJump: isJump,
             hasFrames: asFrame)
         restarted = false
         began = arrival
         forgetRuns()
-        var mapped = note(output, arrival: arrival)
+        var mapped = asFrame ? noteFrame(output, arrival: arrival) : note(output, arrival: arrival)
         mapped.isJump = isJump && asFrame
         return mapped
+    }
+
+    private mutating func noteFrame(_ output: MediaTime, arrival: MonotonicTime) -> Mapped {
+        if newestFrame.map({ output >= $0.output }) ?? true { newestFrame = (output, arrival) }
+        return note(output, arrival: arrival)
     }
 
     private mutating func note(_ output: MediaTime, arrival: MonotonicTime) -> Mapped {

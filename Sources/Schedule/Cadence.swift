@@ -62,8 +62,6 @@ public struct Cadence: Sendable {
 
     /// The newest original's time, and the position of the newest that was used: shown, or made something from.
     private var newest: (time: MediaTime, used: Int64)?
-    /// How far this clock's originals are moved, so that the first of them lies on a slot.
-    private var shift: Int64 = 0
     /// The next free position of a multiple, the number of the next free slot of a constant rate: all before are taken.
     private var next: Int64 = .min
     /// The shortest of the last few pairs: extrapolation goes no further, so as not to outrun the input.
@@ -110,7 +108,8 @@ public struct Cadence: Sendable {
         return step
     }
 
-    /// An original without a pair is shown at its own time: in the nearest slot that is free.
+    /// An original without a pair is shown as it is, in the nearest slot that is free. Its own time stays what those after
+    /// it are laid by: whatever passes beside the pictures is not moved either.
     private mutating func begin(_ step: inout Step, _ time: MediaTime, _ taken: MediaTime?) {
         switch rate {
         case .constant(let grid):
@@ -122,9 +121,8 @@ public struct Cadence: Sendable {
             }
             let slot = max(nearest, next)
             step.original = grid.time(of: slot)
-            shift = slot * slotLength - position
             next = slot + 1
-            newest = (time, slot * slotLength)
+            newest = (time, position)
         case .multiple:
             let place = max(time.ticks * fine, next)
             step.original = MediaTime(ticks: place / fine)
@@ -141,7 +139,7 @@ public struct Cadence: Sendable {
         _ step: inout Step, _ time: MediaTime, _ newest: (time: MediaTime, used: Int64), on grid: SlotGrid,
         _ taken: MediaTime?
     ) {
-        let position = (time - grid.start) * fine + shift
+        let position = (time - grid.start) * fine
         self.newest!.time = time
         if let taken {
             let free = grid.slot(at: taken) + 1

@@ -50,6 +50,9 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     public var sourceTime: MonotonicTime?
     /// When it should be emitted.
     public var deadline: MonotonicTime?
+    /// Set where it came without a time stamp of its own and not in the order in which it is shown: how many ticks it is
+    /// shown after the one before it. Its presentation time is settled when it is decoded.
+    public var untimedStep: Int64?
     public var isKeyframe = false
     /// Data of its access unit was missing, or the decoder concealed errors in it.
     public var isDamaged = false

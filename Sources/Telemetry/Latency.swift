@@ -14,6 +14,8 @@ public struct Latency: Sendable {
     public private(set) var receive = Histogram()
     public private(set) var complete = Histogram()
     public private(set) var waitForDecoder = Histogram()
+    /// Arrival of an original's last packet to the decoder: the two before together.
+    public private(set) var wireToDecoder = Histogram()
     public private(set) var decode = Histogram()
     public private(set) var waitForEnhancement = Histogram()
     public private(set) var enhance = Histogram()
@@ -40,6 +42,7 @@ public struct Latency: Sendable {
             add(.firstPacket, .lastPacket, &receive)
             add(.lastPacket, .complete, &complete)
             add(.complete, .decodeIn, &waitForDecoder)
+            add(.lastPacket, .decodeIn, &wireToDecoder)
             add(.decodeIn, .decodeOut, &decode)
             add(.decodeOut, .enhanceIn, &waitForEnhancement)
         }
@@ -52,7 +55,8 @@ public struct Latency: Sendable {
     /// The stages in a frame's order, with the names used in reports.
     public var stages: [(name: String, histogram: Histogram)] {
         [
-            ("receive", receive), ("complete", complete), ("wait_for_decoder", waitForDecoder), ("decode", decode),
+            ("receive", receive), ("complete", complete), ("wait_for_decoder", waitForDecoder),
+            ("wire_to_decoder", wireToDecoder), ("decode", decode),
             ("wait_for_enhancement", waitForEnhancement), ("enhance", enhance), ("wait_for_encoder", waitForEncoder),
             ("encode", encode), ("send", send),
         ]

@@ -14,6 +14,10 @@ public final class StreamCounters: Sendable {
         case inputPacketsScrambled
         /// Units that were too large to be put together; those of the video are frames, and dropped as such.
         case inputUnitsOversized
+        /// Units of the main video that were handed on before their end, by a multiplex that misleads.
+        case inputUnitsTorn
+        /// Transport packets of other programs, of streams that are left out, and of tables that are not the program's.
+        case inputPacketsUnused
         case inputConnections
         case outputConnections
         /// Messages that were not taken by an output that is full or not there.
@@ -26,7 +30,7 @@ public final class StreamCounters: Sendable {
         case timelineJumps
         /// Units of streams that pass through.
         case passingIn, passingOut, passingDropped
-        /// Streams or programs that can be neither enhanced nor passed.
+        /// Streams of the program that can be neither enhanced nor passed, each counted once.
         case streamsIgnored
         /// Originals without a synthesised frame beside them: by decision of the schedule, for want of time, or because
         /// there was no pair.
@@ -55,6 +59,8 @@ public final class StreamCounters: Sendable {
             case .inputPacketsBroken: "input_packets_broken"
             case .inputPacketsScrambled: "input_packets_scrambled"
             case .inputUnitsOversized: "input_units_oversized"
+            case .inputUnitsTorn: "input_units_torn"
+            case .inputPacketsUnused: "input_packets_unused"
             case .inputConnections: "input_connections"
             case .outputConnections: "output_connections"
             case .outputMessagesRefused: "output_messages_refused"

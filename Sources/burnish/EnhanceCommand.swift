@@ -79,8 +79,8 @@ struct EnhanceCommand: ParsableCommand {
         if !quiet, !json {
             StandardError.line(
                 "\(result.picturesIn) pictures in, \(result.picturesOut) out in \(result.seconds.formatted()) s; "
-                    + "enlarging p50 \(result.enlarge.p50) ms, p95 \(result.enlarge.p95) ms; "
-                    + "synthesising p50 \(result.synthesise.p50) ms, p95 \(result.synthesise.p95) ms")
+                    + result.stages.map { "\($0.name) p50 \($0.time.p50) ms, p95 \($0.time.p95) ms" }
+                    .joined(separator: "; "))
         }
         let faults = [
             (result.damagedPackets, "damaged packets"), (result.timelineJumps, "jumps of its time stamps, bridged"),
@@ -88,6 +88,14 @@ struct EnhanceCommand: ParsableCommand {
         ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
         if !faults.isEmpty, !json { StandardError.line("in \(input): \(faults.joined(separator: ", "))") }
         try file?.write(text + "\n")
+    }
+}
+
+extension FileEnhancementReport {
+    /// The stages that were run through, in a picture's order.
+    fileprivate var stages: [(name: String, time: RelayReport.Quantiles)] {
+        [("decoding", decode), ("enlarging", enlarge), ("synthesising", synthesise), ("encoding", encode)]
+            .filter { $0.time.count > 0 }
     }
 }
 

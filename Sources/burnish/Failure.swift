@@ -1,6 +1,7 @@
 import ArgumentParser
 import Codec
 import Foundation
+import Measure
 import Relay
 import Transport
 
@@ -51,6 +52,20 @@ enum Failure {
         case .noVideo, .invalidData, .unsupportedFormat, .unsupportedCodec: badInput
         case .outOfMemory, .library: internalError
         }
+    }
+
+    static func exit(_ error: RawVideoError) -> ExitCode {
+        StandardError.line("burnish: \(error)")
+        return unavailable
+    }
+
+    /// For a sink that nothing can go out of any more.
+    static func exit(brokenOutput sink: Sink) -> ExitCode {
+        var reason = "nothing more can be written to it"
+        while let event = sink.nextEvent() {
+            if case .disconnected(let told) = event { reason = "cannot be written on: \(told)" }
+        }
+        return exit(TransportError(.inaccessible, place: "\(sink.url)", reason))
     }
 
     /// For a report that cannot be written to its file.

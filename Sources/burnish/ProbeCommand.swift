@@ -50,9 +50,13 @@ struct ProbeCommand: ParsableCommand {
         let listing = try frames.map { try FrameListing(path: $0) }
         if let size = raw?.value {
             var statistics = statistics
-            try RawProbe.run(
-                descriptor: STDIN_FILENO, size: size, format: rawFormat, statistics: &statistics, limit: limit,
-                stopped: { StopRequest.isMade }, each: { listing?.add($0, arrived: $1) })
+            do throws(RawVideoError) {
+                try RawProbe.run(
+                    descriptor: STDIN_FILENO, size: size, format: rawFormat, statistics: &statistics, limit: limit,
+                    stopped: { StopRequest.isMade }, each: { listing?.add($0, arrived: $1) })
+            } catch {
+                throw Failure.exit(error)
+            }
             try show(statistics.report())
         } else {
             let source = try Failure.checked { () throws(TransportError) in try Source(url) }

@@ -63,9 +63,14 @@ struct TestSourceCommand: ParsableCommand {
     }
 
     private func sendRaw() throws {
-        let sent = try RawTestSource.run(
-            descriptor: STDOUT_FILENO, size: size.value, rate: fps.value, frames: frames, format: rawFormat,
-            stopped: { StopRequest.isMade })
+        let sent: Int64
+        do throws(RawVideoError) {
+            sent = try RawTestSource.run(
+                descriptor: STDOUT_FILENO, size: size.value, rate: fps.value, frames: frames, format: rawFormat,
+                stopped: { StopRequest.isMade })
+        } catch {
+            throw Failure.exit(error)
+        }
         if sent < frames { StandardError.line("burnish: ended after \(sent) of \(frames) frames") }
     }
 
@@ -96,9 +101,11 @@ struct TestSourceCommand: ParsableCommand {
             throw error.kind == .unsupportedFormat ? Failure.badUsage : Failure.internalError
         }
         sink.flush(until: .now() + .seconds(1))
-        guard json else { return }
-        let text = try report.json()
-        output == "-" ? FileHandle.standardError.write(Data((text + "\n").utf8)) : print(text)
+        if json {
+            let text = try report.json()
+            output == "-" ? FileHandle.standardError.write(Data((text + "\n").utf8)) : print(text)
+        }
+        if sink.isBroken { throw Failure.exit(brokenOutput: sink) }
     }
 }
 

@@ -32,18 +32,71 @@ import Testing
     }
 
     static func imports(of file: URL) throws -> [String] {
-        try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line in
-            let words = line.split(separator: " ")
-            guard let at = words.firstIndex(of: "import"), words[..<at].allSatisfy({ Self.mayPrecede($0) }),
-                at + 1 < words.count
-            else { return nil }
-            return String(words[at + 1])
+        imports(in: try String(contentsOf: file, encoding: .utf8))
+    }
+
+    /// The modules that a source file names in its imports: whole ones, parts of them, and single declarations.
+    static func imports(in text: String) -> [String] {
+        text.split(whereSeparator: \.isNewline).compactMap { line in
+            var words = line.split(whereSeparator: { $0 == " " || $0 == "\t" || $0 == ";" })[...]
+            guard let at = words.firstIndex(of: "import"), words[..<at].allSatisfy({ Self.mayPrecede($0) }) else {
+                return nil
+            }
+            words = words[(at + 1)...]
+            if let kind = words.first, kinds.contains(kind) { words.removeFirst() }
+            return words.first.map { String($0.prefix { $0 != "." }) }
         }
     }
+
+    /// What a single declaration's import says before its name.
+    private static let kinds: Set<Substring> = ["typealias", "struct", "class", "enum", "protocol", "let", "var", "func"]
 
     /// Attributes and access levels may stand before `import`.
     static func mayPrecede(_ word: Substring) -> Bool {
         word.hasPrefix("@") || ["public", "internal", "private", "fileprivate", "package"].contains(word)
+    }
+
+    @Test func everyWayToImportIsSeen() {
+        let text = """
+            import Media
+            @testable import Codec
+            private import struct Telemetry.Ledger
+            @_spi(Tests) public import func Relay.relay
+            import enum Schedule.Tier // a comment
+            import class Foundation.Process; import Nothing
+            // import Kernels
+            let text = "import Enhance"
+            """
+        #expect(Self.imports(in: text) == ["Media", "Codec", "Telemetry", "Relay", "Schedule", "Foundation"])
+    }
+
+    /// Swift packages with unsafe flags in a target that a product needs cannot be depended on by version.
+    @Test func theEnhanceLibraryNeedsNoUnsafeFlags() throws {
+        let manifest = try String(contentsOf: Self.root.appending(path: "Package.swift"), encoding: .utf8)
+        // Settings that have such flags by name, and those made of them.
+        let settings = manifest.components(separatedBy: "\n\n").compactMap { part in
+            part.firstMatch(of: /let (\w+): \[/).map { (part, $0.1) }
+        }
+        var unsafe: Set<String> = ["unsafeFlags"]
+        func isUnsafe(_ text: some StringProtocol) -> Bool { unsafe.contains { text.contains($0) } }
+        for _ in settings { for each in settings where isUnsafe(each.0) { unsafe.insert(String(each.1)) } }
+        #expect(settings.count == 4 && unsafe.count == 2)
+        func target(_ name: String) throws -> Substring {
+            let start = try #require(
+                manifest.matches(of: /\.(?:target|systemLibrary)\(\s*name: "(\w+)"/).first { $0.1 == name }?.range)
+            var depth = 0
+            for at in manifest[start.lowerBound...].indices {
+                if manifest[at] == "(" { depth += 1 }
+                if manifest[at] == ")" { depth -= 1 }
+                if manifest[at] == ")", depth == 0 { return manifest[start.lowerBound...at] }
+            }
+            return manifest[start]
+        }
+        var wanted: Set<String> = ["Enhance"]
+        for _ in Self.allowed { for module in wanted { wanted.formUnion(Self.allowed[module] ?? []) } }
+        #expect(wanted == ["Enhance", "Kernels", "CKernels", "Media"])
+        for module in wanted { #expect(!isUnsafe(try target(module)), "\(module) has unsafe flags") }
+        #expect(isUnsafe(try target("Transport")))
     }
 
     @Test(arguments: allowed.keys.sorted()) func importsPointDown(module: String) throws {

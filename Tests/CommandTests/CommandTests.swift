@@ -184,15 +184,82 @@ import Testing
         #expect(outcome.errors.contains("books: "))
     }
 
+    /// A disk that is full and a pipe that cannot be read are told in one line, whatever is written to them or read.
+    @Test(arguments: [
+        ["testsrc", "--output", "/dev/full", "--duration", "1000s"],
+        ["testsrc", "--output", "-", "--duration", "1000s", "--audio", "beep", "--json"],
+        ["testsrc", "--raw", "--output", "-", "--duration", "1000s"],
+        ["testsrc", "--raw", "--raw-format", "gray", "--output", "-", "--duration", "1000s"],
+        ["relay", "--input", stream, "--output", "/dev/full"],
+        ["relay", "--input", stream, "--output", "-"],
+    ])
+    func anOutputThatIsFullIs69(arguments: [String]) throws {
+        let outcome = try Program.run(arguments, to: "/dev/full")
+        #expect(outcome.reason == .exit && outcome.code == 69, "\(outcome.code) \(outcome.errors)")
+        #expect(outcome.complaints.last?.contains("/dev/full") == true || arguments.contains("-"), "\(outcome.errors)")
+        if arguments[0] == "testsrc" { #expect(outcome.complaints.count == 1, "\(outcome.errors)") }
+    }
+
+    @Test func uncompressedPicturesThatCannotBeReadAre69() throws {
+        let outcome = try Program.run(["probe", "--raw", "64x64", "--input", "-"], from: "/", to: "/dev/null")
+        #expect(outcome.reason == .exit && outcome.code == 69, "\(outcome.code) \(outcome.errors)")
+        #expect(outcome.complaints.count == 1 && outcome.errors.contains("cannot read raw video"), "\(outcome.errors)")
+    }
+
+    /// An input may be called for as long as it likes.
+    @Test(arguments: [["relay", "--output", "udp://127.0.0.1:9"], ["probe"]])
+    func aSignalEndsTheWaitForASource(arguments: [String]) throws {
+        let peer = try SilentPeer()
+        let program = try Program(arguments + ["--input", "srt://127.0.0.1:\(peer.port)"])
+        program.awaitSignalHandlers()
+        try peer.awaitCall()
+        let outcome = program.end(with: SIGINT)
+        // (A probe that has seen nothing says so.)
+        #expect(outcome.reason == .exit && outcome.code == (arguments == ["probe"] ? 65 : 0), "\(outcome.errors)")
+    }
+
     /// While an output is called that does not answer: who waited for it to the end would report 69.
     @Test(arguments: [
-        ["relay", "--input", "srt://127.0.0.1:0?mode=listener", "--output", "srt://127.0.0.1:9"],
-        ["testsrc", "--output", "srt://127.0.0.1:9"],
+        ["relay", "--input", "srt://127.0.0.1:0?mode=listener"],
+        ["testsrc"],
     ])
     func aSignalEndsTheWaitForAPeer(arguments: [String]) throws {
-        let program = try Program(arguments)
+        let peer = try SilentPeer()
+        let program = try Program(arguments + ["--output", "srt://127.0.0.1:\(peer.port)"])
         program.awaitSignalHandlers()
+        // The call has begun, so it fails three seconds from now at the earliest.
+        try peer.awaitCall()
         let outcome = program.end(with: SIGINT)
         #expect(outcome.reason == .exit && outcome.code == 0, "\(outcome.code) \(outcome.errors)")
+    }
+}
+
+/// A UDP port that is called and never answers.
+final class SilentPeer {
+    private let number: Int32
+    let port: UInt16
+
+    init() throws {
+        number = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let number = number
+        let isBound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(number, $0, size) == 0 && getsockname(number, $0, &size) == 0
+            }
+        }
+        guard isBound else { throw CocoaError(.fileNoSuchFile) }
+        port = UInt16(bigEndian: address.sin_port)
+    }
+
+    deinit { close(number) }
+
+    /// Waits for the first datagram.
+    func awaitCall() throws {
+        var byte: UInt8 = 0
+        guard recv(number, &byte, 1, 0) > 0 else { throw CocoaError(.fileReadUnknown) }
     }
 }

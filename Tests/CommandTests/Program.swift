@@ -46,6 +46,16 @@ final class Program {
         return text
     }
 
+    /// Reads what it says until that is as wanted, or it has ended.
+    func read(until isThere: (String) -> Bool) -> String {
+        while !isThere(text) {
+            let some = errors.fileHandleForReading.availableData
+            if some.isEmpty { break }
+            text += String(decoding: some, as: UTF8.self)
+        }
+        return text
+    }
+
     /// The port that it says it listens on.
     func listeningPort() throws -> UInt16 {
         let marker = "listening on port "
@@ -56,6 +66,20 @@ final class Program {
         guard let found = text.range(of: marker), let port = UInt16(text[found.upperBound...].prefix { $0.isNumber })
         else { throw CocoaError(.fileReadCorruptFile) }
         return port
+    }
+
+    /// The ports that its ends say they listen on.
+    func listeningPorts(_ ends: [String]) throws -> [UInt16] {
+        func port(_ end: String, in text: String) -> UInt16? {
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            let line = lines.first { $0.contains("\(end): listening on port ") }
+            return line.flatMap { UInt16($0.split(separator: " ").last!) }
+        }
+        let text = read { text in ends.allSatisfy { port($0, in: text) != nil } }
+        return try ends.map { end in
+            guard let port = port(end, in: text) else { throw CocoaError(.fileReadCorruptFile) }
+            return port
+        }
     }
 
     /// Waits until signals are its own to handle.
@@ -89,24 +113,36 @@ final class Program {
         }
     }
 
+    /// Runs to the end with files, devices among them, as standard input and output.
+    static func run(_ arguments: [String], from input: String = "/dev/null", to output: String) throws -> Outcome {
+        let (reading, writing) = (open(input, O_RDONLY), open(output, O_WRONLY))
+        guard reading >= 0, writing >= 0 else { throw CocoaError(.fileNoSuchFile) }
+        return try run(
+            arguments, standardInput: FileHandle(fileDescriptor: reading, closeOnDealloc: true),
+            standardOutput: FileHandle(fileDescriptor: writing, closeOnDealloc: true)
+        ) {}
+    }
+
     /// Runs to the end in a folder, with a file as standard input.
     static func run(_ arguments: [String], in folder: URL, input: URL) throws -> Outcome {
         try run(arguments, in: folder, standardInput: try FileHandle(forReadingFrom: input)) {}
     }
 
     private static func run(
-        _ arguments: [String], in folder: URL? = nil, standardInput: Any, started: () throws -> Void
+        _ arguments: [String], in folder: URL? = nil, standardInput: Any, standardOutput: Any? = nil,
+        started: () throws -> Void
     ) throws -> Outcome {
         let process = Process()
         process.executableURL = Self.executable
         process.arguments = arguments
         if let folder { process.currentDirectoryURL = folder }
         let (output, errors) = (Pipe(), Pipe())
-        process.standardOutput = output
+        process.standardOutput = standardOutput ?? output
         process.standardError = errors
         process.standardInput = standardInput
         try process.run()
         try started()
+        if standardOutput != nil { try output.fileHandleForWriting.close() }
         let out = output.fileHandleForReading.readDataToEndOfFile()
         let err = errors.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()

@@ -79,6 +79,26 @@ import Transport
         #expect(TestStream.units(in: outcome.output).first?.isKeyframe ?? true)
     }
 
+    /// Without libx264 there is nothing to wait for: the relay ends with that reason, as without a decoder, and says it
+    /// once.
+    @Test func anEncoderThatIsNotThereEndsTheStreamWithItsReason() throws {
+        let missing = CodecError(.unsupportedCodec, operation: "test", message: "no encoder", place: "test")
+        let opened = Count()
+        let outcome = try run(try TestStream.video(frames: 200)) {
+            $0.makeEncoder = { (configuration) throws(CodecError) in
+                _ = opened.next()
+                throw missing
+            }
+        }
+        guard case .codec(missing) = outcome.failure else {
+            Issue.record("no failure, but \(outcome.frames)")
+            return
+        }
+        #expect(opened.calls == 1 && outcome.notes.isEmpty && outcome.frames.emitted == 0)
+        // It did not take the whole stream to find out.
+        #expect(outcome.frames.originals < 200)
+    }
+
     /// A size that is refused takes nothing from the sizes after it.
     @Test func anEncoderThatRefusesOneSize() throws {
         let bad = PictureSize(width: 192, height: 128)

@@ -30,6 +30,10 @@ import Testing
         let stream = try TestStream.video(frames: 20, start: 100) + TestStream.video(frames: 20, start: 7)
         let report = try enhance(stream, scratch, interpolate: interpolate)
         #expect(report.picturesIn == 40 && report.timelineJumps == 1 && report.picturesLeftOut == 0)
+        // Every stage is timed for every picture that it had.
+        #expect(report.decode.count == 40 && report.enlarge.count == 40)
+        #expect(report.synthesise.count == UInt64(report.synthesised))
+        #expect(report.encode.count == UInt64(report.picturesOut) && report.encode.p95 > 0)
         let times = try times(of: scratch.path("out.mp4"))
         #expect(times.count == report.picturesOut && times.count == (interpolate == 1 ? 40 : 79))
         #expect(zip(times.dropFirst(), times).allSatisfy { $0 > $1 })

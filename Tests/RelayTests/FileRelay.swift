@@ -4,11 +4,14 @@ import Transport
 @testable import Relay
 
 /// Relays a stream from a file to a file, as fast as it goes and with time for everything; the books must balance.
-func relay(_ stream: [UInt8], _ scratch: Scratch) throws -> RelayReport {
+func relay(
+    _ stream: [UInt8], _ scratch: Scratch, adjust: (inout RelayConfiguration) -> Void = { _ in }
+) throws -> RelayReport {
     var configuration = RelayConfiguration(
         input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
     configuration.budget = .seconds(60)
     configuration.pacesFiles = false
+    adjust(&configuration)
     let report = try Relay(configuration).run { _ in }
     #expect(report.frames.balance && report.frames.inFlight == 0)
     return report

@@ -39,6 +39,18 @@ import Transport
         #expect(report.counters["input_packets_lost"] == 1)
     }
 
+    /// Programs that are not relayed, and tables such as the services' names.
+    @Test func packetsOfOtherProgramsAreCounted() throws {
+        let stream = try TestStream.video(frames: 20)
+        var other: [UInt8] = []
+        for index: UInt8 in 0..<37 {
+            other += [0x47, 0x02, 0x10, 0x10 | index & 15] + [UInt8](repeating: index, count: 184)
+        }
+        let report = try relay(Array(stream[..<(188 * 10)]) + other + Array(stream[(188 * 10)...]), try Scratch())
+        #expect(report.counters["input_packets_unused"] == 37 && report.frames.emitted == 20)
+        #expect(report.counters["input_gaps"] == nil)
+    }
+
     @Test func scrambledVideoIsCalledSo() throws {
         var stream = try TestStream.video(frames: 20)
         for packet in videoPackets(of: stream) { stream[packet * 188 + 3] |= 0xC0 }

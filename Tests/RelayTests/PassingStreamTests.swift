@@ -20,6 +20,21 @@ import Transport
         #expect(output.units == sent && output.layouts == layouts)
     }
 
+    /// Sound that comes before the first picture, and is ahead of it by no whole number of slots.
+    @Test(arguments: [24, 25, 30, 50, 60] as [Int64], [-700, 0, 1_111, 20_011] as [Int64])
+    func soundAheadOfThePictureKeepsItsPlaceAtAConstantRate(rate: Int64, ahead: Int64) throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.soundFirst(frames: Int(rate), rate: rate >= 50 ? rate / 2 : rate, ahead: ahead)
+        let report = try relay(stream, scratch) { $0.fps = Rational(rate) }
+        let output = try scratch.read("out.ts")
+        let pictures = TestStream.units(in: output).map(\.presentation)
+        let grid = SlotGrid(rate: Rational(rate), start: Timeline.start)
+        #expect(pictures.allSatisfy { grid.time(of: grid.slot(at: $0)) == $0 } && pictures.count >= Int(rate))
+        let (sent, passed) = (TestStream.passed(in: stream).units, TestStream.passed(in: output).units)
+        #expect(passed == sent && sent.count > 20, "\(passed.first?.presentation ?? 0), \(sent[0].presentation)")
+        #expect(report.frames.dropped == 0)
+    }
+
     /// What other people's encoders make, and what other people's demuxer makes of our output.
     @Test(arguments: [("aac", "aac"), ("libopus", "opus"), ("mp2", "mp2")])
     func audioOfFFmpegsPassesUntouched(encoder: String, codec: String) throws {

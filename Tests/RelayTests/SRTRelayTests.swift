@@ -53,13 +53,14 @@ import Transport
     }
 
     private func send(
-        frames: Int64, to port: UInt16, options: String = "", hasAudio: Bool = false
+        frames: Int64, rate: Int64 = 30, to port: UInt16, options: String = "", hasAudio: Bool = false
     ) throws -> TestSourceReport {
         let sink = try Sink(try StreamURL("srt://127.0.0.1:\(port)?latency=20\(options)"))
         try sink.awaitConnection(until: .now() + .seconds(20))
         var configuration = TestSourceConfiguration()
         configuration.size = PictureSize(width: 160, height: 96)
         configuration.frames = frames
+        configuration.rate = Rational(rate)
         configuration.hasAudio = hasAudio
         let report = try LiveTestSource(configuration, to: sink).run(stopped: { false }, event: { _ in })
         sink.flush(until: .now() + .seconds(5))
@@ -174,6 +175,48 @@ import Transport
         #expect(zip(audio, audio.dropFirst()).allSatisfy { $0 < $1 })
     }
 
+    /// A stream that can be neither enhanced nor passed is one, however often its source calls.
+    @Test func aStreamThatIsLeftOutIsToldAndCountedOnce() throws {
+        var layout = TransportStreamLayout()
+        layout.passedStreams = [.init(streamType: 0x05, streamID: 0xBD)]
+        let encoder = try VideoEncoder(
+            VideoEncoderConfiguration(size: PictureSize(width: 160, height: 96), frameRate: Rational(30)))
+        let muxer = try TransportStreamMuxer(layout)
+        let picture = Picture(size: PictureSize(width: 160, height: 96))
+        let running = try Running(
+            input: "srt://127.0.0.1:0?mode=listener&latency=20", output: "udp://127.0.0.1:9")
+        for round in 0..<3 {
+            // A listener has one caller at a time; it says when the first has gone.
+            while running.events.count(where: { $0.contains("input: disconnected") }) < round {
+                (MonotonicTime.now() + .milliseconds(2)).sleep()
+            }
+            let sink = try Sink(try StreamURL("srt://127.0.0.1:\(running.relay.inputPort)?latency=20"))
+            try sink.awaitConnection(until: .now() + .seconds(20))
+            muxer.restart()
+            for index in (round * 10)..<(round * 10 + 10) {
+                let time = MediaTime(ticks: 900_000 + Int64(index) * 3_000)
+                try encoder.encode(picture.view, id: Int64(index), at: time, asKeyframe: index % 10 == 0) { unit in
+                    muxer.writeVideo(
+                        unit.bytes, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
+                        isKeyframe: unit.isKeyframe
+                    ) { #expect(sink.send($0) == .sent) }
+                }
+                [UInt8](repeating: 1, count: 20).withUnsafeBytes {
+                    muxer.writePassed(stream: 0, $0, presentationTime: time) { #expect(sink.send($0) == .sent) }
+                }
+            }
+            sink.flush(until: .now() + .seconds(5))
+            while running.relay.report(since: .now()).frames.originals < UInt64(10 * (round + 1)) {
+                (MonotonicTime.now() + .milliseconds(2)).sleep()
+            }
+        }
+        let report = try #require(running.stop())
+        #expect(report.counters["input_connections"] == 3 && report.counters["streams_ignored"] == 1)
+        #expect(running.events.count { $0.contains("is left out") } == 1)
+        // Its packets are counted too.
+        #expect(report.counters["input_packets_unused"] == 30, "\(report.counters)")
+    }
+
     @Test func aWrongPassphraseIsRefusedInWordsAndTheListenerLivesOn() throws {
         // The port for what is to be thrown away: whether anybody is there is of no account.
         let running = try Running(
@@ -211,13 +254,17 @@ import Transport
     }
 
     /// The input's sound is in step to the microsecond; so is the output's, with synthesised frames between.
-    @Test(arguments: [1, 2]) func soundStaysInStepWithThePicture(interpolate: Int) throws {
+    @Test(arguments: [(1, nil, 30), (2, nil, 30), (1, 24, 24), (1, 25, 25), (1, 30, 30), (1, 50, 25), (1, 60, 30)])
+    func soundStaysInStepWithThePicture(interpolate: Int, fps: Int64?, source: Int64) throws {
         let running = try Running(
             input: "srt://127.0.0.1:0?mode=listener&latency=20", output: "srt://127.0.0.1:0?mode=listener&latency=20"
-        ) { $0.interpolate = interpolate }
+        ) {
+            $0.interpolate = interpolate
+            $0.fps = fps.map { Rational($0) }
+        }
         let receiver = try Receiver(port: running.relay.outputPort)
         receiver.awaitConnection()
-        _ = try send(frames: 75, to: running.relay.inputPort, hasAudio: true)
+        _ = try send(frames: 75, rate: source, to: running.relay.inputPort, hasAudio: true)
         let report = try #require(running.stop())
         let seen = try #require(receiver.stop())
         #expect(report.counters["passing_units_out"] == report.counters["passing_units_in"])
@@ -301,6 +348,58 @@ import Transport
         #expect(report.frames.emitted == 30 && report.frames.balance)
         #expect(report.counters["pictures_damaged"] == nil && report.counters["input_gaps"] == nil)
         #expect(TestStream.units(in: try scratch.read("out.ts")).count == 30)
+    }
+
+    /// A multiplex that stuffs the middle of a picture, after it has only ever stuffed ends.
+    @Test func aPictureThatWasTornByItsMultiplexIsCounted() throws {
+        let scratch = try Scratch()
+        let running = try Running(input: "udp://127.0.0.1:0", output: scratch.path("out.ts"))
+        running.await { $0.contains("input: listening") }
+        let stream = Self.misleading(try TestStream.video(frames: 110, keyframeEvery: 1), picture: 95)
+        try sendDatagrams(stream, of: 188, to: running.relay.inputPort)
+        while running.relay.report(since: .now()).frames.originals < 108 { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+        let report = try #require(running.stop())
+        #expect(report.counters["input_units_torn"] == 1, "\(report.counters)")
+        #expect((report.counters["units_ended_by_stuffing"] ?? 0) > 20)
+        #expect(report.text.contains("input units torn 1"))
+        #expect(report.frames.balance)
+    }
+
+    /// Takes the lengths from the PES headers of the video, and puts stuffing into the middle of one picture.
+    private static func misleading(_ stream: [UInt8], picture: Int) -> [UInt8] {
+        var packets: [[UInt8]] = []
+        var pictures = 0
+        var isDone = false
+        for at in stride(from: 0, to: stream.count, by: 188) {
+            var packet = Array(stream[at..<at + 188])
+            let isVideo = UInt16(packet[1] & 0x1F) << 8 | UInt16(packet[2]) == TransportStreamLayout().videoPID
+            let starts = isVideo && packet[1] & 0x40 != 0
+            if starts {
+                let header = 4 + (packet[3] & 0x20 != 0 ? 1 + Int(packet[4]) : 0)
+                packet[header + 4] = 0
+                packet[header + 5] = 0
+                pictures += 1
+            }
+            if isVideo, !starts, !isDone, pictures == picture + 1, packet[3] & 0x20 == 0 {
+                isDone = true
+                for part in [packet[4..<104], packet[104...]] {
+                    packets.append(
+                        Array(packet[..<3]) + [packet[3] | 0x30, UInt8(183 - part.count), 0]
+                            + [UInt8](repeating: 0xFF, count: 182 - part.count) + Array(part))
+                }
+            } else {
+                packets.append(packet)
+            }
+        }
+        var continuity: UInt8 = 0
+        for index in packets.indices
+        where UInt16(packets[index][1] & 0x1F) << 8 | UInt16(packets[index][2]) == TransportStreamLayout().videoPID
+            && packets[index][3] & 0x10 != 0
+        {
+            packets[index][3] = packets[index][3] & 0xF0 | continuity & 15
+            continuity &+= 1
+        }
+        return packets.flatMap { $0 }
     }
 
     /// Every paced frame leaves, and arrives where there is no window to even anything out.

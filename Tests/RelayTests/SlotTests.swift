@@ -23,7 +23,7 @@ struct VirtualRelay {
     let budget: Nanoseconds
     let work: Nanoseconds
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000_000)
-    var timeline = Timeline()
+    var timeline: Timeline
     private var expected = Expectation()
     private var cadence: Cadence
     private var repeater: Repeater
@@ -39,6 +39,7 @@ struct VirtualRelay {
         hold: Nanoseconds = .seconds(2), order: SynthesisOrder = .beforeOriginal
     ) {
         grid = SlotGrid(rate: Rational(n, d), start: Timeline.start)
+        timeline = Timeline(grid: grid)
         self.budget = budget
         self.work = work
         cadence = Cadence(.constant(grid), order: order)

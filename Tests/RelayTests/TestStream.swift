@@ -74,6 +74,42 @@ enum TestStream {
         return stream
     }
 
+    /// Pictures with one stream of sound beside them, which begins before the first picture comes.
+    /// - Parameter ahead: by how many ticks more its first unit's time lies before the first picture's than its place in
+    ///   the stream.
+    static func soundFirst(frames: Int, rate: Int64, ahead: Int64) throws -> [UInt8] {
+        var layout = TransportStreamLayout()
+        layout.passedStreams = [.aac]
+        let size = PictureSize(width: 160, height: 96)
+        let muxer = try TransportStreamMuxer(layout)
+        let encoder = try VideoEncoder(VideoEncoderConfiguration(size: size, frameRate: Rational(rate)))
+        let picture = Picture(size: size)
+        var stream: [UInt8] = []
+        for index in -8..<Int64(frames) {
+            let time = MediaTime(ticks: 900_000 + index * 90_000 / rate)
+            try encoder.encode(picture.view, id: index, at: time, asKeyframe: index <= 0) { unit in
+                muxer.writeVideo(
+                    unit.bytes, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
+                    isKeyframe: unit.isKeyframe
+                ) { stream.append(contentsOf: $0) }
+            }
+            // The tables without the pictures that they came with.
+            if index < 0 { removePackets(of: Int(layout.videoPID), from: &stream) }
+            let payload = [0xFF, 0xF1] + Array("unit \(index)".utf8)
+            payload.withUnsafeBytes {
+                muxer.writePassed(stream: 0, $0, presentationTime: time + ahead) { stream.append(contentsOf: $0) }
+            }
+        }
+        return stream
+    }
+
+    private static func removePackets(of pid: Int, from stream: inout [UInt8]) {
+        for at in stride(from: stream.count - 188, through: 0, by: -188)
+        where Int(stream[at + 1] & 0x1F) << 8 | Int(stream[at + 2]) == pid {
+            stream.removeSubrange(at..<(at + 188))
+        }
+    }
+
     /// One unit of a stream that is not the main video.
     struct PassedUnit: Equatable {
         var stream: Int

@@ -1,4 +1,5 @@
 import Media
+import Schedule
 import Testing
 @testable import Relay
 
@@ -169,6 +170,86 @@ import Testing
         #expect(program.isEven && program.jumps == 0)
         #expect(program.error(stream: 0, last: 200).map { $0 <= 1 } == true)
         #expect(program.beside[0].output == Timeline.start)
+    }
+
+    /// At a constant rate the first frame of each epoch lies on a slot, and sound exactly where it was beside it: at the
+    /// start, after a restart and after a jump, whichever comes first.
+    @Test(arguments: [Rational(24), Rational(25), Rational(30), Rational(30_000, 1_001), Rational(50), Rational(60)])
+    func framesLieOnSlotsAndSoundBesideThem(rate: Rational) {
+        let grid = SlotGrid(rate: rate, start: Timeline.start)
+        var random = SplitMix64(seed: UInt64(rate.numerator))
+        for _ in 0..<50 {
+            var timeline = Timeline(grid: grid)
+            var now = MonotonicTime(nanoseconds: 1_000_000_000_000)
+            var last = MediaTime(ticks: 0)
+            for stretch in 0..<4 {
+                let base = Int64(stretch + 1) * 40_000_000 + Int64.random(in: 0..<90_000, using: &random)
+                let ahead = Int64.random(in: -40_000...40_000, using: &random)
+                var held: [(input: Int64, output: MediaTime, epoch: UInt32?)] = []
+                func hear(_ input: Int64) {
+                    guard let output = timeline.map(passing: MediaTime(ticks: input), stream: 0, arrival: now) else {
+                        return
+                    }
+                    held.append((input, output, timeline.provisionalEpoch))
+                }
+                if stretch > 0 {
+                    now = now + .milliseconds(Double.random(in: 1...3_000, using: &random))
+                    if stretch % 2 == 1 { timeline.sourceRestarted() }
+                }
+                if Bool.random(using: &random), stretch != 2 {
+                    for index: Int64 in 0..<5 { hear(base + ahead + index * 1_920) }
+                }
+                let first = timeline.map(MediaTime(ticks: base), arrival: now)
+                #expect(grid.time(of: grid.slot(at: first.output)) == first.output)
+                #expect(first.output > last && first.moved >= 0)
+                for index: Int64 in 5..<60 { hear(base + ahead + index * 1_920) }
+                for sound in held {
+                    let place = sound.output + (sound.epoch == first.epoch ? first.moved : 0)
+                    #expect(place - first.output == sound.input - base, "\(stretch)")
+                }
+                for index: Int64 in 1..<30 {
+                    now = now + .milliseconds(40)
+                    last = timeline.map(MediaTime(ticks: base + index * 3_600), arrival: now).output
+                    #expect(last - first.output == index * 3_600)
+                }
+            }
+        }
+    }
+
+    /// A source that leaps ahead by less than a new clock does: a cut, after which its frames lie on slots again.
+    @Test(arguments: [40_000, 90_400, 260_000] as [Int64]) func framesLieOnSlotsAfterACut(leap: Int64) {
+        let grid = SlotGrid(rate: Rational(60), start: Timeline.start)
+        var timeline = Timeline(grid: grid)
+        var outputs: [MediaTime] = []
+        for index: Int64 in 0..<60 {
+            let arrival = MonotonicTime(nanoseconds: index * 33_333_333)
+            let input = MediaTime(ticks: index * 3_000 + (index < 30 ? 0 : leap))
+            outputs.append(timeline.map(input, arrival: arrival).output)
+            let sound = timeline.map(passing: input + 700, stream: 0, arrival: arrival)
+            #expect(sound! - outputs.last! == 700)
+        }
+        #expect(outputs.allSatisfy { grid.time(of: grid.slot(at: $0)) == $0 })
+        #expect((0..<1_500).contains(outputs[30] - outputs[29] - 3_000 - leap))
+        // What was never on slots, such as a variable rate, is left where it is.
+        var other = Timeline(grid: grid)
+        let first = other.map(MediaTime(ticks: 0), arrival: MonotonicTime(nanoseconds: 0)).output
+        for ticks: Int64 in [1_000, 50_000, 100_700] {
+            #expect(other.map(MediaTime(ticks: ticks), arrival: MonotonicTime(nanoseconds: ticks)).output - first == ticks)
+        }
+    }
+
+    /// Sound that is ahead of the picture by more than the source was away takes no time from the frames.
+    @Test(arguments: [nil, SlotGrid(rate: Rational(30), start: Timeline.start)])
+    func soundThatIsAheadTakesNoFrames(grid: SlotGrid?) {
+        func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: Int64((seconds * 1e9).rounded())) }
+        func stamp(_ seconds: Double) -> MediaTime { MediaTime(ticks: Int64((seconds * 90_000).rounded())) }
+        var timeline = Timeline(grid: grid)
+        let before = timeline.map(stamp(10), arrival: at(0)).output
+        timeline.sourceRestarted()
+        let sound = timeline.map(passing: stamp(500.9), stream: 0, arrival: at(0.2))
+        let frame = timeline.map(stamp(500), arrival: at(0.21))
+        #expect(abs(frame.output - before - 18_900) <= (grid == nil ? 0 : 3_000))
+        #expect(frame.isJump && sound! + frame.moved - frame.output == 81_000)
     }
 
     /// Sound that lies far from the frames comes before the first of them: it is they that count.

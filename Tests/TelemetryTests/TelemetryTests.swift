@@ -87,6 +87,22 @@ import Testing
         #expect(ledger.withLatency { $0.original.largest } == .milliseconds(7))
         #expect(ledger.withLatency { $0.misses } == 1)
     }
+
+    /// What a unit waits for in front of the decoder, in two parts and as one.
+    @Test func theWayFromTheWireToTheDecoderIsOneFigure() {
+        let ledger = Ledger()
+        for kind in [FrameKind.original, .synthesised] {
+            var ticket = ledger.open(kind, presentation: MediaTime(ticks: 0))
+            ticket.stamp(.lastPacket, at: MonotonicTime(nanoseconds: 1_000_000))
+            ticket.stamp(.complete, at: MonotonicTime(nanoseconds: 3_000_000))
+            ticket.stamp(.decodeIn, at: MonotonicTime(nanoseconds: 8_000_000))
+            ledger.close(ticket, as: .emitted)
+        }
+        #expect(ledger.withLatency { $0.wireToDecoder.largest } == .milliseconds(7))
+        #expect(ledger.withLatency { $0.wireToDecoder.count } == 1)
+        let names = ledger.withLatency { $0.stages.map(\.name) }
+        #expect(Array(names[1...3]) == ["complete", "wait_for_decoder", "wire_to_decoder"])
+    }
 }
 
 /// Holds tickets for a test, as a stage's queue does.

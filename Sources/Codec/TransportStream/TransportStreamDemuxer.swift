@@ -62,6 +62,9 @@ public struct TransportStreamDemuxer: ~Copyable {
         return counters
     }
 
+    /// Packets of PIDs that no table names, or that are only counted: other programs, and tables beside the program's.
+    public var unusedPackets: Int { context.counters.unusedPackets }
+
     /// The program that is followed, once its map is known.
     public var program: ProgramDescription? { tables.current }
 
