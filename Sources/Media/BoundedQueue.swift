@@ -77,6 +77,16 @@ import Glibc
         return element
     }
 
+    /// What `body` says of the oldest element of which it says anything. The queue is locked meanwhile.
+    public func first<Result>(_ body: (borrowing Element) -> Result?) -> Result? {
+        locked {
+            for index in 0..<filled {
+                if let result = body(unsafe slots[(head + index) % capacity]) { return result }
+            }
+            return nil
+        }
+    }
+
     /// No more elements go in; those inside can still be taken. Wakes everyone who waits.
     public func close() {
         locked {

@@ -35,12 +35,15 @@ final class DecodeStage: Sendable {
             configuration.exportsQuantisers = stream.configuration.tier > .base
             let decoder = try stream.configuration.makeDecoder(configuration)
             while let unit = units.pop() {
-                if let reason = reasonToGiveUp(unit.ticket.record, isKeyframe: unit.isKeyframe) {
+                stream.isDecoding = true
+                defer { stream.isDecoding = false }
+                let admission = admit(unit.ticket.record, isKeyframe: unit.isKeyframe)
+                if case .drop(let reason) = admission {
                     stream.counters.add(.shedBeforeDecoder)
                     giveUp(unit, reason)
                     continue
                 }
-                decoder.skipsNonReference = stream.skipsNonReference
+                decoder.skipsNonReference = admission == .decodeIfReferred
                 try decode(consume unit, with: decoder, &shelf, &shown)
                 stream.heldByDecoder = shelf.count
             }
@@ -54,15 +57,14 @@ final class DecodeStage: Sendable {
         }
     }
 
-    /// Why the schedule would rather not have a unit decoded. A source that can wait is never too fast.
-    private func reasonToGiveUp(_ record: FrameRecord, isKeyframe: Bool) -> DropReason? {
-        guard stream.configuration.input.isLive else { return nil }
+    /// What the schedule would have done with a unit. A source that can wait is never too fast.
+    private func admit(_ record: FrameRecord, isKeyframe: Bool) -> Admission {
+        guard stream.configuration.input.isLive else { return .decode }
         let now = MonotonicTime.now()
-        // Frames that no other refers to are the decoder's to leave out: it can tell.
         let request = UnitRequest(
             now: now, emitBy: record.deadline ?? now, isKeyframe: isKeyframe, waiting: units.count,
             keyframeWaiting: units.keyframeWaits)
-        return stream.withPlanner { $0.admit(request) } ?? nil
+        return stream.withPlanner { $0.admit(request) } ?? .decode
     }
 
     private func giveUp(_ unit: consuming CodedPicture, _ reason: DropReason) {

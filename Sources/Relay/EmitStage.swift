@@ -106,7 +106,7 @@ final class EmitStage {
             place = slot
             frame.ticket.record.presentation = slot
         }
-        if let reason = obstacle(to: frame.ticket.record, frame.interval, now) { return drop(frame, reason) }
+        if let reason = obstacle(to: frame.ticket.record, now) { return drop(frame, reason) }
         guard refused != size else { return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError)) }
         fillSlots(before: place, turn: frame.turn, deadline: frame.ticket.record.deadline ?? now)
         let record = frame.ticket.record
@@ -142,14 +142,17 @@ final class EmitStage {
     }
 
     /// Why a finished picture is not worth encoding.
-    private func obstacle(to record: FrameRecord, _ interval: Nanoseconds, _ now: MonotonicTime) -> DropReason? {
+    private func obstacle(to record: FrameRecord, _ now: MonotonicTime) -> DropReason? {
         if !stream.outputIsConnected { return .outputDown }
         // Decoding order is presentation order here; a picture that does not follow belongs to a time that is gone.
         if record.presentation <= newest { return .discontinuity }
         let emitBy = record.deadline ?? now
-        // Behind a synthesised frame comes its own original, which is due with it.
+        // Behind an interpolated frame comes its own original, which is due with it. One behind this frame stands for its
+        // own original, too; extrapolated ones are behind theirs, and for those it says nothing.
+        let isInFront = stream.configuration.synthesisOrder == .beforeOriginal
         let next: MonotonicTime? =
-            record.kind == .original ? (finished.count > 0 ? emitBy + interval : nil) : emitBy
+            record.kind == .synthesised && isInFront
+            ? emitBy : finished.first { isInFront || $0.ticket.record.kind == .original ? $0.ticket.record.deadline : nil }
         let request = EncodeRequest(now: now, emitBy: emitBy, kind: record.kind, nextOriginalEmitBy: next)
         return stream.withPlanner { $0.encode(request) } ?? nil
     }

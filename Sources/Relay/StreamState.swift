@@ -19,7 +19,7 @@ final class StreamState: Sendable {
     private let newestDeadline = Atomic<Int64>(0)
     private let arrivals = Atomic<Int>(0)
     private let encoding = Atomic<Int64>(0)
-    private let skipping = Atomic<Bool>(false)
+    private let decoding = Atomic<Bool>(false)
     private let available: Atomic<UInt64>
     private let connected = Atomic<Bool>(false)
     private let changed = Atomic<Bool>(false)
@@ -91,10 +91,10 @@ final class StreamState: Sendable {
         set { available.store(newValue.bitPattern, ordering: .relaxed) }
     }
 
-    /// The schedule's last resort before dropping pictures: the decoder leaves out those that no other refers to.
-    var skipsNonReference: Bool {
-        get { skipping.load(ordering: .relaxed) }
-        set { skipping.store(newValue, ordering: .relaxed) }
+    /// Whether a unit is inside the decode thread: at work, or with its picture waiting for room.
+    var isDecoding: Bool {
+        get { decoding.load(ordering: .relaxed) }
+        set { decoding.store(newValue, ordering: .relaxed) }
     }
 
     // MARK: The slots of a constant rate

@@ -77,7 +77,8 @@ public struct Planner: Policy, Sendable {
     /// out.
     private var margin = Double.infinity
     private var lastTry: MonotonicTime?
-    private var awaitingKeyframe = false
+    /// Why nothing goes to the decoder until the next keyframe.
+    private var untilKeyframe: DropReason?
 
     public init(_ configuration: Configuration) {
         self.configuration = configuration
@@ -103,10 +104,14 @@ public struct Planner: Policy, Sendable {
 
     public mutating func use(cores: Double) { costs.cores = max(cores, 0.01) }
 
+    /// How many of the threads that share a piece of work can be at it side by side: what it takes of the machine is so
+    /// many times the time that it takes.
+    private func threads(_ count: Int) -> Double { Double(min(count, configuration.cores)) }
+
     /// What the stream needs of the machine.
     public var demand: Capacity.Demand {
-        let workers = Double(configuration.workers)
-        let encode = Double(configuration.encoders) * costs[.encode].mean
+        let workers = threads(configuration.workers)
+        let encode = threads(configuration.encoders) * costs[.encode].mean
         let least = costs[.decode].mean + workers * costs[.base].mean + encode
         let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
         let more = extra * (workers * costs[.synthesise].mean + encode)
@@ -127,18 +132,20 @@ public struct Planner: Policy, Sendable {
 
     /// Nothing is dropped before the decoder that a later picture needs, with two exceptions: when a keyframe waits and
     /// this frame would be late, everything up to the keyframe is `late`; when the decoder is hopelessly behind,
-    /// everything up to the next keyframe is `no_keyframe`. On the last rung frames that no other refers to are
-    /// `overload`.
-    public mutating func admit(_ unit: UnitRequest) -> DropReason? {
-        if unit.isKeyframe { awaitingKeyframe = false }
-        if awaitingKeyframe { return .noKeyframe }
-        if unit.keyframeWaiting, unit.now + Self.time(costs[.decode].mean) > unit.emitBy { return .late }
-        if unit.waiting > configuration.longestCodedQueue {
-            awaitingKeyframe = true
-            return .noKeyframe
+    /// everything up to the next keyframe is `no_keyframe`. On the last rung, while the decoder is behind, frames that no
+    /// other refers to are `overload`.
+    public mutating func admit(_ unit: UnitRequest) -> Admission {
+        if unit.isKeyframe { untilKeyframe = nil }
+        if untilKeyframe == nil {
+            if unit.keyframeWaiting, unit.now + Self.time(costs[.decode].mean) > unit.emitBy {
+                untilKeyframe = .late
+            } else if unit.waiting > configuration.longestCodedQueue {
+                untilKeyframe = .noKeyframe
+            }
         }
-        if !unit.isReference, !ladder.rung.decodesAll, unit.waiting > 0 || unit.now > unit.emitBy { return .overload }
-        return nil
+        if let untilKeyframe { return .drop(untilKeyframe) }
+        let isBehind = unit.waiting > 0 || unit.now > unit.emitBy
+        return isBehind && !ladder.rung.decodesAll ? .decodeIfReferred : .decode
     }
 
     // MARK: After the decoder
@@ -148,7 +155,7 @@ public struct Planner: Policy, Sendable {
         defer { learnRhythm(frame) }
         let forecast = Forecast(
             costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: costs.cores,
-            workers: Double(configuration.workers), encoders: Double(configuration.encoders), margin: margin,
+            workers: threads(configuration.workers), encoders: threads(configuration.encoders), margin: margin,
             weights: configuration.weights)
         let reason = drop(frame, forecast)
 
@@ -196,7 +203,9 @@ public struct Planner: Policy, Sendable {
         let isFrozen = lastTry.map { frame.now - $0 >= configuration.longestFreeze } ?? true
         if isFrozen, frame.now < frame.emitBy { return nil }
         let othersWait = frame.waiting > 0
-        if othersWait || frame.encoderBusySince != nil, !isInTime(forecast) { return .late }
+        // Where no frame can be in time, and all of them can be had, none gains by it that another is dropped.
+        let othersGain = othersWait || !forecast.leastKeepsUp || forecast.suffices(freshSlack)
+        if othersWait || frame.encoderBusySince != nil, othersGain, !isInTime(forecast) { return .late }
         if othersWait {
             if isSwamped, forecast.hasTimeForTheNext { return .overload }
             return forecast.newestCanFollow ? nil : .overload

@@ -7,8 +7,8 @@ public protocol Policy: Sendable {
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int)
     /// Takes in how much of the machine the stream may use (``CoreShare``).
     mutating func use(cores: Double)
-    /// Whether an access unit goes to the decoder: nil, or the reason why it is dropped.
-    mutating func admit(_ unit: UnitRequest) -> DropReason?
+    /// Whether an access unit goes to the decoder.
+    mutating func admit(_ unit: UnitRequest) -> Admission
     /// What to do with a decoded original.
     mutating func plan(_ frame: FrameRequest) -> FramePlan
     /// Whether a frame whose turn has come is still worth encoding: nil, or the reason why it is dropped.

@@ -52,23 +52,27 @@ public struct UnitRequest: Sendable, BitwiseCopyable {
     public var now: MonotonicTime
     public var emitBy: MonotonicTime
     public var isKeyframe: Bool
-    /// Other frames need it. True when not known.
-    public var isReference: Bool
     /// Access units that wait behind it, and whether a keyframe is among them.
     public var waiting: Int
     public var keyframeWaiting: Bool
 
     @inlinable public init(
-        now: MonotonicTime, emitBy: MonotonicTime, isKeyframe: Bool, isReference: Bool = true, waiting: Int = 0,
-        keyframeWaiting: Bool = false
+        now: MonotonicTime, emitBy: MonotonicTime, isKeyframe: Bool, waiting: Int = 0, keyframeWaiting: Bool = false
     ) {
         self.now = now
         self.emitBy = emitBy
         self.isKeyframe = isKeyframe
-        self.isReference = isReference
         self.waiting = waiting
         self.keyframeWaiting = keyframeWaiting
     }
+}
+
+/// What becomes of an access unit.
+public enum Admission: Hashable, Sendable, BitwiseCopyable {
+    case decode
+    /// To be decoded, unless no other picture refers to it: that the decoder can tell. Then it is `overload`.
+    case decodeIfReferred
+    case drop(DropReason)
 }
 
 /// A raw frame whose turn at the encoder has come.

@@ -42,7 +42,7 @@ import Testing
 
     /// Every thread takes part, after a rest that is longer than any thread watches too. Were one missing, this would
     /// not end.
-    @Test(.timeLimit(.minutes(1)), arguments: [2, 3], [PieceOrder.ascending, .ownPartFirst])
+    @Test(.timeLimit(.minutes(10)), arguments: [2, 3], [PieceOrder.ascending, .ownPartFirst])
     func allThreadsWorkAtOnce(threads: Int, order: PieceOrder) {
         let pool = WorkerPool(threadCount: threads)
         for run in 1...60 {
@@ -70,7 +70,7 @@ import Testing
     }
 
     /// Each thread's first piece is the first of its own part.
-    @Test(.timeLimit(.minutes(1))) func threadsBeginWithTheirOwnPart() {
+    @Test(.timeLimit(.minutes(10))) func threadsBeginWithTheirOwnPart() {
         let pool = WorkerPool(threadCount: 3)
         let register = Register(threads: 3, pieces: 12)
         pool.run(register, pieces: 12, order: .ownPartFirst)

@@ -42,6 +42,17 @@ import Testing
         #expect(queue.pop() == nil)
     }
 
+    @Test func theOldestThatMattersIsFoundAndStays() {
+        let queue = BoundedQueue<Int>(capacity: 3)
+        for n in 1...3 { _ = queue.offer(n) }
+        _ = queue.pop()
+        _ = queue.offer(4)
+        #expect(queue.first { $0 % 2 == 0 ? 10 * $0 : nil } == 20)
+        #expect(queue.first { $0 > 2 ? $0 : nil } == 3)
+        #expect(queue.first { $0 > 4 ? $0 : nil } == nil)
+        #expect(queue.count == 3)
+    }
+
     @Test func everyElementCrossesInOrder() {
         let queue = BoundedQueue<Int>(capacity: 3)
         let producer = StageThread(name: "producer") {

@@ -6,7 +6,7 @@ import Testing
 @testable import Relay
 
 /// `burnish enhance` on recordings that are not as they should be.
-@Suite(.timeLimit(.minutes(1))) struct FileEnhancementTests {
+@Suite(.timeLimit(.minutes(10))) struct FileEnhancementTests {
     private func enhance(
         _ stream: [UInt8], _ scratch: Scratch, interpolate: Int = 1
     ) throws -> FileEnhancementReport {

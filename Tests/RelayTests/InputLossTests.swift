@@ -6,7 +6,7 @@ import Transport
 @testable import Relay
 
 /// What is missing or useless in an input that does not tell of its own losses: a file stands for UDP and pipes too.
-@Suite(.timeLimit(.minutes(1))) struct InputLossTests {
+@Suite(.timeLimit(.minutes(10))) struct InputLossTests {
     /// Where the packets of the video are, counted in packets.
     private func videoPackets(of stream: [UInt8]) -> [Int] {
         (0..<stream.count / 188).filter {

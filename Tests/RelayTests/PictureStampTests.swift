@@ -6,7 +6,7 @@ import Testing
 @testable import Relay
 
 /// Pictures without a time stamp of their own: all but the first of a PES packet (ISO/IEC 13818-1, 2.4.3.7).
-@Suite(.timeLimit(.minutes(1))) struct PictureStampTests {
+@Suite(.timeLimit(.minutes(10))) struct PictureStampTests {
     private func ticks(_ times: [(Int64?, Int64?)], rate: Rational?, gap: Int? = nil) -> [Int64] {
         var stamps = PictureStamps()
         return times.enumerated().map { index, time in

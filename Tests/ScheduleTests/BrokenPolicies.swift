@@ -12,7 +12,7 @@ struct OscillatingPolicy: Policy {
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) { planner.observe(work, cost, units: units) }
     mutating func use(cores: Double) { planner.use(cores: cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
-    mutating func admit(_ unit: UnitRequest) -> DropReason? { planner.admit(unit) }
+    mutating func admit(_ unit: UnitRequest) -> Admission { planner.admit(unit) }
     mutating func encode(_ frame: EncodeRequest) -> DropReason? { planner.encode(frame) }
     mutating func plan(_ frame: FrameRequest) -> FramePlan {
         var plan = planner.plan(frame)
@@ -37,7 +37,7 @@ struct OverDroppingPolicy: Policy {
     }
     mutating func use(cores: Double) { planner.use(cores: cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
-    mutating func admit(_ unit: UnitRequest) -> DropReason? { planner.admit(unit) }
+    mutating func admit(_ unit: UnitRequest) -> Admission { planner.admit(unit) }
     mutating func encode(_ frame: EncodeRequest) -> DropReason? { planner.encode(frame) }
     mutating func plan(_ frame: FrameRequest) -> FramePlan {
         var plan = planner.plan(frame)

@@ -53,6 +53,22 @@ import Testing
         #expect(outcome.latency.largest < .milliseconds(20) && outcome.synthesised == 0)
     }
 
+    /// The encoder alone takes longer than the budget, and nearly as long as an interval: all can be had, none in time.
+    @Test func aFrameThatIsLateAnywayIsNotDroppedForTheEncoderIsBusy() {
+        var load = Load.usual("slow encoder", seconds: 20, framesPerSecond: 60)
+        load.cores = 4
+        load.costs.decode = 2e6
+        load.costs.base = 2.5e6
+        load.costs.encode = 16e6
+        load.noise = 0
+        load.jitter = .zero
+        load.synthesised = 0
+        load.ceiling = .base
+        load.deadline.budget = .milliseconds(12)
+        let outcome = Simulation.run(load)[0]
+        #expect(outcome.emittedOriginals == outcome.originals && outcome.latency.largest < .milliseconds(30))
+    }
+
     @Test func fourStreamsShareTheMachineEvenly() throws {
         let outcomes = try Simulation.run(load("four-streams"))
         #expect(outcomes.allSatisfy { $0.missed == 0 })

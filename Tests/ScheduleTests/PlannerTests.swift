@@ -290,6 +290,34 @@ import Testing
         #expect(verdict(next: .milliseconds(33)) == nil)
     }
 
+    /// Of an interpolated frame's making and encoding only one overlaps with what the original behind it waits for.
+    @Test func theOriginalBehindIsCountedWithBothEncodings() {
+        func made(_ order: SynthesisOrder) -> Int {
+            var (planner, now) = trained()
+            now = now + Self.frameTime
+            let due = now + .milliseconds(30)
+            // 2.5 + 8 for the original, 8 for the one behind, and in front of both 6 and 8, or 8 beside them.
+            return planner.plan(
+                FrameRequest(now: now, emitBy: due, synthesised: 1, order: order, tiles: 0, waiting: 1, newestEmitBy: due)
+            ).synthesised
+        }
+        #expect(made(.beforeOriginal) == 0)
+        #expect(made(.afterOriginal) == 1)
+    }
+
+    /// On one core two threads that share a piece of work take no more of it than one.
+    @Test func threadsBeyondTheCoresDoNotCount() {
+        func demand(_ change: (inout Planner.Configuration) -> Void) -> Double {
+            var configuration = configuration()
+            configuration.cores = 1
+            change(&configuration)
+            return Planner(configuration).demand.least
+        }
+        let one = demand { $0.workers = 1 }
+        #expect(demand { $0.workers = 2; $0.encoders = 8 } == one)
+        #expect(demand { $0.cores = 2; $0.encoders = 2 } > one)
+    }
+
     @Test func theDecoderSkipsOnlyWhatNobodyNeeds() {
         var planner = Planner(configuration())
         let now = MonotonicTime(nanoseconds: 0)
@@ -298,27 +326,30 @@ import Testing
             change(&unit)
             return unit
         }
-        #expect(planner.admit(unit { $0.isReference = false }) == nil)
-        #expect(planner.admit(unit { $0.waiting = 50; $0.emitBy = now - .seconds(1) }) == nil)
+        #expect(planner.admit(unit { _ in }) == .decode)
+        #expect(planner.admit(unit { $0.waiting = 50; $0.emitBy = now - .seconds(1) }) == .decode)
         let late = unit { $0.waiting = 50; $0.emitBy = now - .seconds(1); $0.keyframeWaiting = true }
-        #expect(planner.admit(late) == .late)
-        #expect(planner.admit(unit { $0.waiting = 121 }) == .noKeyframe)
-        #expect(planner.admit(unit { _ in }) == .noKeyframe, "until the next keyframe")
-        #expect(planner.admit(unit { $0.isKeyframe = true }) == nil)
-        #expect(planner.admit(unit { _ in }) == nil)
+        #expect(planner.admit(late) == .drop(.late))
+        #expect(planner.admit(unit { $0.keyframeWaiting = true }) == .drop(.late), "it refers to one that was dropped")
+        #expect(planner.admit(unit { $0.isKeyframe = true }) == .decode)
+        #expect(planner.admit(unit { $0.waiting = 121 }) == .drop(.noKeyframe))
+        #expect(planner.admit(unit { _ in }) == .drop(.noKeyframe), "until the next keyframe")
+        #expect(planner.admit(unit { $0.isKeyframe = true }) == .decode)
+        #expect(planner.admit(unit { _ in }) == .decode)
     }
 
     @Test func theLastRungSkipsFramesThatNoOtherNeedsWhileItIsBehind() {
         var (planner, now) = trained(60, factor: 12)
         #expect(!planner.level.decodesAll)
         var unit = UnitRequest(now: now, emitBy: now + .milliseconds(80), isKeyframe: false, waiting: 3)
-        unit.isReference = false
-        #expect(planner.admit(unit) == .overload)
-        unit.isReference = true
-        #expect(planner.admit(unit) == nil)
+        #expect(planner.admit(unit) == .decodeIfReferred)
+        unit.waiting = 0
+        #expect(planner.admit(unit) == .decode, "none waits, and there is time")
+        unit.emitBy = now - .milliseconds(1)
+        #expect(planner.admit(unit) == .decodeIfReferred)
+        unit.waiting = 3
         for _ in 0..<240 { step(&planner, &now, 1) }
-        unit.isReference = false
-        #expect(planner.level.decodesAll && planner.admit(unit) == nil)
+        #expect(planner.level.decodesAll && planner.admit(unit) == .decode)
     }
 
     @Test func deadlinesCountFromTheBestOrigin() {

@@ -151,12 +151,12 @@ struct SimulatedStream<P: Policy> {
         let frame = coded.removeFirst()
         if frame.isKeyframe { codedKeyframes -= 1 }
         let request = UnitRequest(
-            now: moment.time, emitBy: frame.emitBy, isKeyframe: frame.isKeyframe, isReference: frame.isReference,
-            waiting: coded.count, keyframeWaiting: codedKeyframes > 0)
-        if let reason = policy.admit(request) {
-            outcome.droppedOriginals[Int(reason.rawValue)] += 1
-        } else {
-            decoding = (frame, job(frame.decode, moment, load))
+            now: moment.time, emitBy: frame.emitBy, isKeyframe: frame.isKeyframe, waiting: coded.count,
+            keyframeWaiting: codedKeyframes > 0)
+        switch policy.admit(request) {
+        case .drop(let reason): outcome.droppedOriginals[Int(reason.rawValue)] += 1
+        case .decodeIfReferred where !frame.isReference: outcome.droppedOriginals[Int(DropReason.overload.rawValue)] += 1
+        case .decode, .decodeIfReferred: decoding = (frame, job(frame.decode, moment, load))
         }
         return true
     }
