@@ -72,6 +72,8 @@ struct Timeline {
     private static let stride = MediaTime.ticksPerSecond
     /// How long frames may come for slots that repeats have taken before the source's clock is held to have stood still.
     private static let patience = Nanoseconds.milliseconds(500)
+    /// So many may come behind the newest one because they are shown before it (H.264, A.3.1).
+    private static let mostReordered = 16
 
     /// The slots of a constant output rate; nil where there is none.
     private let grid: SlotGrid?
@@ -83,6 +85,8 @@ struct Timeline {
     private var began = MonotonicTime(nanoseconds: 0)
     private var restarted = false
     private var behindSince: MonotonicTime?
+    /// How many frames have come since the newest stamp.
+    private var behind = 0
     private var beside: [Beside] = []
 
     init(grid: SlotGrid? = nil) { self.grid = grid }
@@ -197,27 +201,32 @@ struct Timeline {
         current!.advance = 0
     }
 
-    /// Maps a frame's stamp where repeats fill the slots that nothing comes for: when frames go on to come for slots that
-    /// are gone, the source's clock has stood still meanwhile, and a new epoch begins for all streams. It is laid so that
-    /// the frame's deadline stands to its slot as those of the slots before do.
+    /// Maps a frame's stamp where a clock that stands still, or goes round in a circle, is to be noticed: when frames go on
+    /// to come for what has been shown, a new epoch begins for all streams. Where repeats fill the slots that nothing comes
+    /// for, it is laid so that the frame's deadline stands to its slot as those of the slots before do; else as much later as
+    /// time has passed.
     /// - Parameters:
     ///   - emitBy: the frame's deadline.
-    ///   - filled: the newest slot that was filled because nothing came.
+    ///   - filled: the newest slot that was filled because nothing came; nil where there are none.
     mutating func map(
         frame input: MediaTime, arrival: MonotonicTime, emitBy: MonotonicTime, filled: Repeater.Filled?
     ) -> Mapped {
+        let shown = filled?.slot ?? newestFrame?.output ?? MediaTime(ticks: .min)
         let mapped = map(input, arrival: arrival)
-        guard let filled, mapped.output <= filled.slot else {
+        guard mapped.output <= shown else {
             behindSince = nil
+            behind = 0
             return mapped
         }
+        behind += 1
         let since = behindSince ?? arrival
         behindSince = since
-        guard arrival - since >= Self.patience else { return mapped }
+        guard arrival - since >= Self.patience, filled != nil || behind > Self.mostReordered else { return mapped }
         behindSince = nil
+        behind = 0
         former = nil
-        let ahead = max(MediaTime.ticks(in: emitBy - filled.emitBy), 1)
-        return begin(input, at: filled.slot + ahead, arrival: arrival, asFrame: true)
+        let place = filled.map { $0.slot + max(MediaTime.ticks(in: emitBy - $0.emitBy), 1) }
+        return begin(input, at: place, arrival: arrival, asFrame: true)
     }
 
     /// - Parameters:
@@ -237,6 +246,7 @@ struct Timeline {
             hasFrames: asFrame)
         restarted = false
         began = arrival
+        if output == newestOutput { newestArrival = arrival }
         forgetRuns()
         var mapped = asFrame ? noteFrame(output, arrival: arrival) : note(output, arrival: arrival)
         mapped.isJump = isJump && asFrame
@@ -249,7 +259,7 @@ struct Timeline {
     }
 
     private mutating func note(_ output: MediaTime, arrival: MonotonicTime) -> Mapped {
-        if output >= newestOutput {
+        if output > newestOutput {
             newestOutput = output
             newestArrival = arrival
         }

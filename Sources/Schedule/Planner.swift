@@ -54,6 +54,8 @@ public struct Planner: Policy, Sendable {
         /// The most that is kept free of optional work because originals were late or nearly, as a share of the slack
         /// that a frame begins with.
         public var widestMargin = 1.0 / 8
+        /// How much longer than all before it encoding must take to be called swamped.
+        public var swamped = 1.5
         /// How long the rung above must look safe before it is climbed.
         public var dwell = Nanoseconds.milliseconds(250.0)
 
@@ -62,8 +64,6 @@ public struct Planner: Policy, Sendable {
 
     /// An original emitted with less than this share of the slack that it began with was nearly late.
     static let nearlyLate = 1.0 / 16
-    /// How much longer than all before it encoding must take to be called swamped.
-    static let swamped = 1.5
 
     public private(set) var configuration: Configuration
     public private(set) var costs: CostModel
@@ -225,7 +225,7 @@ public struct Planner: Policy, Sendable {
     /// Originals come so much faster than they can be encoded that whichever is taken, another will be there before it is
     /// done. As many go out whichever they are, so it had better be the newest.
     private var isSwamped: Bool {
-        costs[.encode].mean >= Self.swamped * max(interval, costs[.decode].mean, costs[.base].mean)
+        costs[.encode].mean >= configuration.weights.swamped * max(interval, costs[.decode].mean, costs[.base].mean)
     }
 
     /// The best rung, from the present one down, that there is time for. A frame that was late or nearly late when it came

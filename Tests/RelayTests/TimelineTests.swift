@@ -26,6 +26,38 @@ import Testing
         #expect(after.output - before.output == 180_000)
     }
 
+    /// A clock that stands still, and one that goes round in a circle too small for a jump.
+    @Test(arguments: [1, 12]) func aClockThatDoesNotGoOnIsLeft(circle: Int) {
+        var timeline = Timeline()
+        var newest = MediaTime(ticks: 0)
+        var shown: [Double] = []
+        for n in 0..<150 {
+            let arrival = at(10 + Double(n) / 30)
+            let mapped = timeline.map(
+                frame: stamp(5 + Double(n % circle) / 30), arrival: arrival, emitBy: arrival + .milliseconds(80), filled: nil)
+            if mapped.output > newest {
+                newest = mapped.output
+                shown.append(Double(n) / 30)
+            }
+        }
+        let gaps = zip(shown, shown.dropFirst() + [5]).map { $1 - $0 }
+        #expect(gaps.allSatisfy { $0 < 1 }, "\(gaps)")
+        // As far on as time has passed, but for the last wait.
+        #expect(abs(Double(newest - Timeline.start) / 90_000 - shown.last!) < 0.5)
+    }
+
+    /// Frames that are shown before one that has come are no clock that stands still, however slowly they come.
+    @Test func reorderedFramesKeepTheClock() {
+        var timeline = Timeline()
+        for n in 0..<40 {
+            let place = [0, 4, 1, 2, 3][n % 5] + n / 5 * 5
+            let arrival = at(10 + Double(n) / 4)
+            let mapped = timeline.map(
+                frame: stamp(5 + Double(place) / 4), arrival: arrival, emitBy: arrival + .milliseconds(80), filled: nil)
+            #expect(mapped.output - Timeline.start == Int64(place) * 22_500 && !mapped.isJump)
+        }
+    }
+
     @Test func aRestartedSourceGoesOnEvenWithTheSameStamps() {
         var timeline = Timeline()
         let before = timeline.map(stamp(1.4), arrival: at(0))
