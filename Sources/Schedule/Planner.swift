@@ -203,9 +203,10 @@ public struct Planner: Policy, Sendable {
         let isFrozen = lastTry.map { frame.now - $0 >= configuration.longestFreeze } ?? true
         if isFrozen, frame.now < frame.emitBy { return nil }
         let othersWait = frame.waiting > 0
-        // Where no frame can be in time, and all of them can be had, none gains by it that another is dropped.
-        let othersGain = othersWait || !forecast.leastKeepsUp || forecast.suffices(freshSlack)
-        if othersWait || frame.encoderBusySince != nil, othersGain, !isInTime(forecast) { return .late }
+        // Behind the encoder's frame alone: where none can be in time, and all can be had, none gains by another's drop.
+        let isCrowded =
+            othersWait || frame.encoderBusySince != nil && (!forecast.leastKeepsUp || forecast.suffices(freshSlack))
+        if isCrowded, !isInTime(forecast) { return .late }
         if othersWait {
             if isSwamped, forecast.hasTimeForTheNext { return .overload }
             return forecast.newestCanFollow ? nil : .overload
