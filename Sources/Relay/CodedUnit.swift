@@ -73,4 +73,6 @@ struct PassingUnit: Sendable {
     let provisionalEpoch: UInt32?
     let arrival: MonotonicTime
     let sourceTime: MonotonicTime?
+    /// When it goes out at the latest, though the picture of its time has not.
+    let emitBy: MonotonicTime
 }

@@ -35,8 +35,8 @@ final class DecodeStage: Sendable {
             configuration.exportsQuantisers = stream.configuration.tier > .base
             let decoder = try stream.configuration.makeDecoder(configuration)
             while let unit = units.pop() {
-                stream.isDecoding = true
-                defer { stream.isDecoding = false }
+                stream.unitInDecoder = unit.ticket.record.id
+                defer { stream.unitInDecoder = nil }
                 let admission = admit(unit.ticket.record, isKeyframe: unit.isKeyframe)
                 if case .drop(let reason) = admission {
                     stream.counters.add(.shedBeforeDecoder)
@@ -83,12 +83,23 @@ final class DecodeStage: Sendable {
         defer { units.giveBack(buffer) }
         ticket.stamp(.decodeIn)
         let key = Int64(ticket.record.id)
-        if let evicted = shelf.put(ticket, key: key) { stream.ledger.close(evicted, as: .dropped(.decodeError)) }
         let started = MonotonicTime.now()
-        try unsafe decoder.decode(buffer.bytes, id: key, flags: flags)
-        // The work for one unit. A picture that others are shown before stays inside for longer, which costs nothing.
-        let cost = MonotonicTime.now() - started
-        _ = stream.withPlanner { $0.observe(.decode, cost) }
+        let isInside: Bool
+        do throws(CodecError) {
+            isInside = try unsafe decoder.decode(buffer.bytes, id: key, flags: flags)
+        } catch {
+            stream.ledger.close(ticket, as: .dropped(.decodeError))
+            throw error
+        }
+        if isInside {
+            // The work for one unit. A picture that others are shown before stays inside for longer, which costs nothing.
+            let cost = MonotonicTime.now() - started
+            _ = stream.withPlanner { $0.observe(.decode, cost) }
+            ticket.record.decodeTime = cost
+        } else {
+            ticket.record.isReference = false
+        }
+        if let evicted = shelf.put(ticket, key: key) { stream.ledger.close(evicted, as: .dropped(.decodeError)) }
         try takeOutputs(of: decoder, &shelf, &shown)
     }
 
@@ -102,6 +113,7 @@ final class DecodeStage: Sendable {
                 ticket.stamp(.decodeOut)
                 shown.settle(&ticket.record)
                 ticket.record.isKeyframe = picture.isKeyframe
+                ticket.record.isReference = picture.isReference
                 if !picture.damage.isEmpty {
                     ticket.record.isDamaged = true
                     stream.counters.add(.picturesDamaged)

@@ -108,7 +108,7 @@ final class EmitStage {
         }
         if let reason = obstacle(to: frame.ticket.record, now) { return drop(frame, reason) }
         guard refused != size else { return stream.ledger.close(frame.intoTicket(), as: .dropped(.encodeError)) }
-        fillSlots(before: place, turn: frame.turn, deadline: frame.ticket.record.deadline ?? now)
+        fillSlots(before: place, turn: frame.turn, frame.ticket.record.kind, deadline: frame.ticket.record.deadline)
         let record = frame.ticket.record
         if record.kind == .original { rate.note(frame.interval) }
         let outcome: Emission
@@ -281,14 +281,15 @@ final class EmitStage {
     }
 
     /// Frames come in order: what has not come for an earlier slot will not. But a frame that can be in time is worth more
-    /// than repeats before it.
-    private func fillSlots(before time: MediaTime, turn: MonotonicTime, deadline: MonotonicTime) {
-        let encoding = stream.withPlanner { Nanoseconds(Int64($0.costs[.encode].mean + $0.costs[.emit].mean)) } ?? .zero
+    /// than repeats before it, and one that is late has no time for those that are far more so.
+    private func fillSlots(before time: MediaTime, turn: MonotonicTime, _ kind: FrameKind, deadline: MonotonicTime?) {
+        let (likely, safe) = stream.withPlanner { $0.timeToEmit(kind) } ?? (.zero, .zero)
         while repeater != nil {
             let now = MonotonicTime.now()
-            let spare = deadline - now - encoding
-            if spare >= .zero, spare < repeatCost { return }
-            guard let filler = repeater?.missing(before: time, now: now), let slot = filler.slot else { return }
+            let isLate = deadline.map { now + likely > $0 } ?? false
+            if let deadline, !isLate, now + repeatCost + safe > deadline { return }
+            let due = isLate ? deadline : nil
+            guard let filler = repeater?.missing(before: time, now: now, due: due), let slot = filler.slot else { return }
             send(filler, .repeated(turn - MediaTime(ticks: time - slot).nanoseconds))
         }
     }
@@ -337,14 +338,14 @@ final class EmitStage {
     // MARK: Streams that pass through
 
     /// Sends the units of other streams that belong beside the pictures sent so far: each is as late as the picture of
-    /// its time, so that the two keep their offset, but no unit waits longer than the budget for a picture that does not
+    /// its time, so that the two keep their offset, but no unit waits beyond its own deadline for a picture that does not
     /// come.
     private func sendPassing(all: Bool) {
         while let unit = held ?? passing.next() {
             held = unit
             // A new layout's program map goes out with the next picture.
             let isDue = unit.generation <= generation && passing.presentation(of: unit).map { $0 <= newest } ?? true
-            guard all || isDue || MonotonicTime.now() - unit.arrival >= stream.configuration.budget else { return }
+            guard all || isDue || MonotonicTime.now() >= unit.emitBy else { return }
             stream.counters.add(send(unit) ? .passingOut : .passingDropped)
             passing.giveBack(unit)
             held = nil

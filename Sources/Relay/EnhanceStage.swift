@@ -184,8 +184,8 @@ final class EnhanceStage {
         let request = FrameRequest(
             now: now, emitBy: record.deadline ?? now, synthesised: Int(record.synthesisedAsked),
             order: stream.configuration.synthesisOrder, tiles: tiles,
-            waiting: pictures.count + units.count + (stream.isDecoding ? 1 : 0), newestEmitBy: stream.newestEmitBy,
-            arrived: stream.arrived, encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
+            waiting: pictures.count + units.count + (stream.decodesAnother(than: record.id) ? 1 : 0),
+            newestEmitBy: stream.newestEmitBy, arrived: stream.arrived, encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
         return stream.withPlanner { planner in
             planner.use(cores: stream.availableCores)
             let plan = planner.plan(request)

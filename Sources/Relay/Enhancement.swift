@@ -58,7 +58,8 @@ final class Enhancement {
 
     /// How many tiles a picture has; none where there is nothing but `base`.
     var tileCount: Int { superResolution.tiers.count > 1 ? superResolution.grid.count : 0 }
-    /// How many tiles of the next picture are likely to be worth computing: as many as of the last.
+    /// How many tiles of the next picture are likely to be worth computing: as many as of the last. Never none, so that
+    /// all are asked for: what has not changed costs nothing, and whether anything has shows only then.
     private(set) var staleTiles: Int
     /// Input samples of a whole tile.
     var tilePixels: Int { superResolution.grid.tileSize.width * superResolution.grid.tileSize.height }
@@ -86,7 +87,8 @@ final class Enhancement {
             refused(error)
         }
         if tileCount > 0 {
-            if !requests.isEmpty { staleTiles = result.tilesSmall + result.tilesMedium + result.tilesLeft }
+            let lacking = result.tilesSmall + result.tilesMedium + result.tilesLeft
+            staleTiles = max(1, requests.isEmpty ? tileCount - result.tilesReused : lacking)
             for tile in 0..<tileCount where superResolution.outcome(ofTile: tile).tier > .base { tiles.refined(tile) }
         }
         return result

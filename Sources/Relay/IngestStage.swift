@@ -261,6 +261,7 @@ final class IngestStage {
 
     private func takePassing(_ unit: StreamUnit) {
         stream.counters.add(.passingIn)
+        if unit.damage.contains(.packetsLost) { stream.counters.add(.passingDamaged) }
         guard let index = passed[unit.stream], offer(unit, as: index) else {
             return stream.counters.add(.passingDropped)
         }
@@ -274,9 +275,10 @@ final class IngestStage {
             // Nobody could tell where it belongs.
             guard presentation != nil else { return false }
         }
+        let origin = unit.lastSourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, unit.lastArrival)
         return unsafe passing.offer(
             unit.bytes, stream: index, presentation: presentation, provisionalEpoch: timeline.provisionalEpoch,
-            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime)
+            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: deadline.emitBy(origin))
     }
 
     private func count(_ evidence: EndEvidence) {

@@ -26,13 +26,13 @@ final class PassingStreams: Sendable {
     /// - Returns: false when too many wait already: the unit is lost.
     func offer(
         _ bytes: UnsafeRawBufferPointer, stream: Int, presentation: MediaTime?, provisionalEpoch: UInt32? = nil,
-        arrival: MonotonicTime, sourceTime: MonotonicTime?
+        arrival: MonotonicTime, sourceTime: MonotonicTime?, emitBy: MonotonicTime
     ) -> Bool {
         guard let buffer = buffers.take() else { return false }
         unsafe buffer.fill(bytes)
         let unit = PassingUnit(
             buffer: buffer, stream: stream, generation: numberedLayout.generation, presentation: presentation,
-            provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime)
+            provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy)
         guard units.offer(unit) == nil else {
             buffers.giveBack(buffer)
             return false

@@ -46,7 +46,8 @@ public final class Relay: Sendable {
         stream.outputIsConnected = sink.isConnected
         let start = MonotonicTime.now()
         let threads = startStages()
-        var meter = MachineMeter(cores: stream.cores, threads: configuration.threads)
+        var meter = MachineMeter(
+            cores: stream.cores, threads: max(configuration.threads, configuration.encodeThreads))
         var nextStatus = start + .seconds(1)
         var nextSample = start
         var former = (time: start, emitted: UInt64(0))

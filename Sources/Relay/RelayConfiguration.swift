@@ -36,7 +36,8 @@ public struct RelayConfiguration: Sendable {
     public var budget = Nanoseconds.milliseconds(80)
     public var pacing = Pacing.eager
     /// Threads that decode one picture together, where it has several slices.
-    public var decodeThreads = 1
+    public var decodeThreads = Self.defaultDecodeThreads
+    public static let defaultDecodeThreads = 1
     /// Threads that encode one picture together, a slice each.
     public var encodeThreads = Self.defaultEncodeThreads
     public static let defaultEncodeThreads = 2

@@ -23,7 +23,8 @@ public struct StopTimeBench {
         public var share: Double
         /// Luma PSNR over all pictures, against the picture with every tile done; infinite where all were.
         public var psnr: Double
-        /// By how much later than the stop time the picture was done; the time of the `base` picture is not counted.
+        /// By how much later than the stop time the picture was done, of those that it stopped; the time of the `base`
+        /// picture is not counted. Zero where it stopped none.
         public var overshoot: (median: Nanoseconds, p99: Nanoseconds, largest: Nanoseconds)
     }
 
@@ -87,7 +88,7 @@ public struct StopTimeBench {
                         SuperResolutionParameters(until: until))
                     let overshoot = min(MonotonicTime.now() - until, result.tileTime)
                     base = base == .zero ? result.baseTime : base + (result.baseTime - base) / 8
-                    overshoots[at].append(max(overshoot, .zero).count)
+                    if result.tilesLeft > 0 || overshoot > .zero { overshoots[at].append(max(overshoot, .zero).count) }
                     shares[at] += Double(result.tilesSmall + result.tilesMedium) / Double(requests.count)
                     errors[at] += unsafe Self.squaredError(target.view.y, complete[index].view.y)
                 }
@@ -98,7 +99,7 @@ public struct StopTimeBench {
         func row(_ stop: Nanoseconds?, share: Double, error: Double, _ overshoots: [Int64]) -> Row {
             let sorted = overshoots.sorted()
             func quantile(_ share: Double) -> Nanoseconds {
-                Nanoseconds(sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))])
+                sorted.isEmpty ? .zero : Nanoseconds(sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))])
             }
             return Row(
                 stop: stop, share: share / samples, psnr: 10 * log10(255 * 255 / (error / samples / pixels)),

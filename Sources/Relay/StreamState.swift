@@ -19,7 +19,7 @@ final class StreamState: Sendable {
     private let newestDeadline = Atomic<Int64>(0)
     private let arrivals = Atomic<Int>(0)
     private let encoding = Atomic<Int64>(0)
-    private let decoding = Atomic<Bool>(false)
+    private let decoding = Atomic<Int64>(-1)
     private let available: Atomic<UInt64>
     private let connected = Atomic<Bool>(false)
     private let changed = Atomic<Bool>(false)
@@ -91,11 +91,15 @@ final class StreamState: Sendable {
         set { available.store(newValue.bitPattern, ordering: .relaxed) }
     }
 
-    /// Whether a unit is inside the decode thread: at work, or with its picture waiting for room.
-    var isDecoding: Bool {
-        get { decoding.load(ordering: .relaxed) }
-        set { decoding.store(newValue, ordering: .relaxed) }
+    /// The frame whose unit is inside the decode thread: at work, or with its picture waiting for room.
+    var unitInDecoder: UInt64? {
+        get { UInt64(exactly: decoding.load(ordering: .relaxed)) }
+        set { decoding.store(newValue.map { Int64($0) } ?? -1, ordering: .relaxed) }
     }
+
+    /// Whether another original than this one is inside the decode thread, which may not have noticed yet that this one's
+    /// picture has been taken from it.
+    func decodesAnother(than id: UInt64) -> Bool { unitInDecoder.map { $0 != id } ?? false }
 
     // MARK: The slots of a constant rate
 

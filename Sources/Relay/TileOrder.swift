@@ -1,7 +1,8 @@
 import Media
 
 /// In which order a frame's tiles are worth a network's time: detail first, the centre before the edge, and a tile that
-/// has gone without for long before all, so that no region stays soft.
+/// has gone without for long before all, so that no region stays soft. (What has not changed since it was done is copied
+/// for nothing and does not count as waiting.)
 ///
 /// Confined to the enhance thread; allocates nothing after `init`.
 struct TileOrder {
@@ -13,8 +14,11 @@ struct TileOrder {
     private let columns: Int
     private let tile: PictureSize
 
-    /// How much a frame of waiting counts, as a share of the detail of an ordinary tile.
+    /// How much a frame of waiting counts, as a share of the tile's own detail.
     private static let impatience: Float = 0.15
+    /// Frames of waiting after which a tile without any detail has the worth of a step of one sample value more: it grows
+    /// with their square, so that it does not matter for as long as the others take turns quickly.
+    private static let patience: Float = 8
 
     init(columns: Int, rows: Int, tile: PictureSize) {
         self.columns = columns
@@ -33,7 +37,9 @@ struct TileOrder {
     mutating func arrange(for luma: PlaneView) {
         for index in worth.indices {
             let detail = unsafe detail(of: index, in: luma)
-            worth[index] = (detail + 1) * centrality[index] * (1 + Self.impatience * age[index])
+            let waited = age[index] / Self.patience
+            worth[index] =
+                ((detail + 1) * (1 + Self.impatience * age[index]) + waited * waited) * centrality[index]
             age[index] += 1
         }
         // The order of the last frame is nearly right: an insertion sort does little.

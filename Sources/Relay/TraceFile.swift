@@ -54,12 +54,13 @@ extension TraceRecord {
             emitBy: record.deadline ?? arrival)
         origin = record.sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival)
         isKeyframe = record.isKeyframe
+        isReference = record.isReference
         asked = Int(record.synthesisedAsked)
         tilesWanted = Int(record.tilesWanted)
         tiles = Int(record.tilesComputed)
         tier = Tier(rawValue: record.tier) ?? .base
         rung = Int(record.rung)
-        decode = record.time(from: .decodeIn, to: .decodeOut)
+        decode = record.decodeTime
         if record.kind == .synthesised {
             synthesise = record.time(from: .enhanceIn, to: .enhanceOut)
         } else {

@@ -7,6 +7,7 @@ import Telemetry
 ///
 /// A source that can wait is made to. A live one cannot: the schedule says before the decoder which units are given up
 /// (``Schedule/Planner/admit(_:)``), and should the queue be full even so, units end as `overload` until a keyframe comes.
+/// That takes the place of all that still wait then (`no_keyframe`).
 ///
 /// `add` belongs to the ingest thread; `pop` to the decode thread.
 final class UnitQueue: Sendable {
@@ -33,7 +34,10 @@ final class UnitQueue: Sendable {
         _ ticket: consuming FrameTicket, _ bytes: UnsafeRawBufferPointer, flags: UnitFlags, isKeyframe: Bool,
         mayWait: Bool
     ) {
-        if isKeyframe { isPassingOver.store(false, ordering: .relaxed) }
+        if isKeyframe {
+            isPassingOver.store(false, ordering: .relaxed)
+            if !mayWait, units.count == units.capacity { giveUpAll() }
+        }
         guard !isPassingOver.load(ordering: .relaxed), let buffer = buffers.take() else {
             isPassingOver.store(true, ordering: .relaxed)
             return stream.ledger.close(ticket, as: .dropped(.overload))
@@ -45,7 +49,16 @@ final class UnitQueue: Sendable {
             if isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
             isPassingOver.store(true, ordering: .relaxed)
             buffers.giveBack(buffer)
+            if isKeyframe { stream.oweKeyframe() }
             stream.ledger.close(refused.intoTicket(), as: .dropped(units.isClosed ? .shutdown : .overload))
+        }
+    }
+
+    private func giveUpAll() {
+        while let unit = units.pop(until: MonotonicTime(nanoseconds: 0)) {
+            if unit.isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
+            buffers.giveBack(unit.buffer)
+            stream.ledger.close(unit.intoTicket(), as: .dropped(.noKeyframe))
         }
     }
 

@@ -33,6 +33,13 @@ public struct Capacity: Sendable, BitwiseCopyable {
         load(others) + stream.least / (Double(cores) * Self.usable) <= 1
     }
 
+    /// How many streams of one kind the machine takes, admitted one after the other; 1000 is as good as any number.
+    public func count(of stream: Demand) -> Int {
+        var count = 0
+        while count < 1000, admits(stream, beside: repeatElement(stream, count: count)) { count += 1 }
+        return count
+    }
+
     /// The cores that one stream may count on: what the others leave, but never less than an even share. The operating
     /// system deals the cores out evenly to the threads that want them, and others that keep so many cores busy are
     /// taken for as many threads; so a stream that came first does not keep the others down.

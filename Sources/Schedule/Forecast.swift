@@ -83,6 +83,12 @@ struct Forecast {
     /// shed) still can be in time.
     var newestCanFollow: Bool { max(base.mean, backlog) + step * waiting + way <= slackOfNewest }
 
+    /// The newest that waits could be in time if all before it were dropped once they are decoded.
+    var newestCanBeHad: Bool { max(base.mean + decode.mean * waiting, backlog) + way <= slackOfNewest }
+
+    /// The one behind this original, due an interval later, still can be in time after it.
+    var nextCanFollow: Bool { max(base.mean, backlog) + step + way <= slack + interval }
+
     /// The next one, taken instead, would be ready before the encoder is free.
     var hasTimeForTheNext: Bool { decode.mean + base.mean <= backlog }
 

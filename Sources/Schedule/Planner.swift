@@ -77,6 +77,9 @@ public struct Planner: Policy, Sendable {
     /// out.
     private var margin = Double.infinity
     private var lastTry: MonotonicTime?
+    /// The threads could do the least work for every original when the last one was planned.
+    private var keepsUp = true
+    private var lastEncoded: MonotonicTime?
     /// Why nothing goes to the decoder until the next keyframe.
     private var untilKeyframe: DropReason?
 
@@ -158,6 +161,7 @@ public struct Planner: Policy, Sendable {
             workers: threads(configuration.workers), encoders: threads(configuration.encoders), margin: margin,
             weights: configuration.weights)
         let reason = drop(frame, forecast)
+        keepsUp = forecast.leastKeepsUp
 
         let held = held(forecast, isDropped: reason != nil)
         let climbable = reason == nil && ladder.position > 0 && forecast.fits(
@@ -202,18 +206,21 @@ public struct Planner: Policy, Sendable {
     private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
         let isFrozen = lastTry.map { frame.now - $0 >= configuration.longestFreeze } ?? true
         if isFrozen, frame.now < frame.emitBy { return nil }
-        let othersWait = frame.waiting > 0
-        // Behind the encoder's frame alone: where none can be in time, and all can be had, none gains by another's drop.
-        let isCrowded =
-            othersWait || frame.encoderBusySince != nil && (!forecast.leastKeepsUp || forecast.suffices(freshSlack))
-        if isCrowded, !isInTime(forecast) { return .late }
-        if othersWait {
+        if frame.waiting > 0 {
+            if !isInTime(forecast), !isHarmless(forecast) { return .late }
             if isSwamped, forecast.hasTimeForTheNext { return .overload }
-            return forecast.newestCanFollow ? nil : .overload
+            return forecast.newestCanFollow || !forecast.newestCanBeHad ? nil : .overload
         }
         if isFrozen { return nil }
-        if frame.now >= frame.emitBy { return .late }
-        return forecast.isLikelyInTime || !forecast.suffices(freshSlack) ? nil : .late
+        // Where not all can be had, the encoder's frame is another, too, and those that are had should be in time.
+        if frame.encoderBusySince != nil, !forecast.leastKeepsUp { return forecast.isLikelyInTime ? nil : .late }
+        return forecast.isLikelyInTime || isHarmless(forecast) || !forecast.suffices(freshSlack) ? nil : .late
+    }
+
+    /// Whether a frame may be late without another's being late for it: where all can be had, and those behind it can follow
+    /// in time.
+    private func isHarmless(_ forecast: Forecast) -> Bool {
+        forecast.leastKeepsUp && !isSwamped && forecast.nextCanFollow && forecast.newestCanFollow
     }
 
     /// Whether a frame that keeps others waiting will be in time, with the more certainty the less there is time for all:
@@ -250,10 +257,20 @@ public struct Planner: Policy, Sendable {
     /// the one behind could not follow it in time, and when the encoder is swamped. A synthesised frame is given up when
     /// it will be late, or when its original would be if encoding took as long as it ever has of late.
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
+        let reason = obstacle(to: frame)
+        if reason == nil { lastEncoded = frame.now }
+        return reason
+    }
+
+    private func obstacle(to frame: EncodeRequest) -> DropReason? {
         let (encode, emit) = (costs[.encode], costs[.emit].mean)
         let time = Double((frame.emitBy - frame.now).count)
         let isLate = encode.mean + emit > time
-        guard let next = frame.nextOriginalEmitBy else { return isLate && frame.kind != .original ? .late : nil }
+        guard let next = frame.nextOriginalEmitBy else {
+            // Where not all can be had, the next one is not far. But a wrong estimate must not feed itself.
+            let isFrozen = lastEncoded.map { frame.now - $0 >= configuration.longestFreeze } ?? true
+            return isLate && (frame.kind != .original || !keepsUp && !isFrozen) ? .late : nil
+        }
         let timeOfNext = Double((next - frame.now).count)
         guard frame.kind == .original else {
             return isLate || encode.mean + encode.peak + emit > timeOfNext ? .late : nil
@@ -262,6 +279,14 @@ public struct Planner: Policy, Sendable {
         if encode.low + emit > time { return .late }
         let isSure = encode.peak + emit <= time
         return isSure || 2 * encode.mean + emit <= timeOfNext ? nil : .late
+    }
+
+    /// How long a frame at the encoder needs to be out, as likely as not and with some certainty: a synthesised one with the
+    /// original behind it, which is due with it.
+    public func timeToEmit(_ kind: FrameKind) -> (likely: Nanoseconds, safe: Nanoseconds) {
+        let (encode, emit) = (costs[.encode], costs[.emit])
+        let behind = kind == .synthesised ? encode.mean : 0
+        return (Self.time(encode.mean + emit.mean), Self.time(encode.careful + emit.careful + behind))
     }
 
     // MARK: After emission

@@ -101,11 +101,20 @@ public struct Repeater: Sendable {
     }
 
     /// What is to be shown in the next empty slot before a frame's own, which is then taken.
-    public mutating func missing(before time: MediaTime, now: MonotonicTime) -> Filler {
-        guard let next, case let slot = grid.time(of: next), slot < time, time - slot <= Self.longestHole else {
-            return .nothing
+    /// - Parameter due: when that frame was due, where it is late already: slots that are overdue by much more are left
+    ///   empty then, since filling them would make it later still. Nil where it is not.
+    public mutating func missing(before time: MediaTime, now: MonotonicTime, due: MonotonicTime? = nil) -> Filler {
+        guard var next, time - grid.time(of: next) <= Self.longestHole else { return .nothing }
+        if let due {
+            while case let slot = grid.time(of: next), slot < time,
+                now - (due - MediaTime(ticks: time - slot).nanoseconds) > Self.longestLag
+            {
+                leftEmpty += 1
+                next += 1
+            }
+            self.next = next
         }
-        return fill(next, now: now)
+        return grid.time(of: next) < time ? fill(next, now: now) : .nothing
     }
 
     /// A frame is shown; slots before it that were not filled stay empty.

@@ -54,6 +54,8 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     /// shown after the one before it. Its presentation time is settled when it is decoded.
     public var untimedStep: Int64?
     public var isKeyframe = false
+    /// Other pictures may refer to it; known once it is decoded.
+    public var isReference = true
     /// Data of its access unit was missing, or the decoder concealed errors in it.
     public var isDamaged = false
     /// The super-resolution tier (`Schedule`'s raw value) and how many of its tiles were computed and reused.
@@ -65,6 +67,8 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     /// Tiles that would have been worth computing, and synthesised frames that were asked for with this one.
     public var tilesWanted: Int32 = 0
     public var synthesisedAsked: Int32 = 0
+    /// What the decoder was at work on its access unit; the stamps of decoding contain the wait for its turn to be shown.
+    public var decodeTime: Nanoseconds?
     /// What the complete cheap upscale and the tiles took; nil for what was not done.
     public var baseTime: Nanoseconds?
     public var tileTime: Nanoseconds?

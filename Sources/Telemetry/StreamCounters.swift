@@ -28,8 +28,8 @@ public final class StreamCounters: Sendable {
         case picturesDamaged
         /// Times the source's stamps jumped and the output's went on.
         case timelineJumps
-        /// Units of streams that pass through.
-        case passingIn, passingOut, passingDropped
+        /// Units of streams that pass through; those that are passed on with bytes missing count as damaged too.
+        case passingIn, passingOut, passingDropped, passingDamaged
         /// Streams of the program that can be neither enhanced nor passed, each counted once.
         case streamsIgnored
         /// Originals without a synthesised frame beside them: by decision of the schedule, for want of time, or because
@@ -75,6 +75,7 @@ public final class StreamCounters: Sendable {
             case .passingIn: "passing_units_in"
             case .passingOut: "passing_units_out"
             case .passingDropped: "passing_units_dropped"
+            case .passingDamaged: "passing_units_damaged"
             case .streamsIgnored: "streams_ignored"
             case .synthesisSkipped: "synthesis_skipped"
             case .keyframesForced: "keyframes_forced"

@@ -42,6 +42,8 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "Threads that enhance a frame together.") var threads = 2
     @Option(help: "The output video's bit rate, e.g. 4M; by default it follows from size and rate.")
     var bitrate: BitRateArgument?
+    @Option(help: "Threads that decode a picture together: of use where the sender cuts it into slices.")
+    var decodeThreads = RelayConfiguration.defaultDecodeThreads
     @Option(help: "Threads that encode a picture together, a slice each.")
     var encodeThreads = RelayConfiguration.defaultEncodeThreads
     @Option(help: "libx264's preset.") var preset = VideoEncoderConfiguration.Preset.superfast
@@ -76,6 +78,9 @@ struct RelayCommand: ParsableCommand {
         guard (1...16).contains(threads) else { throw ValidationError("--threads is 1 to 16, not \(threads)") }
         guard (1...16).contains(encodeThreads) else {
             throw ValidationError("--encode-threads is 1 to 16, not \(encodeThreads)")
+        }
+        guard (1...16).contains(decodeThreads) else {
+            throw ValidationError("--decode-threads is 1 to 16, not \(decodeThreads)")
         }
         guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
         guard budget.value > .zero else { throw ValidationError("--budget is a time longer than 0ms") }
@@ -133,6 +138,7 @@ struct RelayCommand: ParsableCommand {
         configuration.pacing = pacing
         configuration.tracePath = trace
         configuration.threads = threads
+        configuration.decodeThreads = decodeThreads
         configuration.encodeThreads = encodeThreads
         configuration.bitRate = bitrate?.value
         configuration.preset = preset

@@ -91,9 +91,10 @@ struct ReplayCommand: ParsableCommand {
         planning.cores = cores
         planning.encoders = RelayConfiguration.defaultEncodeThreads
         planning.synthesises = records.contains { $0.asked > 0 }
+        let order = Trace.order(records)
         return points.flatMap { point in
             policy.policies.map {
-                $0.run(records, name: path, configuration: planning, order: .beforeOriginal, point)
+                $0.run(records, name: path, configuration: planning, order: order, point)
             }
         }
     }

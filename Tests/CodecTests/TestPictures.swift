@@ -100,7 +100,7 @@ extension VideoDecoder {
     func decodeAll(_ units: [[UInt8]], flags: (Int) -> UnitFlags = { _ in [] }) throws -> [KeptOutput] {
         var outputs: [KeptOutput] = []
         for (i, unit) in units.enumerated() {
-            try unit.withUnsafeBytes { try decode($0, id: Int64(i), flags: flags(i)) }
+            try unit.withUnsafeBytes { _ = try decode($0, id: Int64(i), flags: flags(i)) }
             outputs += try takeAll(after: i + 1)
         }
         drain()

@@ -51,9 +51,9 @@ final class FailingDecoder: PictureDecoder {
         set { decoder.skipsNonReference = newValue }
     }
 
-    func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) {
+    func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) -> Bool {
         if fails(id) { throw .injected }
-        unsafe try decoder.decode(unit, id: id, flags: flags)
+        return unsafe try decoder.decode(unit, id: id, flags: flags)
     }
 
     func next() throws(CodecError) -> DecoderOutput? { try decoder.next() }

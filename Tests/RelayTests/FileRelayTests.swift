@@ -237,6 +237,34 @@ import Transport
         #expect(Trace.timeline(records).count == 60)
     }
 
+    /// Pictures that do not change leave the networks nothing to do; the next one that does is theirs again.
+    @Test func networksGoOnAfterAStill() throws {
+        let scratch = try Scratch()
+        let report = try relay(try TestStream.stills([3, 40, 90], frames: 75), scratch) {
+            $0.pacesFiles = true
+            $0.tracePath = scratch.path("trace.csv")
+        }
+        let originals = try Trace.read(String(decoding: try scratch.read("trace.csv"), as: UTF8.self))
+        #expect(originals.count == 225 && report.counters["tiles_reused"] ?? 0 > 0)
+        #expect(originals[..<75].contains { $0.tilesWanted == 1 && $0.tiles == 0 && $0.tier > .base }, "nothing stood still")
+        #expect(originals[75..<150].contains { $0.tiles > 0 })
+        #expect(originals[150...].contains { $0.tiles > 0 })
+    }
+
+    /// A picture that others are shown before waits in the decoder; that is no work. What no other refers to is told.
+    @Test func aTraceOfAReorderedStreamHasTheWorkOfDecoding() throws {
+        let scratch = try Scratch()
+        let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "GoldenStreams/ffmpeg-bframes.ts")
+        _ = try relay([UInt8](Data(contentsOf: path)), scratch) {
+            $0.pacesFiles = true
+            $0.tracePath = scratch.path("trace.csv")
+        }
+        let originals = try Trace.read(String(decoding: try scratch.read("trace.csv"), as: UTF8.self))
+        #expect(originals.contains { !$0.isReference } && originals.contains { $0.isReference })
+        #expect(originals.allSatisfy { $0.decode != nil })
+    }
+
     @Test func aTraceThatCannotBeWrittenOnIsCountedAndSaid() throws {
         let ledger = Ledger(keeping: 4)
         let full = TraceFile(try #require(FileHandle(forWritingAtPath: "/dev/full")), ledger: ledger)

@@ -101,7 +101,8 @@ import Transport
                 passing.layout = two
                 let taken = [UInt8](repeating: 7, count: 20).withUnsafeBytes {
                     passing.offer(
-                        $0, stream: 0, presentation: Timeline.start, arrival: .now(), sourceTime: nil)
+                        $0, stream: 0, presentation: Timeline.start, arrival: .now(), sourceTime: nil,
+                        emitBy: .now() + .seconds(60))
                 }
                 #expect(taken)
                 if changesBack { passing.layout = one }

@@ -34,6 +34,30 @@ enum TestStream {
         return stream
     }
 
+    /// A transport stream that shows each of some pictures, moving ones stopped at these frames, for so many frames.
+    static func stills(_ stills: [Int], frames: Int, size: PictureSize = PictureSize(width: 160, height: 96)) throws -> [UInt8] {
+        let encoder = try VideoEncoder(VideoEncoderConfiguration(size: size, frameRate: Rational(30)))
+        let muxer = try TransportStreamMuxer()
+        let picture = Picture(size: size)
+        let pattern = TestPattern(size: size, framesPerSecond: 30)
+        var stream: [UInt8] = []
+        for index in 0..<stills.count * frames {
+            let still = stills[index / frames]
+            let code = TimeCode(captured: WallTime(microseconds: 1_000_000 * Int64(still)), number: UInt16(still))
+            unsafe pattern.paint(picture.mutableView, code: code, index: still)
+            try unsafe encoder.encode(
+                picture.view, id: Int64(index), at: MediaTime(ticks: 900_000 + Int64(index) * 3_000),
+                asKeyframe: index == 0
+            ) { unit in
+                unsafe muxer.writeVideo(
+                    unit.bytes, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
+                    isKeyframe: unit.isKeyframe
+                ) { unsafe stream.append(contentsOf: $0) }
+            }
+        }
+        return stream
+    }
+
     /// A stretch of a program: so many pictures of one size, with so many audio streams beside them.
     struct Part {
         var frames: Int

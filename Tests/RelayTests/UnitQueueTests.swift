@@ -44,11 +44,23 @@ import Transport
         #expect(!queue.keyframeWaits)
         for n in 0..<4 { add(UInt8(n), to: queue, isKeyframe: n == 1) }
         // There is no room for this one, so it does not wait.
-        add(4, to: queue, isKeyframe: true)
+        add(4, to: queue)
         #expect(take(from: queue) == 0 && queue.keyframeWaits)
         #expect(take(from: queue) == 1 && !queue.keyframeWaits)
         #expect(rest(of: queue) == [2, 3])
         expectBooks(emitted: 4, overload: 1)
+    }
+
+    /// Nobody waits for the keyframe after it while those before it are too old.
+    @Test func aKeyframeTakesThePlaceOfAllInAFullQueue() {
+        let queue = UnitQueue(capacity: 4, stream: stream)
+        for n in 0..<6 { add(UInt8(n), to: queue, isKeyframe: n == 0) }
+        add(6, to: queue, isKeyframe: true)
+        add(7, to: queue)
+        #expect(rest(of: queue) == [6, 7] && !queue.keyframeWaits)
+        let books = stream.ledger.books
+        #expect(books.balance && books.inFlight == 0 && books.emitted == 2, "\(books)")
+        #expect(books[.overload] == 2 && books[.noKeyframe] == 4, "\(books)")
     }
 
     @Test func aSourceThatCanWaitLosesNothing() {
@@ -181,6 +193,22 @@ import Transport
         }
         #expect(turns.allSatisfy { $0 > 0 }, "\(turns)")
         #expect(turns.max() == turns[5])
+    }
+
+    /// However strong the detail elsewhere, and with time for one tile a picture, a flat one waits some seconds at most.
+    @Test func noTileGoesWithoutForLong() {
+        var tiles = TileOrder(columns: 4, rows: 3, tile: Self.tile)
+        let picture = picture(detailIn: [4, 5, 6])
+        var waits = [Int](repeating: 0, count: 12)
+        var longest = 0
+        for _ in 0..<3000 {
+            tiles.arrange(for: picture.view.y)
+            longest = max(longest, waits.max()!)
+            for tile in 0..<12 { waits[tile] += 1 }
+            waits[tiles.order[0]] = 0
+            tiles.refined(tiles.order[0])
+        }
+        #expect(longest < 200)
     }
 
     /// Sizes that are no multiple of the tile, down to one that is narrower than a step.

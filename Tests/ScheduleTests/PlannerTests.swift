@@ -116,12 +116,32 @@ import Testing
 
     @Test func anOriginalIsNotDroppedAlone() {
         var (planner, now) = trained()
-        let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(5), synthesised: 1, tiles: 60))
-        now = now + .milliseconds(300)
-        // Too little time, but a fresher frame would have had enough: dropped, since others were emitted of late...
-        #expect(plan.drop == .late)
+        // Too little time, but the next one is not late for it: nobody would gain by its drop.
+        let late = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(5), synthesised: 1, tiles: 60))
+        #expect(late.drop == nil && late.tiles == 0 && late.synthesised == 0)
+        // The next one would be: dropped, since fresher frames have enough time...
+        #expect(planner.plan(FrameRequest(now: now, emitBy: now - .milliseconds(40), tiles: 60)).drop == .late)
         // ... and tried all the same after a freeze.
-        #expect(planner.plan(FrameRequest(now: now, emitBy: now - .milliseconds(5), tiles: 60)).drop == nil)
+        now = now + .milliseconds(300)
+        #expect(planner.plan(FrameRequest(now: now, emitBy: now - .milliseconds(40), tiles: 60)).drop == nil)
+    }
+
+    /// One that will be late keeps others waiting, and those are in time after it.
+    @Test func aLateOriginalGoesOnWhereNoneGainsByItsDrop() {
+        var (planner, now) = trained()
+        func drop(_ slack: Double, waiting: Int) -> DropReason? {
+            var copy = planner
+            let newest = now + .milliseconds(slack + 33.3 * Double(waiting))
+            return copy.plan(
+                FrameRequest(
+                    now: now, emitBy: now + .milliseconds(slack), tiles: 60, waiting: waiting, newestEmitBy: newest)
+            ).drop
+        }
+        #expect(drop(5, waiting: 1) == nil && drop(5, waiting: 3) == nil)
+        #expect(drop(-20, waiting: 1) == .late)
+        // The threads cannot keep up: those that are had should be in time.
+        for _ in 0..<20 { planner.observe(.encode, .milliseconds(40)) }
+        #expect(drop(5, waiting: 1) == .late)
     }
 
     @Test func theNewestIsPreferred() {
@@ -389,6 +409,8 @@ import Testing
         let stream = Capacity.Demand(least: 0.42, synthesising: 1.2)
         #expect(capacity.admits(stream, beside: Array(repeating: stream, count: 3)))
         #expect(!capacity.admits(stream, beside: Array(repeating: stream, count: 4)))
+        #expect(capacity.count(of: stream) == 4)
+        #expect(capacity.count(of: Capacity.Demand(least: 1.8, synthesising: 2)) == 0)
         #expect(Capacity.available(cores: 2, usedByOthers: 0.5, threads: 2) == 1.5)
         #expect(Capacity.available(cores: 2, usedByOthers: 1.9, threads: 2) == 1)
         #expect(Capacity.available(cores: 4, usedByOthers: 9, threads: 1) == 0.8)

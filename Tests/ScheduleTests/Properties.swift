@@ -29,7 +29,8 @@ enum Property: String, CaseIterable, Hashable {
 
     /// The properties that an outcome breaks.
     /// - Parameter least: what the same load comes to with a relay that only ever does the least.
-    static func broken(by outcome: StreamOutcome, least: StreamOutcome, load: Load) -> Set<Property> {
+    static func broken(by outcome: StreamOutcome, least work: LeastOutcome, load: Load) -> Set<Property> {
+        let least = work.best
         var broken: Set<Property> = []
         func require(_ property: Property, _ holds: Bool) {
             if !holds { broken.insert(property) }
@@ -44,8 +45,9 @@ enum Property: String, CaseIterable, Hashable {
         let inTime = outcome.originals - outcome.missed
         let leastInTime = least.originals - least.missed
         require(.nothingIsDroppedInVain, inTime >= leastInTime * 19 / 20 - onset)
-        let bound = max(budget, least.latency.largest)
-        require(.latencyIsBounded, outcome.latency.quantile(0.97).count <= bound.count * 21 / 20)
+        let bound = max(budget, work.largestLatency)
+        let slow = outcome.latency.count(above: Nanoseconds(bound.count * 21 / 20))
+        require(.latencyIsBounded, slow <= max(outcome.emittedOriginals * 3 / 100, load.disturbances.isEmpty ? 0 : onset))
         require(.qualityDoesNotFlicker, outcome.rungChanges <= rungChanges)
         return broken
     }

@@ -45,13 +45,49 @@ extension Load {
         return load
     }
 
-    /// The same load for a relay that only ever does the least: what no policy can beat by more than luck.
-    func leastOutcome() -> [StreamOutcome] {
-        Simulation.run(self) { configuration in
+    /// The same load for a relay that only ever does the least: what no policy can beat by more than luck. Once with the
+    /// planner's drops and once without any, so that what the planner drops in vain excuses nothing.
+    func leastOutcome() -> LeastOutcome {
+        let dropping = Simulation.run(self) { configuration in
             var least = configuration
             least.ceiling = .base
             least.synthesises = false
             return Planner(least)
         }
+        let keeping = Simulation.run(self) { LeastToEveryFrame($0) }
+        return LeastOutcome(dropping: dropping[0], keeping: keeping[0])
+    }
+}
+
+/// What the least work comes to, with the planner's drops and with none.
+struct LeastOutcome {
+    /// Whichever has more originals in time.
+    let best: StreamOutcome
+    /// The largest latency, where drops bound it.
+    let largestLatency: Nanoseconds
+
+    init(dropping: StreamOutcome, keeping: StreamOutcome) {
+        best = keeping.missed < dropping.missed ? keeping : dropping
+        largestLatency = dropping.latency.largest
+    }
+}
+
+/// The base upscale and nothing else for every original; drops none.
+struct LeastToEveryFrame: Policy {
+    private var everything: EverythingPolicy
+
+    init(_ configuration: Planner.Configuration) { everything = EverythingPolicy(configuration) }
+
+    mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) {}
+    mutating func use(cores: Double) {}
+    mutating func admit(_ unit: UnitRequest) -> Admission { .decode }
+    mutating func encode(_ frame: EncodeRequest) -> DropReason? { nil }
+    mutating func emitted(slack: Nanoseconds) {}
+    mutating func plan(_ frame: FrameRequest) -> FramePlan {
+        var plan = everything.plan(frame)
+        plan.tier = .base
+        plan.tiles = 0
+        plan.synthesised = 0
+        return plan
     }
 }

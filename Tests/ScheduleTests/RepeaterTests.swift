@@ -59,6 +59,21 @@ import Testing
         #expect(repeater.missing(before: MediaTime(ticks: 36_000), now: at(9_000)) == .slate(MediaTime(ticks: 33_000)))
     }
 
+    @Test mutating func aFrameThatIsLateHasNoTimeForWhatIsFarMoreSo() {
+        tenOriginals()
+        // A frame for 1300 ms, due at 1380: of the slots before it those due before 900 ms are left.
+        let (frame, now) = (MediaTime(ticks: 117_000), at(1_400))
+        #expect(repeater.missing(before: frame, now: now, due: at(1_380)) == .repeated(MediaTime(ticks: 75_000)))
+        #expect(repeater.takeLeftEmpty() == 31)
+        #expect(repeater.missing(before: frame, now: now, due: at(1_380)) == .repeated(MediaTime(ticks: 76_500)))
+    }
+
+    @Test mutating func aFrameThatIsInTimeHasAllSlotsBeforeItFilled() {
+        tenOriginals()
+        let filler = repeater.missing(before: MediaTime(ticks: 117_000), now: at(1_400))
+        #expect(filler == .repeated(MediaTime(ticks: 28_500)) && repeater.takeLeftEmpty() == 0)
+    }
+
     @Test mutating func aHoleThatIsTooLongIsLeft() {
         tenOriginals()
         #expect(repeater.missing(before: MediaTime(ticks: 27_000 + 4 * 90_000), now: at(310)) == .nothing)

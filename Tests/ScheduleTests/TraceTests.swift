@@ -76,6 +76,19 @@ import Testing
         #expect(report.cells.count == ReplayReport.heads.count)
     }
 
+    @Test(arguments: [SynthesisOrder.beforeOriginal, .afterOriginal]) func theOrderOfSynthesisIsFound(
+        order: SynthesisOrder
+    ) {
+        let records = (0..<20).flatMap { number in
+            let original = record(UInt64(number))
+            var made = original
+            made.kind = .synthesised
+            made.presentation = original.presentation + (order == .afterOriginal ? 1_500 : -1_500)
+            return [original, made]
+        }
+        #expect(Trace.order(records) == order)
+    }
+
     @Test func policiesCanBeCompared() throws {
         var load = Load.usual("short", seconds: 5)
         load.disturbances = [Disturbance(.costs(from: 3, to: 3), from: .seconds(1), to: .seconds(4))]

@@ -42,17 +42,38 @@ struct EarlyIngestMatrix {
         var loss: Double
         var ingest: SRTEndpoint.Ingest
         var outage = false
+        /// The sender's 32-bit source time wraps in the middle.
+        var wraps = false
+
+        var network: String {
+            let trouble = outage ? "2 s outage" : "\(Int((loss * 100).rounded())) % loss"
+            return "40 ms, \(trouble)\(wraps ? ", wrap" : "")"
+        }
     }
 
-    static let cells: [Cell] =
+    /// How long after the sender's socket was made its time wraps: within the outage.
+    static let wrap = Nanoseconds.milliseconds(4_500.0)
+
+    static let cells: [Cell] = [false, true].flatMap { wraps in
         Sender.allCases.flatMap { sender in
             [0, 0.03, 0.10].flatMap { loss in
-                [SRTEndpoint.Ingest.early, .tsbpd].map { Cell(sender: sender, loss: loss, ingest: $0) }
+                [SRTEndpoint.Ingest.early, .tsbpd].map { Cell(sender: sender, loss: loss, ingest: $0, wraps: wraps) }
             }
         }
-        + Sender.allCases.flatMap { sender in
-            [SRTEndpoint.Ingest.early, .tsbpd].map { Cell(sender: sender, loss: 0, ingest: $0, outage: true) }
-        }
+            + Sender.allCases.flatMap { sender in
+                [SRTEndpoint.Ingest.early, .tsbpd].map {
+                    Cell(sender: sender, loss: 0, ingest: $0, outage: true, wraps: wraps)
+                }
+            }
+    }
+
+    /// What makes a sender's packets those of one that began 71.5 minutes ago: each packet's time stamp, in microseconds
+    /// since the sender's socket was made, is the third word of its header (draft-sharabayko-srt-01, section 3).
+    @Sendable static func advance(_ packet: inout [UInt8]) {
+        guard packet.count >= 16 else { return }
+        let stamp = packet[8..<12].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } &- UInt32(wrap.count / 1000)
+        for byte in 0..<4 { packet[8 + byte] = UInt8(truncatingIfNeeded: stamp >> (24 - 8 * UInt32(byte))) }
+    }
 
     @Test func measure() throws {
         let environment = ProcessInfo.processInfo.environment
@@ -61,7 +82,9 @@ struct EarlyIngestMatrix {
         let outagesOnly = environment["BURNISH_MATRIX_OUTAGES"] != nil
         print("| sender | network | read | messages | wire to reader p50 / p99 | source to reader p50 / p95 / p99 / max | past the window | never came | order | outage |")
         print("|---|---|---|---|---|---|---|---|---|---|")
-        for cell in Self.cells where (only == nil || cell.sender.rawValue == only) && (cell.outage || !outagesOnly) {
+        let wrapsOnly = environment["BURNISH_MATRIX_WRAPS"] != nil
+        for cell in Self.cells
+        where (only == nil || cell.sender.rawValue == only) && (cell.outage || !outagesOnly) && (cell.wraps || !wrapsOnly) {
             try measure(cell, clip: clip)
         }
     }
@@ -74,7 +97,9 @@ struct EarlyIngestMatrix {
         settings.delay = .milliseconds(20)
         settings.jitter = .milliseconds(2)
         settings.seed = 11
-        let proxy = try ImpairmentProxy(to: UDPEndpoint(host: "127.0.0.1", port: source.localPort), settings: settings)
+        let proxy = try ImpairmentProxy(
+            to: UDPEndpoint(host: "127.0.0.1", port: source.localPort), settings: settings,
+            rewrite: cell.wraps ? Self.advance : nil)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = ["-c", cell.sender.command(port: proxy.localPort, clip: clip)]
@@ -109,9 +134,8 @@ struct EarlyIngestMatrix {
             case .event, .idle, .end, .failed: continue
             }
         }
-        let network = cell.outage ? "40 ms, 2 s outage" : "40 ms, \(Int((cell.loss * 100).rounded())) % loss"
         defer { fflush(nil) }
-        print("| \(cell.sender.rawValue) | \(network) | \(cell.ingest.rawValue) | \(tally.row(outage: cell.outage)) |")
+        print("| \(cell.sender.rawValue) | \(cell.network) | \(cell.ingest.rawValue) | \(tally.row(outage: cell.outage)) |")
     }
 
     private struct Tally {

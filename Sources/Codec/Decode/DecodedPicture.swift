@@ -25,6 +25,8 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
     public let color: ColorDescription
     /// A picture at which decoding can start.
     public let isKeyframe: Bool
+    /// Other pictures may refer to it.
+    public let isReference: Bool
     /// Two fields woven into one picture.
     public let isInterlaced: Bool
     /// The size or the colour description differs from the picture's before (true for the first one too).
@@ -38,10 +40,11 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
 
     /// Takes over a frame that came from `shells`.
     init(
-        taking frame: UnsafeMutablePointer<AVFrame>, from shells: FrameShells, id: Int64, isNewFormat: Bool,
-        damage: PictureDamage
+        taking frame: UnsafeMutablePointer<AVFrame>, from shells: FrameShells, id: Int64, isReference: Bool = true,
+        isNewFormat: Bool, damage: PictureDamage
     ) {
         self.id = id
+        self.isReference = isReference
         self.isNewFormat = isNewFormat
         self.damage = damage
         unsafe size = PictureSize(width: Int(frame.pointee.width), height: Int(frame.pointee.height))

@@ -82,10 +82,10 @@ struct UnitLedger {
 
     /// A picture came out.
     /// - Parameter isInterlaced: of two fields: the next unit may be its second one.
-    /// - Returns: the unit's id and what is wrong with the picture; nil when the unit was already declared lost.
+    /// - Returns: the unit's id, whether others may refer to it and what is wrong with the picture; nil when the unit was already declared lost.
     mutating func cameOut(
         _ number: Int64, isKeyframe: Bool, isInterlaced: Bool, wasConcealed: Bool, lacksReference: Bool
-    ) -> (id: Int64, damage: PictureDamage)? {
+    ) -> (id: Int64, isReference: Bool, damage: PictureDamage)? {
         guard let slot = slot(of: number), entries[slot].isPending, entries[slot].reason == nil else { return nil }
         let entry = entries[slot]
         entries[slot].isPending = false
@@ -100,7 +100,7 @@ struct UnitLedger {
         if number == pendingCleanStart { pendingCleanStart = -1 }
         if wasConcealed || lacksReference, entry.isReference { taintAfter(slot) }
         if isKeyframe { loseAll(before: number) }
-        return (entry.id, damage)
+        return (entry.id, entry.isReference, damage)
     }
 
     /// The decoder has given all that it can for now.

@@ -84,13 +84,15 @@ import Media
     /// - Parameters:
     ///   - unit: borrowed for the call; copied once into a padded buffer.
     ///   - id: comes out again, once, with the picture or with the reason for there being none.
+    /// - Returns: false where ``skipsNonReference`` left it out.
     /// - Throws: only what makes the decoder useless (memory); bad data is an output.
-    public func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags = []) throws(CodecError) {
+    @discardableResult
+    public func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags = []) throws(CodecError) -> Bool {
         if isDraining { reopen() }
         let summary = unsafe CodedUnitSummary(unit, &watch)
         if skipsNonReference, summary.hasSlice, !summary.isReference {
             ledger.skipped(id: id, .skipped)
-            return
+            return false
         }
         let number = ledger.sent(id: id, summary, flags)
         unsafe try input.fill(packet!, with: unit, at: Self.place)
@@ -104,6 +106,7 @@ import Media
         } else {
             try send(number)
         }
+        return true
     }
 
     /// Sends the unit in `packet`.
@@ -184,7 +187,7 @@ import Media
             isInterlaced: frame.pointee.interlaced_frame != 0,
             wasConcealed: errors & ~FF_DECODE_ERROR_MISSING_REFERENCE != 0,
             lacksReference: errors & FF_DECODE_ERROR_MISSING_REFERENCE != 0)
-        guard let (id, known) = fate else {
+        guard let (id, isReference, known) = fate else {
             unsafe av_frame_unref(frame)
             return nil
         }
@@ -199,6 +202,7 @@ import Media
             unsafe frame = target
         }
         let isNew = unsafe format.update(from: frame)
-        return unsafe DecodedPicture(taking: frame, from: shells, id: id, isNewFormat: isNew, damage: damage)
+        return unsafe DecodedPicture(
+            taking: frame, from: shells, id: id, isReference: isReference, isNewFormat: isNew, damage: damage)
     }
 }

@@ -37,7 +37,7 @@ struct AccessUnitAssembly {
     private var pending: UnitStamp?
     private var stamp = UnitStamp()
     private var first = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
-    /// Of the newest packet, and of the one before.
+    /// Of the newest packet, and of the one before; with the arrival of the latest of their unit.
     private var last = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
     private var beforeLast = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
     /// Where the newest packet's bytes begin.
@@ -79,6 +79,8 @@ struct AccessUnitAssembly {
         signs = []
         beforeLast = last
         last = context.message
+        // A packet that was lost and came late holds up those behind it: the last to come need not be the last in order.
+        if !startsPES { last.arrival = max(last.arrival, beforeLast.arrival) }
         packetStart = storage.count
     }
 

@@ -36,7 +36,7 @@ import Media
     public let decode: MediaTime?
     /// When the message with its first packet arrived.
     public let firstArrival: MonotonicTime
-    /// When the message with its last packet arrived.
+    /// When the last of the messages with its packets arrived.
     public let lastArrival: MonotonicTime
     public let lastSourceTime: MonotonicTime?
     public let randomAccess: RandomAccess

@@ -78,7 +78,7 @@ public struct TransportStreamDemuxer: ~Copyable {
     ///
     /// - Parameters:
     ///   - bytes: not kept.
-    ///   - arrival: when they arrived; must not go back.
+    ///   - arrival: when they arrived: what waited for others to come before it has come before them.
     ///   - sourceTime: when the sender sent them, on this machine's clock, where that is known.
     ///   - handler: called for each event, before this returns.
     public mutating func push(

@@ -25,8 +25,13 @@ public struct ReplayReport: Codable, Hashable, Sendable {
     public var longestFreeze: Double
     public var deepestQueue: Int
     public var balances: Bool
+    /// The cores that such a stream needs, without and with its synthesised frames (``Capacity/Demand``), and how many of
+    /// its kind the machine takes without an original being lost. None where the policy does not know.
+    public var coresLeast, coresSynthesising: Double?
+    public var streamsThatFit: Int?
 
-    public init(load: String, policy: String, outcome: StreamOutcome) {
+    /// - Parameter cores: those of the simulated machine.
+    public init(load: String, policy: String, outcome: StreamOutcome, cores: Int) {
         self.load = load
         self.policy = policy
         originals = outcome.originals
@@ -48,12 +53,17 @@ public struct ReplayReport: Codable, Hashable, Sendable {
         longestFreeze = outcome.longestFreeze.milliseconds
         deepestQueue = outcome.deepestCodedQueue
         balances = outcome.balances
+        if let demand = outcome.demand {
+            coresLeast = demand.least
+            coresSynthesising = demand.synthesising
+            streamsThatFit = Capacity(cores: cores).count(of: demand)
+        }
     }
 
     /// The heads and cells of a table with one line for each report.
     public static let heads = [
         "load", "policy", "in", "emitted", "late", "dropped", "synthesised", "p50 ms", "p99 ms", "max ms", "base/S/M %",
-        "rung changes",
+        "rung changes", "cores", "fit",
     ]
 
     public var cells: [String] {
@@ -62,11 +72,13 @@ public struct ReplayReport: Codable, Hashable, Sendable {
             return "\(tenths / 10).\(tenths % 10)"
         }
         let drops = dropped.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        let needs = [coresLeast, coresSynthesising].compactMap { $0.map { String(($0 * 100).rounded() / 100) } }
+        let need = needs.isEmpty ? "–" : needs.joined(separator: " to ")
         let shares = Tier.allCases.map { String(Int((100 * (tiers[$0.name] ?? 0)).rounded())) }.joined(separator: "/")
         return [
             load, policy, String(originals), String(emitted), String(late), drops.isEmpty ? "–" : drops,
             String(synthesised), rounded(latency.p50), rounded(latency.p99), rounded(latency.largest), shares,
-            String(rungChanges),
+            String(rungChanges), need, streamsThatFit.map(String.init) ?? "–",
         ]
     }
 }
@@ -85,13 +97,15 @@ public enum ReplayPolicy: String, CaseIterable, Sendable {
     /// Runs a synthetic load under this policy: a report for each of its streams.
     /// - Parameter point: what is to be other than usual.
     public func run(_ load: Load, _ point: SweepPoint = SweepPoint()) -> [ReplayReport] {
-        outcomes(load, point).map { ReplayReport(load: load.name, policy: name(point), outcome: $0) }
+        let cores = adapted(load, point).cores
+        return outcomes(load, point).map {
+            ReplayReport(load: load.name, policy: name(point), outcome: $0, cores: cores)
+        }
     }
 
     /// The same, as outcomes with a timeline.
     public func outcomes(_ load: Load, _ point: SweepPoint = SweepPoint(), timeline: Bool = false) -> [StreamOutcome] {
-        var load = load
-        point.adapt(&load)
+        let load = adapted(load, point)
         switch self {
         case .everything:
             return Simulation.run(load, timeline: timeline) { EverythingPolicy($0) }
@@ -126,10 +140,16 @@ public enum ReplayPolicy: String, CaseIterable, Sendable {
                     frames, policy: Planner(adapted(configuration)), order: order, cores: cores, workers: workers,
                     encoders: encoders)
             }
-        return ReplayReport(load: name, policy: self.name(point), outcome: outcome)
+        return ReplayReport(load: name, policy: self.name(point), outcome: outcome, cores: cores)
     }
 
     private func name(_ point: SweepPoint) -> String { point.name.isEmpty ? rawValue : "\(rawValue) \(point.name)" }
+
+    private func adapted(_ load: Load, _ point: SweepPoint) -> Load {
+        var load = load
+        point.adapt(&load)
+        return load
+    }
 
     private func adapted(_ configuration: Planner.Configuration) -> Planner.Configuration {
         var configuration = configuration

@@ -339,7 +339,7 @@ struct SimulatedStream<P: Policy> {
                 synthesised: plan.synthesised))
     }
 
-    /// Counts what is still under way, from where it is.
+    /// Counts what is still under way, from where it is, and notes what the stream would need from here on.
     mutating func close() {
         let pictures = coded.count + decoded.count + toEncode.count
         var inFlight = pictures + (decoding == nil ? 0 : 1) + (encoding == nil ? 0 : 1)
@@ -356,5 +356,6 @@ struct SimulatedStream<P: Policy> {
             if !originalIsGone { inFlight += 1 }
         }
         outcome.inFlight = inFlight
+        outcome.demand = (policy as? Planner)?.demand
     }
 }

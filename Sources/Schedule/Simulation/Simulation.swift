@@ -24,7 +24,7 @@ public enum Simulation {
                 FrameSource(load, stream: $0), policy: makePolicy(load.configuration), order: load.order,
                 workers: load.workers, encoders: load.encoders, keepsTimeline: timeline)
         }
-        play(&streams, load, cores: load.cores, workers: load.workers, until: end)
+        play(&streams, load, cores: load.cores, threads: max(load.workers, load.encoders), until: end)
         return streams.map(\.outcome)
     }
 
@@ -39,15 +39,15 @@ public enum Simulation {
                 FrameSource(frames), policy: policy, order: order, workers: workers, encoders: encoders,
                 keepsTimeline: timeline)
         ]
-        play(&streams, nil, cores: cores, workers: workers, until: nil)
+        play(&streams, nil, cores: cores, threads: max(workers, encoders), until: nil)
         return streams[0].outcome
     }
 
     private static func play<P: Policy>(
-        _ streams: inout [SimulatedStream<P>], _ load: Load?, cores: Int, workers: Int, until end: MonotonicTime?
+        _ streams: inout [SimulatedStream<P>], _ load: Load?, cores: Int, threads: Int, until end: MonotonicTime?
     ) {
         var moment = Moment()
-        var meter = CoreMeter(streams: streams.count, cores: cores, threads: workers)
+        var meter = CoreMeter(streams: streams.count, cores: cores, threads: threads)
         let cores = Double(cores)
         while true {
             let foreign = load?.foreignThreads(at: moment.time) ?? 0

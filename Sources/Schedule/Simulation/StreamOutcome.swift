@@ -1,31 +1,21 @@
 import Media
 
-/// Latencies in logarithmic buckets, sixteen for each power of two of microseconds: quantiles to about 4 %.
+/// The latencies of all frames, kept whole: in virtual time a quantile should be exact.
 public struct LatencyDigest: Sendable {
-    private var buckets = [UInt32](repeating: 0, count: 16 * 40)
-    public private(set) var count = 0
-    public private(set) var largest = Nanoseconds.zero
+    private var latencies: [Nanoseconds] = []
 
-    mutating func record(_ latency: Nanoseconds) {
-        let value = UInt64(max(latency.count, 0)) / 1_000 + 16
-        let shift = 59 - value.leadingZeroBitCount
-        buckets[min(shift * 16 + Int(value >> UInt64(shift)) - 16, buckets.count - 1)] += 1
-        count += 1
-        largest = max(largest, latency)
-    }
+    public var count: Int { latencies.count }
+    public var largest: Nanoseconds { latencies.max() ?? .zero }
+
+    mutating func record(_ latency: Nanoseconds) { latencies.append(latency) }
+
+    /// How many frames took longer than this.
+    public func count(above limit: Nanoseconds) -> Int { latencies.count { $0 > limit } }
 
     /// The latency that the given share (0...1) of the frames does not exceed.
     public func quantile(_ share: Double) -> Nanoseconds {
         let rank = max(1, Int((share * Double(count)).rounded(.up)))
-        var seen = 0
-        for (index, n) in buckets.enumerated() {
-            seen += Int(n)
-            if seen >= rank {
-                let low = Int64(16 + index % 16) << Int64(index / 16)
-                return min(largest, .microseconds(low + (1 << Int64(index / 16)) / 2 - 16))
-            }
-        }
-        return largest
+        return latencies.isEmpty ? .zero : latencies.sorted()[min(rank, count) - 1]
     }
 }
 
@@ -55,6 +45,8 @@ public struct StreamOutcome: Sendable {
     public internal(set) var deepestRawQueue = 0
     /// The longest time between two emissions of originals.
     public internal(set) var longestFreeze = Nanoseconds.zero
+    /// What the stream needed of the machine in the end; nil where the policy does not know.
+    public internal(set) var demand: Capacity.Demand?
     /// One line per original, where they were asked for.
     public internal(set) var timeline: [TimelinePoint] = []
 

@@ -178,6 +178,15 @@ public enum Trace {
         }
     }
 
+    /// On which side of their originals the recorded synthesised frames lie, those with which they arrived.
+    public static func order(_ records: [TraceRecord]) -> SynthesisOrder {
+        var originals: [MonotonicTime: MediaTime] = [:]
+        for record in records where record.kind == .original { originals[record.arrival] = record.presentation }
+        let synthesised = records.filter { $0.kind == .synthesised }
+        let behind = synthesised.count { frame in originals[frame.arrival].map { $0 < frame.presentation } ?? false }
+        return 2 * behind > synthesised.count ? .afterOriginal : .beforeOriginal
+    }
+
     /// The recorded frames as a load to replay, in order of arrival. A cost that a frame does not have (it was dropped
     /// before that stage, or the tier was not in use) is the last one known, at first that of the seeds. Costs were
     /// measured on a machine that was doing the rest of the work too: a replay is a little pessimistic.

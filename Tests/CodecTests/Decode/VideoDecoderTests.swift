@@ -187,7 +187,7 @@ import Testing
         let decoder = try VideoDecoder()
         var outputs: [KeptOutput] = []
         for i in 0..<10 {
-            try units[i].withUnsafeBytes { try decoder.decode($0, id: Int64(i)) }
+            try units[i].withUnsafeBytes { _ = try decoder.decode($0, id: Int64(i)) }
             outputs += try decoder.takeAll()
         }
         let inside = decoder.unresolvedCount
@@ -261,7 +261,7 @@ import Testing
             let decoder = try VideoDecoder(settings)
             var (sum, vectors): (Float, Int) = (0, 0)
             for unit in try encodeUnits(configuration, count: 10) {
-                try unit.bytes.withUnsafeBytes { try decoder.decode($0, id: unit.id) }
+                try unit.bytes.withUnsafeBytes { _ = try decoder.decode($0, id: unit.id) }
                 while let output = try decoder.next() {
                     guard case .picture(let picture) = consume output else { continue }
                     sum += picture.meanQuantiser ?? .nan

@@ -1,0 +1,134 @@
+import Media
+import Schedule
+
+/// What it costs to decide: a frame's plan, all that the relay asks and tells the schedule for one frame, a step of the
+/// cadence; and an hour of 60 frames a second in virtual time.
+///
+/// Questions are asked one kind after the other: in turns each would be timed with the others' data in its caches.
+public struct PlanBench {
+    /// Frames that are asked for.
+    public var frames = 100_000
+    /// How much is simulated.
+    public var seconds = 3600.0
+
+    /// One kind of question, asked many times.
+    public struct Row: Sendable {
+        public var subject: String
+        public var count: Int
+        /// Wall time of one, less the clock's own.
+        public var median, p99, largest: Nanoseconds
+    }
+
+    public init() {}
+
+    public func run() -> [Row] { [plans(), wholeFrames(), cadence(), simulation()] }
+
+    /// Frames of a stream that has its ups and downs: no two questions are the same.
+    private struct Questions {
+        var random = SplitMix64(seed: 7)
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        var arrived = 0
+
+        mutating func next() -> FrameRequest {
+            now = now + .milliseconds(1000 / 60.0)
+            let waiting = random.unit() < 0.2 ? Int(random.unit() * 4) : 0
+            arrived += 1
+            let emitBy = now + .milliseconds(10 + 60 * random.unit())
+            return FrameRequest(
+                now: now, emitBy: emitBy, synthesised: 1, tiles: Int(random.unit() * 120), waiting: waiting,
+                newestEmitBy: emitBy + .milliseconds(1000 / 60.0 * Double(waiting)), arrived: arrived + waiting,
+                encoderQueue: Int(random.unit() * 2),
+                encoderBusySince: random.unit() < 0.3 ? now - .milliseconds(random.unit() * 8) : nil)
+        }
+    }
+
+    private var planner: Planner {
+        let size = PictureSize(width: 640, height: 360)
+        return Planner(
+            Planner.Configuration(input: size, output: size.scaled(by: 2), interval: .milliseconds(1000 / 60.0)))
+    }
+
+    private func plans() -> Row {
+        var (planner, questions) = (planner, Questions())
+        return row("plan of a frame") {
+            let question = questions.next()
+            let start = MonotonicTime.now()
+            let plan = planner.plan(question)
+            let time = MonotonicTime.now() - start
+            // What the others are asked with: estimates that move.
+            Self.tell(&planner, of: plan, questions.random.unit())
+            return time
+        }
+    }
+
+    private func wholeFrames() -> Row {
+        var (planner, questions) = (planner, Questions())
+        return row("all calls for a frame") {
+            let question = questions.next()
+            let noise = questions.random.unit()
+            let start = MonotonicTime.now()
+            _ = planner.admit(
+                UnitRequest(now: question.now, emitBy: question.emitBy, isKeyframe: false, waiting: question.waiting))
+            let plan = planner.plan(question)
+            for kind in [FrameKind.synthesised, .original] {
+                _ = planner.encode(
+                    EncodeRequest(
+                        now: question.now, emitBy: question.emitBy, kind: kind, nextOriginalEmitBy: question.newestEmitBy))
+            }
+            Self.tell(&planner, of: plan, noise)
+            return MonotonicTime.now() - start
+        }
+    }
+
+    private static func tell(_ planner: inout Planner, of plan: FramePlan, _ noise: Double) {
+        func cost(_ milliseconds: Double) -> Nanoseconds { .milliseconds(milliseconds * (0.7 + 0.6 * noise)) }
+        planner.observe(.decode, cost(1))
+        planner.observe(.base, cost(1.5))
+        if plan.tiles > 0 { planner.observe(.tile(plan.tier), cost(4), units: plan.tiles) }
+        if plan.synthesised > 0 { planner.observe(.synthesise, cost(4)) }
+        planner.observe(.encode, cost(5))
+        planner.observe(.emit, cost(0.1))
+        planner.emitted(slack: cost(20))
+    }
+
+    private func cadence() -> Row {
+        var cadence = Cadence(.constant(SlotGrid(rate: Rational(60), start: MediaTime(ticks: 0))))
+        var time = MediaTime(ticks: 0)
+        return row("cadence of a frame, 24 to 60") {
+            time = time + 3750
+            let start = MonotonicTime.now()
+            _ = cadence.original(at: time)
+            return MonotonicTime.now() - start
+        }
+    }
+
+    private func simulation() -> Row {
+        let load = Load.usual("hour", seconds: seconds, framesPerSecond: 60)
+        var times: [Nanoseconds] = []
+        for _ in 0..<3 {
+            let start = MonotonicTime.now()
+            _ = Simulation.run(load)
+            times.append(MonotonicTime.now() - start)
+        }
+        return Self.row("\(Int(seconds)) s at 60 frames/s, simulated", &times)
+    }
+
+    private func row(_ subject: String, _ ask: () -> Nanoseconds) -> Row {
+        var clock = (0..<1000).map { _ in
+            let start = MonotonicTime.now()
+            return MonotonicTime.now() - start
+        }
+        clock.sort()
+        var times: [Nanoseconds] = []
+        times.reserveCapacity(frames)
+        for _ in 0..<frames { times.append(max(ask() - clock[500], .zero)) }
+        return Self.row(subject, &times)
+    }
+
+    private static func row(_ subject: String, _ times: inout [Nanoseconds]) -> Row {
+        times.sort()
+        return Row(
+            subject: subject, count: times.count, median: times[times.count / 2], p99: times[times.count * 99 / 100],
+            largest: times[times.count - 1])
+    }
+}
