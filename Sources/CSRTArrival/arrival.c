@@ -132,7 +132,9 @@ int32_t burnish_srt_window_asked_by_listener(int32_t socket) { return number_kep
 // Handshake packets (draft-sharabayko-srt, sections 3.2.1 and 3.2.1.1): 12 words, the seventh of which is the sender's
 // socket, then blocks of type, length and contents. Types 1 and 2 are the request and the response of SRT's own block:
 // version, flags, and the delay of the writer as receiver (upper half) and as sender (lower half).
-enum { fixed_part = 48, socket_word = 24, type_request = 1, type_response = 2 };
+enum { fixed_part = 48, request_word = 20, socket_word = 24, type_request = 1, type_response = 2 };
+/// A refusal's request type is its reason plus this.
+enum { first_refusal = 1000 };
 /// "I send with source times" and "I receive by them". A listener's libsrt takes source times from its application only
 /// when its caller says both.
 static const uint32_t flags_by_time = 1u << 0 | 1u << 1;
@@ -173,6 +175,11 @@ static void note_handshake(uint32_t socket, const uint8_t *body, size_t count) {
     if (type == type_request) window_of_caller = (int32_t)asked;
     // A request that is meant for a socket comes from the other side of a rendezvous; a listener's callers have none yet.
     if (type == type_response || socket != 0) keep_number(answers, socket, asked);
+}
+
+/// Whether an outgoing handshake is a refusal for now only.
+static bool is_no_answer(const uint8_t *body, size_t count) {
+    return count >= fixed_part && word_at(body + request_word) == first_refusal + burnish_srt_no_answer_yet;
 }
 
 /// Says in an outgoing handshake that we want source times and nothing dropped, when its socket wants that.
@@ -263,6 +270,7 @@ ssize_t __wrap_sendmsg(int socket, const struct msghdr *message, int flags) {
         return __real_sendmsg(socket, message, flags);
     // libsrt keeps its packet: ours is a copy.
     memcpy(body, parts[1].iov_base, parts[1].iov_len);
+    if (is_no_answer(body, parts[1].iov_len)) return (ssize_t)(parts[0].iov_len + parts[1].iov_len);
     complete_handshake(body, parts[1].iov_len);
     struct iovec completed[2] = {parts[0], {body, parts[1].iov_len}};
     struct msghdr copy = *message;

@@ -224,15 +224,14 @@ import Testing
         #expect(link.events.take() == nil)
     }
 
-    /// Two callers may come in before one is served; the other one waits until that one has gone. The first may come
-    /// before anybody has looked at the listener.
+    /// A caller may come in long before it is served, and before anybody has looked at the listener.
     @Test(arguments: [true, false]) func aCallerThatHasWaitedLongIsReadAsItWasMet(early: Bool) throws {
         let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20))
         let listener = try SRTListener(endpoint, place: "here", readingEarly: early)
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)?latency=300"))
         #expect(sink.awaitPeer())
         // The next connections are met the other way.
-        listener.admit(readingEarly: !early, busy: false)
+        listener.admit(readingEarly: !early, to: .free)
         #expect(listener.refusals(now: .now() + .seconds(60)).isEmpty)
         #expect(someoneWaits(at: listener))
         guard let caller = listener.accept() else {

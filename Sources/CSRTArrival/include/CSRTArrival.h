@@ -10,7 +10,9 @@
 // - handshakes can be read and completed. With TSBPD off, libsrt tells its peer that nobody cares for source times: the
 //   peer then dates each packet with the time of its sending, repeats included, whatever its application says, and the
 //   two do not agree on a window. For sockets that ask for it we say on the wire what is true: messages are wanted with
-//   their source times, within this window, and also when they are late.
+//   their source times, within this window, and also when they are late;
+// - a caller can be left without an answer. libsrt's hook only lets it in or turns it away for good; a caller that hears
+//   nothing asks again every 250 ms until it gives up the call, after three seconds by default.
 #pragma once
 
 #include <stdbool.h>
@@ -53,6 +55,9 @@ int32_t burnish_srt_window_wanted(int32_t socket);
 /// The window in milliseconds that a caller asks of the receiver. Valid on libsrt's thread only, inside the hook that
 /// judges the caller; -1 when its handshake does not say.
 int32_t burnish_srt_window_asked_by_caller(void);
+
+/// The reason to refuse a caller with that libsrt may give and that is never sent: the caller asks again.
+enum { burnish_srt_no_answer_yet = 2999 };
 
 /// The window in milliseconds that the listener settled on for the socket that called it, or the other side of a rendezvous
 /// asked for; -1 when it did not say.

@@ -15,7 +15,8 @@ final class SRTLink: Sendable {
     /// How often the thread looks at a connection, and how often at an attempt.
     static let lookEvery = Nanoseconds.milliseconds(20)
     static let lookSoon = Nanoseconds.milliseconds(2)
-    /// A listener's peer that has been silent for so long gives way to a new caller.
+    /// A listener's peer that has been silent for so long gives way to a new caller, which waits for that at the door:
+    /// libsrt's callers ask for three seconds whether they may come in.
     static let givesWayAfter = Nanoseconds.seconds(1)
     /// The reader gets this long to take what a lost connection has left in libsrt's buffer.
     static let drainTime = Nanoseconds.seconds(1)
@@ -29,8 +30,6 @@ final class SRTLink: Sendable {
     let socket = Atomic<Int32>(-1)
     /// The last socket that the reader found empty and broken.
     let drained = Atomic<Int32>(-1)
-    /// When the reader last got a message, in monotonic nanoseconds.
-    let lastMessage = Atomic<Int64>(0)
     /// The number of the present connection's first packet, or -1.
     let firstSequence = Atomic<Int32>(-1)
     private let window = Atomic<Int64>(0)
@@ -117,7 +116,7 @@ final class SRTLink: Sendable {
                 attend(
                     connection, peer: address, streamID: endpoint.streamID ?? "", early: early && direction == .input,
                     windowAsked: asked
-                ) { false }
+                ) { _, _ in false }
                 if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
             } catch {
                 if isStopping { return }
@@ -131,7 +130,7 @@ final class SRTLink: Sendable {
 
     private func serve(_ listener: SRTListener) {
         while !isStopping {
-            tend(listener, busy: false)
+            tend(listener, place: .free)
             guard let caller = listener.accept() else {
                 pause(until: .now() + Self.lookSoon * 2)
                 continue
@@ -141,12 +140,29 @@ final class SRTLink: Sendable {
             let streamID = connection.text(SRTO_STREAMID)
             let peer = connection.peer
             attend(connection, peer: peer, streamID: streamID, early: early, windowAsked: windowAsked) {
-                let silence = MonotonicTime.now().nanoseconds - self.lastMessage.load(ordering: .relaxed)
-                let busy = self.direction == .output || silence < Self.givesWayAfter.count
-                self.tend(listener, busy: busy)
-                return !busy && listener.someoneWaits
+                self.givesWay($0, figures: $1, to: listener)
             }
         }
+    }
+
+    /// Whether a listener's peer is to go, as somebody else has come in. Has the door open while it may.
+    private func givesWay(_ peer: PeerHearing, figures: LegStatistics, to listener: SRTListener) -> Bool {
+        guard direction == .input else {
+            tend(listener, place: .taken)
+            return false
+        }
+        let silence = MonotonicTime.now() - peer.atLatest
+        let isSilent = silence >= Self.givesWayAfter
+        tend(listener, place: isSilent ? .free : .held(heard: peer.atEarliest))
+        guard listener.someoneWaits else { return false }
+        guard isSilent else {
+            // It sends on after all, and nobody waits for ever at its side.
+            listener.dismiss()
+            return false
+        }
+        // What libsrt hands out by the clock may be due only after the next caller has come, whose messages wait. What lies
+        // behind a hole is not handed out at all.
+        return figures.packetsBuffered == 0 || silence >= Self.givesWayAfter + negotiatedWindow
     }
 
     private func tell(_ event: LegEvent) {
@@ -154,8 +170,8 @@ final class SRTLink: Sendable {
         burnish_srt_arrivals_wake()
     }
 
-    private func tend(_ listener: SRTListener, busy: Bool) {
-        listener.admit(readingEarly: direction == .input && nextReadsEarly.load(ordering: .relaxed), busy: busy)
+    private func tend(_ listener: SRTListener, place: SRTListener.Place) {
+        listener.admit(readingEarly: direction == .input && nextReadsEarly.load(ordering: .relaxed), to: place)
         for refusal in listener.refusals() { tell(.refused(reason: refusal)) }
     }
 
@@ -226,10 +242,12 @@ final class SRTLink: Sendable {
     }
 
     /// Publishes a connection and stays with it until it breaks, somebody takes its place, or the leg is stopped.
-    /// - Parameter peer: a caller's is the address that it called.
+    /// - Parameters:
+    ///   - peer: a caller's is the address that it called.
+    ///   - replaced: looks at when the peer was heard of, and at the figures, whether somebody else takes its place.
     private func attend(
         _ connection: consuming SRTSocket, peer: SocketAddress?, streamID: String, early: Bool, windowAsked: Int32,
-        replaced: () -> Bool
+        replaced: (PeerHearing, LegStatistics) -> Bool
     ) {
         var milliseconds = connection.integer(direction == .input ? SRTO_RCVLATENCY : SRTO_PEERLATENCY) ?? 0
         // The larger wish counts. libsrt sees to that itself only while TSBPD is on.
@@ -237,7 +255,6 @@ final class SRTLink: Sendable {
         window.store(Int64(milliseconds) * 1_000_000, ordering: .releasing)
         readsEarly.store(early, ordering: .releasing)
         firstSequence.store(connection.integer(SRTO_ISN) ?? -1, ordering: .releasing)
-        lastMessage.store(MonotonicTime.now().nanoseconds, ordering: .relaxed)
         totals.withLock { $0.connections += 1 }
         firstFailure.withLock { $0 = nil }
         let id = connection.id
@@ -253,23 +270,26 @@ final class SRTLink: Sendable {
         burnish_srt_arrivals_wake()
 
         var reason = "stopped"
-        var isBroken = false
         // libsrt gives no figures of a broken connection: those of the last look stand for its end.
         var figures = LegStatistics()
+        var hearing = PeerHearing(since: .now())
         while !isStopping {
+            let begin = MonotonicTime.now()
             figures = LegStatistics(of: id, window: .zero) ?? figures
+            hearing.look(packets: figures.packetsReceived, from: begin, to: .now())
             if connection.state != SRTS_CONNECTED {
                 reason = "the peer has gone"
-                isBroken = true
                 break
             }
-            if replaced() {
+            if replaced(hearing, figures) {
                 reason = "silent while another caller came"
+                // The reader finds a lost connection, and gives out what it holds.
+                connection.close()
                 break
             }
             pause(until: .now() + Self.lookEvery)
         }
-        if isBroken && direction == .input {
+        if direction == .input {
             let limit = MonotonicTime.now() + Self.drainTime
             burnish_srt_arrivals_wake()
             while drained.load(ordering: .acquiring) != id && !isStopping && .now() < limit {

@@ -15,7 +15,7 @@ final class SRTListener: Sendable {
     let port: UInt16
 
     /// Binds and listens.
-    /// - Parameter readingEarly: how callers are met until ``admit(readingEarly:busy:)`` says otherwise: one may come at
+    /// - Parameter readingEarly: how callers are met until ``admit(readingEarly:to:)`` says otherwise: one may come at
     ///   once.
     init(_ endpoint: SRTEndpoint, place: String, readingEarly: Bool) throws(TransportError) {
         let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
@@ -23,7 +23,7 @@ final class SRTListener: Sendable {
             let socket = try SRTSocket()
             let door = Door(
                 hasPassphrase: endpoint.passphrase != nil, wantedStreamID: endpoint.streamID,
-                rules: Door.Rules(readingEarly: readingEarly, busy: false))
+                rules: Door.Rules(readingEarly: readingEarly, place: .free))
             try socket.configure(for: endpoint, early: false)
             if address.family == AF_INET6 { try socket.set(SRTO_IPV6ONLY, Int32(address.isAnyIPv6 ? 0 : 1)) }
             unsafe try socket.use(address, with: srt_bind)
@@ -44,11 +44,25 @@ final class SRTListener: Sendable {
         if left >= 0 { srt_close(left) }
     }
 
-    /// How callers are met from now on.
-    /// - Parameter busy: a caller is being served; others are told that the place is taken.
-    func admit(readingEarly: Bool, busy: Bool) {
-        door.rules.withLock { $0 = Door.Rules(readingEarly: readingEarly, busy: busy) }
+    /// The place that one caller at a time has.
+    enum Place {
+        /// Whoever calls first may have it.
+        case free
+        /// Others are turned away at once.
+        case taken
+        /// Somebody has it who gives it up when silent for long enough, and was heard of at this time or later. Others
+        /// get no answer until it is heard of again, which turns them away, or has given the place up.
+        case held(heard: MonotonicTime)
     }
+
+    /// How callers are met from now on. While one that has come in waits for ``accept()``, a free place is not given to
+    /// another.
+    func admit(readingEarly: Bool, to place: Place) {
+        door.rules.withLock { $0 = Door.Rules(readingEarly: readingEarly, place: place) }
+    }
+
+    /// How many callers are without an answer.
+    var callersUnanswered: Int { door.unanswered }
 
     /// Whether a caller has come in that ``accept()`` will return.
     var someoneWaits: Bool {
@@ -69,6 +83,12 @@ final class SRTListener: Sendable {
         let early = connection.integer(SRTO_TSBPDMODE) == 0
         return Caller(
             connection: connection, early: early, windowAsked: early ? burnish_srt_window_wanted(id) : -1)
+    }
+
+    /// Turns away whoever has come in, after all.
+    func dismiss() {
+        guard let caller = accept() else { return }
+        door.turnAway(caller.connection.peer?.description)
     }
 
     struct Caller: ~Copyable {
@@ -96,7 +116,7 @@ private func judgeCaller(
         from = unsafe SocketAddress(copying: peer, length: socklen_t(length))
     }
     let wanted = unsafe streamID.map { unsafe String(cString: $0) } ?? ""
-    return door.judge(candidate, from: from?.description ?? "an unknown address", streamID: wanted) ? 0 : -1
+    return door.judge(candidate, from: from?.description ?? Door.unknown, streamID: wanted) ? 0 : -1
 }
 
 /// Judges callers on libsrt's thread, and remembers them until it is known what became of them: libsrt checks the
@@ -104,7 +124,16 @@ private func judgeCaller(
 private final class Door: Sendable {
     struct Rules {
         var readingEarly: Bool
-        var busy: Bool
+        var place: SRTListener.Place
+    }
+
+    private enum Verdict { case comesIn, asksAgain, isTurnedAway }
+
+    /// A caller that has got no answer yet and asks again and again. In the book they are in the order of ``last``.
+    private struct Asker {
+        var from: String
+        var since: MonotonicTime
+        var last: MonotonicTime
     }
 
     private struct Candidate {
@@ -115,12 +144,21 @@ private final class Door: Sendable {
 
     private struct Book {
         var candidates: [Candidate] = []
+        var askers: [Asker] = []
+        /// Has come in and waits for its turn, unless it has gone.
+        var next: SRTSOCKET?
         var refusals: [String] = []
+
+        mutating func refuse(_ reason: String) { if refusals.count < Door.most { refusals.append(reason) } }
+        mutating func turnAway(_ from: String) { refuse("\(from) called while another caller is served") }
     }
 
-    /// More than so many candidates at a time are a flood; the oldest are forgotten.
+    /// More than so many of a kind at a time are a flood; the oldest are forgotten.
     private static let most = 64
     private static let forgottenAfter = Nanoseconds.seconds(10)
+    /// Who has not asked again for so long has gone: libsrt's callers do so every 250 ms.
+    private static let givenUpAfter = Nanoseconds.seconds(1)
+    static let unknown = "an unknown address"
 
     let rules: Mutex<Rules>
     private let hasPassphrase: Bool
@@ -135,42 +173,80 @@ private final class Door: Sendable {
 
     /// Whether the caller may go on with the handshake.
     func judge(_ id: SRTSOCKET, from: String, streamID: String) -> Bool {
-        let rules = rules.withLock { $0 }
-        if rules.busy {
-            srt_setrejectreason(id, 1409)  // SRT_REJX_CONFLICT: in use by somebody else
-            refuse("\(from) called while another caller is served")
-            return false
-        }
         if let wantedStreamID, streamID != wantedStreamID {
             srt_setrejectreason(id, 1404)  // SRT_REJX_NOTFOUND
             refuse("\(from) asked for a stream ID that is not served here")
             return false
         }
-        let asked = burnish_srt_window_asked_by_caller()
-        guard (try? SRTSocket.setIngest(early: rules.readingEarly, windowAsked: asked, on: id)) != nil else {
+        let rules = rules.withLock { $0 }
+        switch decide(on: from, place: rules.place) {
+        case .comesIn: break
+        case .asksAgain:
+            srt_setrejectreason(id, Int32(burnish_srt_no_answer_yet))
+            return false
+        case .isTurnedAway:
+            srt_setrejectreason(id, 1409)  // SRT_REJX_CONFLICT: in use by somebody else
             return false
         }
+        let asked = burnish_srt_window_asked_by_caller()
+        guard (try? SRTSocket.setIngest(early: rules.readingEarly, windowAsked: asked, on: id)) != nil else { return false }
         book.withLock {
             if $0.candidates.count == Self.most { $0.candidates.removeFirst() }
             $0.candidates.append(Candidate(id: id, from: from, since: .now()))
+            $0.next = id
         }
         return true
     }
 
-    private func refuse(_ reason: String) {
-        book.withLock { if $0.refusals.count < Self.most { $0.refusals.append(reason) } }
+    private func decide(on from: String, place: SRTListener.Place) -> Verdict {
+        let now = MonotonicTime.now()
+        return book.withLock { book in
+            let index = book.askers.firstIndex { $0.from == from }
+            var asker = index.map { book.askers.remove(at: $0) } ?? Asker(from: from, since: now, last: now)
+            switch place {
+            // libsrt calls from one thread and only after what came before: the last one is in or has gone.
+            case .free where book.next.map(Self.hasGone) ?? true: return .comesIn
+            case .held(let heard) where heard >= asker.since: fallthrough
+            case .taken:
+                book.turnAway(from)
+                return .isTurnedAway
+            case .free, .held:
+                asker.last = now
+                if book.askers.count == Self.most { book.askers.removeFirst() }
+                book.askers.append(asker)
+                return .asksAgain
+            }
+        }
     }
 
+    private static func hasGone(_ id: SRTSOCKET) -> Bool {
+        let state = srt_getsockstate(id)
+        return state == SRTS_CLOSED || state == SRTS_NONEXIST || state == SRTS_BROKEN
+    }
+
+    var unanswered: Int { book.withLock { $0.askers.count } }
+
+    func turnAway(_ from: String?) { book.withLock { $0.turnAway(from ?? Self.unknown) } }
+
+    private func refuse(_ reason: String) { book.withLock { $0.refuse(reason) } }
+
     /// A candidate has come in.
-    func accepted(_ id: SRTSOCKET) { book.withLock { $0.candidates.removeAll { $0.id == id } } }
+    func accepted(_ id: SRTSOCKET) {
+        book.withLock { book in
+            book.candidates.removeAll { $0.id == id }
+            if book.next == id { book.next = nil }
+        }
+    }
 
     func refusals(now: MonotonicTime) -> [String] {
         book.withLock { book in
+            let haveLeft = book.askers.prefix { now - $0.last > Self.givenUpAfter }
+            book.askers.removeFirst(haveLeft.count)
+            for asker in haveLeft { book.turnAway(asker.from) }
             var refusals = book.refusals
             book.refusals.removeAll()
             book.candidates.removeAll { candidate in
-                let state = srt_getsockstate(candidate.id)
-                if state == SRTS_CLOSED || state == SRTS_NONEXIST || state == SRTS_BROKEN {
+                if Self.hasGone(candidate.id) {
                     refusals.append(
                         hasPassphrase
                             ? "\(candidate.from) called with a wrong passphrase or none"
@@ -178,7 +254,7 @@ private final class Door: Sendable {
                     return true
                 }
                 // Whoever has come in is not turned away any more, even if it leaves before its turn.
-                if state == SRTS_CONNECTED { return true }
+                if srt_getsockstate(candidate.id) == SRTS_CONNECTED { return true }
                 return now - candidate.since > Self.forgottenAfter
             }
             return refusals

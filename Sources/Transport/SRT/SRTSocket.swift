@@ -60,7 +60,10 @@ struct SRTSocket: ~Copyable {
 
     init(adopting id: SRTSOCKET) { self.id = id }
 
-    deinit { srt_close(id) }
+    deinit { close() }
+
+    /// Ends the connection at once. Any call on the socket fails from now on.
+    func close() { srt_close(id) }
 
     func set<Value: BitwiseCopyable>(_ option: SRT_SOCKOPT, _ value: Value) throws(SRTFailure) {
         try Self.set(option, value, on: id)

@@ -146,7 +146,6 @@ import Synchronization
             return false
         }
         let now = MonotonicTime.now()
-        link.lastMessage.store(now.nanoseconds, ordering: .relaxed)
         var packet = burnish_srt_packet()
         let known = unsafe burnish_srt_packet_find(id, control.pktseq, &packet)
         let arrival = known ? MonotonicTime(nanoseconds: packet.arrival_ns) : now
