@@ -221,7 +221,7 @@ final class EmitStage {
             emission.encodeOut = encoded
             let stamp =
                 switch source {
-                case .turn(let time): clock.stamp(source: time, now: encoded)
+                case .turn(let time): clock.stamp(source: time, now: encoded, isLateUnit: record.isLateUnit)
                 case .repeated(let time): clock.stamp(repeated: time)
                 }
             stream.encoderBusySince = nil
@@ -367,6 +367,11 @@ final class EmitStage {
         }
         return isWhole
     }
+}
+
+extension FrameRecord {
+    /// Its unit was whole, and was known to be so only much later: when the next one began. (A silence tells within 8 ms.)
+    fileprivate var isLateUnit: Bool { time(from: .lastPacket, to: .complete).map { $0 > .milliseconds(10) } ?? false }
 }
 
 extension Repeater.Filler {

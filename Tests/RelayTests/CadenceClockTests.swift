@@ -29,6 +29,20 @@ import Testing
         #expect(delay > .milliseconds(14) && delay <= .milliseconds(15.5))
     }
 
+    /// One frame in a hundred is late by an interval, since the end of its unit showed only with the next: wherever those
+    /// fall, the others do not wait for them.
+    @Test(arguments: 0..<20) func rareLateFramesPutNoOthersOff(seed: Int) throws {
+        var random = SplitMix64(seed: UInt64(seed))
+        var clock = CadenceClock()
+        for n in 0..<3_000 {
+            let source = MonotonicTime(nanoseconds: Int64(n) * 33_333_333)
+            let isLate = random.unit() < 0.01
+            let taken = Double.random(in: 5...8, using: &random) + (isLate ? 33 : 0)
+            _ = clock.stamp(source: source, now: source + .milliseconds(taken), isLateUnit: isLate)
+            if n >= 100 { #expect(try #require(clock.delay) <= .milliseconds(9), "frame \(n)") }
+        }
+    }
+
     /// However far behind the source frames are sent, as with a long recovery window that is waited for in full.
     @Test(arguments: [500, 600, 3_000, 66_000]) func anyDelayIsFollowed(milliseconds: Double) throws {
         var random = SplitMix64(seed: 6)
@@ -52,6 +66,16 @@ import Testing
         #expect(delay > .milliseconds(milliseconds + 5) && delay <= .milliseconds(milliseconds + 6.5))
         let steps = zip(stamps.dropFirst(), stamps).map { $0 - $1 }.dropFirst(300)
         #expect(steps.allSatisfy { abs($0.count - 33_333_333) < 1_000_000 })
+    }
+
+    /// Where most units are late they are no exceptions.
+    @Test func aStreamOfLateUnitsIsFollowed() throws {
+        var clock = CadenceClock()
+        for n in 0..<400 {
+            let source = MonotonicTime(nanoseconds: Int64(n) * 33_333_333)
+            _ = clock.stamp(source: source, now: source + .milliseconds(40), isLateUnit: n % 20 != 0)
+        }
+        #expect(try #require(clock.delay) >= .milliseconds(40))
     }
 
     /// No more of the remembered frames than their share exceed the delay, whatever they take.
