@@ -76,9 +76,10 @@ let package = Package(
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: strict),
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Media"], swiftSettings: strict),
-        .testTarget(name: "TransportTests", dependencies: ["Transport", "Media"], swiftSettings: strict),
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(name: "TransportTests", dependencies: ["Transport", "Media", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CodecTests", dependencies: ["Codec", "Media"], swiftSettings: strict),
-        .testTarget(name: "ScheduleTests", dependencies: ["Schedule", "Media"], swiftSettings: strict),
+        .testTarget(name: "ScheduleTests", dependencies: ["Schedule", "Media", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "KernelsTests", dependencies: ["Kernels", "CKernels", "Media"], swiftSettings: strict),
         .testTarget(
             name: "EnhanceTests", dependencies: ["Enhance", "Kernels", "Media"], resources: [.copy("Golden")],

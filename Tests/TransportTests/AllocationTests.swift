@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import TestSupport
 import Testing
 
 @testable import Transport
@@ -10,39 +11,8 @@ struct AllocationTests {
     static let messages = 10_000
     private static let variable = "BURNISH_COUNT_ALLOCATIONS"
 
-    private static let interposer = """
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <stdatomic.h>
-        #include <stddef.h>
-        #include <string.h>
-        static _Thread_local int counting; static _Thread_local long swift, others;
-        void *__libc_malloc(size_t); void *__libc_calloc(size_t, size_t); void *__libc_memalign(size_t, size_t);
-        static void count(void *caller) {
-            if (!counting) return;
-            counting = 0;
-            Dl_info info;
-            if (dladdr(caller, &info) && strstr(info.dli_fname, "libswift")) swift++; else others++;
-            counting = 1;
-        }
-        void *malloc(size_t n) { count(__builtin_return_address(0)); return __libc_malloc(n); }
-        void *calloc(size_t m, size_t n) { count(__builtin_return_address(0)); return __libc_calloc(m, n); }
-        void *aligned_alloc(size_t a, size_t n) { count(__builtin_return_address(0)); return __libc_memalign(a, n); }
-        int posix_memalign(void **p, size_t a, size_t n) { count(__builtin_return_address(0)); *p = __libc_memalign(a, n); return 0; }
-        void burnish_count(int on) { counting = on; }
-        long burnish_counted_swift(void) { return swift; }
-        """
-
     @Test func messagesCostNoAllocation() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("burnish-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let source = folder.appendingPathComponent("count.c")
-        let library = folder.appendingPathComponent("count.so")
-        try Self.interposer.write(to: source, atomically: true, encoding: .utf8)
-        let compiled = try run("/usr/bin/env", ["clang", "-O1", "-shared", "-fPIC", "-o", library.path, source.path, "-ldl"])
-        try #require(compiled.status == 0, "\(compiled.output)")
-        let (status, output) = try runChild("AllocationProbe", [Self.variable: "1", "LD_PRELOAD": library.path])
+        let (status, output) = try AllocationCounting.runChild("AllocationProbe", [Self.variable: "1"])
         // libsrt was used and the process ended cleanly.
         #expect(status == 0, "\(output)")
         let counts = output.split(separator: "\n").filter { $0.hasPrefix("allocations ") }
@@ -53,12 +23,10 @@ struct AllocationTests {
         }
     }
 
-
     /// The child's part.
     @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment[variable] != nil)) struct AllocationProbe {
         @Test(arguments: ["early", "tsbpd", "udp", "rtp"]) func count(kind: String) throws {
-            let begin = try symbol("burnish_count", (@convention(c) (Int32) -> Void).self)
-            let counted = try symbol("burnish_counted_swift", (@convention(c) () -> Int).self)
+            let counting = try #require(AllocationCounting())
             let isSRT = kind == "early" || kind == "tsbpd"
             let source = try Source(
                 StreamURL(isSRT ? "srt://127.0.0.1:0?mode=listener&latency=20&ingest=\(kind)" : "\(kind)://127.0.0.1:0"))
@@ -72,18 +40,18 @@ struct AllocationTests {
                 var before = 0
                 for i in 0..<total {
                     if i == warmUp {
-                        before = counted()
-                        begin(1)
+                        before = counting.bySwift
+                        counting.begin()
                     }
                     (start + .microseconds(Int64(i) * 200)).sleep()
                     _ = sink.send(UnsafeRawBufferPointer(message), sourceTime: .now())
                 }
-                begin(0)
-                print("allocations \(kind) sending: \(counted() - before)")
+                counting.end()
+                print("allocations \(kind) sending: \(counting.bySwift - before)")
                 message.deallocate()
             }
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
-            let before = counted()
+            let before = counting.bySwift
             var received = 0
             let limit = MonotonicTime.now() + Reader.patience
             // A loss on the way is not this test's business.
@@ -93,13 +61,13 @@ struct AllocationTests {
                 case .message:
                     received += 1
                     quiet = 0
-                    if received == warmUp { begin(1) }
+                    if received == warmUp { counting.begin() }
                 case .idle: quiet += received > 0 ? 1 : 0
                 case .event, .end, .failed: break
                 }
             }
-            begin(0)
-            print("allocations \(kind) receiving: \(counted() - before)")
+            counting.end()
+            print("allocations \(kind) receiving: \(counting.bySwift - before)")
             #expect(received > total / 2)
             sender.join()
             buffer.deallocate()
@@ -107,18 +75,13 @@ struct AllocationTests {
         }
 
         @Test func control() throws {
-            let begin = try symbol("burnish_count", (@convention(c) (Int32) -> Void).self)
-            let counted = try symbol("burnish_counted_swift", (@convention(c) () -> Int).self)
-            let before = counted()
-            begin(1)
+            let counting = try #require(AllocationCounting())
+            let before = counting.bySwift
+            counting.begin()
             let bytes = numbered(1)
-            begin(0)
-            print("allocations control: \(counted() - before)")
+            counting.end()
+            print("allocations control: \(counting.bySwift - before)")
             #expect(bytes.count == 1316)
-        }
-
-        private func symbol<Function>(_ name: String, _: Function.Type) throws -> Function {
-            unsafeBitCast(try #require(dlsym(nil, name)), to: Function.self)
         }
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Runs a program to its end.
-func run(_ program: String, _ arguments: [String], _ environment: [String: String] = [:]) throws
+public func run(_ program: String, _ arguments: [String], _ environment: [String: String] = [:]) throws
     -> (status: Int32, output: String)
 {
     let process = Process()
@@ -18,6 +18,6 @@ func run(_ program: String, _ arguments: [String], _ environment: [String: Strin
 }
 
 /// Runs one suite of this test program in a process of its own.
-func runChild(_ suite: String, _ environment: [String: String]) throws -> (status: Int32, output: String) {
+public func runChild(_ suite: String, _ environment: [String: String]) throws -> (status: Int32, output: String) {
     try run(CommandLine.arguments[0], ["--testing-library", "swift-testing", "--filter", suite], environment)
 }

@@ -1,0 +1,67 @@
+import Foundation
+import Media
+import Schedule
+import TestSupport
+import Testing
+
+/// No call of the schedule's allocates, whatever it is asked. Counted in a child process, and only in an optimised build:
+/// without that the standard library's `max` of three numbers makes an array of them.
+struct AllocationTests {
+    private static let variable = "BURNISH_COUNT_SCHEDULE_ALLOCATIONS"
+
+    @Test(.enabled(if: !_isDebugAssertConfiguration())) func decisionsCostNoAllocation() throws {
+        let (status, output) = try AllocationCounting.runChild("ScheduleAllocationProbe", [Self.variable: "1"])
+        #expect(status == 0, "\(output)")
+        let counts = output.split(separator: "\n").filter { $0.hasPrefix("allocations ") }
+        // That it counts at all is part of the test.
+        #expect(counts == ["allocations of the schedule: 0", "allocations of an array: 1"], "\(output)")
+    }
+
+    /// The child's part.
+    @Suite(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil)) struct ScheduleAllocationProbe {
+        @Test func count() throws {
+            let counting = try #require(AllocationCounting())
+            var planner = Planner(Load.usual("probe").configuration)
+            var cadence = Cadence(.constant(SlotGrid(rate: Rational(60), start: MediaTime(ticks: 0))))
+            var repeater = Repeater(grid: SlotGrid(rate: Rational(60), start: MediaTime(ticks: 0)), hold: .seconds(1))
+            var expected = Expectation()
+            var random = SplitMix64(seed: 5)
+            let before = counting.bySwift + counting.byOthers
+            counting.begin()
+            var index: Int64 = 0
+            while index < 2_000 {
+                index += 1
+                let now = MonotonicTime(nanoseconds: index * 33_333_333)
+                let (time, emitBy) = (MediaTime(ticks: index * 3_000), now + .milliseconds(100 * random.unit() - 10))
+                let waiting = Int(random.unit() * 4)
+                expected.note(time, emitBy: emitBy)
+                planner.use(cores: 0.5 + random.unit())
+                _ = planner.admit(UnitRequest(now: now, emitBy: emitBy, isKeyframe: index % 60 == 0, waiting: waiting))
+                _ = cadence.original(at: time)
+                let plan = planner.plan(
+                    FrameRequest(
+                        now: now, emitBy: emitBy, synthesised: 1, tiles: 120, waiting: waiting, newestEmitBy: emitBy,
+                        encoderQueue: waiting % 2, encoderBusySince: waiting > 1 ? now : nil))
+                planner.observe(.base, .milliseconds(random.unit() * 5))
+                if plan.tiles > 0 { planner.observe(.tile(plan.tier), .milliseconds(random.unit() * 9), units: plan.tiles) }
+                planner.observe(.encode, .milliseconds(random.unit() * 20))
+                _ = planner.encode(EncodeRequest(now: now, emitBy: emitBy, kind: .original, nextOriginalEmitBy: emitBy))
+                planner.emitted(slack: emitBy - now)
+                _ = repeater.missing(before: time, now: now)
+                if let place = repeater.place(time, now: now) { repeater.show(place, now: now) }
+                _ = repeater.filler(now: now, expected, isUnderWay: false)
+            }
+            counting.end()
+            let after = counting.bySwift + counting.byOthers
+            print("allocations of the schedule: \(after - before)")
+            counting.begin()
+            let array = [Int](repeating: waitingForNothing, count: 100)
+            counting.end()
+            print("allocations of an array: \(counting.bySwift + counting.byOthers - after)")
+            #expect(array.count == 100)
+            fflush(nil)
+        }
+
+        private var waitingForNothing: Int { 7 }
+    }
+}
