@@ -11,6 +11,7 @@ struct Forecast {
     let base: Cost
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM: Double
+    /// `workers` and `encoders`: the cores that enhancement and encoding keep busy while they are at work.
     private let interval, cores, workers, encoders, margin: Double
     private let weights: Planner.Weights
     /// Synthesised frames of this original, and of the average one.

@@ -111,10 +111,17 @@ public struct Planner: Policy, Sendable {
     /// many times the time that it takes.
     private func threads(_ count: Int) -> Double { Double(min(count, configuration.cores)) }
 
+    private var coresEncoding: Double { Self.coresEncoding(threads: min(configuration.encoders, configuration.cores)) }
+
+    /// The cores that encoding keeps busy while it is at it: what slices cannot share is done while the other threads wait.
+    /// Half of the work, by libx264's times for 720p (superfast): two threads take three quarters of one's time, and in all
+    /// as much of the processors.
+    static func coresEncoding(threads: Int) -> Double { 1 / (0.5 + 0.5 / Double(threads)) }
+
     /// What the stream needs of the machine.
     public var demand: Capacity.Demand {
         let workers = threads(configuration.workers)
-        let encode = threads(configuration.encoders) * costs[.encode].mean
+        let encode = coresEncoding * costs[.encode].mean
         let least = costs[.decode].mean + workers * costs[.base].mean + encode
         let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
         let more = extra * (workers * costs[.synthesise].mean + encode)
@@ -158,7 +165,7 @@ public struct Planner: Policy, Sendable {
         defer { learnRhythm(frame) }
         let forecast = Forecast(
             costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: costs.cores,
-            workers: threads(configuration.workers), encoders: threads(configuration.encoders), margin: margin,
+            workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
             weights: configuration.weights)
         let reason = drop(frame, forecast)
         keepsUp = forecast.leastKeepsUp

@@ -66,6 +66,7 @@ struct SimulatedStream<P: Policy> {
     private(set) var policy: P
     private(set) var outcome = StreamOutcome()
     private let order: SynthesisOrder
+    /// The cores that a piece of work keeps busy.
     private let workers, encoders: Double
     private let keepsTimeline: Bool
     private var source: FrameSource
@@ -89,7 +90,7 @@ struct SimulatedStream<P: Policy> {
         self.policy = policy
         self.order = order
         self.workers = Double(workers)
-        self.encoders = Double(encoders)
+        self.encoders = Planner.coresEncoding(threads: encoders)
         self.keepsTimeline = keepsTimeline
         nextFrame = self.source.next()
     }
