@@ -14,8 +14,8 @@ struct CadenceClock {
     /// Frames that are remembered: three to seven seconds.
     private static let memory = 200
     private static let share = 98
-    /// How many late units are left out beside those.
-    private static let excused = 4
+    /// How many frames of late units are left out beside those.
+    private static let excused = 8
     /// Frames after which what the first ones took is forgotten: codecs were opened, caches were cold, and the sender's
     /// clock was not yet known well.
     private static let settling = 60
@@ -41,7 +41,7 @@ struct CadenceClock {
     /// - Parameters:
     ///   - source: when the frame was made, on this machine's clock.
     ///   - now: when it is sent.
-    ///   - isLateUnit: its unit waited for the next one.
+    ///   - isLateUnit: its unit, or that of its original, waited for the next one.
     /// - Returns: the source time to send with it; never earlier than the one before.
     mutating func stamp(source: MonotonicTime, now: MonotonicTime, isLateUnit: Bool = false) -> MonotonicTime {
         remember(now - source, isLateUnit)
@@ -76,7 +76,7 @@ struct CadenceClock {
         let above = min(all - (all * share + 99) / 100 + min(lateUnits, Self.excused), all - 1)
         // The largest ones in descending order; the one after those that may exceed it is wanted. There are 13 at most,
         // of 50 frames, and the excused ones.
-        var largest = InlineArray<18, Int64>(repeating: 0)
+        var largest = InlineArray<22, Int64>(repeating: 0)
         var index = 0
         while index < all {
             let value = taken[index]

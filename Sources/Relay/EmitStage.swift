@@ -283,7 +283,8 @@ final class EmitStage {
     /// Frames come in order: what has not come for an earlier slot will not. But a frame that can be in time is worth more
     /// than repeats before it, and one that is late has no time for those that are far more so.
     private func fillSlots(before time: MediaTime, turn: MonotonicTime, _ kind: FrameKind, deadline: MonotonicTime?) {
-        let (likely, safe) = stream.withPlanner { $0.timeToEmit(kind) } ?? (.zero, .zero)
+        let isBeforeOriginal = kind == .synthesised && stream.configuration.synthesisOrder == .beforeOriginal
+        let (likely, safe) = stream.withPlanner { $0.timeToEmit(isBeforeOriginal: isBeforeOriginal) } ?? (.zero, .zero)
         while repeater != nil {
             let now = MonotonicTime.now()
             let isLate = deadline.map { now + likely > $0 } ?? false
@@ -367,11 +368,6 @@ final class EmitStage {
         }
         return isWhole
     }
-}
-
-extension FrameRecord {
-    /// Its unit was whole, and was known to be so only much later: when the next one began. (A silence tells within 8 ms.)
-    fileprivate var isLateUnit: Bool { time(from: .lastPacket, to: .complete).map { $0 > .milliseconds(10) } ?? false }
 }
 
 extension Repeater.Filler {

@@ -229,6 +229,7 @@ final class EnhanceStage {
         ticket.record.epoch = original.epoch
         let offset = MediaTime(ticks: slot.presentation - original.presentation).nanoseconds
         ticket.record.sourceTime = original.sourceTime.map { $0 + offset }
+        ticket.record.isLateUnit = original.isLateUnit
         ticket.record[.lastPacket] = original[.lastPacket]
         ticket.record[.planned] = original[.planned]
         ticket.stamp(.enhanceIn, at: started)

@@ -229,6 +229,7 @@ final class IngestStage {
         ticket.record.sourceTime = sourceTime
         ticket.record.deadline = emitBy
         ticket.record.untimedStep = timing.step
+        ticket.record.isLateUnit = unit.evidence == .nextStart
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)

@@ -77,8 +77,9 @@ public struct Planner: Policy, Sendable {
     /// out.
     private var margin = Double.infinity
     private var lastTry: MonotonicTime?
-    /// The threads could do the least work for every original when the last one was planned.
-    private var keepsUp = true
+    /// When the last original was planned, the threads could not do the least work for every one, but one that had waited
+    /// for nothing could be in time: one that is late costs another that would not be.
+    private var lateCosts = false
     private var lastEncoded: MonotonicTime?
     /// Why nothing goes to the decoder until the next keyframe.
     private var untilKeyframe: DropReason?
@@ -168,7 +169,7 @@ public struct Planner: Policy, Sendable {
             workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
             weights: configuration.weights)
         let reason = drop(frame, forecast)
-        keepsUp = forecast.leastKeepsUp
+        lateCosts = !forecast.leastKeepsUp && forecast.suffices(freshSlack)
 
         let held = held(forecast, isDropped: reason != nil)
         let climbable = reason == nil && ladder.position > 0 && forecast.fits(
@@ -227,7 +228,7 @@ public struct Planner: Policy, Sendable {
     /// Whether a frame may be late without another's being late for it: where all can be had, and those behind it can follow
     /// in time.
     private func isHarmless(_ forecast: Forecast) -> Bool {
-        forecast.leastKeepsUp && !isSwamped && forecast.nextCanFollow && forecast.newestCanFollow
+        forecast.leastKeepsUp && forecast.nextCanFollow && forecast.newestCanFollow
     }
 
     /// Whether a frame that keeps others waiting will be in time, with the more certainty the less there is time for all:
@@ -265,7 +266,7 @@ public struct Planner: Policy, Sendable {
     /// it will be late, or when its original would be if encoding took as long as it ever has of late.
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
         let reason = obstacle(to: frame)
-        if reason == nil { lastEncoded = frame.now }
+        if reason == nil, frame.kind == .original { lastEncoded = frame.now }
         return reason
     }
 
@@ -276,7 +277,7 @@ public struct Planner: Policy, Sendable {
         guard let next = frame.nextOriginalEmitBy else {
             // Where not all can be had, the next one is not far. But a wrong estimate must not feed itself.
             let isFrozen = lastEncoded.map { frame.now - $0 >= configuration.longestFreeze } ?? true
-            return isLate && (frame.kind != .original || !keepsUp && !isFrozen) ? .late : nil
+            return isLate && (frame.kind != .original || lateCosts && !isFrozen) ? .late : nil
         }
         let timeOfNext = Double((next - frame.now).count)
         guard frame.kind == .original else {
@@ -288,11 +289,11 @@ public struct Planner: Policy, Sendable {
         return isSure || 2 * encode.mean + emit <= timeOfNext ? nil : .late
     }
 
-    /// How long a frame at the encoder needs to be out, as likely as not and with some certainty: a synthesised one with the
-    /// original behind it, which is due with it.
-    public func timeToEmit(_ kind: FrameKind) -> (likely: Nanoseconds, safe: Nanoseconds) {
+    /// How long a frame at the encoder needs to be out, as likely as not and with some certainty.
+    /// - Parameter isBeforeOriginal: with the original behind it, which is due with it.
+    public func timeToEmit(isBeforeOriginal: Bool) -> (likely: Nanoseconds, safe: Nanoseconds) {
         let (encode, emit) = (costs[.encode], costs[.emit])
-        let behind = kind == .synthesised ? encode.mean : 0
+        let behind = isBeforeOriginal ? encode.mean : 0
         return (Self.time(encode.mean + emit.mean), Self.time(encode.careful + emit.careful + behind))
     }
 

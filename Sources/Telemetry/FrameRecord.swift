@@ -53,6 +53,8 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     /// Set where it came without a time stamp of its own and not in the order in which it is shown: how many ticks it is
     /// shown after the one before it. Its presentation time is settled when it is decoded.
     public var untimedStep: Int64?
+    /// Its access unit, or that of the original it came with, was known to be whole only when the next one began.
+    public var isLateUnit = false
     public var isKeyframe = false
     /// Other pictures may refer to it; known once it is decoded.
     public var isReference = true

@@ -31,12 +31,14 @@ import Testing
 
     /// One frame in a hundred is late by an interval, since the end of its unit showed only with the next: wherever those
     /// fall, the others do not wait for them.
-    @Test(arguments: 0..<20) func rareLateFramesPutNoOthersOff(seed: Int) throws {
+    @Test(arguments: 0..<20, [false, true]) func rareLateFramesPutNoOthersOff(seed: Int, isDoubled: Bool) throws {
         var random = SplitMix64(seed: UInt64(seed))
+        var isLate = false
         var clock = CadenceClock()
         for n in 0..<3_000 {
             let source = MonotonicTime(nanoseconds: Int64(n) * 33_333_333)
-            let isLate = random.unit() < 0.01
+            // With a frame synthesised beside each original both are late.
+            if n % 2 == 0 || !isDoubled { isLate = random.unit() < 0.01 }
             let taken = Double.random(in: 5...8, using: &random) + (isLate ? 33 : 0)
             _ = clock.stamp(source: source, now: source + .milliseconds(taken), isLateUnit: isLate)
             if n >= 100 { #expect(try #require(clock.delay) <= .milliseconds(9), "frame \(n)") }

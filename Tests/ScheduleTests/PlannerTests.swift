@@ -126,6 +126,23 @@ import Testing
         #expect(planner.plan(FrameRequest(now: now, emitBy: now - .milliseconds(40), tiles: 60)).drop == nil)
     }
 
+    /// With nothing behind it at the encoder a late original goes out where all are late, however slow the machine.
+    @Test(arguments: [(budget: 60.0, isKept: false), (budget: 30.0, isKept: true)])
+    func theEncoderTakesLateOriginalsWhereNoneCanBeInTime(budget: Double, isKept: Bool) {
+        var (planner, now) = trained()
+        for _ in 0..<40 { planner.observe(.encode, .milliseconds(40)) }
+        for _ in 0..<200 {
+            now = now + .milliseconds(33.3)
+            _ = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(budget), tiles: 0))
+            _ = planner.encode(
+                EncodeRequest(now: now + .milliseconds(3), emitBy: now + .milliseconds(budget), kind: .original))
+        }
+        // By now what the first frames of the test had is forgotten, and one has just been encoded.
+        let reason = planner.encode(
+            EncodeRequest(now: now + .milliseconds(30), emitBy: now + .milliseconds(budget), kind: .original))
+        #expect((reason == nil) == isKept)
+    }
+
     /// One that will be late keeps others waiting, and those are in time after it.
     @Test func aLateOriginalGoesOnWhereNoneGainsByItsDrop() {
         var (planner, now) = trained()

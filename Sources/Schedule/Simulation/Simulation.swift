@@ -22,7 +22,7 @@ public enum Simulation {
         var streams = (0..<load.streams).map {
             SimulatedStream(
                 FrameSource(load, stream: $0), policy: makePolicy(load.configuration), order: load.order,
-                workers: load.workers, encoders: load.encoders, keepsTimeline: timeline)
+                workers: load.workers, encoders: min(load.encoders, load.cores), keepsTimeline: timeline)
         }
         play(&streams, load, cores: load.cores, threads: max(load.workers, load.encoders), until: end)
         return streams.map(\.outcome)
@@ -36,7 +36,7 @@ public enum Simulation {
     ) -> StreamOutcome {
         var streams = [
             SimulatedStream(
-                FrameSource(frames), policy: policy, order: order, workers: workers, encoders: encoders,
+                FrameSource(frames), policy: policy, order: order, workers: workers, encoders: min(encoders, cores),
                 keepsTimeline: timeline)
         ]
         play(&streams, nil, cores: cores, threads: max(workers, encoders), until: nil)
