@@ -197,7 +197,11 @@ struct BenchCommand: ParsableCommand {
         for threads in threads {
             let stops = rows.filter { $0.threads == threads && $0.stopMilliseconds != nil }
             let falls = zip(stops, stops.dropFirst()).contains { ($1.psnr ?? .infinity) < ($0.psnr ?? .infinity) }
-            let overshoot = rows.first { $0.threads == threads && $0.stopMilliseconds == nil }?.overshootP99 ?? 0
+            guard let overshoot = rows.first(where: { $0.threads == threads && $0.stopMilliseconds == nil })?.overshootP99
+            else {
+                print("no picture in \(input!): nothing was measured")
+                continue
+            }
             print(
                 """
                 \(threads) \(threads == 1 ? "thread" : "threads"): mean PSNR \(falls ? "falls: missed" : "never falls: met"); \
