@@ -26,6 +26,8 @@ public struct RelayReport: Codable, Sendable {
     public struct Totals: Codable, Sendable {
         public var originals, synthesised, repeated, emitted, dropped, inFlight: UInt64
         public var droppedByReason: [String: UInt64]
+        /// Those of the dropped that were originals.
+        public var originalsDroppedByReason: [String: UInt64]
         public var balance: Bool
     }
 
@@ -105,11 +107,15 @@ public struct RelayReport: Codable, Sendable {
         self.targetRate = targetRate?.value
         let books = ledger.books
         outputRate = seconds > 0 ? Double(books.emitted) / seconds : 0
-        let reasons = DropReason.allCases.filter { books[$0] > 0 }.map { ($0.name, books[$0]) }
+        func byReason(_ count: (DropReason) -> UInt64) -> [String: UInt64] {
+            let counts = DropReason.allCases.map { ($0.name, count($0)) }.filter { $0.1 > 0 }
+            return Dictionary(uniqueKeysWithValues: counts)
+        }
         frames = Totals(
             originals: books.originals, synthesised: books.synthesised, repeated: books.repeated,
             emitted: books.emitted, dropped: books.dropped, inFlight: books.inFlight,
-            droppedByReason: Dictionary(uniqueKeysWithValues: reasons), balance: books.balance)
+            droppedByReason: byReason { books[$0] }, originalsDroppedByReason: byReason(books.originalsDropped),
+            balance: books.balance)
         (latencyOriginal, latencySynthesised, deadlineSlack, deadlineMisses, stages) = ledger.withLatency { latency in
             (
                 Quantiles(latency.original), Quantiles(latency.synthesised), Quantiles(latency.slack), latency.misses,
@@ -135,11 +141,18 @@ extension RelayReport {
         lines.append(row("original frames", latencyOriginal))
         if latencySynthesised.count > 0 { lines.append(row("synthesised frames", latencySynthesised)) }
         lines += stages.map { row("· " + $0.name.replacing("_", with: " "), $0.time) }
-        let reasons = frames.droppedByReason.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        func list(_ counts: [String: UInt64]) -> String {
+            counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        }
+        let originals = frames.originalsDroppedByReason
+        let reasons =
+            list(frames.droppedByReason)
+            + (frames.droppedByReason == originals || frames.dropped == 0
+                ? "" : "; of them originals: \(originals.isEmpty ? "none" : list(originals))")
         lines.append(
             "books: in \(frames.originals) + synthesised \(frames.synthesised) + repeated \(frames.repeated)"
                 + " = emitted \(frames.emitted) + dropped \(frames.dropped)"
-                + (reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))")
+                + (reasons.isEmpty ? "" : " (\(reasons))")
                 + " + in flight \(frames.inFlight)" + (frames.balance ? "" : "  DO NOT BALANCE"))
         let slates = counters[StreamCounters.Counter.slates.name] ?? 0
         lines.append(

@@ -9,15 +9,25 @@ public struct Books: Sendable {
     public internal(set) var emitted: UInt64 = 0
     public internal(set) var inFlight: UInt64 = 0
     private var droppedByReason: InlineArray<9, UInt64> = .init(repeating: 0)
+    private var originalsDroppedByReason: InlineArray<9, UInt64> = .init(repeating: 0)
 
     init() {}
 
-    public internal(set) subscript(reason: DropReason) -> UInt64 {
-        get { droppedByReason[Int(reason.rawValue)] }
-        set { droppedByReason[Int(reason.rawValue)] = newValue }
+    mutating func drop(_ kind: FrameKind, _ reason: DropReason) {
+        droppedByReason[Int(reason.rawValue)] += 1
+        if kind == .original { originalsDroppedByReason[Int(reason.rawValue)] += 1 }
     }
 
+    /// Frames of all kinds that were dropped for a reason.
+    public subscript(reason: DropReason) -> UInt64 { droppedByReason[Int(reason.rawValue)] }
+
+    /// Those of them that were originals: what a viewer misses, where a synthesised frame's absence shows as the source's
+    /// own rate.
+    public func originalsDropped(_ reason: DropReason) -> UInt64 { originalsDroppedByReason[Int(reason.rawValue)] }
+
     public var dropped: UInt64 { DropReason.allCases.reduce(0) { $0 + self[$1] } }
+
+    public var originalsDropped: UInt64 { DropReason.allCases.reduce(0) { $0 + originalsDropped($1) } }
 
     public var balance: Bool { originals + synthesised + repeated == emitted + dropped + inFlight }
 }

@@ -49,7 +49,7 @@ public final class Ledger: Sendable {
                 state.books.emitted += 1
                 state.latency.record(record)
             case .dropped(let reason):
-                state.books[reason] += 1
+                state.books.drop(record.kind, reason)
             }
             let slot = Int(state.closed % UInt64(state.recent.count))
             state.recent[slot] = record

@@ -41,19 +41,30 @@ import Testing
         var random = SplitMix64(seed: seed)
         let ledger = Ledger(keeping: 16)
         let held = BoundedQueueOfTickets(capacity: 64)
+        var originalsDropped = [DropReason: UInt64]()
+        func close(_ ticket: consuming FrameTicket, as fate: FrameFate) {
+            if ticket.record.kind == .original, case .dropped(let reason) = fate {
+                originalsDropped[reason, default: 0] += 1
+            }
+            ledger.close(ticket, as: fate)
+        }
         for _ in 0..<1_000 {
             if random.next() % 2 == 0 {
                 let kind = FrameKind.allCases[Int(random.next() % 3)]
                 if let refused = held.queue.offer(ledger.open(kind, presentation: MediaTime(ticks: 0))) {
-                    ledger.close(refused, as: .dropped(.overload))
+                    close(refused, as: .dropped(.overload))
                 }
             } else if let ticket = held.queue.pop(until: MonotonicTime(nanoseconds: 0)) {
                 let reasons = DropReason.allCases
                 let pick = Int(random.next() % UInt64(reasons.count + 1))
-                ledger.close(ticket, as: pick == reasons.count ? .emitted : .dropped(reasons[pick]))
+                close(ticket, as: pick == reasons.count ? .emitted : .dropped(reasons[pick]))
             }
             #expect(ledger.books.balance)
         }
+        for reason in DropReason.allCases {
+            #expect(ledger.books.originalsDropped(reason) == originalsDropped[reason, default: 0])
+        }
+        #expect(ledger.books.originalsDropped == originalsDropped.values.reduce(0, +))
         #expect(ledger.books.inFlight == UInt64(held.queue.count))
     }
 
