@@ -213,7 +213,9 @@ final class EnhanceStage {
         with enhancement: Enhancement
     ) -> Bool {
         let started = MonotonicTime.now()
-        guard started <= plan.synthesiseBy, let target = enhancement.lease() else { return false }
+        let request = SynthesisRequest(now: started, plan: plan, order: stream.configuration.synthesisOrder)
+        let hasTime = stream.withPlanner { $0.synthesise(request) } ?? false
+        guard hasTime, let target = enhancement.lease() else { return false }
         // This picture, those behind it and their original have yet to be encoded by then.
         let behind = Int64(step.count - index + 1)
         let encoding = stream.withPlanner { Nanoseconds(Int64($0.costs[.encode].high)) * behind } ?? .zero

@@ -75,10 +75,13 @@ public struct CostModel: Sendable, BitwiseCopyable {
         var peak: Double
         /// The machine's pace when this was last observed.
         var pace: Pace
+        /// How many times the mean before it the last observation was.
+        var surprise = 1.0
         var observations: Int32 = 0
     }
 
     static let riseOfMean = 1.0 / 4
+    static let suddenRiseOfMean = 1.0 / 2
     static let fallOfMean = 1.0 / 8
     static let riseOfHigh = 1.0 / 2
     static let fallOfHigh = 1.0 / 16
@@ -90,6 +93,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let believed = 2.5
     /// The same for the peak.
     static let feared = 8.0
+    /// What two kinds of work must at least have taken of their means to say that the machine has become slower.
+    static let sudden = 1.5
     /// The least that a cost can be: keeps ratios finite whatever is observed.
     static let floor = 1.0
 
@@ -140,14 +145,19 @@ public struct CostModel: Sendable, BitwiseCopyable {
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
         guard units > 0 else { return }
         let slot = Self.slot(work)
-        var entry = entries[slot]
         var x = max(Double(cost.count) / Double(units), Self.floor)
-        let worst = entry.observations > 0 ? min(x, entry.mean * Self.feared) : x
-        if entry.observations > 0 { x = min(x, entry.mean * Self.believed) }
+        let isKnown = entries[slot].observations > 0
+        entries[slot].surprise = isKnown ? x / entries[slot].mean : 1
+        let slowdown = suddenSlowdown
+        var entry = entries[slot]
+        let isSudden = slowdown > 1 && entry.surprise >= Self.sudden
+        let worst = isKnown ? min(x, entry.mean * Self.feared) : x
+        if isKnown { x = min(x, entry.mean * (isSudden ? max(slowdown, Self.believed) : Self.believed)) }
         // A plain average of the first few, so that the seeds are soon forgotten.
         let warmUp = entry.observations < 16 ? 1 / Double(entry.observations + 1) : 0
         if entry.observations < 16 { entry.observations += 1 }
-        entry.mean += (x - entry.mean) * max(warmUp, x > entry.mean ? Self.riseOfMean : Self.fallOfMean)
+        let rise = isSudden ? Self.suddenRiseOfMean : Self.riseOfMean
+        entry.mean += (x - entry.mean) * max(warmUp, x > entry.mean ? rise : Self.fallOfMean)
         entry.high += (x - entry.high) * max(warmUp, x > entry.high ? Self.riseOfHigh : Self.fallOfHigh)
         entry.high = max(entry.high, entry.mean)
         entry.low += (x - entry.low) * max(warmUp, x > entry.low ? Self.riseOfLow : Self.fallOfLow)
@@ -170,6 +180,15 @@ public struct CostModel: Sendable, BitwiseCopyable {
             return Cost(
                 mean: mean, high: entry.high * slowdown, low: min(entry.low, mean), peak: entry.peak * slowdown)
         }
+    }
+
+    /// How many times slower the machine has just become, by what decode, base and encode took last, each against its mean
+    /// before: the median of the three, as one alone is a spike; 1 where that is nothing much. What has not been observed
+    /// since is that much dearer, whatever its estimate says.
+    var suddenSlowdown: Double {
+        let (a, b, c) = (entries[0].surprise, entries[1].surprise, entries[3].surprise)
+        let median = max(min(a, b), min(max(a, b), c))
+        return median >= Self.sudden ? median : 1
     }
 
     /// Whether the work has ever been observed; before that its cost is a guess.

@@ -151,12 +151,13 @@ struct Forecast {
         return max(0, min(thisOne, nextOne, thread, machine))
     }
 
-    /// What a tier is worth to this frame, between 0 and its gain. Tiles are done in order of worth, so the first half
-    /// of them brings three quarters of the gain.
+    /// What a tier is worth to this frame, between 0 and its gain. Tiles are done in order of worth: the first quarter of
+    /// them brings three fifths of the gain, the first half 86 %, as tools/compare-tile-orders measures it.
     private func benefit(_ tier: Tier, grant: Double) -> Double {
         guard tier > .base else { return 0 }
         let share = tiles == 0 ? 1 : min(1, grant / (tile(tier) * tiles))
-        return tier.gain * share * (2 - share)
+        let rest = 1 - share
+        return tier.gain * (1 - rest * rest * rest)
     }
 
     // MARK: Rungs

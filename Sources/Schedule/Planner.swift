@@ -259,11 +259,25 @@ public struct Planner: Policy, Sendable {
         return rung
     }
 
+    // MARK: Before a synthesised frame
+
+    /// What went before may have taken longer than expected, or what comes may have become dearer meanwhile. (Behind its
+    /// original a frame delays those to come, of which nothing is known here: on a machine that has just become slower
+    /// none is made.)
+    public func synthesise(_ frame: SynthesisRequest) -> Bool {
+        guard frame.now <= frame.plan.synthesiseBy else { return false }
+        let slowdown = costs.suddenSlowdown
+        guard frame.order == .beforeOriginal else { return slowdown == 1 }
+        let work = costs[.synthesise].careful + 2 * costs[.encode].careful
+        return slowdown * work + costs[.emit].mean <= Double((frame.plan.emitBy - frame.now).count)
+    }
+
     // MARK: Before the encoder
 
     /// An original is given up only for an original behind it: when it cannot be in time any more, when it may be late and
     /// the one behind could not follow it in time, and when the encoder is swamped. A synthesised frame is given up when
-    /// it will be late, or when its original would be if encoding took as long as it ever has of late.
+    /// it will be late, or when its original would be if encoding took as long as it ever has of late, or as much longer as
+    /// the machine has just become slower.
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
         let reason = obstacle(to: frame)
         if reason == nil, frame.kind == .original { lastEncoded = frame.now }
@@ -281,7 +295,8 @@ public struct Planner: Policy, Sendable {
         }
         let timeOfNext = Double((next - frame.now).count)
         guard frame.kind == .original else {
-            return isLate || encode.mean + encode.peak + emit > timeOfNext ? .late : nil
+            let work = costs.suddenSlowdown * (encode.mean + encode.peak)
+            return isLate || work + emit > timeOfNext ? .late : nil
         }
         if isSwamped { return .overload }
         if encode.low + emit > time { return .late }

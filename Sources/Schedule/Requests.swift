@@ -75,6 +75,20 @@ public enum Admission: Hashable, Sendable, BitwiseCopyable {
     case drop(DropReason)
 }
 
+/// A synthesised frame that was planned and is about to be made.
+public struct SynthesisRequest: Sendable, BitwiseCopyable {
+    public var now: MonotonicTime
+    /// That of its original.
+    public var plan: FramePlan
+    public var order: SynthesisOrder
+
+    @inlinable public init(now: MonotonicTime, plan: FramePlan, order: SynthesisOrder) {
+        self.now = now
+        self.plan = plan
+        self.order = order
+    }
+}
+
 /// A raw frame whose turn at the encoder has come.
 public struct EncodeRequest: Sendable, BitwiseCopyable {
     public var now: MonotonicTime

@@ -43,6 +43,7 @@ struct AllocationTests {
                         now: now, emitBy: emitBy, synthesised: 1, tiles: 120, waiting: waiting, newestEmitBy: emitBy,
                         encoderQueue: waiting % 2, encoderBusySince: waiting > 1 ? now : nil))
                 planner.observe(.base, .milliseconds(random.unit() * 5))
+                _ = planner.synthesise(SynthesisRequest(now: now, plan: plan, order: .beforeOriginal))
                 if plan.tiles > 0 { planner.observe(.tile(plan.tier), .milliseconds(random.unit() * 9), units: plan.tiles) }
                 planner.observe(.encode, .milliseconds(random.unit() * 20))
                 _ = planner.encode(EncodeRequest(now: now, emitBy: emitBy, kind: .original, nextOriginalEmitBy: emitBy))

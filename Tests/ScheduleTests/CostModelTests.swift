@@ -1,6 +1,6 @@
 import Media
-import Schedule
 import Testing
+@testable import Schedule
 
 @Suite struct CostModelTests {
     func model() -> CostModel {
@@ -39,6 +39,29 @@ import Testing
         observe(&model, 50, factor: 1, tiles: false)
         model.observe(.encode, .milliseconds(800))
         #expect(model[.encode].mean < 8e6 * 1.4)
+    }
+
+    @Test func oneSpikeIsNoSlowdown() {
+        var model = model()
+        observe(&model, 50, factor: 1, tiles: false)
+        model.observe(.encode, .milliseconds(800))
+        #expect(model.suddenSlowdown == 1)
+        model.observe(.tile(.neuralM), .milliseconds(100), units: 1)
+        #expect(model.suddenSlowdown == 1)
+    }
+
+    @Test func twoKindsOfWorkTellThatTheMachineIsSlower() {
+        var model = model()
+        observe(&model, 50, factor: 1, tiles: true)
+        model.observe(.decode, .milliseconds(8))
+        #expect(model.suddenSlowdown == 1 && model[.decode].mean < 2e6 * 1.4)
+        model.observe(.base, .milliseconds(9))
+        #expect(abs(model.suddenSlowdown - 3) < 0.01, "the median: encode has not told yet")
+        #expect(abs(model[.base].mean - 6e6) < 0.1e6, "half of the way at once")
+        // What is usual again is no slowdown.
+        model.observe(.base, .milliseconds(3))
+        model.observe(.encode, .milliseconds(8))
+        #expect(model.suddenSlowdown == 1)
     }
 
     @Test func butItIsFearedForASecondOrTwo() {

@@ -31,6 +31,43 @@ import Testing
         return plan
     }
 
+    /// Two stages tell that everything takes three times as long, after the plan and before the synthesised frame: what is
+    /// left would do for two encodings as they were, not as they will be.
+    @Test func whatHasBecomeDearerSinceThePlanIsNotMade() {
+        var (planner, now) = trained()
+        now = now + Self.frameTime
+        let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(60), synthesised: 1, tiles: 0))
+        let request = SynthesisRequest(now: now + .milliseconds(3), plan: plan, order: .beforeOriginal)
+        #expect(plan.synthesised == 1 && request.now <= plan.synthesiseBy && planner.synthesise(request))
+        planner.observe(.decode, .milliseconds(6))
+        #expect(planner.synthesise(request), "one that tells so is none")
+        planner.observe(.base, .milliseconds(7.5))
+        #expect(!planner.synthesise(request))
+        var behind = request
+        behind.order = .afterOriginal
+        #expect(!planner.synthesise(behind))
+        // With more time the same slowdown is no obstacle, but for one behind its original.
+        var (other, start) = trained()
+        start = start + Self.frameTime
+        let relaxed = other.plan(FrameRequest(now: start, emitBy: start + .milliseconds(120), synthesised: 1, tiles: 0))
+        other.observe(.decode, .milliseconds(6))
+        other.observe(.base, .milliseconds(7.5))
+        let then = start + .milliseconds(3)
+        #expect(other.synthesise(SynthesisRequest(now: then, plan: relaxed, order: .beforeOriginal)))
+        #expect(!other.synthesise(SynthesisRequest(now: then, plan: relaxed, order: .afterOriginal)))
+    }
+
+    /// The same before the encoder, for one that is made already.
+    @Test func aSynthesisedFrameGivesWayWhenTheMachineHasJustBecomeSlower() {
+        var (planner, now) = trained()
+        let original = now + .milliseconds(30)
+        let frame = EncodeRequest(now: now, emitBy: original, kind: .synthesised, nextOriginalEmitBy: original)
+        #expect(planner.encode(frame) == nil)
+        planner.observe(.decode, .milliseconds(6))
+        planner.observe(.base, .milliseconds(7.5))
+        #expect(planner.encode(frame) == .late)
+    }
+
     @Test func anotherSizeKeepsTheRung() {
         var (planner, now) = trained()
         let size = PictureSize(width: 320, height: 180)

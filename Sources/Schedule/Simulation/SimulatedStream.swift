@@ -258,9 +258,8 @@ struct SimulatedStream<P: Policy> {
     /// Makes the n-th synthesised frame; past the last one comes the original, which is number 0.
     private mutating func synthesise(_ number: Int, _ moment: Moment, _ load: Load?) {
         let picture = enhanced!
-        if number <= picture.plan!.synthesised,
-            moment.time <= picture.plan!.synthesiseBy
-        {
+        let request = SynthesisRequest(now: moment.time, plan: picture.plan!, order: order)
+        if number <= picture.plan!.synthesised, policy.synthesise(request) {
             enhancing = .synthesising(number)
             enhanceJob = job(picture.frame.synthesise, moment, load)
         } else if order == .beforeOriginal {
