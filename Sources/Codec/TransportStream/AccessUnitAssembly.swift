@@ -37,9 +37,12 @@ struct AccessUnitAssembly {
     private var pending: UnitStamp?
     private var stamp = UnitStamp()
     private var first = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
-    /// Of the newest packet, and of the one before; with the arrival of the latest of their unit.
+    /// Of the newest packet, and of the one before.
     private var last = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
     private var beforeLast = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
+    /// The latest arrival among the unit's packets before the newest. A packet that was lost and came late holds up those
+    /// behind it: the last to come need not be the last in order.
+    private var latest = MonotonicTime(nanoseconds: 0)
     /// Where the newest packet's bytes begin.
     private var packetStart = 0
     private var damage: StreamUnit.Damage = []
@@ -71,16 +74,15 @@ struct AccessUnitAssembly {
                 trust.judge(signs.subtracting(.length), wasRight: false)
                 if phase == .open {
                     trust.noteContinuation(
-                        stuffed: signs.contains(.stuffing), pause: context.message.arrival - last.arrival)
+                        stuffed: signs.contains(.stuffing), pause: context.message.arrival - newestEnd.arrival)
                 }
             }
             ready = nil
         }
         signs = []
+        latest = max(latest, last.arrival)
         beforeLast = last
         last = context.message
-        // A packet that was lost and came late holds up those behind it: the last to come need not be the last in order.
-        if !startsPES { last.arrival = max(last.arrival, beforeLast.arrival) }
         packetStart = storage.count
     }
 
@@ -129,7 +131,7 @@ struct AccessUnitAssembly {
         if damage.isEmpty, trust.acceptsFlush(scanner.picture, size: size) {
             handOn(.flush, &context, handler)
         } else if let quiet = trust.quiet(after: scanner.picture) {
-            deadline = last.arrival + quiet
+            deadline = newestEnd.arrival + quiet
         }
     }
 
@@ -172,6 +174,9 @@ struct AccessUnitAssembly {
 
     // MARK: Units
 
+    /// When a unit was here, and was sent, that ends with the newest packet.
+    private var newestEnd: MessageTime { MessageTime(arrival: max(latest, last.arrival), source: last.source) }
+
     private mutating func scan(
         isEnd: Bool = false, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) {
@@ -194,7 +199,8 @@ struct AccessUnitAssembly {
                 let isNextPES = judgeBoundary(unitBeganAt: at)
                 if phase == .open {
                     if damage.isEmpty { trust.noteComplete(scanner.picture) }
-                    let end = at <= packetStart ? beforeLast : last
+                    let end =
+                        at <= packetStart ? MessageTime(arrival: latest, source: beforeLast.source) : newestEnd
                     deliver(at, isNextPES ? .nextStart : .delimiter, end, &context, handler)
                     cut(at)
                 } else {
@@ -245,6 +251,7 @@ struct AccessUnitAssembly {
         stamp = pending ?? UnitStamp()
         pending = nil
         first = context.message
+        latest = context.message.arrival
         // A start code may have been put together from both sides of a loss.
         damage = lossOffset > 0 ? .packetsLost : []
     }
@@ -262,7 +269,7 @@ struct AccessUnitAssembly {
         scan(isEnd: true, &context, handler)
         guard phase == .open, scanner.picture.hasSlice else { return }
         if damage.isEmpty { trust.noteComplete(scanner.picture) }
-        deliver(storage.count, evidence, last, &context, handler)
+        deliver(storage.count, evidence, newestEnd, &context, handler)
         cut(storage.count)
         phase = .handedOn
     }

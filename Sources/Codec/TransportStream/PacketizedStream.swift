@@ -239,6 +239,7 @@ struct PassingAssembly {
     mutating func begin(_ stamp: UnitStamp, _ message: MessageTime) {
         self.stamp = stamp
         first = message
+        last = message
         damage = []
         storage.removeAll()
     }
@@ -247,7 +248,8 @@ struct PassingAssembly {
     mutating func append(
         _ bytes: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) -> Bool {
-        last = context.message
+        // A packet that came late holds up those behind it.
+        last = MessageTime(arrival: max(last.arrival, context.message.arrival), source: context.message.source)
         if unsafe storage.append(bytes, limit: context.unitLimit) { return true }
         context.counters.oversizedUnits += 1
         storage.removeAll()
