@@ -20,6 +20,32 @@ import Transport
         #expect(output.units == sent && output.layouts == layouts)
     }
 
+    /// A unit of sound in three packets, of which one is missing. Without the first nothing of it can be passed.
+    @Test(arguments: 0..<3) func soundThatLacksAPacketPassesAsItIsAndIsCounted(missing: Int) throws {
+        let scratch = try Scratch()
+        var stream = try TestStream.program([.init(frames: 20, audioStreams: 1, audioPadding: 470)])
+        var sent = TestStream.passed(in: stream).units
+        let pid = TransportStreamLayout().pid(ofPassedStream: 0)
+        let packets = stride(from: 0, to: stream.count, by: 188).filter {
+            UInt16(stream[$0 + 1] & 0x1F) << 8 | UInt16(stream[$0 + 2]) == pid
+        }
+        #expect(sent.count == 20 && packets.count == 60)
+        let lost = packets[3 * 7 + missing]
+        stream.removeSubrange(lost..<lost + 188)
+        switch missing {
+        case 0: sent.remove(at: 7)
+        // The PES header takes up 14 bytes of the first packet.
+        case 1: sent[7].bytes.removeSubrange(170..<354)
+        default: sent[7].bytes.removeSubrange(354...)
+        }
+        let report = try relay(stream, scratch)
+        #expect(TestStream.passed(in: try scratch.read("out.ts")).units == sent)
+        #expect(report.counters["passing_units_damaged"] == (missing == 0 ? nil : 1))
+        #expect(report.counters["passing_units_in"] == UInt64(sent.count))
+        #expect(report.counters["passing_units_out"] == UInt64(sent.count))
+        #expect(report.counters["input_packets_lost"] == 1 && report.frames.emitted == 20)
+    }
+
     /// Sound that comes before the first picture, and is ahead of it by no whole number of slots.
     @Test(arguments: [24, 25, 30, 50, 60] as [Int64], [-700, 0, 1_111, 20_011] as [Int64])
     func soundAheadOfThePictureKeepsItsPlaceAtAConstantRate(rate: Int64, ahead: Int64) throws {

@@ -63,6 +63,8 @@ enum TestStream {
         var frames: Int
         var size = PictureSize(width: 160, height: 96)
         var audioStreams = 0
+        /// Bytes that each unit of those has behind its text.
+        var audioPadding = 0
     }
 
     /// A program whose layout changes from part to part, as one multiplexer sends it. Beside each picture comes a unit of
@@ -88,6 +90,7 @@ enum TestStream {
                 }
                 for audio in 0..<part.audioStreams {
                     let payload = [0xFF, 0xF1] + Array("stream \(audio), picture \(index)".utf8)
+                        + (0..<part.audioPadding).map { UInt8(truncatingIfNeeded: $0) }
                     payload.withUnsafeBytes {
                         present.writePassed(stream: audio, $0, presentationTime: time) { stream.append(contentsOf: $0) }
                     }
