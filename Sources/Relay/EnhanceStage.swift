@@ -179,13 +179,18 @@ final class EnhanceStage {
         }
     }
 
+    /// How many originals have arrived behind one whose picture is here.
+    func waiting(behind id: UInt64) -> Int {
+        pictures.count + units.count + (stream.decodesAnother(than: id) ? 1 : 0)
+    }
+
     private func plan(_ record: FrameRecord, tiles: Int) -> FramePlan {
         let now = record[.planned]!
         let request = FrameRequest(
             now: now, emitBy: record.deadline ?? now, synthesised: Int(record.synthesisedAsked),
             order: stream.configuration.synthesisOrder, tiles: tiles,
-            waiting: pictures.count + units.count + (stream.decodesAnother(than: record.id) ? 1 : 0),
-            newestEmitBy: stream.newestEmitBy, arrived: stream.arrived, encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
+            waiting: waiting(behind: record.id), newestEmitBy: stream.newestEmitBy, arrived: stream.arrived,
+            encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
         return stream.withPlanner { planner in
             planner.use(cores: stream.availableCores)
             let plan = planner.plan(request)

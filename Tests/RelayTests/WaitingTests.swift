@@ -1,0 +1,100 @@
+import Codec
+import Media
+import Telemetry
+import Testing
+import Transport
+@testable import Relay
+
+/// What a frame is told to wait behind it, looked at while the decode thread is in the middle of its work.
+@Suite(.timeLimit(.minutes(3))) struct WaitingTests {
+    /// A decoder that stops behind each picture, when it is asked for the next, until it may go on.
+    private final class HaltingDecoder: PictureDecoder {
+        private let decoder: VideoDecoder
+        private let halt: Halt
+        private var asked = 0
+
+        init(_ configuration: VideoDecoder.Configuration, _ halt: Halt) throws(CodecError) {
+            decoder = try VideoDecoder(configuration)
+            self.halt = halt
+        }
+
+        var skipsNonReference: Bool {
+            get { decoder.skipsNonReference }
+            set { decoder.skipsNonReference = newValue }
+        }
+
+        func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) -> Bool {
+            asked = 0
+            return try decoder.decode(unit, id: id, flags: flags)
+        }
+
+        func next() throws(CodecError) -> DecoderOutput? {
+            asked += 1
+            if asked == 2 { halt.pass() }
+            return try decoder.next()
+        }
+
+        func drain() { decoder.drain() }
+    }
+
+    /// A picture has been handed on, and the decode thread has not got round to saying that it is done with it.
+    @Test func aFrameDoesNotWaitBehindItself() throws {
+        let halt = Halt()
+        var configuration = RelayConfiguration(input: .standardStream, output: .standardStream)
+        configuration.makeDecoder = { (configuration) throws(CodecError) in try HaltingDecoder(configuration, halt) }
+        let stream = StreamState(configuration)
+        let (units, pictures) = (UnitQueue(stream: stream), BoundedQueue<DecodedFrame>(capacity: 2))
+        let ids = try add(4, to: units, stream)
+        let decode = StageThread(name: "decode") { DecodeStage(units: units, pictures: pictures, stream: stream).run() }
+        let enhance = EnhanceStage(
+            pictures: pictures, finished: BoundedQueue<FinishedFrame>(capacity: 2), units: units, stream: stream)
+        for (index, id) in ids.enumerated() {
+            halt.await()
+            guard let frame = pictures.pop() else { break }
+            let popped = frame.ticket.record.id
+            #expect(popped == id && stream.unitInDecoder == id)
+            #expect(enhance.waiting(behind: id) == 3 - index)
+            // For the one before, this one is another.
+            if index > 0 { #expect(enhance.waiting(behind: ids[index - 1]) == 4 - index) }
+            stream.ledger.close(frame.intoTicket(), as: .emitted)
+            halt.goOn()
+        }
+        units.close()
+        decode.join()
+        #expect(stream.unitInDecoder == nil && enhance.waiting(behind: ids[0]) == 0)
+        #expect(stream.ledger.books.emitted == 4 && stream.ledger.books.balance)
+    }
+
+    /// Puts the units of a stream into the queue.
+    /// - Returns: their frames' numbers.
+    private func add(_ count: Int, to units: UnitQueue, _ stream: StreamState) throws -> [UInt64] {
+        var ids: [UInt64] = []
+        var demuxer = TransportStreamDemuxer()
+        func take(_ event: TransportStreamEvent) {
+            guard case .unit(let unit) = event else { return }
+            let ticket = stream.ledger.open(.original, presentation: unit.presentation ?? MediaTime(ticks: 0))
+            ids.append(ticket.record.id)
+            units.add(ticket, unit.bytes, flags: [], isKeyframe: unit.isKeyframe, mayWait: true)
+        }
+        try TestStream.video(frames: count).withUnsafeBytes {
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+        }
+        demuxer.finish(handler: take)
+        return ids
+    }
+}
+
+/// Where one thread stops until another lets it go on.
+final class Halt: Sendable {
+    private let (reached, left) = (BoundedQueue<Bool>(capacity: 1), BoundedQueue<Bool>(capacity: 1))
+
+    /// Stops here.
+    func pass() {
+        _ = reached.push(true)
+        _ = left.pop()
+    }
+
+    /// Waits until the other thread has stopped.
+    func await() { _ = reached.pop() }
+    func goOn() { _ = left.push(true) }
+}
