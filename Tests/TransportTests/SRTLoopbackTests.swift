@@ -107,6 +107,32 @@ import Testing
         #expect(reader.source.statistics().connections == 3)
     }
 
+    /// What a sender has begun for one receiver is of no use to the next.
+    @Test func nothingGoesToAReceiverThatTheSenderHasNotBeenToldOf() throws {
+        let sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
+        func wait(until isConnected: Bool) {
+            let limit = MonotonicTime.now() + Reader.patience
+            while sink.isConnected != isConnected && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+        }
+        do {
+            let reader = try Reader("srt://127.0.0.1:\(sink.localPort)?latency=20")
+            #expect(reader.awaitConnection() != nil)
+            wait(until: true)
+            // To the first, it need not have been told.
+            exchange(reader, sink, count: 5)
+        }
+        wait(until: false)
+        #expect(sink.send(numbered(5)) == .notConnected)
+        let reader = try Reader("srt://127.0.0.1:\(sink.localPort)?latency=20")
+        #expect(reader.awaitConnection() != nil)
+        wait(until: true)
+        #expect(sink.send(numbered(6)) == .notConnected)
+        var connections = 0
+        while connections < 2, let event = sink.nextEvent() { if case .connected = event { connections += 1 } }
+        #expect(connections == 2)
+        exchange(reader, sink, count: 5)
+    }
+
     @Test func callerComesBack() throws {
         var listener: Sink? = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
         let port = listener!.localPort

@@ -10,7 +10,10 @@ final class SRTSink: @unchecked Sendable {
     private let clockOffset: Int64
     private let marksOrder: Bool
 
-    // The present connection, as the sending thread knows it.
+    /// Whether the sender has been told of a connection, or has sent nothing yet, since it sent last.
+    private let mayChange = Atomic<Bool>(true)
+
+    // The connection that is sent to, as the sending thread knows it.
     private var id: SRTSOCKET = -1
     /// libsrt refuses times from before the connection, in its own microseconds.
     private var earliest: Int64 = 0
@@ -28,15 +31,21 @@ final class SRTSink: @unchecked Sendable {
     var isConnected: Bool { link.socket.load(ordering: .acquiring) >= 0 }
     var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }
     func statistics() -> LegStatistics { link.statistics() }
-    func nextEvent() -> LegEvent? { link.events.take() }
+
+    func nextEvent() -> LegEvent? {
+        let event = link.events.take()
+        if case .connected = event { mayChange.store(true, ordering: .releasing) }
+        return event
+    }
 
     func send(_ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime?) -> Sent {
+        let mayChange = mayChange.exchange(false, ordering: .acquiring)
         let present = link.socket.load(ordering: .acquiring)
-        if present != id {
+        if present != id, present >= 0, mayChange {
             id = present
-            if id >= 0 { earliest = srt_connection_time(id) + 1 }
+            earliest = srt_connection_time(id) + 1
         }
-        guard id >= 0 else { return .notConnected }
+        guard id >= 0, id == present else { return .notConnected }
         var control = unsafe SRT_MSGCTRL()
         unsafe srt_msgctrl_init(&control)
         unsafe control.inorder = marksOrder ? 1 : 0
