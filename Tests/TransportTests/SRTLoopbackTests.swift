@@ -133,6 +133,36 @@ import Testing
         exchange(reader, sink, count: 5)
     }
 
+    /// A receiver that does not read until all buffers are full: libsrt would not go on even if it read again.
+    @Test func anOutputThatTakesNothingAnyMoreIsConnectedAnew() throws {
+        let sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
+        let reader = try Reader("srt://127.0.0.1:\(sink.localPort)?latency=20&ingest=early")
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        reader.forget()
+        let limit = MonotonicTime.now() + Reader.patience
+        var index = 0
+        var event: LegEvent?
+        while event == nil, .now() < limit {
+            while sink.send(numbered(index)) == .sent { index += 1 }
+            event = sink.nextEvent()
+            (MonotonicTime.now() + .milliseconds(5)).sleep()
+        }
+        #expect(event == .disconnected(reason: "it takes nothing any more"))
+        #expect(reader.awaitConnection() != nil)
+        #expect(sink.awaitPeer())
+        exchange(reader, sink, count: 5)
+    }
+
+    @Test func whatIsToldOfConnectionsIsNotLostAmongRefusals() {
+        let events = EventBox()
+        for number in 0..<100 { events.put(.refused(reason: "caller \(number)")) }
+        events.put(.connected(Connection(peer: "camera")))
+        var told: [LegEvent] = []
+        while let event = events.take() { told.append(event) }
+        #expect(told.count == 33 && told.last == .connected(Connection(peer: "camera")))
+    }
+
     @Test func callerComesBack() throws {
         var listener: Sink? = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
         let port = listener!.localPort

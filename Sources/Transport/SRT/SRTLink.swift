@@ -30,6 +30,8 @@ final class SRTLink: Sendable {
     let socket = Atomic<Int32>(-1)
     /// The last socket that the reader found empty and broken.
     let drained = Atomic<Int32>(-1)
+    /// The last socket that its user has given up.
+    private let givenUp = Atomic<Int32>(-1)
     /// The number of the present connection's first packet, or -1.
     let firstSequence = Atomic<Int32>(-1)
     private let window = Atomic<Int64>(0)
@@ -90,6 +92,9 @@ final class SRTLink: Sendable {
     var isEarly: Bool { readsEarly.load(ordering: .acquiring) }
     /// Why no connection has come about yet; nil when one has, or nothing has been tried.
     var failureBeforeFirstConnection: TransportError? { firstFailure.withLock { $0 } }
+
+    /// Closes a connection of which nothing is to be had any more, if it is still the present one.
+    func giveUp(_ id: SRTSOCKET) { givenUp.store(id, ordering: .relaxed) }
 
     func statistics() -> LegStatistics {
         let id = socket.load(ordering: .acquiring)
@@ -279,6 +284,11 @@ final class SRTLink: Sendable {
             hearing.look(packets: figures.packetsReceived, from: begin, to: .now())
             if connection.state != SRTS_CONNECTED {
                 reason = "the peer has gone"
+                break
+            }
+            if givenUp.load(ordering: .relaxed) == id {
+                reason = "it takes nothing any more"
+                connection.close()
                 break
             }
             if replaced(hearing, figures) {

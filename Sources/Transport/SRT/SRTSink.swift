@@ -17,6 +17,13 @@ final class SRTSink: @unchecked Sendable {
     private var id: SRTSOCKET = -1
     /// libsrt refuses times from before the connection, in its own microseconds.
     private var earliest: Int64 = 0
+    /// Since when it has taken nothing that it was given; nil while it takes.
+    private var refusesSince: MonotonicTime?
+
+    /// A connection that has taken nothing for so long takes nothing any more. Where all that is under way is lost and fills
+    /// libsrt's buffers, or those of a receiver that is read early (TSBPD off) have been full, each side of libsrt 1.5.1
+    /// waits for the other for ever. It waits as long for a peer that is silent.
+    private static let patience = Nanoseconds.seconds(5)
 
     init(_ endpoint: SRTEndpoint, marksOrder: Bool) throws(TransportError) {
         self.marksOrder = marksOrder
@@ -44,6 +51,7 @@ final class SRTSink: @unchecked Sendable {
         if present != id, present >= 0, mayChange {
             id = present
             earliest = srt_connection_time(id) + 1
+            refusesSince = nil
         }
         guard id >= 0, id == present else { return .notConnected }
         var control = unsafe SRT_MSGCTRL()
@@ -54,8 +62,16 @@ final class SRTSink: @unchecked Sendable {
         }
         let count = unsafe srt_sendmsg2(
             id, message.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(message.count), &control)
-        guard count == SRT_ERROR else { return .sent }
-        return srt_getlasterror(nil) == SRT_EASYNCSND.rawValue ? .wouldBlock : .notConnected
+        guard count == SRT_ERROR else {
+            refusesSince = nil
+            return .sent
+        }
+        guard srt_getlasterror(nil) == SRT_EASYNCSND.rawValue else { return .notConnected }
+        let now = MonotonicTime.now()
+        let since = refusesSince ?? now
+        refusesSince = since
+        if now - since >= Self.patience { link.giveUp(id) }
+        return .wouldBlock
     }
 
     /// Whether everything sent has reached the peer (or nobody is there to wait for).
