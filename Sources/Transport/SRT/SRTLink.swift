@@ -165,8 +165,9 @@ final class SRTLink: Sendable {
             listener.dismiss()
             return false
         }
-        // What libsrt hands out by the clock may be due only after the next caller has come, whose messages wait. What lies
-        // behind a hole is not handed out at all.
+        // What libsrt hands out by the clock may be due only after the next caller has come, whose messages wait: at the door
+        // it would send none, and who calls is mostly the same sender, started again. With windows beyond the silence, it
+        // may be sent away yet. What lies behind a hole is not handed out at all.
         return figures.packetsBuffered == 0 || silence >= Self.givesWayAfter + negotiatedWindow
     }
 
