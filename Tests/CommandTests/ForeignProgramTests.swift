@@ -14,15 +14,47 @@ import Testing
     }()
     static let isWanted = ProcessInfo.processInfo.environment["BURNISH_NO_FOREIGN"] == nil
 
+    /// Whose SRT it is that the relay meets.
+    enum Peer: String, CaseIterable, CustomTestStringConvertible {
+        case ffmpeg, srtLiveTransmit, gStreamer
+
+        var testDescription: String { rawValue }
+
+        /// A sender that reads the stream from its standard input; none where the encoder's own is asked for.
+        func sending(to port: UInt16) -> [String]? {
+            let url = "srt://127.0.0.1:\(port)?mode=caller&latency=20"
+            return switch self {
+            case .ffmpeg: nil
+            case .srtLiveTransmit: ["srt-live-transmit", "-q", "-chunk:1316", "file://con", url]
+            case .gStreamer: ["gst-launch-1.0", "-q", "fdsrc", "!", "tsparse", "alignment=7", "!", "srtsink", "uri=\(url)"]
+            }
+        }
+
+        /// A receiver that writes the stream to its standard output.
+        func receiving(from port: UInt16) -> [String] {
+            let url = "srt://127.0.0.1:\(port)?mode=caller&latency=20"
+            return switch self {
+            case .ffmpeg:
+                [
+                    "ffmpeg", "-v", "error", "-analyzeduration", "500000", "-i", url + "000&transtype=live", "-map", "0",
+                    "-c", "copy", "-f", "mpegts", "-",
+                ]
+            case .srtLiveTransmit: ["srt-live-transmit", "-q", url, "file://con"]
+            case .gStreamer: ["gst-launch-1.0", "-q", "srtsrc", "uri=\(url)", "!", "fdsink"]
+            }
+        }
+    }
+
     /// A sender of one grey that never ends.
-    private func sender(_ grey: Int, to port: UInt16) throws -> ForeignProgram {
+    private func sender(_ grey: Int, to port: UInt16, by program: Peer) throws -> ForeignProgram {
         let hex = String(repeating: String(grey, radix: 16), count: 3)
-        return try ForeignProgram([
+        let encoder = [
             "ffmpeg", "-v", "error", "-re", "-f", "lavfi", "-i", "color=c=0x\(hex):size=160x96:rate=30", "-f", "lavfi",
             "-i", "sine=frequency=440:sample_rate=48000", "-c:v", "libx264", "-preset", "ultrafast", "-tune",
             "zerolatency", "-g", "15", "-c:a", "aac", "-f", "mpegts",
-            "srt://127.0.0.1:\(port)?mode=caller&transtype=live&latency=20000",
-        ])
+        ]
+        if let arguments = program.sending(to: port) { return try ForeignProgram(arguments, reading: encoder + ["-"]) }
+        return try ForeignProgram(encoder + ["srt://127.0.0.1:\(port)?mode=caller&transtype=live&latency=20000"])
     }
 
     /// How many frames the newest status line says went out.
@@ -33,8 +65,11 @@ import Testing
 
     @Test(
         .enabled(if: isWanted, "BURNISH_NO_FOREIGN is set"), .enabled(if: hasFFmpeg, "no ffmpeg with SRT on the PATH"),
-        arguments: [["--tier", "base"], ["--tier", "base", "--fps", "30", "--hold", "60s"]])
-    func aSenderThatIsKilledAndStartedAgainReachesTheReceiver(options: [String]) throws {
+        arguments: [
+            (Peer.ffmpeg, ["--tier", "base"]), (.ffmpeg, ["--tier", "base", "--fps", "30", "--hold", "60s"]),
+            (.srtLiveTransmit, ["--tier", "base"]), (.gStreamer, ["--tier", "base"]),
+        ])
+    func aSenderThatIsKilledAndStartedAgainReachesTheReceiver(program: Peer, options: [String]) throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).ts")
         defer { try? FileManager.default.removeItem(at: file) }
         let relay = try Program([
@@ -48,12 +83,12 @@ import Testing
         ])
         _ = relay.read(until: "output: connected")
 
-        let first = try sender(0x40, to: ports[0])
+        let first = try sender(0x40, to: ports[0], by: program)
         let before = out(relay.read { out($0) >= 60 })
         #expect(before >= 60, "\(first.isRunning) \(relay.read { _ in true })")
         first.kill()
         // At once: a listener takes one caller at a time, and notices by itself that this one is gone.
-        let second = try sender(0xC0, to: ports[0])
+        let second = try sender(0xC0, to: ports[0], by: program)
         _ = relay.read { text in
             let parts = text.components(separatedBy: "input: connected")
             return parts.count == 3 && parts[2].matches(of: /out [0-9]+ \(/).count >= 4
@@ -82,28 +117,87 @@ import Testing
         #expect(greys.count <= emitted && greys.count >= emitted - 5, "\(greys.count) of \(emitted): \(received)")
         #expect(reader.audioStreamCount == 1 && reader.damagedPackets == 0)
     }
+
+    @Test(
+        .enabled(if: isWanted, "BURNISH_NO_FOREIGN is set"), .enabled(if: hasFFmpeg, "no ffmpeg with SRT on the PATH"),
+        arguments: Peer.allCases)
+    func aReceiverThatIsKilledAndStartedAgainGetsWholePictures(program: Peer) throws {
+        let files = try (0..<2).map { _ in try TemporaryFile() }
+        let relay = try Program([
+            "relay", "--input", "srt://127.0.0.1:0?mode=listener&latency=20", "--output",
+            "srt://127.0.0.1:0?mode=listener&latency=20", "--budget", "10s", "--tier", "base",
+        ])
+        let ports = try relay.listeningPorts(["input", "output"])
+        let sender = try sender(0x40, to: ports[0], by: .ffmpeg)
+        for (index, file) in files.enumerated() {
+            let receiver = try ForeignProgram(program.receiving(from: ports[1]), writing: file.handle)
+            _ = relay.read { text in
+                let parts = text.components(separatedBy: "output: connected")
+                return parts.count == index + 2 && parts[index + 1].matches(of: /out [0-9]+ \(/).count >= 4
+            }
+            #expect(receiver.isRunning && sender.isRunning)
+            if index == 0 { receiver.kill() }
+        }
+        let outcome = relay.end(with: SIGINT)
+        sender.kill()
+        #expect(outcome.reason == .exit && outcome.code == 0, "\(outcome.errors)")
+        let books = try #require(outcome.errors.split(separator: "\n").last { $0.hasPrefix("books: ") })
+        #expect(!books.contains("BALANCE") && books.hasSuffix("in flight 0"), "\(books)")
+        // Each got pictures from the first on, and sound.
+        for file in files {
+            let reader = try FileReader(path: file.url.path)
+            var pictures = 0
+            while let item = try reader.next() {
+                if case .picture = consume item { pictures += 1 }
+            }
+            #expect(pictures >= 30 && reader.audioStreamCount == 1)
+        }
+    }
 }
 
-/// Somebody else's program.
+/// Somebody else's program, and one whose output it reads.
 final class ForeignProgram {
-    private let process = Process()
+    private let process: Process
+    private let source: Process?
     private let said = Pipe()
 
-    init(_ arguments: [String]) throws {
+    /// - Parameters:
+    ///   - reading: a program whose standard output is this one's standard input; it ends with this one.
+    ///   - output: where its standard output goes, beside what it says otherwise.
+    init(_ arguments: [String], reading: [String]? = nil, writing output: FileHandle? = nil) throws {
+        process = Self.program(arguments)
+        source = reading.map(Self.program)
+        if let output { process.standardOutput = output } else { process.standardOutput = said }
+        process.standardError = said
+        if let source {
+            let stream = Pipe()
+            source.standardOutput = stream
+            process.standardInput = stream
+            // Each closes its end of the pipe here, so that both notice when the other has gone.
+            try source.run()
+        }
+        try process.run()
+    }
+
+    private static func program(_ arguments: [String]) -> Process {
+        let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = arguments
         process.standardInput = FileHandle.nullDevice
-        process.standardOutput = said
-        process.standardError = said
-        try process.run()
+        process.standardError = FileHandle.nullDevice
+        return process
     }
 
     deinit { kill() }
 
     var isRunning: Bool { process.isRunning }
 
-    /// Ends it without its doing.
-    func kill() { if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) } }
+    /// Ends it, and what it reads, without their doing.
+    func kill() {
+        for process in [process, source].compactMap({ $0 }) where process.isRunning {
+            Glibc.kill(process.processIdentifier, SIGKILL)
+        }
+    }
 
     /// Waits for its end and gives what it said.
     func textAtEnd() -> String {
@@ -111,4 +205,17 @@ final class ForeignProgram {
         process.waitUntilExit()
         return text
     }
+}
+
+/// An empty file that is there as long as this is.
+final class TemporaryFile {
+    let url = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).ts")
+    let handle: FileHandle
+
+    init() throws {
+        try Data().write(to: url)
+        handle = try FileHandle(forWritingTo: url)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
 }

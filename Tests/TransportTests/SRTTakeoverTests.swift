@@ -4,7 +4,7 @@ import Testing
 
 @testable import Transport
 
-/// Who gets the one place of an SRT input listener when another one calls.
+/// Who gets the one place of an SRT listener when another one calls.
 @Suite(.serialized) struct SRTTakeoverTests {
     /// A caller through a network that can be cut, which notes when it asks to come in.
     private struct Caller {
@@ -143,7 +143,103 @@ import Testing
         Issue.record("the machine is too slow")
     }
 
+    // MARK: Receivers
+
+    /// A receiver that calls through a network that can be cut.
+    private struct Listening {
+        let proxy: ImpairmentProxy
+        let reader: Reader
+
+        init(_ port: UInt16) throws {
+            proxy = try ImpairmentProxy(
+                to: UDPEndpoint(host: "127.0.0.1", port: port), settings: ImpairmentSettings()
+            )
+            reader = try Reader("srt://127.0.0.1:\(proxy.localPort)?latency=20")
+        }
+    }
+
+    /// Sends a numbered message every two milliseconds to whoever is there, as long as it lives.
+    private final class Sending: Sendable {
+        let sink: Sink
+        private let events = Mutex<[LegEvent]>([])
+        private let isOver = Atomic<Bool>(false)
+        private let thread: Mutex<StageThread?> = Mutex(nil)
+
+        init() throws {
+            sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
+            let sending = self
+            thread.withLock {
+                $0 = StageThread(name: "sender") {
+                    var index = 0
+                    while !sending.isOver.load(ordering: .relaxed) {
+                        while let event = sending.sink.nextEvent() { sending.events.withLock { $0.append(event) } }
+                        _ = sending.sink.send(numbered(index))
+                        index += 1
+                        (MonotonicTime.now() + .milliseconds(2)).sleep()
+                    }
+                }
+            }
+        }
+
+        func stop() {
+            isOver.store(true, ordering: .relaxed)
+            thread.withLock { $0.take() }?.join()
+        }
+
+        /// What was told of connections, and of callers.
+        var told: [LegEvent] { events.withLock { $0 } }
+    }
+
+    /// The receiver is killed: nobody says goodbye. The next one need not wait until libsrt notices.
+    @Test func aReceiverThatIsKilledAndStartedAtOnceIsServed() throws {
+        let sending = try Sending()
+        defer { sending.stop() }
+        let first = try Listening(sending.sink.localPort)
+        for _ in 0..<20 { try #require(first.reader.nextNumber() != nil) }
+        first.proxy.isDark = true
+        let second = try Listening(sending.sink.localPort)
+        for _ in 0..<20 { try #require(second.reader.nextNumber() != nil) }
+        sending.stop()
+        #expect(sending.told.count { if case .connected = $0 { true } else { false } } == 2)
+        #expect(sending.told.contains(.disconnected(reason: "silent while another caller came")))
+        #expect(!sending.told.contains { if case .refused = $0 { true } else { false } }, "\(sending.told)")
+    }
+
+    @Test func aSecondReceiverDoesNotDisturbALiveOne() throws {
+        let sending = try Sending()
+        defer { sending.stop() }
+        let first = try Listening(sending.sink.localPort)
+        var next = try #require(first.reader.nextNumber())
+        let second = try Listening(sending.sink.localPort)
+        let limit = MonotonicTime.now() + Reader.patience
+        while !sending.told.contains(where: isRefusal), .now() < limit {
+            next += 1
+            try #require(first.reader.nextNumber() == next)
+        }
+        #expect(second.reader.wait(for: isRefusal) != nil)
+        for _ in 0..<50 {
+            next += 1
+            try #require(first.reader.nextNumber() == next)
+        }
+        #expect(sending.sink.statistics().connections == 1)
+    }
+
     // MARK: The door
+
+    @Test func manyWhoAreTurnedAwayAreToldOfOnceASecond() {
+        var turnAways = TurnAways()
+        var told: [String] = []
+        for call in 0..<2_500 {
+            let now = MonotonicTime(nanoseconds: Int64(call) * 1_000_000)
+            if let text = turnAways.note("caller \(call)", at: now) { told.append(text) }
+        }
+        #expect(
+            told == [
+                "caller 0 called while another caller is served",
+                "caller 1000 called while another caller is served; 999 more did so in the last seconds",
+                "caller 2000 called while another caller is served; 999 more did so in the last seconds",
+            ])
+    }
 
     private func listen(streamID: String? = nil, passphrase: Secret? = nil) throws -> SRTListener {
         let endpoint = SRTEndpoint(
@@ -271,5 +367,14 @@ import Testing
         #expect(hearing.atEarliest == at(120) && hearing.atLatest == at(141))
         hearing.look(packets: 4, from: at(180), to: at(181))
         #expect(hearing.atEarliest == at(160) && hearing.atLatest == at(181))
+    }
+
+    @Test func whoNeedSayNothingIsNotSilent() {
+        var hearing = PeerHearing(since: at(100))
+        hearing.look(packets: 1, from: at(120), to: at(121))
+        hearing.expectNothing(at: at(500))
+        #expect(hearing.atEarliest == at(100) && hearing.atLatest == at(500), "no sign of life, and no silence either")
+        hearing.look(packets: 1, from: at(520), to: at(521))
+        #expect(hearing.atLatest == at(500))
     }
 }

@@ -5,7 +5,7 @@ import Media
 struct PeerHearing {
     /// The peer's last sign of life came at this time or later.
     private(set) var atEarliest: MonotonicTime
-    /// The peer's last sign of life came at this time or earlier.
+    /// The peer's last sign of life came at this time or earlier, or was not to be expected until then.
     private(set) var atLatest: MonotonicTime
     private var lastLook: MonotonicTime
     private var packets: Int64 = 0
@@ -29,4 +29,7 @@ struct PeerHearing {
         }
         lastLook = begin
     }
+
+    /// Until this time the peer had no reason to send anything, so that its silence tells nothing.
+    mutating func expectNothing(at time: MonotonicTime) { atLatest = time }
 }

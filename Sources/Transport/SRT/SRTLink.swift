@@ -152,13 +152,13 @@ final class SRTLink: Sendable {
 
     /// Whether a listener's peer is to go, as somebody else has come in. Has the door open while it may.
     private func givesWay(_ peer: PeerHearing, figures: LegStatistics, to listener: SRTListener) -> Bool {
-        guard direction == .input else {
-            tend(listener, place: .taken)
-            return false
-        }
-        let silence = MonotonicTime.now() - peer.atLatest
+        let now = MonotonicTime.now()
+        let silence = now - peer.atLatest
         let isSilent = silence >= Self.givesWayAfter
-        tend(listener, place: isSilent ? .free : .held(heard: peer.atEarliest))
+        // A receiver that has been sent nothing for so long need not say anything, and nobody waits to hear it.
+        let isIdle =
+            direction == .output && figures.packetsBuffered == 0 && now - peer.atEarliest >= Self.givesWayAfter
+        tend(listener, place: isSilent ? .free : isIdle ? .taken : .held(heard: peer.atEarliest))
         guard listener.someoneWaits else { return false }
         guard isSilent else {
             // It sends on after all, and nobody waits for ever at its side.
@@ -168,7 +168,7 @@ final class SRTLink: Sendable {
         // What libsrt hands out by the clock may be due only after the next caller has come, whose messages wait: at the door
         // it would send none, and who calls is mostly the same sender, started again. With windows beyond the silence, it
         // may be sent away yet. What lies behind a hole is not handed out at all.
-        return figures.packetsBuffered == 0 || silence >= Self.givesWayAfter + negotiatedWindow
+        return direction == .output || figures.packetsBuffered == 0 || silence >= Self.givesWayAfter + negotiatedWindow
     }
 
     private func tell(_ event: LegEvent) {
@@ -282,7 +282,9 @@ final class SRTLink: Sendable {
         while !isStopping {
             let begin = MonotonicTime.now()
             figures = LegStatistics(of: id, window: .zero) ?? figures
-            hearing.look(packets: figures.packetsReceived, from: begin, to: .now())
+            hearing.look(packets: figures.packetsFromPeer, from: begin, to: .now())
+            // A receiver has all that it was sent: nothing is to be heard of it.
+            if direction == .output, figures.packetsBuffered == 0 { hearing.expectNothing(at: .now()) }
             if connection.state != SRTS_CONNECTED {
                 reason = "the peer has gone"
                 break

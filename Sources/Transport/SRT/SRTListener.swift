@@ -148,9 +148,13 @@ private final class Door: Sendable {
         /// Has come in and waits for its turn, unless it has gone.
         var next: SRTSOCKET?
         var refusals: [String] = []
+        var turnAways = TurnAways()
 
         mutating func refuse(_ reason: String) { if refusals.count < Door.most { refusals.append(reason) } }
-        mutating func turnAway(_ from: String) { refuse("\(from) called while another caller is served") }
+
+        mutating func turnAway(_ from: String, at now: MonotonicTime) {
+            if let reason = turnAways.note(from, at: now) { refuse(reason) }
+        }
     }
 
     /// More than so many of a kind at a time are a flood; the oldest are forgotten.
@@ -208,7 +212,7 @@ private final class Door: Sendable {
             case .free where book.next.map(Self.hasGone) ?? true: return .comesIn
             case .held(let heard) where heard >= asker.since: fallthrough
             case .taken:
-                book.turnAway(from)
+                book.turnAway(from, at: now)
                 return .isTurnedAway
             case .free, .held:
                 asker.last = now
@@ -226,7 +230,7 @@ private final class Door: Sendable {
 
     var unanswered: Int { book.withLock { $0.askers.count } }
 
-    func turnAway(_ from: String?) { book.withLock { $0.turnAway(from ?? Self.unknown) } }
+    func turnAway(_ from: String?) { book.withLock { $0.turnAway(from ?? Self.unknown, at: .now()) } }
 
     private func refuse(_ reason: String) { book.withLock { $0.refuse(reason) } }
 
@@ -242,7 +246,7 @@ private final class Door: Sendable {
         book.withLock { book in
             let haveLeft = book.askers.prefix { now - $0.last > Self.givenUpAfter }
             book.askers.removeFirst(haveLeft.count)
-            for asker in haveLeft { book.turnAway(asker.from) }
+            for asker in haveLeft { book.turnAway(asker.from, at: now) }
             var refusals = book.refusals
             book.refusals.removeAll()
             book.candidates.removeAll { candidate in

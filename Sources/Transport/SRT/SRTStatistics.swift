@@ -16,6 +16,7 @@ extension LegStatistics {
         packetsBuffered = Int64(figures.pktSndBuf) + Int64(figures.pktRcvBuf)
         packetsSent = figures.pktSentTotal
         packetsReceived = figures.pktRecvTotal
+        packetsFromPeer = figures.pktRecvTotal + Int64(figures.pktRecvACKTotal) + Int64(figures.pktRecvNAKTotal)
         packetsLost = Int64(figures.pktRcvLossTotal) + Int64(figures.pktSndLossTotal)
         packetsRetransmitted = Int64(figures.pktRetransTotal) + Int64(figures.pktRcvRetrans)
         packetsDropped = Int64(figures.pktSndDropTotal) + Int64(figures.pktRcvDropTotal)
