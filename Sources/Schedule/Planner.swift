@@ -261,15 +261,17 @@ public struct Planner: Policy, Sendable {
 
     // MARK: Before a synthesised frame
 
-    /// What went before may have taken longer than expected, or what comes may have become dearer meanwhile. (Behind its
-    /// original a frame delays those to come, of which nothing is known here: on a machine that has just become slower
-    /// none is made.)
+    /// What went before may have taken longer than expected, or what comes may have become dearer meanwhile: it and the
+    /// original that is due behind it, its own or else the next one, must still be in time.
     public func synthesise(_ frame: SynthesisRequest) -> Bool {
         guard frame.now <= frame.plan.synthesiseBy else { return false }
-        let slowdown = costs.suddenSlowdown
-        guard frame.order == .beforeOriginal else { return slowdown == 1 }
-        let work = costs[.synthesise].careful + 2 * costs[.encode].careful
-        return slowdown * work + costs[.emit].mean <= Double((frame.plan.emitBy - frame.now).count)
+        var work = costs[.synthesise].careful + 2 * costs[.encode].careful
+        var time = Double((frame.plan.emitBy - frame.now).count)
+        if frame.order == .afterOriginal {
+            work += costs[.base].careful
+            time += interval
+        }
+        return costs.suddenSlowdown * work + costs[.emit].mean <= time
     }
 
     // MARK: Before the encoder

@@ -43,18 +43,16 @@ import Testing
         #expect(planner.synthesise(request), "one that tells so is none")
         planner.observe(.base, .milliseconds(7.5))
         #expect(!planner.synthesise(request))
+        // With more time the same slowdown is no obstacle; and behind its original it delays the next one only.
         var behind = request
         behind.order = .afterOriginal
+        #expect(planner.synthesise(behind))
+        behind.now = behind.now + .milliseconds(20)
+        behind.plan.synthesiseBy = behind.now
         #expect(!planner.synthesise(behind))
-        // With more time the same slowdown is no obstacle, but for one behind its original.
-        var (other, start) = trained()
-        start = start + Self.frameTime
-        let relaxed = other.plan(FrameRequest(now: start, emitBy: start + .milliseconds(120), synthesised: 1, tiles: 0))
-        other.observe(.decode, .milliseconds(6))
-        other.observe(.base, .milliseconds(7.5))
-        let then = start + .milliseconds(3)
-        #expect(other.synthesise(SynthesisRequest(now: then, plan: relaxed, order: .beforeOriginal)))
-        #expect(!other.synthesise(SynthesisRequest(now: then, plan: relaxed, order: .afterOriginal)))
+        var early = request
+        early.plan.emitBy = early.plan.emitBy + .milliseconds(60)
+        #expect(planner.synthesise(early))
     }
 
     /// The same before the encoder, for one that is made already.
