@@ -292,7 +292,7 @@ import Testing
         #expect(listener.callersUnanswered == 1)
         let taken = listener.accept() != nil
         #expect(taken)
-        listener.admit(readingEarly: true, to: .held(heard: .now()))
+        // And before it has been said that the place is not free any more.
         #expect(callers.count { isRefusal($0.answer) } == 1)
         #expect(!listener.someoneWaits)
         #expect(listener.refusals().count == 1)

@@ -74,9 +74,15 @@ final class SRTListener: Sendable {
     }
 
     /// A caller that has come in, and whether it is read early; does not wait. It may have come long ago: its socket
-    /// itself says how it was met.
+    /// itself says how it was met. It has the place from now on, and has been heard of.
     func accept() -> Caller? {
         guard someoneWaits else { return nil }
+        // Before its turn is over, or another one would be let in meanwhile, to be sent away again.
+        door.rules.withLock { $0.place = .held(heard: .now()) }
+        return takeNext()
+    }
+
+    private func takeNext() -> Caller {
         let id = next.exchange(SRT_INVALID_SOCK, ordering: .relaxed)
         door.accepted(id)
         let connection = SRTSocket(adopting: id)
@@ -87,8 +93,8 @@ final class SRTListener: Sendable {
 
     /// Turns away whoever has come in, after all.
     func dismiss() {
-        guard let caller = accept() else { return }
-        door.turnAway(caller.connection.peer?.description)
+        guard someoneWaits else { return }
+        door.turnAway(takeNext().connection.peer?.description)
     }
 
     struct Caller: ~Copyable {
@@ -182,8 +188,7 @@ private final class Door: Sendable {
             refuse("\(from) asked for a stream ID that is not served here")
             return false
         }
-        let rules = rules.withLock { $0 }
-        switch decide(on: from, place: rules.place) {
+        switch decide(on: from) {
         case .comesIn: break
         case .asksAgain:
             srt_setrejectreason(id, Int32(burnish_srt_no_answer_yet))
@@ -193,7 +198,8 @@ private final class Door: Sendable {
             return false
         }
         let asked = burnish_srt_window_asked_by_caller()
-        guard (try? SRTSocket.setIngest(early: rules.readingEarly, windowAsked: asked, on: id)) != nil else { return false }
+        let readingEarly = rules.withLock { $0.readingEarly }
+        guard (try? SRTSocket.setIngest(early: readingEarly, windowAsked: asked, on: id)) != nil else { return false }
         book.withLock {
             if $0.candidates.count == Self.most { $0.candidates.removeFirst() }
             $0.candidates.append(Candidate(id: id, from: from, since: .now()))
@@ -202,9 +208,11 @@ private final class Door: Sendable {
         return true
     }
 
-    private func decide(on from: String, place: SRTListener.Place) -> Verdict {
+    private func decide(on from: String) -> Verdict {
         let now = MonotonicTime.now()
         return book.withLock { book in
+            // Looked at while nobody's turn comes: whose has come has been given the place before.
+            let place = rules.withLock { $0.place }
             let index = book.askers.firstIndex { $0.from == from }
             var asker = index.map { book.askers.remove(at: $0) } ?? Asker(from: from, since: now, last: now)
             switch place {

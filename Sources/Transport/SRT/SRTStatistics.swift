@@ -5,7 +5,11 @@ extension LegStatistics {
     /// The figures of one connection so far. Costs a few microseconds.
     init?(of id: SRTSOCKET, window: Nanoseconds) {
         var figures = SRT_TRACEBSTATS()
-        guard unsafe srt_bistats(id, &figures, 0, 1) != SRT_ERROR else { return nil }
+        // Where libsrt finds its connection in use it gives no figures of the buffers: they are neither full nor free.
+        for _ in 0..<4 {
+            guard unsafe srt_bistats(id, &figures, 0, 1) != SRT_ERROR else { return nil }
+            if figures.byteAvailSndBuf + figures.pktSndBuf + figures.pktRcvBuf > 0 { break }
+        }
         self.init()
         connected = true
         connections = 1
