@@ -219,14 +219,15 @@ final class EnhanceStage {
     ) -> Bool {
         let started = MonotonicTime.now()
         let request = SynthesisRequest(now: started, plan: plan, order: stream.configuration.synthesisOrder)
-        let hasTime = stream.withPlanner { $0.synthesise(request) } ?? false
-        guard hasTime, let target = enhancement.lease() else { return false }
+        let encoding = stream.withPlanner { planner -> Nanoseconds? in
+            planner.synthesise(request) ? Nanoseconds(Int64(planner.costs[.encode].high)) : nil
+        }
+        guard let encoding = encoding ?? nil, let target = enhancement.lease() else { return false }
         // This picture, those behind it and their original have yet to be encoded by then.
         let behind = Int64(step.count - index + 1)
-        let encoding = stream.withPlanner { Nanoseconds(Int64($0.costs[.encode].high)) * behind } ?? .zero
         let deadline = plan.emitBy(synthesised: index + 1)
         let slot = step.slots[index]
-        let method = enhancement.synthesise(phase: slot.phase.value, into: target, until: deadline - encoding)
+        let method = enhancement.synthesise(phase: slot.phase.value, into: target, until: deadline - encoding * behind)
         guard let method else { return false }
         // Across a cut there is nothing to make: at a constant rate the frame before is repeated.
         if method == .held, stream.configuration.fps != nil { return false }

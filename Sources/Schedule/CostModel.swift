@@ -95,6 +95,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let feared = 8.0
     /// What two kinds of work must at least have taken of their means to say that the machine has become slower.
     static let sudden = 1.5
+    /// The most that is believed of it: a stall of the whole machine is a spike in all of them, and passes.
+    static let mostSudden = 4.0
     /// The least that a cost can be: keeps ratios finite whatever is observed.
     static let floor = 1.0
 
@@ -183,12 +185,13 @@ public struct CostModel: Sendable, BitwiseCopyable {
     }
 
     /// How many times slower the machine has just become, by what decode, base and encode took last, each against its mean
-    /// before: the median of the three, as one alone is a spike; 1 where that is nothing much. What has not been observed
-    /// since is that much dearer, whatever its estimate says.
+    /// before: the median of the three, as one alone is a spike; 1 where that is nothing much, 4 at most. Where optional work
+    /// is asked for again its estimates are multiplied by this, those that have risen already included: for the moment of
+    /// the onset, to be on the safe side.
     var suddenSlowdown: Double {
         let (a, b, c) = (entries[0].surprise, entries[1].surprise, entries[3].surprise)
         let median = max(min(a, b), min(max(a, b), c))
-        return median >= Self.sudden ? median : 1
+        return median >= Self.sudden ? min(median, Self.mostSudden) : 1
     }
 
     /// Whether the work has ever been observed; before that its cost is a guess.

@@ -25,8 +25,8 @@ public struct Books: Sendable {
     /// own rate.
     public func originalsDropped(_ reason: DropReason) -> UInt64 { originalsDroppedByReason[Int(reason.rawValue)] }
 
+    /// Frames of all kinds that were dropped, for whatever reason; and those of them that were originals.
     public var dropped: UInt64 { DropReason.allCases.reduce(0) { $0 + self[$1] } }
-
     public var originalsDropped: UInt64 { DropReason.allCases.reduce(0) { $0 + originalsDropped($1) } }
 
     public var balance: Bool { originals + synthesised + repeated == emitted + dropped + inFlight }

@@ -34,6 +34,8 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var reportsLeftOut: Int64 = 0
     public var bytesSent: Int64 = 0
     public var bytesReceived: Int64 = 0
+    /// False where the protocol did not say what it has buffered.
+    var knowsBuffered = true
     /// All packets of the peer's that are counted: what it sends, acknowledges and misses.
     var packetsFromPeer: Int64 = 0
 

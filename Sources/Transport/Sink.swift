@@ -50,7 +50,8 @@ public final class Sink: Sendable {
     }
 
     /// Hands over one message; never waits (except for a file's disk). None goes to a peer that has come since the first
-    /// before ``nextEvent()`` has told of it: what was begun for one is not finished to another.
+    /// before ``nextEvent()`` has told of it: what was begun for one is not finished to another. Until then it is
+    /// ``Sent/notConnected``, so who sends takes events, too.
     /// - Parameters:
     ///   - message: 1 to ``Message/largest`` bytes.
     ///   - sourceTime: when the next hop is to think that the message was made; nil for now. Times from before the

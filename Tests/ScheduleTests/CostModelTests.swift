@@ -64,6 +64,17 @@ import Testing
         #expect(model.suddenSlowdown == 1)
     }
 
+    /// One stall of the whole machine, which two kinds of work have met.
+    @Test func aStallIsSoonForgotten() {
+        var model = model()
+        observe(&model, 50, factor: 1, tiles: false)
+        model.observe(.base, .milliseconds(300))
+        model.observe(.encode, .milliseconds(310))
+        #expect(model.suddenSlowdown == 4 && model[.encode].mean <= 8e6 * 2.5)
+        observe(&model, 12, factor: 1, tiles: false)
+        #expect(model[.encode].mean < 8e6 * 1.4 && model.suddenSlowdown == 1)
+    }
+
     @Test func butItIsFearedForASecondOrTwo() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: false)

@@ -226,18 +226,22 @@ import Testing
 
     // MARK: The door
 
-    @Test func manyWhoAreTurnedAwayAreToldOfOnceASecond() {
-        var turnAways = TurnAways()
+    @Test func manyWhoAreRefusedAreToldOfOnceASecond() {
+        var refusal = RepeatedRefusal(reason: "called")
         var told: [String] = []
-        for call in 0..<2_500 {
-            let now = MonotonicTime(nanoseconds: Int64(call) * 1_000_000)
-            if let text = turnAways.note("caller \(call)", at: now) { told.append(text) }
+        for millisecond in 0..<10_000 {
+            let now = MonotonicTime(nanoseconds: Int64(millisecond) * 1_000_000)
+            // For 2.5 seconds; then two at once, seconds later.
+            if millisecond < 2_500 || millisecond == 8_000, let text = refusal.note("caller \(millisecond)", at: now) {
+                told.append(text)
+            }
+            if millisecond == 8_000 { #expect(refusal.note("another", at: now) == nil) }
+            if let text = refusal.due(at: now) { told.append("\(text), at \(millisecond)") }
         }
         #expect(
             told == [
-                "caller 0 called while another caller is served",
-                "caller 1000 called while another caller is served; 999 more did so in the last seconds",
-                "caller 2000 called while another caller is served; 999 more did so in the last seconds",
+                "caller 0 called", "1000 more called, at 1000", "1000 more called, at 2000", "499 more called, at 3000",
+                "caller 8000 called", "1 more called, at 9000",
             ])
     }
 

@@ -37,9 +37,9 @@ struct AccessUnitAssembly {
     private var pending: UnitStamp?
     private var stamp = UnitStamp()
     private var first = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
-    /// Of the newest packet, and of the one before.
+    /// Of the newest packet.
     private var last = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
-    private var beforeLast = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
+    private var sourceBeforeLast: MonotonicTime?
     /// The latest arrival among the unit's packets before the newest. A packet that was lost and came late holds up those
     /// behind it: the last to come need not be the last in order.
     private var latest = MonotonicTime(nanoseconds: 0)
@@ -81,7 +81,7 @@ struct AccessUnitAssembly {
         }
         signs = []
         latest = max(latest, last.arrival)
-        beforeLast = last
+        sourceBeforeLast = last.source
         last = context.message
         packetStart = storage.count
     }
@@ -199,8 +199,7 @@ struct AccessUnitAssembly {
                 let isNextPES = judgeBoundary(unitBeganAt: at)
                 if phase == .open {
                     if damage.isEmpty { trust.noteComplete(scanner.picture) }
-                    let end =
-                        at <= packetStart ? MessageTime(arrival: latest, source: beforeLast.source) : newestEnd
+                    let end = at <= packetStart ? MessageTime(arrival: latest, source: sourceBeforeLast) : newestEnd
                     deliver(at, isNextPES ? .nextStart : .delimiter, end, &context, handler)
                     cut(at)
                 } else {

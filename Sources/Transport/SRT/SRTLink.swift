@@ -281,7 +281,10 @@ final class SRTLink: Sendable {
         var hearing = PeerHearing(since: .now())
         while !isStopping {
             let begin = MonotonicTime.now()
-            figures = LegStatistics(of: id, window: .zero) ?? figures
+            if var now = LegStatistics(of: id, window: .zero) {
+                if !now.knowsBuffered { now.packetsBuffered = figures.packetsBuffered }
+                figures = now
+            }
             hearing.look(packets: figures.packetsFromPeer, from: begin, to: .now())
             // A receiver has all that it was sent: nothing is to be heard of it.
             if direction == .output, figures.packetsBuffered == 0 { hearing.expectNothing(at: .now()) }

@@ -153,13 +153,25 @@ private final class Door: Sendable {
         var askers: [Asker] = []
         /// Has come in and waits for its turn, unless it has gone.
         var next: SRTSOCKET?
-        var refusals: [String] = []
-        var turnAways = TurnAways()
+        private(set) var refusals: [String] = []
+        var turnedAway = RepeatedRefusal(reason: "called while another caller is served")
+        var astray = RepeatedRefusal(reason: "asked for a stream ID that is not served here")
+        var strangers: RepeatedRefusal
 
-        mutating func refuse(_ reason: String) { if refusals.count < Door.most { refusals.append(reason) } }
+        mutating func note(_ kind: WritableKeyPath<Book, RepeatedRefusal>, from caller: String, at now: MonotonicTime) {
+            tell(self[keyPath: kind].note(caller, at: now))
+        }
 
-        mutating func turnAway(_ from: String, at now: MonotonicTime) {
-            if let reason = turnAways.note(from, at: now) { refuse(reason) }
+        mutating func takeRefusals(at now: MonotonicTime) -> [String] {
+            tell(turnedAway.due(at: now))
+            tell(astray.due(at: now))
+            tell(strangers.due(at: now))
+            defer { refusals.removeAll() }
+            return refusals
+        }
+
+        private mutating func tell(_ refusal: String?) {
+            if let refusal, refusals.count < Door.most { refusals.append(refusal) }
         }
     }
 
@@ -171,13 +183,14 @@ private final class Door: Sendable {
     static let unknown = "an unknown address"
 
     let rules: Mutex<Rules>
-    private let hasPassphrase: Bool
     private let wantedStreamID: String?
-    private let book = Mutex(Book())
+    private let book: Mutex<Book>
 
     init(hasPassphrase: Bool, wantedStreamID: String?, rules: Rules) {
         self.rules = Mutex(rules)
-        self.hasPassphrase = hasPassphrase
+        let fault =
+            hasPassphrase ? "called with a wrong passphrase or none" : "called with a passphrase, and none is set here"
+        book = Mutex(Book(strangers: RepeatedRefusal(reason: fault)))
         self.wantedStreamID = wantedStreamID
     }
 
@@ -185,7 +198,7 @@ private final class Door: Sendable {
     func judge(_ id: SRTSOCKET, from: String, streamID: String) -> Bool {
         if let wantedStreamID, streamID != wantedStreamID {
             srt_setrejectreason(id, 1404)  // SRT_REJX_NOTFOUND
-            refuse("\(from) asked for a stream ID that is not served here")
+            book.withLock { $0.note(\.astray, from: from, at: .now()) }
             return false
         }
         switch decide(on: from) {
@@ -220,7 +233,7 @@ private final class Door: Sendable {
             case .free where book.next.map(Self.hasGone) ?? true: return .comesIn
             case .held(let heard) where heard >= asker.since: fallthrough
             case .taken:
-                book.turnAway(from, at: now)
+                book.note(\.turnedAway, from: from, at: now)
                 return .isTurnedAway
             case .free, .held:
                 asker.last = now
@@ -238,9 +251,7 @@ private final class Door: Sendable {
 
     var unanswered: Int { book.withLock { $0.askers.count } }
 
-    func turnAway(_ from: String?) { book.withLock { $0.turnAway(from ?? Self.unknown, at: .now()) } }
-
-    private func refuse(_ reason: String) { book.withLock { $0.refuse(reason) } }
+    func turnAway(_ from: String?) { book.withLock { $0.note(\.turnedAway, from: from ?? Self.unknown, at: .now()) } }
 
     /// A candidate has come in.
     func accepted(_ id: SRTSOCKET) {
@@ -254,22 +265,19 @@ private final class Door: Sendable {
         book.withLock { book in
             let haveLeft = book.askers.prefix { now - $0.last > Self.givenUpAfter }
             book.askers.removeFirst(haveLeft.count)
-            for asker in haveLeft { book.turnAway(asker.from, at: now) }
-            var refusals = book.refusals
-            book.refusals.removeAll()
+            for asker in haveLeft { book.note(\.turnedAway, from: asker.from, at: now) }
+            var strangers: [String] = []
             book.candidates.removeAll { candidate in
                 if Self.hasGone(candidate.id) {
-                    refusals.append(
-                        hasPassphrase
-                            ? "\(candidate.from) called with a wrong passphrase or none"
-                            : "\(candidate.from) called with a passphrase, and none is set here")
+                    strangers.append(candidate.from)
                     return true
                 }
                 // Whoever has come in is not turned away any more, even if it leaves before its turn.
                 if srt_getsockstate(candidate.id) == SRTS_CONNECTED { return true }
                 return now - candidate.since > Self.forgottenAfter
             }
-            return refusals
+            for stranger in strangers { book.note(\.strangers, from: stranger, at: now) }
+            return book.takeRefusals(at: now)
         }
     }
 }

@@ -10,7 +10,8 @@ final class SRTSink: @unchecked Sendable {
     private let clockOffset: Int64
     private let marksOrder: Bool
 
-    /// Whether the sender has been told of a connection, or has sent nothing yet, since it sent last.
+    /// Whether the next message may go to another connection: from the telling of one to the next message, and before the
+    /// first.
     private let mayChange = Atomic<Bool>(true)
 
     // The connection that is sent to, as the sending thread knows it.

@@ -5,11 +5,7 @@ extension LegStatistics {
     /// The figures of one connection so far. Costs a few microseconds.
     init?(of id: SRTSOCKET, window: Nanoseconds) {
         var figures = SRT_TRACEBSTATS()
-        // Where libsrt finds its connection in use it gives no figures of the buffers: they are neither full nor free.
-        for _ in 0..<4 {
-            guard unsafe srt_bistats(id, &figures, 0, 1) != SRT_ERROR else { return nil }
-            if figures.byteAvailSndBuf + figures.pktSndBuf + figures.pktRcvBuf > 0 { break }
-        }
+        guard unsafe srt_bistats(id, &figures, 0, 1) != SRT_ERROR else { return nil }
         self.init()
         connected = true
         connections = 1
@@ -18,6 +14,8 @@ extension LegStatistics {
         bandwidth = figures.mbpsBandwidth * 1e6
         rate = max(figures.mbpsRecvRate, figures.mbpsSendRate) * 1e6
         packetsBuffered = Int64(figures.pktSndBuf) + Int64(figures.pktRcvBuf)
+        // Where libsrt finds its connection in use it gives no figures of the buffers: they are neither full nor free.
+        knowsBuffered = figures.byteAvailSndBuf + figures.pktSndBuf + figures.pktRcvBuf > 0
         packetsSent = figures.pktSentTotal
         packetsReceived = figures.pktRecvTotal
         packetsFromPeer = figures.pktRecvTotal + Int64(figures.pktRecvACKTotal) + Int64(figures.pktRecvNAKTotal)
