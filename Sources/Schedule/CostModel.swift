@@ -184,14 +184,13 @@ public struct CostModel: Sendable, BitwiseCopyable {
         }
     }
 
-    /// How many times slower the machine has just become, by what decode, base and encode took last, each against its mean
-    /// before: the median of the three, as one alone is a spike; 1 where that is nothing much, 4 at most. Where optional work
-    /// is asked for again its estimates are multiplied by this, those that have risen already included: for the moment of
-    /// the onset, to be on the safe side.
+    /// How many times slower the machine has just become, by what work took last against its mean before: as much as base
+    /// and another one say, since one alone is a spike, and decode and encode go together with what the picture holds (a
+    /// keyframe); 1 where that is nothing much, 4 at most. Where optional work is asked for again its estimates are
+    /// multiplied by this, those that have risen already included: for the moment of the onset, to be on the safe side.
     var suddenSlowdown: Double {
-        let (a, b, c) = (entries[0].surprise, entries[1].surprise, entries[3].surprise)
-        let median = max(min(a, b), min(max(a, b), c))
-        return median >= Self.sudden ? min(median, Self.mostSudden) : 1
+        let slower = min(entries[1].surprise, max(entries[0].surprise, entries[3].surprise))
+        return slower >= Self.sudden ? min(slower, Self.mostSudden) : 1
     }
 
     /// Whether the work has ever been observed; before that its cost is a guess.
