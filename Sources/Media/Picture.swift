@@ -7,7 +7,7 @@ import Synchronization
 /// threads.
 @safe public final class Picture: @unchecked Sendable {
     public let size: PictureSize
-    private let memory: UnsafeMutableRawPointer
+    private let memory: AlignedMemory
     private let planes: MutablePictureView
     fileprivate let shares = Atomic<Int>(0)
 
@@ -22,17 +22,14 @@ import Synchronization
         let strideC = (chroma.width + 63) & ~63
         let bytesY = strideY * size.height + 2 * Self.slop
         let bytesC = strideC * chroma.height + 2 * Self.slop
-        unsafe memory = .allocate(byteCount: bytesY + 2 * bytesC, alignment: 64)
-        unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: bytesY + 2 * bytesC)
-        let base = unsafe memory.assumingMemoryBound(to: UInt8.self) + Self.slop
+        memory = AlignedMemory(byteCount: bytesY + 2 * bytesC)
+        let base = unsafe memory.pointer().assumingMemoryBound(to: UInt8.self) + Self.slop
         unsafe planes = MutablePictureView(
             y: MutablePlaneView(base: base, stride: strideY, width: size.width, height: size.height),
             u: MutablePlaneView(base: base + bytesY, stride: strideC, width: chroma.width, height: chroma.height),
             v: MutablePlaneView(
                 base: base + bytesY + bytesC, stride: strideC, width: chroma.width, height: chroma.height))
     }
-
-    deinit { unsafe memory.deallocate() }
 
     /// The planes for reading. The view must not outlive the lease it was reached through.
     @unsafe public var view: PictureView { unsafe planes.readOnly }

@@ -21,6 +21,9 @@ final class EmitStage {
     private var clock = CadenceClock()
     private var newest = MediaTime(ticks: .min)
     private var needsKeyframe = true
+    /// The encoder has encoded nothing yet: its first picture, a keyframe into memory that it has never touched, says nothing
+    /// of what the next ones will cost.
+    private var isCold = true
     /// A size that no encoder can do: told once, and not tried for every frame.
     private var refused: PictureSize?
     /// The last picture could not be encoded: the next one's failure is no news.
@@ -183,6 +186,7 @@ final class EmitStage {
         }
         if repeater != nil, slate?.size != size { slate = Picture(slateOf: size) }
         needsKeyframe = true
+        isCold = true
     }
 
     /// What the source time that is sent with a picture is made from.
@@ -251,6 +255,7 @@ final class EmitStage {
         let record = ticket.record
         // What a repeated frame costs says nothing of the others.
         if record.kind != .repeated { tellPlanner(of: record, encoded: encoded, due: due, sent: sent) }
+        isCold = false
         // A unit that did not go out whole breaks the pictures after it, until the next keyframe.
         needsKeyframe = emission.refused
         stream.ledger.close(ticket, as: emission.refused ? .dropped(.outputDown) : .emitted)
@@ -261,7 +266,7 @@ final class EmitStage {
     ) {
         guard let begin = record[.encodeIn] else { return }
         _ = stream.withPlanner { planner in
-            planner.observe(.encode, encoded - begin)
+            if !isCold { planner.observe(.encode, encoded - begin) }
             // What was waited for the frame's turn is no work, and took nothing from the slack.
             planner.observe(.emit, sent - due)
             let done = encoded + (sent - due)

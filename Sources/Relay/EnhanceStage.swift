@@ -26,6 +26,7 @@ final class EnhanceStage {
     private let finished: BoundedQueue<FinishedFrame>
     private let units: UnitQueue
     private let stream: StreamState
+    private let workers: WorkerPool
     private var enhancement: Enhancement?
     private var cadence: Cadence
     /// The source's clock that the newest picture belongs to.
@@ -42,6 +43,7 @@ final class EnhanceStage {
         self.units = units
         self.stream = stream
         let configuration = stream.configuration
+        workers = WorkerPool(threadCount: configuration.threads)
         cadence = Cadence(
             configuration.grid.map { .constant($0) } ?? .multiple(configuration.interpolate),
             order: configuration.synthesisOrder)
@@ -50,6 +52,8 @@ final class EnhanceStage {
     /// Runs until the queue of pictures is closed and empty, then closes its own.
     func run() {
         defer { finished.close() }
+        // The first picture should not wait until they are read.
+        if let best = stream.configuration.tier.network { _ = SuperResolutionNetwork.shipped(best) }
         while let frame = pictures.pop() {
             // Enhancing for nobody would only heat the machine.
             guard stream.outputIsConnected else {
@@ -76,7 +80,7 @@ final class EnhanceStage {
         if enhancement?.input == size { return }
         let configuration = stream.configuration
         let made = try Enhancement(
-            input: size, scale: configuration.scale(for: size), threads: configuration.threads,
+            input: size, scale: configuration.scale(for: size), workers: workers,
             synthesising: configuration.synthesises ? configuration.synthesisOrder : nil, ceiling: configuration.tier,
             sharpness: configuration.sharpness)
         enhancement = made

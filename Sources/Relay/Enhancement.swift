@@ -29,11 +29,10 @@ final class Enhancement {
     private static let pictures = 8
 
     init(
-        input: PictureSize, scale: Int, threads: Int, synthesising order: SynthesisOrder?, ceiling: Tier,
+        input: PictureSize, scale: Int, workers: WorkerPool, synthesising order: SynthesisOrder?, ceiling: Tier,
         sharpness: Double
     ) throws(EnhanceError) {
         self.input = input
-        let workers = WorkerPool(threadCount: threads)
         var enlarging = SuperResolutionConfiguration(size: input)
         enlarging.scaleFactor = scale
         enlarging.sharpness = sharpness

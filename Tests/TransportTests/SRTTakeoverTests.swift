@@ -362,23 +362,38 @@ import Testing
     private func at(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
 
     @Test func aPacketCameBetweenTwoLooks() {
-        var hearing = PeerHearing(since: at(100))
+        var hearing = PeerHearing(since: at(100), lookingEvery: .milliseconds(20))
         hearing.look(packets: 0, from: at(120), to: at(121))
-        #expect(hearing.atEarliest == at(100) && hearing.atLatest == at(100))
+        #expect(hearing.atEarliest == at(100) && hearing.silence == .milliseconds(20))
         hearing.look(packets: 3, from: at(140), to: at(141))
-        #expect(hearing.atEarliest == at(120) && hearing.atLatest == at(141))
+        #expect(hearing.atEarliest == at(120) && hearing.silence == .zero)
         hearing.look(packets: 3, from: at(160), to: at(161))
-        #expect(hearing.atEarliest == at(120) && hearing.atLatest == at(141))
-        hearing.look(packets: 4, from: at(180), to: at(181))
-        #expect(hearing.atEarliest == at(160) && hearing.atLatest == at(181))
+        #expect(hearing.atEarliest == at(120) && hearing.silence == .milliseconds(19))
+        hearing.look(packets: 3, from: at(180), to: at(181))
+        #expect(hearing.atEarliest == at(120) && hearing.silence == .milliseconds(38))
+        hearing.look(packets: 4, from: at(200), to: at(201))
+        #expect(hearing.atEarliest == at(180) && hearing.silence == .zero)
     }
 
     @Test func whoNeedSayNothingIsNotSilent() {
-        var hearing = PeerHearing(since: at(100))
-        hearing.look(packets: 1, from: at(120), to: at(121))
-        hearing.expectNothing(at: at(500))
-        #expect(hearing.atEarliest == at(100) && hearing.atLatest == at(500), "no sign of life, and no silence either")
-        hearing.look(packets: 1, from: at(520), to: at(521))
-        #expect(hearing.atLatest == at(500))
+        var hearing = PeerHearing(since: at(100), lookingEvery: .milliseconds(20))
+        hearing.look(packets: 1, from: at(120), to: at(120))
+        hearing.look(packets: 1, from: at(140), to: at(140))
+        hearing.expectNothing()
+        #expect(hearing.atEarliest == at(100) && hearing.silence == .zero, "no sign of life, and no silence either")
+        hearing.look(packets: 1, from: at(160), to: at(160))
+        #expect(hearing.silence == .milliseconds(20))
+    }
+
+    /// What came while the machine stood still has not been taken in, either.
+    @Test func aMachineThatStandsStillIsNoSilence() {
+        var hearing = PeerHearing(since: at(100), lookingEvery: .milliseconds(20))
+        hearing.look(packets: 0, from: at(120), to: at(120))
+        hearing.look(packets: 0, from: at(5_120), to: at(5_120))
+        #expect(hearing.silence == .milliseconds(60))
+        for time in stride(from: Int64(5_140), through: 6_120, by: 20) {
+            hearing.look(packets: 0, from: at(time), to: at(time))
+        }
+        #expect(hearing.silence == .milliseconds(1_060), "but it is one whenever the machine looks")
     }
 }

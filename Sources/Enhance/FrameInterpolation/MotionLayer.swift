@@ -1,4 +1,5 @@
 import Kernels
+import Media
 
 /// Motion at one level of the pyramid as a picture between two sees it, and what it takes to make the picture from it.
 final class MotionLayer {

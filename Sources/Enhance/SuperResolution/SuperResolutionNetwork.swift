@@ -14,15 +14,21 @@ public struct SuperResolutionNetwork: Sendable {
         }
     }
 
-    /// The weights that come with this library; docs/models.md says what they were trained on.
+    /// The weights that come with this library; docs/models.md says what they were trained on. The first call reads them,
+    /// which takes some milliseconds.
     /// - Returns: nil for `base`, which has none.
     public static func shipped(_ tier: SuperResolutionTier) -> SuperResolutionNetwork? {
-        let bytes: [UInt8]
         switch tier {
-        case .base: return nil
-        case .neuralSmall: bytes = PackageResources.neural_s_bnw
-        case .neuralMedium: bytes = PackageResources.neural_m_bnw
+        case .base: nil
+        case .neuralSmall: shippedSmall
+        case .neuralMedium: shippedMedium
         }
+    }
+
+    private static let shippedSmall = certainly(PackageResources.neural_s_bnw)
+    private static let shippedMedium = certainly(PackageResources.neural_m_bnw)
+
+    private static func certainly(_ bytes: [UInt8]) -> SuperResolutionNetwork {
         do throws(EnhanceError) {
             return try SuperResolutionNetwork(bytes)
         } catch {

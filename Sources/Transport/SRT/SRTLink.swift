@@ -152,12 +152,10 @@ final class SRTLink: Sendable {
 
     /// Whether a listener's peer is to go, as somebody else has come in. Has the door open while it may.
     private func givesWay(_ peer: PeerHearing, figures: LegStatistics, to listener: SRTListener) -> Bool {
-        let now = MonotonicTime.now()
-        let silence = now - peer.atLatest
-        let isSilent = silence >= Self.givesWayAfter
+        let isSilent = peer.silence >= Self.givesWayAfter
         // A receiver that has been sent nothing for so long need not say anything, and nobody waits to hear it.
         let isIdle =
-            direction == .output && figures.packetsBuffered == 0 && now - peer.atEarliest >= Self.givesWayAfter
+            direction == .output && figures.packetsBuffered == 0 && .now() - peer.atEarliest >= Self.givesWayAfter
         tend(listener, place: isSilent ? .free : isIdle ? .taken : .held(heard: peer.atEarliest))
         guard listener.someoneWaits else { return false }
         guard isSilent else {
@@ -168,7 +166,8 @@ final class SRTLink: Sendable {
         // What libsrt hands out by the clock may be due only after the next caller has come, whose messages wait: at the door
         // it would send none, and who calls is mostly the same sender, started again. With windows beyond the silence, it
         // may be sent away yet. What lies behind a hole is not handed out at all.
-        return direction == .output || figures.packetsBuffered == 0 || silence >= Self.givesWayAfter + negotiatedWindow
+        return direction == .output || figures.packetsBuffered == 0
+            || peer.silence >= Self.givesWayAfter + negotiatedWindow
     }
 
     private func tell(_ event: LegEvent) {
@@ -278,7 +277,7 @@ final class SRTLink: Sendable {
         var reason = "stopped"
         // libsrt gives no figures of a broken connection: those of the last look stand for its end.
         var figures = LegStatistics()
-        var hearing = PeerHearing(since: .now())
+        var hearing = PeerHearing(since: .now(), lookingEvery: Self.lookEvery)
         while !isStopping {
             let begin = MonotonicTime.now()
             if var now = LegStatistics(of: id, window: .zero) {
@@ -287,7 +286,7 @@ final class SRTLink: Sendable {
             }
             hearing.look(packets: figures.packetsFromPeer, from: begin, to: .now())
             // A receiver has all that it was sent: nothing is to be heard of it.
-            if direction == .output, figures.packetsBuffered == 0 { hearing.expectNothing(at: .now()) }
+            if direction == .output, figures.packetsBuffered == 0 { hearing.expectNothing() }
             if connection.state != SRTS_CONNECTED {
                 reason = "the peer has gone"
                 break
