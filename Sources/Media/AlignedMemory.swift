@@ -22,6 +22,13 @@ import Glibc
 
     deinit { unsafe free(block) }
 
+    /// Has the system give all of it now. What it holds is zeroed here and there.
+    func touch() {
+        for offset in stride(from: 0, to: byteCount, by: 4096) {
+            unsafe memory.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self)
+        }
+    }
+
     /// Valid while this value lives.
     @unsafe public func pointer(at offset: Int = 0) -> UnsafeMutableRawPointer { unsafe memory + offset }
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// threads.
 @safe public final class Picture: @unchecked Sendable {
     public let size: PictureSize
-    private let memory: AlignedMemory
+    fileprivate let memory: AlignedMemory
     private let planes: MutablePictureView
     fileprivate let shares = Atomic<Int>(0)
 
@@ -29,6 +29,11 @@ import Synchronization
             u: MutablePlaneView(base: base + bytesY, stride: strideC, width: chroma.width, height: chroma.height),
             v: MutablePlaneView(
                 base: base + bytesY + bytesC, stride: strideC, width: chroma.width, height: chroma.height))
+    }
+
+    fileprivate func leaseIfFree() -> PictureLease? {
+        let isFree = shares.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged
+        return isFree ? PictureLease(taking: self) : nil
     }
 
     /// The planes for reading. The view must not outlive the lease it was reached through.
@@ -65,11 +70,14 @@ public final class PicturePool: Sendable {
 
     /// A free picture, or nil when all are in use: the bound on raw frames in flight. Its contents are left-overs.
     public func lease() -> PictureLease? {
-        for picture in pictures
-        where picture.shares.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged {
-            return PictureLease(taking: picture)
-        }
+        for picture in pictures { if let lease = picture.leaseIfFree() { return lease } }
         return nil
+    }
+
+    /// Has the system give the memory of all pictures that are free, which otherwise happens when each is first written:
+    /// then none is that comes into use only when queues are full. Takes a millisecond for some of them.
+    public func touch() {
+        for picture in pictures { if let lease = picture.leaseIfFree() { lease.picture.memory.touch() } }
     }
 
     /// How many pictures are leased just now.

@@ -66,6 +66,7 @@ final class EnhanceStage {
     }
 
     private func enhance(_ frame: consuming DecodedFrame) {
+        let isNew = enhancement?.input != frame.picture.size
         do throws(EnhanceError) {
             try prepare(for: frame.picture.size)
         } catch {
@@ -74,6 +75,7 @@ final class EnhanceStage {
             return stream.ledger.close(frame.ticket, as: .dropped(.decodeError))
         }
         process(frame, with: enhancement!)
+        if isNew { enhancement!.takeMemory() }
     }
 
     private func prepare(for size: PictureSize) throws(EnhanceError) {
@@ -119,7 +121,9 @@ final class EnhanceStage {
         self.cadence = cadence
         epoch = frame.ticket.record.epoch
         frame.ticket.stamp(.enhanceIn)
-        let result = enhancement.upscale(frame.picture, into: target, plan)
+        let result = enhancement.upscale(frame.picture, into: target, plan) { base in
+            stream.withPlanner { $0.refine(RefinementRequest(now: .now(), plan: plan, base: base)) }
+        }
         frame.ticket.stamp(.enhanceOut)
         note(result, plan.tier, in: &frame.ticket)
 

@@ -63,12 +63,17 @@ final class Enhancement {
     /// Input samples of a whole tile.
     var tilePixels: Int { superResolution.grid.tileSize.width * superResolution.grid.tileSize.height }
 
+    /// Takes the memory of the results that are not in use from the system, in some milliseconds: for when there is time.
+    func takeMemory() { pool.touch() }
+
     /// Memory for one result; nil when all of it is in use.
     func lease() -> PictureLease? { pool.lease() }
 
     /// Enlarges a picture as well as the plan has time for.
+    /// - Parameter afterBase: says until when tiles may be worked on, once it is known what the base took.
     func upscale(
-        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan
+        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan,
+        afterBase: (Nanoseconds) -> MonotonicTime?
     ) -> SuperResolutionResult {
         requests.removeAll(keepingCapacity: true)
         if plan.tiles > 0, tileCount > 0, let tier = plan.tier.network {
@@ -81,7 +86,8 @@ final class Enhancement {
         let result: SuperResolutionResult
         do throws(EnhanceError) {
             result = unsafe try superResolution.process(
-                picture.view, into: target.picture.mutableView, tiles: requests.span, parameters)
+                picture.view, into: target.picture.mutableView, tiles: requests.span, parameters,
+                afterBase: afterBase)
         } catch {
             refused(error)
         }

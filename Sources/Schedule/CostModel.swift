@@ -95,6 +95,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let feared = 8.0
     /// What two kinds of work must at least have taken of their means to say that the machine has become slower.
     static let sudden = 1.5
+    /// What may be in store is so many times what has shown.
+    static let carefulOfSudden = 1.5
     /// The most that is believed of it: a stall of the whole machine is a spike in all of them, and passes.
     static let mostSudden = 4.0
     /// The least that a cost can be: keeps ratios finite whatever is observed.
@@ -186,10 +188,23 @@ public struct CostModel: Sendable, BitwiseCopyable {
 
     /// How many times slower the machine has just become, by what work took last against its mean before: as much as base
     /// and another one say, since one alone is a spike, and decode and encode go together with what the picture holds (a
-    /// keyframe); 1 where that is nothing much, 4 at most. Where optional work is asked for again its estimates are
-    /// multiplied by this, those that have risen already included: for the moment of the onset, to be on the safe side.
-    var suddenSlowdown: Double {
-        let slower = min(entries[1].surprise, max(entries[0].surprise, entries[3].surprise))
+    /// keyframe); 1 where that is nothing much, 4 at most.
+    var suddenSlowdown: Double { slowdown(byBase: entries[1].surprise) }
+
+    /// Whether a base that has not been observed yet shows that the machine has just become slower.
+    func isSudden(base: Nanoseconds) -> Bool {
+        entries[1].observations > 0 && slowdown(byBase: Double(base.count) / entries[1].mean) > 1
+    }
+
+    /// What optional work is feared to cost that is asked for again, as a multiple of the estimates, those that have risen
+    /// already included: at an onset what has shown so far is not all.
+    var fearedSlowdown: Double {
+        let slowdown = suddenSlowdown
+        return slowdown > 1 ? slowdown * Self.carefulOfSudden : 1
+    }
+
+    private func slowdown(byBase surprise: Double) -> Double {
+        let slower = min(surprise, max(entries[0].surprise, entries[3].surprise))
         return slower >= Self.sudden ? min(slower, Self.mostSudden) : 1
     }
 

@@ -259,7 +259,13 @@ public struct Planner: Policy, Sendable {
         return rung
     }
 
-    // MARK: Before a synthesised frame
+    // MARK: Before optional work
+
+    /// Where base and what went before it show that the machine has just become slower, no tile is begun: what is left to
+    /// do for this frame and the next will cost more than was planned with, nobody knows yet how much.
+    public func refine(_ frame: RefinementRequest) -> MonotonicTime {
+        costs.isSudden(base: frame.base) ? frame.now : frame.plan.stop
+    }
 
     /// What went before may have taken longer than expected, or what comes may have become dearer meanwhile: it and the
     /// original that is due behind it, its own or else the next one, must still be in time.
@@ -271,7 +277,7 @@ public struct Planner: Policy, Sendable {
             work += costs[.base].careful
             time += interval
         }
-        return costs.suddenSlowdown * work + costs[.emit].mean <= time
+        return costs.fearedSlowdown * work + costs[.emit].mean <= time
     }
 
     // MARK: Before the encoder
@@ -297,7 +303,7 @@ public struct Planner: Policy, Sendable {
         }
         let timeOfNext = Double((next - frame.now).count)
         guard frame.kind == .original else {
-            let work = costs.suddenSlowdown * (encode.mean + encode.peak)
+            let work = costs.fearedSlowdown * (encode.mean + encode.peak)
             return isLate || work + emit > timeOfNext ? .late : nil
         }
         if isSwamped { return .overload }

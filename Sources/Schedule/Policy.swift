@@ -11,6 +11,8 @@ public protocol Policy: Sendable {
     mutating func admit(_ unit: UnitRequest) -> Admission
     /// What to do with a decoded original.
     mutating func plan(_ frame: FrameRequest) -> FramePlan
+    /// Until when the tiles that were planned may be worked on, as far as is known by then.
+    func refine(_ frame: RefinementRequest) -> MonotonicTime
     /// Whether there still is time to make the next of the synthesised frames that were planned.
     func synthesise(_ frame: SynthesisRequest) -> Bool
     /// Whether a frame whose turn has come is still worth encoding: nil, or the reason why it is dropped.

@@ -75,6 +75,20 @@ public enum Admission: Hashable, Sendable, BitwiseCopyable {
     case drop(DropReason)
 }
 
+/// An original whose base is done and whose tiles are about to be begun.
+public struct RefinementRequest: Sendable, BitwiseCopyable {
+    public var now: MonotonicTime
+    public var plan: FramePlan
+    /// What its base has just taken.
+    public var base: Nanoseconds
+
+    @inlinable public init(now: MonotonicTime, plan: FramePlan, base: Nanoseconds) {
+        self.now = now
+        self.plan = plan
+        self.base = base
+    }
+}
+
 /// A synthesised frame that was planned and is about to be made.
 public struct SynthesisRequest: Sendable, BitwiseCopyable {
     public var now: MonotonicTime

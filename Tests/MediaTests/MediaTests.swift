@@ -25,6 +25,36 @@ import Testing
         _ = consume first
         _ = consume share
     }
+
+    @Test func takingMemoryLeavesPicturesInUseAlone() {
+        let pool = PicturePool(size: PictureSize(width: 200, height: 100), count: 3)
+        guard let lease = pool.lease() else {
+            Issue.record("a new pool has no free picture")
+            return
+        }
+        let plane = unsafe lease.picture.mutableView.y
+        for y in 0..<100 { unsafe plane.row(y).update(repeating: 7, count: 200) }
+        pool.touch()
+        #expect(pool.inUse == 1)
+        for y in 0..<100 {
+            let isKept = (0..<200).allSatisfy { unsafe plane.row(y)[$0] == 7 }
+            #expect(isKept)
+        }
+    }
+}
+
+@Suite struct AlignedMemoryTests {
+    @Test(arguments: [0, 1, 64, 100, 1 << 20]) func isAlignedAndZeroed(byteCount: Int) {
+        let memory = AlignedMemory(byteCount: byteCount)
+        let bytes = unsafe UnsafeRawBufferPointer(start: memory.pointer(), count: byteCount)
+        let address = unsafe Int(bitPattern: memory.pointer())
+        #expect(address % 64 == 0 && memory.byteCount == byteCount)
+        var isZeroed = unsafe bytes.allSatisfy { $0 == 0 }
+        #expect(isZeroed)
+        memory.touch()
+        isZeroed = unsafe bytes.allSatisfy { $0 == 0 }
+        #expect(isZeroed)
+    }
 }
 
 @Suite struct BoundedQueueTests {

@@ -13,6 +13,7 @@ struct OscillatingPolicy: Policy {
     mutating func use(cores: Double) { planner.use(cores: cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
     mutating func admit(_ unit: UnitRequest) -> Admission { planner.admit(unit) }
+    func refine(_ frame: RefinementRequest) -> MonotonicTime { planner.refine(frame) }
     func synthesise(_ frame: SynthesisRequest) -> Bool { planner.synthesise(frame) }
     mutating func encode(_ frame: EncodeRequest) -> DropReason? { planner.encode(frame) }
     mutating func plan(_ frame: FrameRequest) -> FramePlan {
@@ -39,6 +40,7 @@ struct OverDroppingPolicy: Policy {
     mutating func use(cores: Double) { planner.use(cores: cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
     mutating func admit(_ unit: UnitRequest) -> Admission { planner.admit(unit) }
+    func refine(_ frame: RefinementRequest) -> MonotonicTime { planner.refine(frame) }
     func synthesise(_ frame: SynthesisRequest) -> Bool { planner.synthesise(frame) }
     mutating func encode(_ frame: EncodeRequest) -> DropReason? { planner.encode(frame) }
     mutating func plan(_ frame: FrameRequest) -> FramePlan {

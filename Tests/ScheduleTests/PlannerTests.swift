@@ -46,13 +46,30 @@ import Testing
         // With more time the same slowdown is no obstacle; and behind its original it delays the next one only.
         var behind = request
         behind.order = .afterOriginal
+        behind.plan.emitBy = behind.plan.emitBy + .milliseconds(60)
         #expect(planner.synthesise(behind))
-        behind.now = behind.now + .milliseconds(20)
+        behind.now = behind.now + .milliseconds(60)
         behind.plan.synthesiseBy = behind.now
         #expect(!planner.synthesise(behind))
         var early = request
         early.plan.emitBy = early.plan.emitBy + .milliseconds(60)
         #expect(planner.synthesise(early))
+    }
+
+    /// The same before tiles are begun, by the base that has just been done.
+    @Test func noTileIsBegunWhenTheMachineHasJustBecomeSlower() {
+        var (planner, now) = trained()
+        now = now + Self.frameTime
+        let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(75), tiles: 60))
+        #expect(plan.tiles > 0 && plan.stop > now + .milliseconds(10))
+        func stop(base milliseconds: Double) -> MonotonicTime {
+            let base = Nanoseconds.milliseconds(milliseconds)
+            return planner.refine(RefinementRequest(now: now + base, plan: plan, base: base))
+        }
+        #expect(stop(base: 7.5) == plan.stop, "one that tells so is none")
+        planner.observe(.decode, .milliseconds(6))
+        #expect(stop(base: 7.5) == now + .milliseconds(7.5))
+        #expect(stop(base: 2.5) == plan.stop, "a keyframe")
     }
 
     /// The same before the encoder, for one that is made already.

@@ -81,6 +81,7 @@ struct LeastToEveryFrame: Policy {
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) {}
     mutating func use(cores: Double) {}
     mutating func admit(_ unit: UnitRequest) -> Admission { .decode }
+    func refine(_ frame: RefinementRequest) -> MonotonicTime { frame.now }
     func synthesise(_ frame: SynthesisRequest) -> Bool { false }
     mutating func encode(_ frame: EncodeRequest) -> DropReason? { nil }
     mutating func emitted(slack: Nanoseconds) {}

@@ -92,7 +92,8 @@ import Media
     /// Makes a picture.
     @unsafe func enhance(
         _ source: PictureView, into destination: MutablePictureView, tiles: Span<TileRequest>,
-        _ parameters: SuperResolutionParameters, with workers: WorkerPool, _ result: inout SuperResolutionResult
+        _ parameters: SuperResolutionParameters, with workers: WorkerPool, _ result: inout SuperResolutionResult,
+        afterBase: (Nanoseconds) -> MonotonicTime?
     ) {
         let start = MonotonicTime.now()
         unsafe self.source = unsafe source.y
@@ -114,6 +115,7 @@ import Media
         noteReused(&result)
         let refined = MonotonicTime.now()
         result.baseTime = refined - start
+        if !tiles.isEmpty, let better = afterBase(result.baseTime) { until = better }
         refine(tiles, workers, &result)
         result.tileTime = MonotonicTime.now() - refined
         base.end()

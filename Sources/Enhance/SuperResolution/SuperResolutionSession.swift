@@ -91,10 +91,13 @@ public final class SuperResolutionSession: @unchecked Sendable {
     ///   - source: a picture of the configured size. It is only read.
     ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
     ///   - tiles: what to refine beyond `base`, most important first. A tile named twice is done once.
+    ///   - afterBase: asked between `base`, which took so long, and the tiles, where there are any to refine: until when, if
+    ///     that has become known better than ``SuperResolutionParameters/until`` says.
     /// - Throws: `sizeMismatch`, `noSuchTile`, `tierNotConfigured`, before anything is written.
     @unsafe public func process(
         _ source: PictureView, into destination: MutablePictureView, tiles: Span<TileRequest>,
-        _ parameters: SuperResolutionParameters = SuperResolutionParameters()
+        _ parameters: SuperResolutionParameters = SuperResolutionParameters(),
+        afterBase: (Nanoseconds) -> MonotonicTime? = { _ in nil }
     ) throws(EnhanceError) -> SuperResolutionResult {
         precondition(
             isBusy.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged,
@@ -116,7 +119,9 @@ public final class SuperResolutionSession: @unchecked Sendable {
         var parameters = parameters
         parameters.until = parameters.until.map { $0 - sharpening }
         if let neural {
-            unsafe neural.enhance(source, into: destination, tiles: tiles, parameters, with: workers, &result)
+            unsafe neural.enhance(source, into: destination, tiles: tiles, parameters, with: workers, &result) {
+                afterBase($0).map { $0 - sharpening }
+            }
         } else {
             let start = MonotonicTime.now()
             if configuration.scaleFactor == 1 {

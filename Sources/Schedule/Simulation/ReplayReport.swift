@@ -168,6 +168,7 @@ public struct EverythingPolicy: Policy {
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) {}
     public mutating func use(cores: Double) {}
     public mutating func admit(_ unit: UnitRequest) -> Admission { .decode }
+    public func refine(_ frame: RefinementRequest) -> MonotonicTime { frame.plan.stop }
     public func synthesise(_ frame: SynthesisRequest) -> Bool { true }
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? { nil }
     public mutating func emitted(slack: Nanoseconds) {}

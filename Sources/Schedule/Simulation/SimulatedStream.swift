@@ -187,8 +187,9 @@ struct SimulatedStream<P: Policy> {
         enhanceJob = nil
         switch enhancing {
         case .base:
+            enhanced!.plan!.stop = policy.refine(RefinementRequest(now: moment.time, plan: picture.plan!, base: cost))
             policy.observe(.base, cost, units: 1)
-            startTiles(picture, moment, load)
+            startTiles(enhanced!, moment, load)
         case .tiles:
             let tiles = Int(((job.end - job.startWork) / tileCost(picture, load, job)).rounded())
             policy.observe(.tile(picture.plan!.tier), cost, units: tiles)

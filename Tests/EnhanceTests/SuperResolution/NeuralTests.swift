@@ -188,6 +188,31 @@ import Testing
         #expect(later.isComplete && later.tilesSmall == session.grid.count)
     }
 
+    /// How long there is may be known better once the base is done.
+    @Test func timeMayBeUpWhenTheBaseIsDone() throws {
+        let size = PictureSize(width: 200, height: 100)
+        let source = TestPicture(size, seed: 4)
+        let session = try Self.session(size)
+        let output = TestPicture(session.outputSize)
+        let requests = (0..<session.grid.count).map { TileRequest(tile: $0, tier: .neuralSmall) }
+        var asked: [Nanoseconds] = []
+        func process(_ requests: [TileRequest], until time: MonotonicTime?) throws -> SuperResolutionResult {
+            try session.process(
+                source.view, into: output.mutableView, tiles: requests.span,
+                SuperResolutionParameters(until: .now() + .seconds(1000))
+            ) { base in
+                asked.append(base)
+                return time
+            }
+        }
+        let result = try process(requests, until: MonotonicTime(nanoseconds: 0))
+        #expect(result.tilesSmall == 0 && result.tilesLeft == session.grid.count)
+        #expect(asked == [result.baseTime] && result.baseTime > .zero)
+        #expect(output.difference(from: try BaseTests.upscale(source)) == nil)
+        #expect(try process([], until: nil).isComplete && asked.count == 1, "with nothing to refine nobody is asked")
+        #expect(try process(requests, until: nil).tilesSmall == session.grid.count, "nil keeps the time that was given")
+    }
+
     /// The shipped weights are of the shapes that their tiers promise.
     @Test func theShippedNetworksAreThere() throws {
         var configuration = SuperResolutionConfiguration(size: PictureSize(width: 32, height: 16))
