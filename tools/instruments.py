@@ -4,6 +4,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 # Why frames are dropped at the end of a run, when their receiver has gone and the relay is told to stop: no fault.
@@ -28,9 +29,10 @@ def missed(dropped):
 
 def steal(cpu):
     """What the host has taken from a processor so far, in ms; steps of 10."""
-    for line in open("/proc/stat"):
-        if line.startswith(f"cpu{cpu} "):
-            return int(line.split()[8]) * 1000 // os.sysconf("SC_CLK_TCK")
+    with open("/proc/stat") as lines:
+        for line in lines:
+            if line.startswith(f"cpu{cpu} "):
+                return int(line.split()[8]) * 1000 // os.sysconf("SC_CLK_TCK")
     return 0
 
 
@@ -42,16 +44,18 @@ class Standstills:
     """
 
     def __init__(self, least=0.02):
-        self.watchers = [subprocess.Popen([sys.executable, __file__, str(cpu), str(least)], stdout=subprocess.PIPE, text=True)
-                         for cpu in sorted(os.sched_getaffinity(0))]
+        self.files = [tempfile.TemporaryFile("w+") for _ in os.sched_getaffinity(0)]
+        self.watchers = [subprocess.Popen([sys.executable, __file__, str(cpu), str(least)], stdout=file)
+                         for cpu, file in zip(sorted(os.sched_getaffinity(0)), self.files)]
 
     def stop(self):
         """Each standstill: (begin, end, taken), seconds of CLOCK_MONOTONIC and what of it went to the host, in order."""
         found = []
-        for watcher in self.watchers:
+        for watcher, file in zip(self.watchers, self.files):
             watcher.terminate()
-            for line in watcher.communicate()[0].splitlines():
-                found.append(tuple(float(field) for field in line.split()))
+            watcher.wait()
+            file.seek(0)
+            found += [tuple(float(field) for field in line.split()) for line in file]
         return sorted(found)
 
 

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A block of memory aligned to 64 bytes, freed with its owner: what a picture lies in, and scratch that a session takes
-/// once. Whoever owns it decides which thread uses it when.
+/// A block of memory aligned to 64 bytes, freed with its owner: what a picture lies in, and scratch that a session
+/// takes once. Whoever owns it decides which thread uses it when.
 @safe public struct AlignedMemory: ~Copyable, @unchecked Sendable {
     private let block: UnsafeMutableRawPointer
     private let memory: UnsafeMutableRawPointer
@@ -9,8 +9,8 @@ import Glibc
 
     private static let alignment = 64
 
-    /// Zeroed, so that bytes read beyond a row's end are always the same. A large block costs nothing until it is used:
-    /// the operating system gives each page, zeroed, when it is first touched.
+    /// Zeroed, so that bytes read beyond a row's end are always the same. A large block usually costs nothing until it
+    /// is used: the operating system gives each page, zeroed, when it is first touched.
     public init(byteCount: Int) {
         self.byteCount = byteCount
         guard let block = unsafe calloc(1, byteCount + Self.alignment) else {

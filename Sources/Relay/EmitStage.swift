@@ -21,8 +21,8 @@ final class EmitStage {
     private var clock = CadenceClock()
     private var newest = MediaTime(ticks: .min)
     private var needsKeyframe = true
-    /// The encoder has encoded nothing yet: its first picture, a keyframe into memory that it has never touched, says nothing
-    /// of what the next ones will cost.
+    /// The encoder has encoded nothing yet: its first picture, a keyframe into memory that it has never touched, says
+    /// nothing of what the next ones will cost.
     private var isCold = true
     /// A size that no encoder can do: told once, and not tried for every frame.
     private var refused: PictureSize?

@@ -28,6 +28,9 @@ final class EnhanceStage {
     private let stream: StreamState
     private let workers: WorkerPool
     private var enhancement: Enhancement?
+    /// No picture has come since the enhancement was made: what the first one costs, in memory that nobody has touched,
+    /// says nothing of the next ones.
+    private var isCold = true
     private var cadence: Cadence
     /// The source's clock that the newest picture belongs to.
     private var epoch: UInt32 = 0
@@ -53,7 +56,7 @@ final class EnhanceStage {
     func run() {
         defer { finished.close() }
         // The first picture should not wait until they are read.
-        if let best = stream.configuration.tier.network { _ = SuperResolutionNetwork.shipped(best) }
+        if stream.configuration.tier > .base { SuperResolutionNetwork.readShipped() }
         while let frame = pictures.pop() {
             // Enhancing for nobody would only heat the machine.
             guard stream.outputIsConnected else {
@@ -66,7 +69,6 @@ final class EnhanceStage {
     }
 
     private func enhance(_ frame: consuming DecodedFrame) {
-        let isNew = enhancement?.input != frame.picture.size
         do throws(EnhanceError) {
             try prepare(for: frame.picture.size)
         } catch {
@@ -75,7 +77,8 @@ final class EnhanceStage {
             return stream.ledger.close(frame.ticket, as: .dropped(.decodeError))
         }
         process(frame, with: enhancement!)
-        if isNew { enhancement!.takeMemory() }
+        isCold = false
+        if pictures.count == 0 { enhancement!.takeMemory() }
     }
 
     private func prepare(for size: PictureSize) throws(EnhanceError) {
@@ -86,6 +89,7 @@ final class EnhanceStage {
             synthesising: configuration.synthesises ? configuration.synthesisOrder : nil, ceiling: configuration.tier,
             sharpness: configuration.sharpness)
         enhancement = made
+        isCold = true
         stream.report(.picture(input: size, output: made.output))
         var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
         planning.ceiling = made.tileCount > 0 ? configuration.tier : .base
@@ -181,6 +185,7 @@ final class EnhanceStage {
         stream.counters.add(.tilesMedium, UInt64(result.tilesMedium))
         stream.counters.add(.tilesReused, UInt64(result.tilesReused))
         stream.counters.add(.tilesLeft, UInt64(result.tilesLeft))
+        guard !isCold else { return }
         _ = stream.withPlanner { planner in
             planner.observe(.base, result.baseTime)
             if computed > 0 { planner.observe(.tile(tier), result.tileTime, units: computed) }

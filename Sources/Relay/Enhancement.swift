@@ -14,6 +14,7 @@ final class Enhancement {
     private let pool: PicturePool
     private var tiles: TileOrder
     private var requests: [TileRequest]
+    private var hasMemory = false
 
     /// Which frames are made beside the originals.
     private enum Synthesis {
@@ -63,8 +64,13 @@ final class Enhancement {
     /// Input samples of a whole tile.
     var tilePixels: Int { superResolution.grid.tileSize.width * superResolution.grid.tileSize.height }
 
-    /// Takes the memory of the results that are not in use from the system, in some milliseconds: for when there is time.
-    func takeMemory() { pool.touch() }
+    /// Takes from the system what memory for results has not been used yet, all at its first call: for a moment in which
+    /// nothing waits.
+    func takeMemory() {
+        if hasMemory { return }
+        pool.touch()
+        hasMemory = true
+    }
 
     /// Memory for one result; nil when all of it is in use.
     func lease() -> PictureLease? { pool.lease() }

@@ -70,6 +70,7 @@ public struct PlanBench {
             _ = planner.admit(
                 UnitRequest(now: question.now, emitBy: question.emitBy, isKeyframe: false, waiting: question.waiting))
             let plan = planner.plan(question)
+            _ = planner.refine(RefinementRequest(now: question.now, plan: plan, base: .milliseconds(1.5)))
             _ = planner.synthesise(SynthesisRequest(now: question.now, plan: plan, order: .beforeOriginal))
             for kind in [FrameKind.synthesised, .original] {
                 _ = planner.encode(

@@ -196,8 +196,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
         entries[1].observations > 0 && slowdown(byBase: Double(base.count) / entries[1].mean) > 1
     }
 
-    /// What optional work is feared to cost that is asked for again, as a multiple of the estimates, those that have risen
-    /// already included: at an onset what has shown so far is not all.
+    /// What optional work is feared to cost that is asked for again, as a multiple of the estimates, those that have
+    /// risen already included: at an onset what has shown so far is not all.
     var fearedSlowdown: Double {
         let slowdown = suddenSlowdown
         return slowdown > 1 ? slowdown * Self.carefulOfSudden : 1

@@ -261,8 +261,8 @@ public struct Planner: Policy, Sendable {
 
     // MARK: Before optional work
 
-    /// Where base and what went before it show that the machine has just become slower, no tile is begun: what is left to
-    /// do for this frame and the next will cost more than was planned with, nobody knows yet how much.
+    /// Where base and what went before it show that the machine has just become slower, no tile is begun: what is left
+    /// to do for this frame and the next will cost more than was planned with, nobody knows yet how much.
     public func refine(_ frame: RefinementRequest) -> MonotonicTime {
         costs.isSudden(base: frame.base) ? frame.now : frame.plan.stop
     }

@@ -42,6 +42,7 @@ struct AllocationTests {
                     FrameRequest(
                         now: now, emitBy: emitBy, synthesised: 1, tiles: 120, waiting: waiting, newestEmitBy: emitBy,
                         encoderQueue: waiting % 2, encoderBusySince: waiting > 1 ? now : nil))
+                _ = planner.refine(RefinementRequest(now: now, plan: plan, base: .milliseconds(random.unit() * 5)))
                 planner.observe(.base, .milliseconds(random.unit() * 5))
                 _ = planner.synthesise(SynthesisRequest(now: now, plan: plan, order: .beforeOriginal))
                 if plan.tiles > 0 { planner.observe(.tile(plan.tier), .milliseconds(random.unit() * 9), units: plan.tiles) }

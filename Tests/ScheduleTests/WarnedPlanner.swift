@@ -1,8 +1,8 @@
 import Media
 import Schedule
 
-/// The planner, told that something goes wrong: from then on it does nothing but the least. What no planner can beat that
-/// makes use of the machine before, since nobody tells it.
+/// The planner, told that something goes wrong: from then on it does nothing but the least. What no planner can beat
+/// that makes use of the machine before, since nobody tells it.
 struct WarnedPlanner: Policy {
     private var planner: Planner
     private let warning: MonotonicTime

@@ -115,17 +115,18 @@ import Media
         noteReused(&result)
         let refined = MonotonicTime.now()
         result.baseTime = refined - start
-        if !tiles.isEmpty, let better = afterBase(result.baseTime) { until = better }
-        refine(tiles, workers, &result)
+        collect(tiles)
+        // Without a time to stop rows were left to the networks altogether: they must be done.
+        if until != nil, !todo.isEmpty, let better = afterBase(result.baseTime) { until = better }
+        refine(workers, &result)
         result.tileTime = MonotonicTime.now() - refined
         base.end()
         unsafe self.source = nil
         unsafe self.destination = nil
     }
 
-    /// Does what is asked for and not there yet, and chroma where that has waited.
-    private func refine(_ tiles: Span<TileRequest>, _ workers: WorkerPool, _ result: inout SuperResolutionResult) {
-        collect(tiles)
+    /// Does what has been collected, and chroma where that has waited.
+    private func refine(_ workers: WorkerPool, _ result: inout SuperResolutionResult) {
         let hasTime = until.map { $0 > .now() } ?? true
         var next = 0
         while next < todo.count {

@@ -14,8 +14,8 @@ public struct SuperResolutionNetwork: Sendable {
         }
     }
 
-    /// The weights that come with this library; docs/models.md says what they were trained on. The first call reads them,
-    /// which takes some milliseconds.
+    /// The weights that come with this library; docs/models.md says what they were trained on. Read at the first
+    /// call, in some milliseconds.
     /// - Returns: nil for `base`, which has none.
     public static func shipped(_ tier: SuperResolutionTier) -> SuperResolutionNetwork? {
         switch tier {
@@ -24,6 +24,9 @@ public struct SuperResolutionNetwork: Sendable {
         case .neuralMedium: shippedMedium
         }
     }
+
+    /// Reads them all, so that no later call has to.
+    public static func readShipped() { for tier in SuperResolutionTier.allCases { _ = shipped(tier) } }
 
     private static let shippedSmall = certainly(PackageResources.neural_s_bnw)
     private static let shippedMedium = certainly(PackageResources.neural_m_bnw)

@@ -91,8 +91,9 @@ public final class SuperResolutionSession: @unchecked Sendable {
     ///   - source: a picture of the configured size. It is only read.
     ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
     ///   - tiles: what to refine beyond `base`, most important first. A tile named twice is done once.
-    ///   - afterBase: asked between `base`, which took so long, and the tiles, where there are any to refine: until when, if
-    ///     that has become known better than ``SuperResolutionParameters/until`` says.
+    ///   - afterBase: where there is a time to stop, and something to refine, asked when `base` is done: when to stop, as
+    ///     far as that is known better by then; nil for the time that was given. Is told what `base` takes, sharpening
+    ///     included, that comes last. Runs on the calling thread.
     /// - Throws: `sizeMismatch`, `noSuchTile`, `tierNotConfigured`, before anything is written.
     @unsafe public func process(
         _ source: PictureView, into destination: MutablePictureView, tiles: Span<TileRequest>,
@@ -120,7 +121,7 @@ public final class SuperResolutionSession: @unchecked Sendable {
         parameters.until = parameters.until.map { $0 - sharpening }
         if let neural {
             unsafe neural.enhance(source, into: destination, tiles: tiles, parameters, with: workers, &result) {
-                afterBase($0).map { $0 - sharpening }
+                afterBase($0 + sharpening).map { $0 - sharpening }
             }
         } else {
             let start = MonotonicTime.now()

@@ -1,12 +1,12 @@
 import Media
 
-/// When a peer was last heard of, and for how long it has been silent, as far as looks from time to time at a count of its
-/// packets can tell: a packet that is new in a look came after the look before. A pure value.
+/// When a peer was last heard of, and for how long it has been silent, as far as looks from time to time at a count of
+/// its packets can tell: a packet that is new in a look came after the look before. A pure value.
 struct PeerHearing {
     /// The peer's last sign of life came at this time or later.
     private(set) var atEarliest: MonotonicTime
-    /// For how long at least nothing came that was to be expected. Between two looks that lie further apart than was meant,
-    /// this machine stood still, and with it perhaps whatever takes packets in: that is not held against the peer.
+    /// For how long at least nothing came that was to be expected. Between two looks that lie further apart than was
+    /// meant this machine stood still, and perhaps whatever takes packets in: that is not held against the peer.
     private(set) var silence: Nanoseconds = .zero
     private var lastLook: (begin: MonotonicTime, end: MonotonicTime)
     private var packets: Int64 = 0

@@ -211,6 +211,14 @@ import Testing
         #expect(output.difference(from: try BaseTests.upscale(source)) == nil)
         #expect(try process([], until: nil).isComplete && asked.count == 1, "with nothing to refine nobody is asked")
         #expect(try process(requests, until: nil).tilesSmall == session.grid.count, "nil keeps the time that was given")
+        #expect(try process(requests, until: nil).tilesReused == session.grid.count && asked.count == 2, "nor here")
+
+        let untimed = try Self.session(size)
+        let complete = try untimed.process(source.view, into: output.mutableView, tiles: requests.span) { _ in
+            Issue.record("nobody is asked where there is no time to stop: the base is left out there")
+            return MonotonicTime(nanoseconds: 0)
+        }
+        #expect(complete.tilesSmall == session.grid.count)
     }
 
     /// The shipped weights are of the shapes that their tiers promise.
