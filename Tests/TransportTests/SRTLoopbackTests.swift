@@ -1,3 +1,4 @@
+import CSRT
 import Media
 import Synchronization
 import Testing
@@ -37,6 +38,27 @@ import Testing
         #expect(reader.awaitConnection()?.peer == "127.0.0.1:\(sink.localPort)")
         #expect(sink.awaitPeer())
         exchange(reader, sink, count: 50)
+    }
+
+    /// libsrt shows a call as broken for a moment before it is connected: who looks at once sees that in every second one.
+    @Test func aCallThatSucceedsIsNeverTakenForFailed() throws {
+        let listening = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20))
+        let listener = try SRTListener(listening, place: "here", readingEarly: false)
+        let calling = SRTEndpoint(mode: .caller, host: "127.0.0.1", port: listener.port, latency: .milliseconds(20))
+        let address = try SocketAddress.resolve(host: "127.0.0.1", port: listener.port, place: "here")
+        for _ in 0..<60 {
+            listener.admit(readingEarly: false, to: .free)
+            let socket = try SRTSocket()
+            try socket.configure(for: calling, early: false)
+            try socket.use(address, with: srt_connect)
+            let limit = MonotonicTime.now() + Reader.patience
+            while case .underWay = socket.progress, .now() < limit {}
+            guard case .connected = socket.progress else {
+                Issue.record("\(socket.state), reason \(srt_getrejectreason(socket.id))")
+                return
+            }
+            while listener.accept() == nil, .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+        }
     }
 
     @Test func ipv6() throws {

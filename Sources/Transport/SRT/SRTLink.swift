@@ -202,10 +202,10 @@ final class SRTLink: Sendable {
         }
         let limit = MonotonicTime.now() + Self.connectTime
         while true {
-            switch socket.state {
-            case SRTS_CONNECTED: return socket
-            case SRTS_INIT, SRTS_OPENED, SRTS_CONNECTING: break
-            default: throw failure(of: socket)
+            switch socket.progress {
+            case .connected: return socket
+            case .underWay: break
+            case .failed: throw failure(of: socket)
             }
             if isStopping || MonotonicTime.now() > limit { throw failure(of: socket) }
             pause(until: .now() + Self.lookSoon)

@@ -106,6 +106,20 @@ struct SRTSocket: ~Copyable {
 
     var state: SRT_SOCKSTATUS { srt_getsockstate(id) }
 
+    /// How far a call has come.
+    enum Progress { case underWay, connected, failed }
+
+    var progress: Progress {
+        switch state {
+        case SRTS_CONNECTED: .connected
+        case SRTS_INIT, SRTS_OPENED, SRTS_CONNECTING: .underWay
+        // Between connecting and connected libsrt shows "broken" for a moment (its issue 508). A call that has failed has
+        // a reason, which is there before.
+        case SRTS_BROKEN: UInt32(bitPattern: srt_getrejectreason(id)) == SRT_REJ_UNKNOWN.rawValue ? .underWay : .failed
+        default: .failed
+        }
+    }
+
     var localPort: UInt16 { unsafe address(by: srt_getsockname)?.port ?? 0 }
     var peer: SocketAddress? { unsafe address(by: srt_getpeername) }
 
