@@ -1,0 +1,41 @@
+import Codec
+import Media
+import Schedule
+import Telemetry
+import Testing
+import Transport
+@testable import Relay
+
+/// What the first picture costs an encoder says nothing of the next ones: the schedule does not hear of it.
+@Suite struct FirstPictureTests {
+    /// Whether the schedule knows what encoding costs when pictures of these sizes have gone out.
+    private func knowsEncoding(after sizes: [PictureSize]) throws -> Bool? {
+        let scratch = try Scratch()
+        let configuration = RelayConfiguration(
+            input: .standardStream, output: .file(path: scratch.path("out.ts")))
+        let stream = StreamState(configuration)
+        stream.schedule(Planner.Configuration(input: sizes[0], output: sizes[0], interval: .milliseconds(33.3)))
+        let finished = BoundedQueue<FinishedFrame>(capacity: sizes.count)
+        for (index, size) in sizes.enumerated() {
+            guard let picture = PicturePool(size: size, count: 1).lease() else { return nil }
+            let ticket = stream.ledger.open(.original, presentation: Timeline.start + Int64(index) * 3_000)
+            _ = finished.push(
+                FinishedFrame(
+                    ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33.3),
+                    turn: .now()))
+        }
+        finished.close()
+        EmitStage(
+            finished: finished, passing: PassingStreams(), sink: try Sink(configuration.output), stream: stream
+        ).run()
+        #expect(stream.ledger.books.emitted == UInt64(sizes.count))
+        return stream.withPlanner { $0.costs.knows(.encode) }
+    }
+
+    @Test func itsEncodingIsNotLearntFrom() throws {
+        let (small, large) = (PictureSize(width: 160, height: 96), PictureSize(width: 320, height: 192))
+        #expect(try knowsEncoding(after: [small]) == false)
+        #expect(try knowsEncoding(after: [small, large]) == false, "another size is another encoder")
+        #expect(try knowsEncoding(after: [small, small]) == true)
+    }
+}
