@@ -2,12 +2,16 @@ import Glibc
 import Media
 import Schedule
 
-/// Looks at what everything else on the machine keeps busy: Linux's /proc/stat less this process's own time. Time that a
-/// host takes from a virtual machine counts as others'.
+/// Looks at what everything else on the machine keeps busy: Linux's /proc/stat less this process's own time, and at how
+/// many threads want to run, by /proc/loadavg. Time that a host takes from a virtual machine counts as others'.
 ///
-/// Confined to the thread that runs the relay's observations. A sample allocates nothing.
+/// Confined to the thread that runs the relay's observations. Neither call allocates.
 @safe struct MachineMeter: ~Copyable {
-    private let file: Int32
+    /// How often to ``glance()``: often enough that threads which pause are once seen to.
+    static let glances = Nanoseconds.milliseconds(20.0)
+
+    private let stat, loadavg: Int32
+    private var fewestRunning = Int.max
     private var share: CoreShare
     private let cores: Double
     private var last: (time: MonotonicTime, idle: Nanoseconds, own: Nanoseconds)?
@@ -16,12 +20,20 @@ import Schedule
     ///   - cores: those that this process may use.
     ///   - threads: its own that are busy side by side.
     init(cores: Int, threads: Int) {
-        file = unsafe open("/proc/stat", O_RDONLY | O_CLOEXEC)
+        stat = unsafe open("/proc/stat", O_RDONLY | O_CLOEXEC)
+        loadavg = unsafe open("/proc/loadavg", O_RDONLY | O_CLOEXEC)
         share = CoreShare(cores: cores, threads: threads)
         self.cores = Double(cores)
     }
 
-    deinit { if file >= 0 { _ = close(file) } }
+    deinit { for file in [stat, loadavg] where file >= 0 { _ = close(file) } }
+
+    /// Counts the threads that run or want to.
+    mutating func glance() {
+        let running = Self.read(loadavg) { Self.running(in: $0) }
+        // This one is among them.
+        fewestRunning = min(fewestRunning, max(0, (running ?? 1) - 1))
+    }
 
     /// The cores that this process may count on; nil where the system does not say.
     mutating func sample() -> Double? {
@@ -30,20 +42,40 @@ import Schedule
         unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
         let own = Nanoseconds(Int64(used.tv_sec) * 1_000_000_000 + Int64(used.tv_nsec))
         let now = MonotonicTime.now()
-        defer { last = (now, idle, own) }
+        defer {
+            last = (now, idle, own)
+            fewestRunning = .max
+        }
         guard let last, now > last.time else { return nil }
         let length = (now - last.time).seconds
         // Where the process is confined to some of the machine's processors, the others' idling is more than it can use.
         let free = min((idle - last.idle).seconds / length, cores)
-        return share.note(usedByOthers: cores - free - (own - last.own).seconds / length)
+        let others = cores - free - (own - last.own).seconds / length
+        return share.note(usedByOthers: others, steady: fewestRunning == .max ? 0 : fewestRunning)
     }
 
     /// What all processors together have idled since the start of the machine.
-    private func idle() -> Nanoseconds? {
+    private func idle() -> Nanoseconds? { Self.read(stat) { Self.idle(in: $0) } }
+
+    private static func read<T>(_ file: Int32, _ parse: (Span<UInt8>) -> T?) -> T? {
         var bytes = InlineArray<256, UInt8>(repeating: 0)
         var span = bytes.mutableSpan
         let count = unsafe span.withUnsafeMutableBytes { unsafe pread(file, $0.baseAddress, $0.count, 0) }
-        return count > 0 ? Self.idle(in: bytes.span.extracting(..<count)) : nil
+        return count > 0 ? parse(bytes.span.extracting(..<count)) : nil
+    }
+
+    /// The number before the slash in `0.20 0.18 0.12 1/80 11206`: the threads that run or want to.
+    static func running(in text: Span<UInt8>) -> Int? {
+        var number: Int?
+        for index in text.indices {
+            switch text[index] {
+            case UInt8(ascii: "/"): return number
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                number = (number ?? 0) &* 10 &+ Int(text[index] - UInt8(ascii: "0"))
+            default: number = nil
+            }
+        }
+        return nil
     }
 
     /// The fourth and fifth number of the first line, `cpu  user nice system idle iowait …`, in ticks of 10 ms.

@@ -49,14 +49,18 @@ public final class Relay: Sendable {
         var meter = MachineMeter(
             cores: stream.cores, threads: max(configuration.threads, configuration.encodeThreads))
         var nextStatus = start + .seconds(1)
-        var nextSample = start
+        var (nextSample, nextGlance) = (start, start)
         var former = (time: start, emitted: UInt64(0))
         while !stream.events.isClosed || stream.events.count > 0 {
-            if let event = stream.events.pop(until: min(nextStatus, nextSample)) {
+            if let event = stream.events.pop(until: min(nextStatus, nextGlance)) {
                 observe(.event(event))
                 continue
             }
             let now = MonotonicTime.now()
+            if now >= nextGlance {
+                meter.glance()
+                nextGlance = now + MachineMeter.glances
+            }
             if now >= nextSample {
                 if configuration.watchesMachine, let available = meter.sample() { stream.availableCores = available }
                 nextSample = now + CoreShare.period

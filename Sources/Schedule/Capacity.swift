@@ -39,43 +39,66 @@ public struct Capacity: Sendable, BitwiseCopyable {
         while count < 1000, admits(stream, beside: repeatElement(stream, count: count)) { count += 1 }
         return count
     }
-
-    /// The cores that one stream may count on: what the others leave, but never less than an even share. The operating
-    /// system deals the cores out evenly to the threads that want them, and others that keep so many cores busy are
-    /// taken for as many threads; so a stream that came first does not keep the others down.
-    /// - Parameters:
-    ///   - used: cores that everything else on the machine keeps busy.
-    ///   - threads: the stream's own that are busy side by side.
-    public static func available(cores: Int, usedByOthers used: Double, threads: Int) -> Double {
-        let (cores, threads) = (Double(cores), Double(min(threads, cores)))
-        let used = min(max(used, 0), cores)
-        // What is less than a tenth of a core is nobody's business.
-        let others = max(0, used - 0.1).rounded(.up)
-        return max(cores - used, cores * threads / (threads + others))
-    }
 }
 
-/// What one stream may count on, sample by sample: less is believed at once, more when two samples in a row say so.
+/// The cores that one stream may count on, look by look.
+///
+/// The operating system deals the cores out evenly to the threads that want them. So others that run without a pause make
+/// room for a stream up to an even share, and one that came first does not keep the others down. Others that pause, as
+/// streams do, would be late for it: they are left what they use and something on top.
 public struct CoreShare: Sendable, BitwiseCopyable {
     /// How often others should be looked at.
     public static let period = Nanoseconds.milliseconds(200.0)
+    /// What others that pause are left on top of what they use, as a share of it: they would be late if they had to wait
+    /// for every moment.
+    static let spare = 0.2
 
-    private let cores: Int
-    private let threads: Int
+    private let cores: Double
+    private let threads: Double
     private var last: Double
+    private var lastUsed = 0.0
+    /// What was counted on after the last look, and after the one before.
+    private var believed: (Double, Double)
+    /// The threads that never paused, in each look of the last second: streams that keep a machine busy do so for part of
+    /// one.
+    private var steady = InlineArray<5, Int>(repeating: 0)
+    private var looks = 0
 
     /// - Parameter threads: the stream's own that are busy side by side.
     public init(cores: Int, threads: Int) {
-        self.cores = cores
-        self.threads = threads
-        last = Double(cores)
+        self.cores = Double(cores)
+        self.threads = Double(min(threads, cores))
+        last = self.cores
+        believed = (self.cores, self.cores)
     }
 
-    /// - Parameter usedByOthers: cores that everything else kept busy since the last sample.
+    /// Less is believed at once, more when two looks in a row say so.
+    /// - Parameters:
+    ///   - usedByOthers: cores that everything else kept busy since the last look.
+    ///   - steady: the fewest threads that ran or wanted to at any moment since the last look, the stream's own included.
     /// - Returns: cores to count on until the next.
-    public mutating func note(usedByOthers: Double) -> Double {
-        let available = Capacity.available(cores: cores, usedByOthers: usedByOthers, threads: threads)
-        defer { last = available }
-        return min(available, last)
+    public mutating func note(usedByOthers: Double, steady now: Int) -> Double {
+        steady[looks % steady.count] = now
+        looks += 1
+        var least = now
+        for index in steady.indices { least = min(least, steady[index]) }
+        // They are taken for no more threads than they use cores: the stream's own may not have paused either.
+        let used = min(max(usedByOthers, 0), cores)
+        let most = Int(max(0, used - 0.1).rounded(.up))
+        var available = available(used: used, steady: min(least, most))
+        // What began a moment ago and has not paused yet is believed not to, where the stream gets less by it than it had.
+        let share = self.available(used: used, steady: most)
+        if now >= most, share <= max(believed.0, believed.1) { available = share }
+        believed = (min(available, last), believed.0)
+        (last, lastUsed) = (available, used)
+        return believed.0
+    }
+
+    private func available(used: Double, steady: Int) -> Double {
+        let steady = Double(steady)
+        func pausing(_ used: Double) -> Double { max(0, used - steady) }
+        // What has only just begun may well not pause.
+        let left = pausing(used) + Self.spare * pausing(min(used, lastUsed))
+        return max(0, cores - min(used, steady) - left, (cores - left) * threads / (threads + steady))
     }
 }

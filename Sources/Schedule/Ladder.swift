@@ -90,10 +90,15 @@ struct Ladder: Sendable, BitwiseCopyable {
         if now - since >= dwell, mayTry(position - 1, now: now, pace: pace) { climb(now: now, pace: pace) }
     }
 
-    private func mayTry(_ target: Int, now: MonotonicTime, pace: CostModel.Pace) -> Bool {
+    /// What has failed on a slower machine says nothing about the one at hand: its failures are forgotten.
+    private mutating func mayTry(_ target: Int, now: MonotonicTime, pace: CostModel.Pace) -> Bool {
         let attempt = attempts[target]
         guard let failedAt = attempt.failedAt, let before = attempt.pace else { return true }
-        return now - failedAt >= attempt.wait || pace.slowdown(since: before) < Self.clearlyFaster
+        if pace.slowdown(since: before) < Self.clearlyFaster {
+            attempts[target] = Attempt(wait: dwell)
+            return true
+        }
+        return now - failedAt >= attempt.wait
     }
 
     private mutating func climb(now: MonotonicTime, pace: CostModel.Pace) {

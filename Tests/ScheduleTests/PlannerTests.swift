@@ -480,14 +480,56 @@ import Testing
         #expect(!capacity.admits(stream, beside: Array(repeating: stream, count: 4)))
         #expect(capacity.count(of: stream) == 4)
         #expect(capacity.count(of: Capacity.Demand(least: 1.8, synthesising: 2)) == 0)
-        #expect(Capacity.available(cores: 2, usedByOthers: 0.5, threads: 2) == 1.5)
-        #expect(Capacity.available(cores: 2, usedByOthers: 1.9, threads: 2) == 1)
-        #expect(Capacity.available(cores: 4, usedByOthers: 9, threads: 1) == 0.8)
-        #expect(Capacity.available(cores: 2, usedByOthers: 0.05, threads: 9) == 2)
-        // Bad news at once, good news when it has come twice.
-        var share = CoreShare(cores: 2, threads: 1)
-        #expect([0, 2, 0, 0].map { share.note(usedByOthers: $0) } == [2, 2.0 / 3, 2.0 / 3, 2])
         let (planner, _) = trained()
         #expect(abs(planner.demand.least - (2 + 2 * 2.5 + 8) / 33.3) < 0.05)
+    }
+
+    @Test(arguments: [
+        // Others that never pause: an even share of the cores, or those that are left.
+        (cores: 2, threads: 2, used: 1.4, steady: 2, counts: 1.0),
+        (cores: 4, threads: 1, used: 9.0, steady: 4, counts: 0.8),
+        (cores: 2, threads: 2, used: 1.0, steady: 1, counts: 4.0 / 3),
+        (cores: 2, threads: 9, used: 0.05, steady: 2, counts: 1.94),
+        // Others that pause, which are left a fifth more than they use.
+        (cores: 2, threads: 2, used: 0.5, steady: 0, counts: 1.4),
+        (cores: 2, threads: 2, used: 1.5, steady: 0, counts: 0.2),
+        (cores: 2, threads: 2, used: 2.0, steady: 0, counts: 0.0),
+        // One of each kind.
+        (cores: 2, threads: 2, used: 1.2, steady: 1, counts: 1.76 * 2 / 3),
+    ])
+    func aStreamCountsOnWhatOthersLeave(cores: Int, threads: Int, used: Double, steady: Int, counts: Double) {
+        var share = CoreShare(cores: cores, threads: threads)
+        for _ in 0..<5 { _ = share.note(usedByOthers: used, steady: 0) }
+        for _ in 0..<5 { _ = share.note(usedByOthers: used, steady: steady) }
+        for _ in 0..<2 { #expect(abs(share.note(usedByOthers: used, steady: steady) - counts) < 1e-9) }
+    }
+
+    @Test func fewerCoresAreBelievedAtOnceAndMoreAfterTwoLooks() {
+        var share = CoreShare(cores: 2, threads: 1)
+        let looks = [(0.0, 0), (2, 2), (0, 0), (0, 0)].map { share.note(usedByOthers: $0.0, steady: $0.1) }
+        #expect(looks == [2, 2.0 / 3, 2.0 / 3, 2])
+    }
+
+    /// A stream does not drive out others that pause now and then, whatever an even share would be; but others that have
+    /// not paused for a second.
+    @Test func nothingIsTakenFromOthersThatPause() {
+        var share = CoreShare(cores: 2, threads: 2)
+        func look(_ steady: Int) -> Double { share.note(usedByOthers: 1.5, steady: steady) }
+        _ = look(0)
+        for _ in 0..<20 {
+            for _ in 0..<2 { #expect(abs(look(0) - 0.2) < 1e-9) }
+            for _ in 0..<4 { #expect(abs(look(2) - 0.2) < 1e-9) }
+        }
+        #expect(abs(look(2) - 0.2) < 1e-9)
+        #expect(look(2) == 1)
+    }
+
+    /// But whoever begins to run without a pause makes a stream count on an even share at once, not on what is left.
+    @Test func anEvenShareIsNotLostToWhoBegins() {
+        var share = CoreShare(cores: 2, threads: 2)
+        for _ in 0..<9 { _ = share.note(usedByOthers: 0, steady: 0) }
+        // In the middle of a look, and then all the time.
+        #expect(abs(share.note(usedByOthers: 0.7, steady: 0) - 1.3) < 1e-9)
+        for _ in 0..<9 { #expect(share.note(usedByOthers: 1.6, steady: 2) == 1) }
     }
 }

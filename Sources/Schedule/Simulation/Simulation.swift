@@ -75,6 +75,7 @@ public enum Simulation {
             nextTime = max(nextTime, moment.time)
             for index in streams.indices { meter.add(index, streams[index].threads * speed, nextTime - moment.time) }
             meter.addForeign(foreign * speed, nextTime - moment.time)
+            meter.add(threads: threads, nextTime - moment.time)
             if let length = meter.length(at: nextTime) {
                 for index in streams.indices { streams[index].use(cores: meter.available(index, length)) }
                 meter.restart(at: nextTime)
@@ -92,6 +93,7 @@ private struct CoreMeter {
     private var shares: [CoreShare]
     private var used: [Double]
     private var foreign = 0.0
+    private var fewestThreads = Double.infinity
     private var start = MonotonicTime(nanoseconds: 0)
 
     init(streams: Int, cores: Int, threads: Int) {
@@ -103,6 +105,9 @@ private struct CoreMeter {
         used[stream] += threads * Double(time.count)
     }
     mutating func addForeign(_ threads: Double, _ time: Nanoseconds) { foreign += threads * Double(time.count) }
+    mutating func add(threads: Double, _ time: Nanoseconds) {
+        if time > .zero { fewestThreads = min(fewestThreads, threads) }
+    }
 
     /// How long the sample has become; nil while that is too short.
     func length(at time: MonotonicTime) -> Nanoseconds? {
@@ -111,12 +116,13 @@ private struct CoreMeter {
 
     mutating func available(_ stream: Int, _ length: Nanoseconds) -> Double {
         let others = foreign + used.reduce(0, +) - used[stream]
-        return shares[stream].note(usedByOthers: others / Double(length.count))
+        return shares[stream].note(usedByOthers: others / Double(length.count), steady: Int(fewestThreads))
     }
 
     mutating func restart(at time: MonotonicTime) {
         for index in used.indices { used[index] = 0 }
         foreign = 0
+        fewestThreads = .infinity
         start = time
     }
 }
