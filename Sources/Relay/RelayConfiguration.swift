@@ -34,6 +34,12 @@ public struct RelayConfiguration: Sendable {
     public var sharpness = 0.0
     /// What may pass between the time a frame could first have been had and its emission.
     public var budget = Nanoseconds.milliseconds(80)
+    /// How many times slower everything may become from one moment to the next without optional work having made an
+    /// original late, in `Planner.Weights.cautions`.
+    public var caution: Double {
+        get { weights.caution }
+        set { weights.caution = newValue }
+    }
     public var pacing = Pacing.eager
     /// Threads that decode one picture together, where it has several slices.
     public var decodeThreads = Self.defaultDecodeThreads

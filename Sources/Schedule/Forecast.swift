@@ -14,6 +14,8 @@ struct Forecast {
     /// `workers` and `encoders`: the cores that enhancement and encoding keep busy while they are at work.
     private let interval, cores, workers, encoders, margin: Double
     private let weights: Planner.Weights
+    /// Optional work counts what is needed so many times.
+    private var caution: Double { weights.caution }
     /// Synthesised frames of this original, and of the average one.
     private let synthesised, usualSynthesised: Double
     private let waiting: Double
@@ -99,8 +101,8 @@ struct Forecast {
         let slack = slack - margin
         let extra = synthesised * (synthesise.careful + encode.careful)
         let first = max(base.careful, backlog) + carefulWay
-        return first + extra <= slack + synthesised * stepOfSynthesis
-            && first + delay(by: synthesised) + step * max(waiting, 1) <= slackOfNewest
+        return caution * (first + extra) <= slack + synthesised * stepOfSynthesis
+            && caution * (first + delay(by: synthesised) + step * max(waiting, 1)) <= slackOfNewest
     }
 
     /// How much later the encoder is done with an original and so many synthesised frames than with it alone. Making the
@@ -118,8 +120,9 @@ struct Forecast {
     /// The latest start of one synthesised frame, from now.
     var latestSynthesis: Double {
         let delayOfOne = synthesise.careful + (afterOriginal ? 0 : encode.careful)
-        let nextOne = slackOfNewest - delayOfOne - step * max(waiting, 1) - carefulWay
-        return min(nextOne, slack + stepOfSynthesis - margin - synthesise.careful - encode.careful - carefulWay)
+        let nextOne = slackOfNewest - caution * (delayOfOne + step * max(waiting, 1) + carefulWay)
+        let thisOne = slack + stepOfSynthesis - margin - caution * (synthesise.careful + encode.careful + carefulWay)
+        return min(nextOne, thisOne)
     }
 
     // MARK: Throughput
@@ -142,8 +145,9 @@ struct Forecast {
     func grant(synthesises: Bool) -> Double {
         let count = synthesises ? synthesised : 0
         let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
-        let thisOne = slack - margin - base.careful - before - max(carefulWay, backlog + way)
-        let nextOne = slackOfNewest - base.careful - delay(by: count) - step * max(waiting, 1) - carefulWay
+        let thisOne = slack - margin - caution * (base.careful + before + max(carefulWay, backlog + way))
+        let nextOne = slackOfNewest
+            - caution * (base.careful + delay(by: count) + step * max(waiting, 1) + carefulWay)
         let share = weights.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine = (cores * share - decode.mean - encoders * (1 + count) * encode.mean) / workers

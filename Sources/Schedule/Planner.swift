@@ -58,6 +58,10 @@ public struct Planner: Policy, Sendable {
         public var swamped = 1.5
         /// How long the rung above must look safe before it is climbed.
         public var dwell = Nanoseconds.milliseconds(250.0)
+        /// How many times slower everything may become from one moment to the next without optional work having made an
+        /// original late, in ``cautions``; more costs tiles and synthesised frames.
+        public var caution = 1.0
+        public static let cautions = 1.0...10
 
         public init() {}
     }
@@ -95,6 +99,9 @@ public struct Planner: Policy, Sendable {
     }
 
     private var interval: Double { rhythm.interval }
+
+    /// What optional work is feared to cost when it is asked for again, as a multiple of the estimates.
+    private var feared: Double { max(configuration.weights.caution, costs.fearedSlowdown) }
 
     /// Where the stream stands on the ladder; 0 is the top.
     public var rung: Int { ladder.position }
@@ -277,7 +284,7 @@ public struct Planner: Policy, Sendable {
             work += costs[.base].careful
             time += interval
         }
-        return costs.fearedSlowdown * work + costs[.emit].mean <= time
+        return feared * work + costs[.emit].mean <= time
     }
 
     // MARK: Before the encoder
@@ -303,7 +310,7 @@ public struct Planner: Policy, Sendable {
         }
         let timeOfNext = Double((next - frame.now).count)
         guard frame.kind == .original else {
-            let work = costs.fearedSlowdown * (encode.mean + encode.peak)
+            let work = feared * (encode.mean + encode.peak)
             return isLate || work + emit > timeOfNext ? .late : nil
         }
         if isSwamped { return .overload }

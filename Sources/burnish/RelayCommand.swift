@@ -37,6 +37,12 @@ struct RelayCommand: ParsableCommand {
             arrival where there is none.
             """)
     var budget = TimeArgument(.milliseconds(80))
+    @Option(
+        help: """
+            1 to 10: how many times slower the machine may become from one moment to the next without an original being \
+            late for what is done beside it. More than 1 costs synthesised frames.
+            """)
+    var caution = 1.0
     @Option(help: "When a finished frame leaves: eager is at once, paced is evenly, for receivers without a window.")
     var pacing = RelayConfiguration.Pacing.eager
     @Option(help: "Threads that enhance a frame together.") var threads = 2
@@ -83,6 +89,9 @@ struct RelayCommand: ParsableCommand {
             throw ValidationError("--decode-threads is 1 to 16, not \(decodeThreads)")
         }
         guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
+        guard Planner.Weights.cautions.contains(caution) else {
+            throw ValidationError("--caution is 1 to 10, not \(caution)")
+        }
         guard budget.value > .zero else { throw ValidationError("--budget is a time longer than 0ms") }
     }
 
@@ -135,6 +144,7 @@ struct RelayCommand: ParsableCommand {
         configuration.tier = tier.value
         configuration.sharpness = sharpness
         configuration.budget = budget.value
+        configuration.caution = caution
         configuration.pacing = pacing
         configuration.tracePath = trace
         configuration.threads = threads

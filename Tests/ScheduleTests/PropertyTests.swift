@@ -12,6 +12,22 @@ import Testing
         }
     }
 
+    /// A planner that is cautious enough for the slowdowns of these scenarios, four threads on one core and fourfold costs
+    /// from one moment to the next, emits no original late unless the least work does.
+    @Test func aCautiousPlannerIsLateOnlyWhereTheLeastWorkIs() {
+        for seed in 1...UInt64(Thoroughness.scenarios) {
+            let load = Load.random(seed: seed)
+            let least = load.leastOutcome()
+            let outcome = Simulation.run(load) { configuration in
+                var cautious = configuration
+                cautious.weights.caution = 4
+                return Planner(cautious)
+            }[0]
+            #expect(outcome.lateOriginals <= least.late, "seed \(seed)")
+            #expect(Property.broken(by: outcome, least: least, load: load).isEmpty, "seed \(seed)")
+        }
+    }
+
     /// What the properties allow one scenario must be rare among them all: an original that the least work would have had is
     /// missed only by what nobody could know.
     @Test(.enabled(if: Thoroughness.isFull)) func theLeastWorkHardlyEverHasMoreInTime() {

@@ -65,10 +65,13 @@ struct LeastOutcome {
     let best: StreamOutcome
     /// The largest latency, where drops bound it.
     let largestLatency: Nanoseconds
+    /// Originals emitted late: none where the least work has all in time, by dropping some or none.
+    let late: Int
 
     init(dropping: StreamOutcome, keeping: StreamOutcome) {
         best = keeping.missed < dropping.missed ? keeping : dropping
         largestLatency = dropping.latency.largest
+        late = best.missed == 0 ? 0 : max(dropping.lateOriginals, keeping.lateOriginals)
     }
 }
 

@@ -8,7 +8,7 @@ public enum SweepKey: String, CaseIterable, Sendable {
     /// The best tier: its name.
     case tier
     /// ``Planner/Weights``; `dwell` in milliseconds.
-    case keep, climb, margin, dwell
+    case keep, climb, margin, dwell, caution
 }
 
 /// A set of values for some of the keys: one row of a sweep.
@@ -27,6 +27,7 @@ public struct SweepPoint: Hashable, Sendable {
         case .cores, .workers, .encoders: range = 1...256
         case .budget, .dwell: range = 0.001...1e6
         case .keep, .climb, .margin: range = 0...1
+        case .caution: range = Planner.Weights.cautions
         }
         guard let value = Double(text), range.contains(value) else { return nil }
         if [.cores, .workers, .encoders].contains(key), value != value.rounded() { return nil }
@@ -64,6 +65,7 @@ public struct SweepPoint: Hashable, Sendable {
         if let climb = values[.climb] { configuration.weights.climb = climb }
         if let margin = values[.margin] { configuration.weights.widestMargin = margin }
         if let dwell = values[.dwell] { configuration.weights.dwell = .milliseconds(dwell) }
+        if let caution = values[.caution] { configuration.weights.caution = caution }
     }
 
     public func adapt(_ load: inout Load) {
