@@ -205,7 +205,7 @@ final class EnhanceStage {
             waiting: waiting(behind: record.id), newestEmitBy: stream.newestEmitBy, arrived: stream.arrived,
             encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
         return stream.withPlanner { planner in
-            planner.use(cores: stream.availableCores)
+            planner.use(stream.availableCores)
             let plan = planner.plan(request)
             stream.note(planner.level, at: now)
             return plan

@@ -5,13 +5,13 @@ import Schedule
 /// Looks at what everything else on the machine keeps busy: Linux's /proc/stat less this process's own time, and at how
 /// many threads want to run, by /proc/loadavg. Time that a host takes from a virtual machine counts as others'.
 ///
-/// Confined to the thread that runs the relay's observations. Neither call allocates.
+/// Confined to the thread that runs the relay's observations. Neither a glance nor a sample allocates.
 @safe struct MachineMeter: ~Copyable {
-    /// How often to ``glance()``: often enough that threads which pause are once seen to.
-    static let glances = Nanoseconds.milliseconds(20.0)
+    /// How often to ``glance()``: often enough to catch others' pauses, and in step with no usual frame rate.
+    static let glances = Nanoseconds.milliseconds(23.0)
 
     private let stat, loadavg: Int32
-    private var fewestRunning = Int.max
+    private var fewestRunning: Int?
     private var share: CoreShare
     private let cores: Double
     private var last: (time: MonotonicTime, idle: Nanoseconds, own: Nanoseconds)?
@@ -30,13 +30,13 @@ import Schedule
 
     /// Counts the threads that run or want to.
     mutating func glance() {
-        let running = Self.read(loadavg) { Self.running(in: $0) }
+        guard let running = Self.read(loadavg, { Self.running(in: $0) }) else { return }
         // This one is among them.
-        fewestRunning = min(fewestRunning, max(0, (running ?? 1) - 1))
+        fewestRunning = min(fewestRunning ?? .max, max(0, running - 1))
     }
 
     /// The cores that this process may count on; nil where the system does not say.
-    mutating func sample() -> Double? {
+    mutating func sample() -> Cores? {
         guard let idle = idle() else { return nil }
         var used = timespec()
         unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
@@ -44,14 +44,14 @@ import Schedule
         let now = MonotonicTime.now()
         defer {
             last = (now, idle, own)
-            fewestRunning = .max
+            fewestRunning = nil
         }
         guard let last, now > last.time else { return nil }
         let length = (now - last.time).seconds
         // Where the process is confined to some of the machine's processors, the others' idling is more than it can use.
         let free = min((idle - last.idle).seconds / length, cores)
         let others = cores - free - (own - last.own).seconds / length
-        return share.note(usedByOthers: others, steady: fewestRunning == .max ? 0 : fewestRunning)
+        return share.note(usedByOthers: others, steady: fewestRunning)
     }
 
     /// What all processors together have idled since the start of the machine.
@@ -71,7 +71,7 @@ import Schedule
             switch text[index] {
             case UInt8(ascii: "/"): return number
             case UInt8(ascii: "0")...UInt8(ascii: "9"):
-                number = (number ?? 0) &* 10 &+ Int(text[index] - UInt8(ascii: "0"))
+                number = min((number ?? 0) * 10 + Int(text[index] - UInt8(ascii: "0")), 1 << 32)
             default: number = nil
             }
         }

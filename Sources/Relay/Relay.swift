@@ -58,7 +58,7 @@ public final class Relay: Sendable {
             }
             let now = MonotonicTime.now()
             if now >= nextGlance {
-                meter.glance()
+                if configuration.watchesMachine { meter.glance() }
                 nextGlance = now + MachineMeter.glances
             }
             if now >= nextSample {

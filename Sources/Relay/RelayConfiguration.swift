@@ -34,8 +34,8 @@ public struct RelayConfiguration: Sendable {
     public var sharpness = 0.0
     /// What may pass between the time a frame could first have been had and its emission.
     public var budget = Nanoseconds.milliseconds(80)
-    /// How many times slower everything may become from one moment to the next without optional work having made an
-    /// original late, in `Planner.Weights.cautions`.
+    /// How many times slower everything may suddenly become before tiles or synthesised frames make an original late; one
+    /// of `Planner.Weights.cautions`.
     public var caution: Double {
         get { weights.caution }
         set { weights.caution = newValue }

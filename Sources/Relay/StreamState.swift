@@ -35,7 +35,7 @@ final class StreamState: Sendable {
 
     init(_ configuration: RelayConfiguration) {
         self.configuration = configuration
-        available = Atomic(Double(cores).bitPattern)
+        available = Atomic(Self.bits(Cores(Double(cores))))
     }
 
     // MARK: The schedule
@@ -86,9 +86,18 @@ final class StreamState: Sendable {
     }
 
     /// The cores that others leave this stream.
-    var availableCores: Double {
-        get { Double(bitPattern: available.load(ordering: .relaxed)) }
-        set { available.store(newValue.bitPattern, ordering: .relaxed) }
+    var availableCores: Cores {
+        get {
+            let bits = available.load(ordering: .relaxed)
+            func half(_ bits: UInt64) -> Double { Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits))) }
+            return Cores(dealt: half(bits), spare: half(bits >> 32))
+        }
+        set { available.store(Self.bits(newValue), ordering: .relaxed) }
+    }
+
+    /// Both in one word, so that they are read together.
+    static func bits(_ cores: Cores) -> UInt64 {
+        UInt64(Float(cores.dealt).bitPattern) | UInt64(Float(cores.spare).bitPattern) << 32
     }
 
     /// The frame whose unit is inside the decode thread: at work, or with its picture waiting for room.

@@ -12,7 +12,7 @@ struct Forecast {
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM: Double
     /// `workers` and `encoders`: the cores that enhancement and encoding keep busy while they are at work.
-    private let interval, cores, workers, encoders, margin: Double
+    private let interval, cores, spare, workers, encoders, margin: Double
     private let weights: Planner.Weights
     /// Optional work counts what is needed so many times.
     private var caution: Double { weights.caution }
@@ -26,7 +26,7 @@ struct Forecast {
     private let slackOfNewest, backlog: Double
 
     init(
-        _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
+        _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double, spare: Double,
         workers: Double, encoders: Double, margin: Double, weights: Planner.Weights
     ) {
         base = costs[.base]
@@ -38,6 +38,7 @@ struct Forecast {
         tileM = costs[.tile(.neuralM)].mean
         self.interval = interval
         self.cores = cores
+        self.spare = spare
         self.workers = workers
         self.encoders = encoders
         self.margin = margin
@@ -134,7 +135,7 @@ struct Forecast {
         let encoding = (1 + extra) * encode.mean
         // Undisturbed: others' work is in the cores that they leave.
         let work = decode.low + encoders * (1 + extra) * encode.low + workers * (base.low + extra * synthesise.low)
-        let all = work / cores
+        let all = work / (synthesises ? spare : cores)
         return max(decode.mean, enhancing, encoding, all) / interval
     }
 
@@ -150,7 +151,7 @@ struct Forecast {
             - caution * (base.careful + delay(by: count) + step * max(waiting, 1) + carefulWay)
         let share = weights.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
-        let machine = (cores * share - decode.mean - encoders * (1 + count) * encode.mean) / workers
+        let machine = (spare * share - decode.mean - encoders * (1 + count) * encode.mean) / workers
             - base.mean - count * synthesise.mean
         return max(0, min(thisOne, nextOne, thread, machine))
     }
@@ -174,12 +175,18 @@ struct Forecast {
         !rung.decodesAll || load(synthesises: rung.synthesises) <= limit
     }
 
-    /// Whether there is time for a rung. A neural tier is worth being on while it brings more than the one below.
-    /// - Parameter limit: the share of an interval that it may use; also the margin asked of a tier's benefit.
-    func fits(_ rung: Rung, limit: Double) -> Bool {
+    /// Whether there is time for a rung, tiles aside.
+    /// - Parameter limit: the share of an interval that it may use.
+    func hasTime(for rung: Rung, limit: Double) -> Bool {
         guard rung.decodesAll else { return true }
         if !keepsUp(rung, limit: limit) || !isSafelyInTime { return false }
-        if rung.synthesises, synthesised > 0, !hasTimeToSynthesise { return false }
+        return !rung.synthesises || synthesised == 0 || hasTimeToSynthesise
+    }
+
+    /// Whether there is time for a rung and its tier brings more than the one below.
+    /// - Parameter limit: the share of an interval that it may use; also the margin asked of a tier's benefit.
+    func fits(_ rung: Rung, limit: Double) -> Bool {
+        guard hasTime(for: rung, limit: limit) else { return false }
         guard rung.tier > .base else { return true }
         let grant = grant(synthesises: rung.synthesises)
         let below: Tier = rung.tier == .neuralM ? .neuralS : .base

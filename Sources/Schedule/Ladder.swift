@@ -12,12 +12,14 @@ public struct Rung: Hashable, Sendable, BitwiseCopyable {
 /// The ladder with its memory: down at once when it must, up one rung at a time when it has been safe for a while.
 ///
 /// A rung that the stream has fallen from is not tried again for twice as long as the last time, less a quarter of the
-/// time for which it was held, unless the machine has become clearly faster than it was at that try. So a rung that cannot
-/// be held is visited a logarithmic number of times, one that is held now and then is no flicker, and the end of a load is
-/// still noticed at once.
+/// time for which it was held, unless the machine has become clearly faster than it was at that try: then its failures are
+/// forgotten. So a rung that cannot be held is visited a logarithmic number of times, one that is held now and then is no
+/// flicker, and the end of a load is still noticed at once.
 struct Ladder: Sendable, BitwiseCopyable {
     /// Frames in trouble, each forgotten by four good ones, that make the stream fall.
     static let patience = 3.0
+    /// What a frame counts that would merely be better on another rung.
+    static let preference = 0.25
     /// A rung that is held for less than this was not held at all.
     static let probation = Nanoseconds.milliseconds(2_000.0)
     static let shortestWait = Nanoseconds.milliseconds(2_000.0)
@@ -72,10 +74,11 @@ struct Ladder: Sendable, BitwiseCopyable {
     /// Takes in how one frame stands.
     /// - Parameters:
     ///   - held: the best rung, from the present one down, that this frame can be kept on.
+    ///   - isPressed: there is no time for the present one; otherwise another is only better, which is not urgent.
     ///   - climbable: the rung above the present one looks safe, with margin.
-    mutating func update(now: MonotonicTime, held: Int, climbable: Bool, pace: CostModel.Pace) {
+    mutating func update(now: MonotonicTime, held: Int, isPressed: Bool, climbable: Bool, pace: CostModel.Pace) {
         if held > position {
-            strain += 1
+            strain += isPressed ? 1 : Self.preference
             safeSince = nil
             if strain >= Self.patience { fall(to: held, now: now) }
             return

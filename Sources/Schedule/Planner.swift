@@ -58,8 +58,8 @@ public struct Planner: Policy, Sendable {
         public var swamped = 1.5
         /// How long the rung above must look safe before it is climbed.
         public var dwell = Nanoseconds.milliseconds(250.0)
-        /// How many times slower everything may become from one moment to the next without optional work having made an
-        /// original late, in ``cautions``; more costs tiles and synthesised frames.
+        /// How many times slower everything may suddenly become before tiles or synthesised frames make an original late;
+        /// one of ``cautions``. More costs both.
         public var caution = 1.0
         public static let cautions = 1.0...10
 
@@ -71,6 +71,8 @@ public struct Planner: Policy, Sendable {
 
     public private(set) var configuration: Configuration
     public private(set) var costs: CostModel
+    /// The cores that optional work may count on.
+    private var spareCores: Double
     private var ladder: Ladder
     private var rhythm: Rhythm
     /// How many synthesised frames an original has been asked to bring with it, on average.
@@ -90,6 +92,7 @@ public struct Planner: Policy, Sendable {
 
     public init(_ configuration: Configuration) {
         self.configuration = configuration
+        spareCores = Double(configuration.cores)
         costs = CostModel(
             input: configuration.input, output: configuration.output, tilePixels: configuration.tilePixels,
             cores: Double(configuration.cores), seeds: configuration.seeds)
@@ -99,9 +102,6 @@ public struct Planner: Policy, Sendable {
     }
 
     private var interval: Double { rhythm.interval }
-
-    /// What optional work is feared to cost when it is asked for again, as a multiple of the estimates.
-    private var feared: Double { max(configuration.weights.caution, costs.fearedSlowdown) }
 
     /// Where the stream stands on the ladder; 0 is the top.
     public var rung: Int { ladder.position }
@@ -113,7 +113,10 @@ public struct Planner: Policy, Sendable {
         costs.observe(work, cost, units: units)
     }
 
-    public mutating func use(cores: Double) { costs.cores = max(cores, 0.01) }
+    public mutating func use(_ cores: Cores) {
+        costs.cores = max(cores.dealt, 0.01)
+        spareCores = max(cores.spare, 0.01)
+    }
 
     /// How many of the threads that share a piece of work can be at it side by side: what it takes of the machine is so
     /// many times the time that it takes.
@@ -172,16 +175,16 @@ public struct Planner: Policy, Sendable {
         // Afterwards: more time for this frame must not change what the rest of the forecast rests on.
         defer { learnRhythm(frame) }
         let forecast = Forecast(
-            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: costs.cores,
+            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: costs.cores, spare: spareCores,
             workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
             weights: configuration.weights)
         let reason = drop(frame, forecast)
         lateCosts = !forecast.leastKeepsUp && forecast.suffices(freshSlack)
 
-        let held = held(forecast, isDropped: reason != nil)
+        let (held, isPressed) = held(forecast, isDropped: reason != nil)
         let climbable = reason == nil && ladder.position > 0 && forecast.fits(
             ladder[ladder.position - 1], limit: configuration.weights.climb)
-        ladder.update(now: frame.now, held: held, climbable: climbable, pace: costs.pace)
+        ladder.update(now: frame.now, held: held, isPressed: isPressed, climbable: climbable, pace: costs.pace)
 
         var plan = FramePlan(
             drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesised: 0,
@@ -254,7 +257,9 @@ public struct Planner: Policy, Sendable {
     /// The best rung, from the present one down, that there is time for. A frame that was late or nearly late when it came
     /// here (a stall, of the network or of the machine) could not be helped by any rung, nor could a dropped one: it tells
     /// only whether the threads keep up.
-    private func held(_ forecast: Forecast, isDropped: Bool) -> Int {
+    /// - Returns: also whether it is time that lacks for the present one, and not that fewer of its tiles are worth less than
+    ///   more of a cheaper tier.
+    private func held(_ forecast: Forecast, isDropped: Bool) -> (rung: Int, isPressed: Bool) {
         var rung = ladder.position
         let keep = configuration.weights.keep
         let tellsLatency = !isDropped && forecast.isSafelyInTime
@@ -263,7 +268,9 @@ public struct Planner: Policy, Sendable {
             if tellsLatency ? forecast.fits(level, limit: keep) : forecast.keepsUp(level, limit: keep) { break }
             rung += 1
         }
-        return rung
+        let present = ladder.rung
+        let hasTime = tellsLatency ? forecast.hasTime(for: present, limit: keep) : forecast.keepsUp(present, limit: keep)
+        return (rung, !hasTime)
     }
 
     // MARK: Before optional work
@@ -284,7 +291,7 @@ public struct Planner: Policy, Sendable {
             work += costs[.base].careful
             time += interval
         }
-        return feared * work + costs[.emit].mean <= time
+        return max(configuration.weights.caution, costs.fearedSlowdown) * work + costs[.emit].mean <= time
     }
 
     // MARK: Before the encoder
@@ -310,7 +317,9 @@ public struct Planner: Policy, Sendable {
         }
         let timeOfNext = Double((next - frame.now).count)
         guard frame.kind == .original else {
-            let work = feared * (encode.mean + encode.peak)
+            // The peak is what is feared already: caution counts beside it, not on top.
+            let work = max(
+                costs.fearedSlowdown * (encode.mean + encode.peak), configuration.weights.caution * 2 * encode.mean)
             return isLate || work + emit > timeOfNext ? .late : nil
         }
         if isSwamped { return .overload }

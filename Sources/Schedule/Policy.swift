@@ -6,7 +6,7 @@ public protocol Policy: Sendable {
     /// Takes in what a piece of work did cost.
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int)
     /// Takes in how much of the machine the stream may use (``CoreShare``).
-    mutating func use(cores: Double)
+    mutating func use(_ cores: Cores)
     /// Whether an access unit goes to the decoder.
     mutating func admit(_ unit: UnitRequest) -> Admission
     /// What to do with a decoded original.

@@ -39,8 +39,8 @@ struct RelayCommand: ParsableCommand {
     var budget = TimeArgument(.milliseconds(80))
     @Option(
         help: """
-            1 to 10: how many times slower the machine may become from one moment to the next without an original being \
-            late for what is done beside it. More than 1 costs synthesised frames.
+            1 to 10: how many times slower the machine may suddenly become without tiles or synthesised frames making an \
+            original late. More than 1 costs both, unless the budget is large.
             """)
     var caution = 1.0
     @Option(help: "When a finished frame leaves: eager is at once, paced is evenly, for receivers without a window.")

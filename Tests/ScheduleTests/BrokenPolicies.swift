@@ -10,7 +10,7 @@ struct OscillatingPolicy: Policy {
     init(_ configuration: Planner.Configuration) { planner = Planner(configuration) }
 
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) { planner.observe(work, cost, units: units) }
-    mutating func use(cores: Double) { planner.use(cores: cores) }
+    mutating func use(_ cores: Cores) { planner.use(cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
     mutating func admit(_ unit: UnitRequest) -> Admission { planner.admit(unit) }
     func refine(_ frame: RefinementRequest) -> MonotonicTime { planner.refine(frame) }
@@ -37,7 +37,7 @@ struct OverDroppingPolicy: Policy {
         planner.observe(work, cost, units: units)
         if work == .base || work == .encode { pessimism = max(pessimism * 0.999, 2 * Double(cost.count)) }
     }
-    mutating func use(cores: Double) { planner.use(cores: cores) }
+    mutating func use(_ cores: Cores) { planner.use(cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
     mutating func admit(_ unit: UnitRequest) -> Admission { planner.admit(unit) }
     func refine(_ frame: RefinementRequest) -> MonotonicTime { planner.refine(frame) }

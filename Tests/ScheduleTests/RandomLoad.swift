@@ -65,13 +65,10 @@ struct LeastOutcome {
     let best: StreamOutcome
     /// The largest latency, where drops bound it.
     let largestLatency: Nanoseconds
-    /// Originals emitted late: none where the least work has all in time, by dropping some or none.
-    let late: Int
 
     init(dropping: StreamOutcome, keeping: StreamOutcome) {
         best = keeping.missed < dropping.missed ? keeping : dropping
         largestLatency = dropping.latency.largest
-        late = best.missed == 0 ? 0 : max(dropping.lateOriginals, keeping.lateOriginals)
     }
 }
 
@@ -82,7 +79,7 @@ struct LeastToEveryFrame: Policy {
     init(_ configuration: Planner.Configuration) { everything = EverythingPolicy(configuration) }
 
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) {}
-    mutating func use(cores: Double) {}
+    mutating func use(_ cores: Cores) {}
     mutating func admit(_ unit: UnitRequest) -> Admission { .decode }
     func refine(_ frame: RefinementRequest) -> MonotonicTime { frame.now }
     func synthesise(_ frame: SynthesisRequest) -> Bool { false }

@@ -25,7 +25,7 @@ struct WarnedPlanner: Policy {
     }
 
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) { planner.observe(work, cost, units: units) }
-    mutating func use(cores: Double) { planner.use(cores: cores) }
+    mutating func use(_ cores: Cores) { planner.use(cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
 
     mutating func admit(_ unit: UnitRequest) -> Admission {

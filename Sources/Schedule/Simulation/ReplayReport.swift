@@ -166,7 +166,7 @@ public struct EverythingPolicy: Policy {
     public init(_ configuration: Planner.Configuration) { ceiling = configuration.ceiling }
 
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) {}
-    public mutating func use(cores: Double) {}
+    public mutating func use(_ cores: Cores) {}
     public mutating func admit(_ unit: UnitRequest) -> Admission { .decode }
     public func refine(_ frame: RefinementRequest) -> MonotonicTime { frame.plan.stop }
     public func synthesise(_ frame: SynthesisRequest) -> Bool { true }

@@ -118,7 +118,7 @@ struct SimulatedStream<P: Policy> {
     }
     private var stopped = false
 
-    mutating func use(cores: Double) { policy.use(cores: cores) }
+    mutating func use(_ cores: Cores) { policy.use(cores) }
 
     /// Lets everything happen that is due, and starts whatever can start.
     mutating func settle(_ moment: Moment, _ load: Load?) {

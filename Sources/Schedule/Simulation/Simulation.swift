@@ -75,9 +75,9 @@ public enum Simulation {
             nextTime = max(nextTime, moment.time)
             for index in streams.indices { meter.add(index, streams[index].threads * speed, nextTime - moment.time) }
             meter.addForeign(foreign * speed, nextTime - moment.time)
-            meter.add(threads: threads, nextTime - moment.time)
+            meter.note(running: threads, for: nextTime - moment.time)
             if let length = meter.length(at: nextTime) {
-                for index in streams.indices { streams[index].use(cores: meter.available(index, length)) }
+                for index in streams.indices { streams[index].use(meter.available(index, length)) }
                 meter.restart(at: nextTime)
             }
             moment.work += Double((nextTime - moment.time).count) * speed
@@ -105,7 +105,7 @@ private struct CoreMeter {
         used[stream] += threads * Double(time.count)
     }
     mutating func addForeign(_ threads: Double, _ time: Nanoseconds) { foreign += threads * Double(time.count) }
-    mutating func add(threads: Double, _ time: Nanoseconds) {
+    mutating func note(running threads: Double, for time: Nanoseconds) {
         if time > .zero { fewestThreads = min(fewestThreads, threads) }
     }
 
@@ -114,9 +114,9 @@ private struct CoreMeter {
         time - start >= CoreShare.period ? time - start : nil
     }
 
-    mutating func available(_ stream: Int, _ length: Nanoseconds) -> Double {
+    mutating func available(_ stream: Int, _ length: Nanoseconds) -> Cores {
         let others = foreign + used.reduce(0, +) - used[stream]
-        return shares[stream].note(usedByOthers: others / Double(length.count), steady: Int(fewestThreads))
+        return shares[stream].note(usedByOthers: others / Double(length.count), steady: Int(fewestThreads + 1e-9))
     }
 
     mutating func restart(at time: MonotonicTime) {
