@@ -1,0 +1,57 @@
+import Media
+import Testing
+@testable import Schedule
+
+@Suite struct LadderTests {
+    static let frame = Nanoseconds.milliseconds(33.3)
+    var ladder = Ladder(ceiling: .neuralS, synthesises: true, dwell: .milliseconds(250.0))
+    var now = MonotonicTime(nanoseconds: 1_000_000_000)
+
+    func pace(_ slowdown: Double) -> CostModel.Pace {
+        CostModel.Pace(decode: slowdown, base: slowdown, encode: slowdown, cores: 2)
+    }
+
+    /// Nothing is in the way until the top is reached; how long that takes.
+    mutating func climb(_ slowdown: Double) -> Double {
+        let start = now
+        while ladder.position > 0 {
+            now = now + Self.frame
+            ladder.update(now: now, held: ladder.position, isPressed: false, climbable: true, pace: pace(slowdown))
+        }
+        return (now - start).seconds
+    }
+
+    /// Every frame would have another rung; how many it takes until the stream is there.
+    mutating func fall(_ slowdown: Double, isPressed: Bool) -> Int {
+        let position = ladder.position
+        var frames = 0
+        while ladder.position == position, frames < 100 {
+            now = now + Self.frame
+            frames += 1
+            ladder.update(now: now, held: position + 1, isPressed: isPressed, climbable: false, pace: pace(slowdown))
+        }
+        return frames
+    }
+
+    @Test mutating func whatFailedOnASlowerMachineIsForgotten() {
+        _ = climb(2)
+        for wait in [2.0, 4, 8] {
+            _ = fall(2, isPressed: true)
+            let time = climb(2)
+            #expect(time > wait - 0.1 && time < wait + 0.4, "\(time)")
+        }
+        _ = fall(2, isPressed: true)
+        #expect(climb(1) < 0.4)
+        _ = fall(1, isPressed: true)
+        let time = climb(1)
+        #expect(time > 1.9 && time < 2.4, "\(time)")
+    }
+
+    /// A rung for which there is no time is left after three frames, one that is merely worse after twelve.
+    @Test mutating func noRungIsLeftInHasteForABetterOne() {
+        _ = climb(1)
+        #expect(fall(1, isPressed: true) == 3)
+        _ = climb(1)
+        #expect(fall(1, isPressed: false) == 12)
+    }
+}
