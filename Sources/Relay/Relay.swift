@@ -5,7 +5,7 @@ import Schedule
 import Telemetry
 import Transport
 
-/// One stream, from its source to its sink: four threads and the queues between them. See docs/architecture.md.
+/// One stream, from its source to its sink: four threads and the queues between them. See docs/design/architecture.md.
 ///
 /// `run` belongs to one thread; `stop` may be called from any.
 public final class Relay: Sendable {

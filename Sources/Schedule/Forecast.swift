@@ -1,6 +1,6 @@
 import Media
 
-/// What there is time for at one moment, for one frame: the inequalities of docs/scheduler.md, in nanoseconds from now.
+/// What there is time for at one moment, for one frame: the inequalities of docs/design/scheduler.md, in nanoseconds from now.
 ///
 /// Two kinds of constraint are kept apart. *Latency*: this frame, and the newest that waits behind it, must be emitted
 /// by their deadlines; computed with high costs where work is added, with means where a frame would be dropped.

@@ -1,6 +1,6 @@
 import Media
 
-/// Decides for every frame of one stream what there is time for. See docs/scheduler.md for the mathematics.
+/// Decides for every frame of one stream what there is time for. See docs/design/scheduler.md for the mathematics.
 ///
 /// A value that holds no clock and does no I/O: it answers from the numbers it is given, and the same numbers give the
 /// same answers. It has no references; no call allocates. Callers on several threads share it behind a lock.

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The map in docs/architecture.md, as a test: the page and the code agree, dependencies point down only, each C module
+/// The map in docs/design/architecture.md, as a test: the page and the code agree, dependencies point down only, each C module
 /// has one importer, and what is raw stays where it may be.
 @Suite struct ArchitectureTests {
     /// What each module may import of ours, from the top of the map to its bottom.
@@ -126,7 +126,7 @@ import Testing
 
     /// The page's table has a row for every module, with what the tests above let it import.
     @Test func thePageSaysTheSame() throws {
-        let page = try String(contentsOf: Self.root.appending(path: "docs/architecture.md"), encoding: .utf8)
+        let page = try String(contentsOf: Self.root.appending(path: "docs/design/architecture.md"), encoding: .utf8)
         var listed: [String: Set<String>] = [:]
         for line in page.split(separator: "\n") where line.hasPrefix("| `") {
             let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }

@@ -176,7 +176,7 @@ import Testing
         #expect(try String(contentsOf: report, encoding: .utf8) == "of yesterday")
     }
 
-    /// Two libsrts in one process crash at exit (docs/architecture.md): a run that has used ours must end with 0.
+    /// Two libsrts in one process crash at exit (docs/design/architecture.md): a run that has used ours must end with 0.
     @Test(arguments: [SIGINT, SIGTERM])
     func aSignalEndsCleanly(signal: Int32) throws {
         let relay = try Program(["relay", "--input", "srt://127.0.0.1:0?mode=listener", "--output", "udp://127.0.0.1:9"])

@@ -1,6 +1,6 @@
 // SIMD kernels in C with one run-time dispatch table. A family is a header with a struct of typed function pointers,
 // a scalar file, and a file for each instruction set, each with one function that puts its own into the struct.
-// docs/kernels.md says how to add one.
+// docs/design/kernels.md says how to add one.
 #pragma once
 
 #include "cpu.h"

@@ -1,6 +1,6 @@
 import Media
 
-/// Puts the main video's access units together and decides when one is complete. See docs/access-units.md.
+/// Puts the main video's access units together and decides when one is complete. See docs/design/access-units.md.
 struct AccessUnitAssembly {
     private enum Phase {
         /// No unit is begun; bytes are dropped until one begins.

@@ -1,7 +1,7 @@
 import Media
 
 /// Takes an MPEG transport stream apart (ISO/IEC 13818-1) and hands on each access unit of its main video as soon as its
-/// last packet has come, where libavformat waits for the first of the next. docs/access-units.md explains how the end
+/// last packet has come, where libavformat waits for the first of the next. docs/design/access-units.md explains how the end
 /// is known.
 ///
 /// It follows one program, the first with H.264 video; that stream's units come out as access units, the program's other

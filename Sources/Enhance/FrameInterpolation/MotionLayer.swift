@@ -39,7 +39,7 @@ final class MotionLayer {
 
     /// Whether both pictures have little to do with each other: in 70 of 100 cells motion forward and backward
     /// contradict each other by 2 samples, and what they show is 8 levels apart on average. (Cuts of the clips in
-    /// docs/interpolation.md come to 87 and more, their fastest pans to 64.)
+    /// docs/design/interpolation.md come to 87 and more, their fastest pans to 64.)
     var isSceneCut: Bool {
         var (contradicting, difference) = (0, 0)
         let count = columns * rows
