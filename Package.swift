@@ -64,13 +64,14 @@ let package = Package(
         .target(name: "Codec", dependencies: ["CFFmpeg", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Telemetry", dependencies: ["Media"], swiftSettings: strictAndMarked),
         .target(name: "Kernels", dependencies: ["CKernels", "Media"], swiftSettings: strictAndMarked),
-        .target(name: "Media", swiftSettings: strictAndMarked),
+        .target(name: "Media", dependencies: ["CThreadSanitizer"], swiftSettings: strictAndMarked),
 
         // C: system libraries and SIMD.
         .systemLibrary(name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
         .target(name: "CSRTArrival", cSettings: strictC),
         .target(name: "CKernels", cSettings: strictC),
+        .target(name: "CThreadSanitizer", cSettings: strictC),
 
         // Tests, one target a module.
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),

@@ -1,6 +1,6 @@
 import CFFmpeg
 import Glibc
-import Synchronization
+import Media
 
 /// Where libav's own log goes: nowhere, except that the last error line of a thread is kept (in a fixed buffer) to be
 /// put into the ``CodecError`` that follows it. libav would otherwise write to standard error, many lines for every
@@ -10,7 +10,7 @@ enum LibraryLog {
         var thread: pthread_t = 0
         var text = InlineArray<256, CChar>(repeating: 0)
     }
-    private static let lastError = Mutex(LastError())
+    private static let lastError = Lock(LastError())
 
     /// Takes over libav's log, once per process. Every type of this module that calls libav does it first.
     static func takeOver() { _ = installed }

@@ -1,6 +1,5 @@
 import Codec
 import Media
-import Synchronization
 import Telemetry
 
 /// Memory for one coded unit: reused, grown when a larger unit comes, so that the steady state allocates nothing.
@@ -39,10 +38,10 @@ import Telemetry
 /// A fixed number of unit buffers that go round between two stages. The one that was given back last is taken first, so
 /// that only as many grow, and stay in the caches, as are in use together.
 final class UnitBufferPool: Sendable {
-    private let free: Mutex<[UnitBuffer]>
+    private let free: Lock<[UnitBuffer]>
 
     init(count: Int, capacity: Int) {
-        free = Mutex((0..<count).map { _ in UnitBuffer(capacity: capacity) })
+        free = Lock((0..<count).map { _ in UnitBuffer(capacity: capacity) })
     }
 
     /// A free buffer, or nil when all are in use.

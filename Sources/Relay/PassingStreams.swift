@@ -1,13 +1,12 @@
 import Codec
 import Media
-import Synchronization
 
 /// The units of streams that pass through untouched, between the ingest and the emit thread.
 final class PassingStreams: Sendable {
     private let units: BoundedQueue<PassingUnit>
     private let buffers: UnitBufferPool
-    private let described = Mutex((layout: TransportStreamLayout(), generation: 0))
-    private let moved = Mutex<(epoch: UInt32, ticks: Int64)?>(nil)
+    private let described = Lock((layout: TransportStreamLayout(), generation: 0))
+    private let moved = Lock<(epoch: UInt32, ticks: Int64)?>(nil)
 
     init(capacity: Int = 256) {
         units = BoundedQueue(capacity: capacity)

@@ -14,8 +14,8 @@ final class StreamState: Sendable {
     /// What happened that somebody may want to read; the frame path offers and never waits.
     let events = BoundedQueue<RelayEvent>(capacity: 64)
 
-    private let planner: Mutex<Planner?> = Mutex(nil)
-    private let record = Mutex(RungRecord())
+    private let planner: Lock<Planner?> = Lock(nil)
+    private let record = Lock(RungRecord())
     private let newestDeadline = Atomic<Int64>(0)
     private let arrivals = Atomic<Int>(0)
     private let encoding = Atomic<Int64>(0)
@@ -25,10 +25,10 @@ final class StreamState: Sendable {
     private let changed = Atomic<Bool>(false)
     private let owed = Atomic<Bool>(false)
     private let held = Atomic<Int>(0)
-    private let slots = Mutex<(expected: Expectation, filled: Repeater.Filled?)>((Expectation(), nil))
-    private let rate = Mutex<Rational?>(nil)
+    private let slots = Lock<(expected: Expectation, filled: Repeater.Filled?)>((Expectation(), nil))
+    private let rate = Lock<Rational?>(nil)
     private let stopRequested = Atomic<Bool>(false)
-    private let failure = Mutex<RelayError?>(nil)
+    private let failure = Lock<RelayError?>(nil)
 
     /// The machine's cores that this process may use.
     let cores = ProcessInfo.processInfo.activeProcessorCount

@@ -16,11 +16,11 @@ public final class Ledger: Sendable {
     }
 
     private let census = Census()
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// - Parameter keeping: how many of the last closed records to keep for traces.
     public init(keeping: Int = 1024) {
-        state = Mutex(
+        state = Lock(
             State(
                 recent: Array(repeating: nil, count: keeping),
                 fates: Array(repeating: .emitted, count: keeping)))

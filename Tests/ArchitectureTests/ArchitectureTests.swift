@@ -15,10 +15,10 @@ import Testing
         "Codec": ["CFFmpeg", "Media"],
         "Telemetry": ["Media"],
         "Kernels": ["CKernels", "Media"],
-        "Media": [],
+        "Media": ["CThreadSanitizer"],
     ]
 
-    static let cModules: Set<String> = ["CSRT", "CSRTArrival", "CFFmpeg", "CKernels"]
+    static let cModules: Set<String> = ["CSRT", "CSRTArrival", "CFFmpeg", "CKernels", "CThreadSanitizer"]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -94,7 +94,7 @@ import Testing
         }
         var wanted: Set<String> = ["Enhance"]
         for _ in Self.allowed { for module in wanted { wanted.formUnion(Self.allowed[module] ?? []) } }
-        #expect(wanted == ["Enhance", "Kernels", "CKernels", "Media"])
+        #expect(wanted == ["Enhance", "Kernels", "CKernels", "Media", "CThreadSanitizer"])
         for module in wanted { #expect(!isUnsafe(try target(module)), "\(module) has unsafe flags") }
         #expect(isUnsafe(try target("Transport")))
     }

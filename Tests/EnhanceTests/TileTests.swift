@@ -1,7 +1,6 @@
 @testable import Enhance
 import Kernels
 import Media
-import Synchronization
 import Testing
 
 @Suite struct StripPlanTests {
@@ -143,7 +142,7 @@ import Testing
                 lock.withLock { _ in taken[piece] = mine }
             }
 
-            private let lock = Mutex(())
+            private let lock = Lock(())
         }
         let (workers, takers) = (WorkerPool(threadCount: 4), Takers())
         for count in [0, 1, 2, 7, 10_000] {

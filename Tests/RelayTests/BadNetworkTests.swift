@@ -2,7 +2,6 @@ import Codec
 import Measure
 import Media
 import Schedule
-import Synchronization
 import Testing
 import Transport
 @testable import Relay
@@ -116,7 +115,7 @@ import Transport
         private let result = Result()
 
         private final class Result: Sendable {
-            let seen = Mutex<(units: [MediaTime], messagesLost: Int64)>(([], 0))
+            let seen = Lock<(units: [MediaTime], messagesLost: Int64)>(([], 0))
         }
 
         init(_ url: String) throws {

@@ -76,8 +76,8 @@ final class Count: Sendable {
 
 /// Chance, asked from any thread.
 final class Dice: Sendable {
-    private let random: Mutex<SplitMix64>
-    init(seed: UInt64) { random = Mutex(SplitMix64(seed: seed)) }
+    private let random: Lock<SplitMix64>
+    init(seed: UInt64) { random = Lock(SplitMix64(seed: seed)) }
     func hit(_ probability: Double) -> Bool {
         random.withLock { Double.random(in: 0..<1, using: &$0) } < probability
     }

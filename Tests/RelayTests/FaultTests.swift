@@ -135,7 +135,7 @@ import Transport
     }
 
     private final class Rates: Sendable {
-        let seen = Mutex<[Int64]>([])
+        let seen = Lock<[Int64]>([])
     }
 
     // MARK: Enhancement and decoder
@@ -233,7 +233,7 @@ import Transport
 
     /// A relay that its own codecs can stop.
     private final class RelayBox: Sendable {
-        private let relay = Mutex<Relay?>(nil)
+        private let relay = Lock<Relay?>(nil)
         /// Nil at the end: the relay holds its codecs, and they hold this.
         func put(_ relay: Relay?) { self.relay.withLock { $0 = relay } }
         func stop() { relay.withLock { $0 }?.stop() }
@@ -243,7 +243,7 @@ import Transport
 /// Receivers that call, take a few messages and hang up, one after the other.
 final class ComingAndGoing: Sendable {
     private let stopped = Atomic<Bool>(false)
-    private let thread = Mutex<StageThread?>(nil)
+    private let thread = Lock<StageThread?>(nil)
 
     init(port: UInt16, seed: UInt64) {
         thread.withLock {

@@ -194,7 +194,7 @@ private final class Emitting {
 private final class Watch: Sendable {
     let halt = Halt()
     let frame: Int64?
-    private let newest = Mutex<(unitSize: Int, isKeyframe: Bool)>((0, false))
+    private let newest = Lock<(unitSize: Int, isKeyframe: Bool)>((0, false))
 
     init(halting frame: Int64?) { self.frame = frame }
 
@@ -250,7 +250,7 @@ private final class Receiver: Sendable {
 
     private final class State: Sendable {
         let order = Atomic<Int>(Order.read.rawValue)
-        let bytes = Mutex<[UInt8]>([])
+        let bytes = Lock<[UInt8]>([])
 
         func give(_ order: Order) { self.order.store(order.rawValue, ordering: .releasing) }
         var present: Order { Order(rawValue: order.load(ordering: .acquiring)) ?? .hangUp }

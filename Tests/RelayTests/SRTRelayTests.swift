@@ -18,8 +18,8 @@ import Transport
         private let outcome: Outcome
 
         final class Outcome: Sendable {
-            let report = Mutex<RelayReport?>(nil)
-            let events = Mutex<[String]>([])
+            let report = Lock<RelayReport?>(nil)
+            let events = Lock<[String]>([])
         }
 
         init(input: String, output: String, adjust: (inout RelayConfiguration) -> Void = { _ in }) throws {
@@ -74,7 +74,7 @@ import Transport
         private let result: Box
 
         final class Box: Sendable {
-            let report = Mutex<ProbeReport?>(nil)
+            let report = Lock<ProbeReport?>(nil)
             let connected = Atomic<Bool>(false)
             let stopped = Atomic<Bool>(false)
         }

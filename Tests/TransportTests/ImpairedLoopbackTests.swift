@@ -57,7 +57,7 @@ import Testing
         settings.delay = .milliseconds(20)
         settings.jitter = .milliseconds(2)
         settings.seed = 7
-        let wire = Mutex<[DataHeader]>([])
+        let wire = Lock<[DataHeader]>([])
         let leg = try Leg(latency: 2000, inOrder: inOrder, settings) { datagram in
             if let header = DataHeader(datagram) { wire.withLock { $0.append(header) } }
         }
@@ -112,7 +112,7 @@ import Testing
     @Test func aHoleCostsNothingButItself() throws {
         let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .seconds(5), ingest: .early)
         let source = try SRTSource(endpoint, mostHeld: 64)
-        let first = Mutex<UInt32?>(nil)
+        let first = Lock<UInt32?>(nil)
         let proxy = try ImpairmentProxy(
             to: UDPEndpoint(host: "127.0.0.1", port: source.localPort), settings: ImpairmentSettings()
         ) { datagram in
@@ -145,7 +145,7 @@ import Testing
 
     /// A reader that was held up until nothing would be waited for finds the missing message in libsrt.
     @Test func whatHasComeIsNotGivenUp() throws {
-        let first = Mutex<UInt32?>(nil)
+        let first = Lock<UInt32?>(nil)
         let isThere = Atomic<Bool>(false)
         let leg = try Leg(latency: 300) { datagram in
             guard let number = DataHeader(datagram)?.number else { return }

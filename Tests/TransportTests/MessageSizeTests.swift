@@ -1,5 +1,4 @@
 import Media
-import Synchronization
 import Testing
 
 @testable import Transport
@@ -9,7 +8,7 @@ import Testing
     /// Changes the headers of data packets on their way (draft-sharabayko-srt, section 3.1), so that three messages become
     /// one, whose first packet is `first` after the connection's first.
     private final class Joiner: Sendable {
-        private let start = Mutex<UInt32?>(nil)
+        private let start = Lock<UInt32?>(nil)
         private let first: UInt32
         /// Whether the packet before the large message must be sent again.
         private let losesOneBefore: Bool

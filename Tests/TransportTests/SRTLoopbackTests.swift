@@ -1,6 +1,5 @@
 import CSRT
 import Media
-import Synchronization
 import Testing
 
 @testable import Transport
@@ -263,7 +262,7 @@ import Testing
     @Test func namesAreLookedUp() throws {
         let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
         let endpoint = SRTEndpoint(mode: .caller, host: "burnish.invalid", port: reader.source.localPort)
-        let asked = Mutex<[String]>([])
+        let asked = Lock<[String]>([])
         let link = try SRTLink(endpoint, direction: .output) { (host, port, place) throws(TransportError) in
             let count = asked.withLock {
                 $0.append(host)

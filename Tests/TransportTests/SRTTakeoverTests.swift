@@ -161,9 +161,9 @@ import Testing
     /// Sends a numbered message every two milliseconds to whoever is there, as long as it lives.
     private final class Sending: Sendable {
         let sink: Sink
-        private let events = Mutex<[LegEvent]>([])
+        private let events = Lock<[LegEvent]>([])
         private let isOver = Atomic<Bool>(false)
-        private let thread: Mutex<StageThread?> = Mutex(nil)
+        private let thread: Lock<StageThread?> = Lock(nil)
 
         init() throws {
             sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))

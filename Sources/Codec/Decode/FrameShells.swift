@@ -1,5 +1,5 @@
 import CFFmpeg
-import Synchronization
+import Media
 
 /// Empty `AVFrame`s for pictures to travel in, kept so that a picture costs no allocation of ours. Thread-safe:
 /// pictures are released on whatever thread used them last.
@@ -7,7 +7,7 @@ import Synchronization
     private let capacity: Int
     private let frames: UnsafeMutablePointer<UnsafeMutablePointer<AVFrame>?>
     /// How many of `frames` are filled; also the lock over them.
-    private let kept = Mutex(0)
+    private let kept = Lock(0)
 
     /// - Parameter capacity: how many empty frames are kept at most; more may be out at once.
     init(capacity: Int = 32) {

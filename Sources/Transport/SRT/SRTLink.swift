@@ -40,9 +40,9 @@ final class SRTLink: Sendable {
     let nextReadsEarly = Atomic<Bool>(true)
 
     private let stopping = Atomic<Bool>(false)
-    private let totals = Mutex(LegStatistics())
-    private let firstFailure = Mutex<TransportError?>(nil)
-    private let thread = Mutex<StageThread?>(nil)
+    private let totals = Lock(LegStatistics())
+    private let firstFailure = Lock<TransportError?>(nil)
+    private let thread = Lock<StageThread?>(nil)
     private let resolver: NameLookup.Resolver
     /// The listener's port, 0 for a caller.
     let localPort: UInt16

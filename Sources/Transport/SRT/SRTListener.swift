@@ -182,15 +182,15 @@ private final class Door: Sendable {
     private static let givenUpAfter = Nanoseconds.seconds(1)
     static let unknown = "an unknown address"
 
-    let rules: Mutex<Rules>
+    let rules: Lock<Rules>
     private let wantedStreamID: String?
-    private let book: Mutex<Book>
+    private let book: Lock<Book>
 
     init(hasPassphrase: Bool, wantedStreamID: String?, rules: Rules) {
-        self.rules = Mutex(rules)
+        self.rules = Lock(rules)
         let fault =
             hasPassphrase ? "called with a wrong passphrase or none" : "called with a passphrase, and none is set here"
-        book = Mutex(Book(strangers: RepeatedRefusal(reason: fault)))
+        book = Lock(Book(strangers: RepeatedRefusal(reason: fault)))
         self.wantedStreamID = wantedStreamID
     }
 

@@ -2,7 +2,6 @@ import CSRT
 import CSRTArrival
 import Glibc
 import Media
-import Synchronization
 
 /// libsrt, started once for the process and shut down when it exits.
 enum SRTLibrary {
@@ -20,7 +19,7 @@ enum SRTLibrary {
     }()
 
     /// The legs whose threads run.
-    static let live = Mutex<[SRTLink]>([])
+    static let live = Lock<[SRTLink]>([])
 
     /// libsrt's clock minus ours, in nanoseconds: zero in the usual build, which reads CLOCK_MONOTONIC too.
     static func clockOffset() -> Int64 {

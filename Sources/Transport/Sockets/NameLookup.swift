@@ -1,5 +1,4 @@
 import Media
-import Synchronization
 
 /// Looks up a host's address on a thread of its own. The system's resolver cannot be interrupted and may keep a thread for
 /// half a minute: whoever asked can leave, and the thread, which touches nothing but this, ends when it does.
@@ -8,7 +7,7 @@ final class NameLookup: Sendable {
     /// The system's resolver, or in tests one that does not answer.
     typealias Resolver = @Sendable (_ host: String, _ port: UInt16, _ place: String) throws(TransportError) -> SocketAddress
 
-    private let found = Mutex<Result<SocketAddress, TransportError>?>(nil)
+    private let found = Lock<Result<SocketAddress, TransportError>?>(nil)
 
     private init() {}
 
