@@ -59,7 +59,7 @@ struct TileOrder {
 
     /// What a network is likely to find to do, in sample values: half the mean step from a sample to the next, and half of
     /// how far samples are from the middle between their neighbours, across and down, root mean square. Over one sample in
-    /// sixteen. (tools/compare-tile-orders compares it with others, and with what networks really gain.)
+    /// sixteen. (tools/bench/compare-tile-orders compares it with others, and with what networks really gain.)
     private func detail(of index: Int, in luma: PlaneView) -> Float {
         let left = index % columns * tile.width
         let top = index / columns * tile.height

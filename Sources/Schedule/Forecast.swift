@@ -157,7 +157,7 @@ struct Forecast {
     }
 
     /// What a tier is worth to this frame, between 0 and its gain. Tiles are done in order of worth: the first quarter of
-    /// them brings three fifths of the gain, the first half seven eighths, much as tools/compare-tile-orders measures it.
+    /// them brings three fifths of the gain, the first half seven eighths, much as tools/bench/compare-tile-orders measures it.
     private func benefit(_ tier: Tier, grant: Double) -> Double {
         guard tier > .base else { return 0 }
         let share = tiles == 0 ? 1 : min(1, grant / (tile(tier) * tiles))

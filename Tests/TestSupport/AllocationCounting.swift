@@ -7,29 +7,9 @@ public struct AllocationCounting: Sendable {
     private let countedSwift: @convention(c) () -> Int
     private let countedOthers: @convention(c) () -> Int
 
-    private static let interposer = """
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <stdatomic.h>
-        #include <stddef.h>
-        #include <string.h>
-        static _Thread_local int counting; static _Thread_local long swift, others;
-        void *__libc_malloc(size_t); void *__libc_calloc(size_t, size_t); void *__libc_memalign(size_t, size_t);
-        static void count(void *caller) {
-            if (!counting) return;
-            counting = 0;
-            Dl_info info;
-            if (dladdr(caller, &info) && strstr(info.dli_fname, "libswift")) swift++; else others++;
-            counting = 1;
-        }
-        void *malloc(size_t n) { count(__builtin_return_address(0)); return __libc_malloc(n); }
-        void *calloc(size_t m, size_t n) { count(__builtin_return_address(0)); return __libc_calloc(m, n); }
-        void *aligned_alloc(size_t a, size_t n) { count(__builtin_return_address(0)); return __libc_memalign(a, n); }
-        int posix_memalign(void **p, size_t a, size_t n) { count(__builtin_return_address(0)); *p = __libc_memalign(a, n); return 0; }
-        void burnish_count(int on) { counting = on; }
-        long burnish_counted_swift(void) { return swift; }
-        long burnish_counted_others(void) { return others; }
-        """
+    /// tools/check/count_allocations.c, which the checks of the running programs use too.
+    private static let interposer = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "tools/check/count_allocations.c")
 
     /// Nil in a process that was not started by ``runChild(_:_:)``.
     public init?() {
@@ -59,10 +39,8 @@ public struct AllocationCounting: Sendable {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("burnish-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let source = folder.appendingPathComponent("count.c")
         let library = folder.appendingPathComponent("count.so")
-        try interposer.write(to: source, atomically: true, encoding: .utf8)
-        let arguments = ["clang", "-O1", "-shared", "-fPIC", "-o", library.path, source.path, "-ldl"]
+        let arguments = ["clang", "-O1", "-shared", "-fPIC", "-o", library.path, interposer.path, "-ldl"]
         let compiled = try run("/usr/bin/env", arguments)
         guard compiled.status == 0 else { return compiled }
         return try TestSupport.runChild(suite, environment.merging(["LD_PRELOAD": library.path]) { $1 })

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transport
 
-/// Not a test but a measurement (`tools/early-ingest-matrix` runs it): other people's senders through a bad network, read
+/// Not a test but a measurement (`tools/bench/early-ingest-matrix` runs it): other people's senders through a bad network, read
 /// early and with TSBPD, one table row a cell.
 @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["BURNISH_MATRIX"] != nil))
 struct EarlyIngestMatrix {

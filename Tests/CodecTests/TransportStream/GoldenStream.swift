@@ -3,7 +3,7 @@ import Media
 
 @testable import Codec
 
-/// A transport stream that another program made, and libavformat's view of its main video (tools/golden-streams).
+/// A transport stream that another program made, and libavformat's view of its main video (tools/make/golden-streams).
 struct GoldenStream {
     struct Reference: Equatable {
         var decode: Int64

@@ -1,4 +1,4 @@
-// Stands in for the compiler's header where AVX-512 kernels are compiled for a machine without it (tools/check-kernels):
+// Stands in for the compiler's header where AVX-512 kernels are compiled for a machine without it (tools/check/kernels):
 // SIMDe's intrinsics, and the few that SIMDe 0.7.4 lacks.
 #pragma once
 

@@ -5,7 +5,7 @@ import PackageDescription
 // needs no FFmpeg and no SRT. Built with --static-swift-stdlib it needs nothing but the C library.
 let package = Package(
     name: "sr-bench",
-    dependencies: [.package(name: "burnish", path: "../..")],
+    dependencies: [.package(name: "burnish", path: "../../..")],
     targets: [
         .target(name: "CAffinity"),
         .executableTarget(
