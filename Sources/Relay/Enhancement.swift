@@ -50,7 +50,7 @@ final class Enhancement {
             }
         pool = PicturePool(size: output, count: Self.pictures)
         let grid = superResolution.grid
-        tiles = TileOrder(columns: grid.columns, rows: grid.rows, tile: grid.tileSize)
+        tiles = TileOrder(grid: grid)
         requests = []
         requests.reserveCapacity(grid.count)
         staleTiles = superResolution.tiers.count > 1 ? grid.count : 0
@@ -100,7 +100,7 @@ final class Enhancement {
         if tileCount > 0 {
             let lacking = result.tilesSmall + result.tilesMedium + result.tilesLeft
             staleTiles = max(1, requests.isEmpty ? tileCount - result.tilesReused : lacking)
-            for tile in 0..<tileCount where superResolution.outcome(ofTile: tile).tier > .base { tiles.refined(tile) }
+            for tile in 0..<tileCount where superResolution.outcome(ofTile: tile).tier > .base { tiles.recordRefined(tile) }
         }
         return result
     }

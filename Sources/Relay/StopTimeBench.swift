@@ -63,7 +63,7 @@ public struct StopTimeBench {
         let session = try SuperResolutionSession(configuration, workers: WorkerPool(threadCount: threads))
         let target = Picture(size: session.outputSize)
         let blank = Picture(size: size)
-        var order = TileOrder(columns: session.grid.columns, rows: session.grid.rows, tile: session.grid.tileSize)
+        var order = TileOrder(grid: session.grid)
 
         var complete: [Picture] = []
         for source in sources {
