@@ -40,17 +40,20 @@ let package = Package(
         .executableTarget(
             name: "burnish",
             dependencies: [
-                "Measure", "Relay", "Transport", "Codec", "Schedule", "Enhance", "Kernels", "Media",
+                "Measure", "Relay", "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
 
         // One stream, and the instruments that measure it from outside.
         .target(
-            name: "Relay", dependencies: ["Transport", "Codec", "Schedule", "Enhance", "Telemetry", "Media"],
+            name: "Relay",
+            dependencies: [
+                "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media",
+            ],
             swiftSettings: strictAndMarked),
         .target(
-            name: "Measure", dependencies: ["Transport", "Codec", "Media"], swiftSettings: strictAndMarked),
+            name: "Measure", dependencies: ["Transport", "Container", "Codec", "Media"], swiftSettings: strictAndMarked),
 
         // What a stream is made of.
         .target(
@@ -61,7 +64,9 @@ let package = Package(
         .target(
             name: "Transport", dependencies: ["CSRT", "CSRTArrival", "Media"], swiftSettings: strictAndMarked,
             linkerSettings: linkSRT),
-        .target(name: "Codec", dependencies: ["CFFmpeg", "Media"], swiftSettings: strictAndMarked),
+        .target(name: "Container", dependencies: ["Bitstream", "Media"], swiftSettings: strictAndMarked),
+        .target(name: "Codec", dependencies: ["CFFmpeg", "Bitstream", "Media"], swiftSettings: strictAndMarked),
+        .target(name: "Bitstream", dependencies: ["Media"], swiftSettings: strictAndMarked),
         .target(name: "Telemetry", dependencies: ["Media"], swiftSettings: strictAndMarked),
         .target(name: "Kernels", dependencies: ["CKernels", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Media", dependencies: ["CThreadSanitizer"], swiftSettings: strictAndMarked),
@@ -79,18 +84,27 @@ let package = Package(
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Media"], swiftSettings: strict),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "TransportTests", dependencies: ["Transport", "Media", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "CodecTests", dependencies: ["Codec", "Media"], swiftSettings: strict),
+        .testTarget(
+            name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "CodecTests", dependencies: ["Codec", "Container", "Bitstream", "Media", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(name: "BitstreamTests", dependencies: ["Bitstream", "Media", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "ScheduleTests", dependencies: ["Schedule", "Media", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "KernelsTests", dependencies: ["Kernels", "CKernels", "Media"], swiftSettings: strict),
         .testTarget(
             name: "EnhanceTests", dependencies: ["Enhance", "Kernels", "Media"], resources: [.copy("Golden")],
             swiftSettings: strict),
         .testTarget(
-            name: "MeasureTests", dependencies: ["Measure", "Codec", "Transport", "Media"], swiftSettings: strict),
+            name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Media"], swiftSettings: strict),
         .testTarget(
             name: "RelayTests",
-            dependencies: ["Relay", "Measure", "Codec", "Transport", "Schedule", "Enhance", "Telemetry", "Media"],
+            dependencies: [
+                "Relay", "Measure", "Container", "Bitstream", "Codec", "Transport", "Schedule", "Enhance", "Telemetry",
+                "Media",
+            ],
             swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["burnish", "Codec", "Transport", "Media"], swiftSettings: strict),
+            name: "CommandTests", dependencies: ["burnish", "Container", "Codec", "Transport", "Media"], swiftSettings: strict),
     ])

@@ -1,4 +1,5 @@
 import Codec
+import Container
 import Media
 import Transport
 

@@ -1,4 +1,5 @@
 import Codec
+import Container
 import Media
 import Transport
 
@@ -72,7 +73,7 @@ public final class LiveTestSource {
         encoder = try VideoEncoder(encoding)
         var layout = TransportStreamLayout()
         if configuration.hasAudio { layout.passedStreams = [.aac] }
-        muxer = try TransportStreamMuxer(layout)
+        do throws(ContainerError) { muxer = try TransportStreamMuxer(layout) } catch { throw CodecError(error) }
         lengths = PESLengthEraser(pid: layout.videoPID)
         self.configuration = configuration
         self.sink = sink
@@ -151,4 +152,13 @@ public final class LiveTestSource {
 extension MediaTime {
     /// A capture time as a presentation time: the wall clock in 90 kHz ticks. The field on the wire has its low 33 bits.
     init(_ time: WallTime) { self.init(ticks: time.microseconds / 100 * 9 + time.microseconds % 100 * 9 / 100) }
+}
+
+extension CodecError {
+    /// A stream that the multiplex cannot hold is handled like a picture that the encoder cannot code.
+    init(_ error: ContainerError) {
+        self.init(
+            .unsupportedFormat, operation: "TransportStreamMuxer.init", message: error.message, place: error.place,
+            advice: error.advice)
+    }
 }

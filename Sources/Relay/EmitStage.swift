@@ -1,4 +1,5 @@
 import Codec
+import Container
 import Media
 import Schedule
 import Telemetry
@@ -163,7 +164,9 @@ final class EmitStage {
     private func prepare(for size: PictureSize, color: ColorDescription, asKeyframe: Bool) throws(CodecError) {
         let (layout, generation) = passing.numberedLayout
         if muxer?.layout != layout {
-            muxer = try TransportStreamMuxer(layout, continuing: muxer)
+            do throws(ContainerError) {
+                muxer = try TransportStreamMuxer(layout, continuing: muxer)
+            } catch { throw CodecError(error) }
             needsKeyframe = true
         }
         self.generation = generation
@@ -413,5 +416,14 @@ extension PictureView {
             y: PlaneView(base: y.base, stride: y.stride, width: size.width, height: size.height),
             u: PlaneView(base: u.base, stride: u.stride, width: chroma.width, height: chroma.height),
             v: PlaneView(base: v.base, stride: v.stride, width: chroma.width, height: chroma.height))
+    }
+}
+
+extension CodecError {
+    /// A stream that the multiplex cannot hold is handled like a picture that the encoder cannot code.
+    init(_ error: ContainerError) {
+        self.init(
+            .unsupportedFormat, operation: "TransportStreamMuxer.init", message: error.message, place: error.place,
+            advice: error.advice)
     }
 }

@@ -1,4 +1,6 @@
+import Bitstream
 import Codec
+import Container
 import Media
 import Schedule
 import Telemetry

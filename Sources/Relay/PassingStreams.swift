@@ -1,4 +1,4 @@
-import Codec
+import Container
 import Media
 
 /// The units of streams that pass through untouched, between the ingest and the emit thread.

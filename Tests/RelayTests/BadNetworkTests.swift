@@ -1,4 +1,4 @@
-import Codec
+import Container
 import Measure
 import Media
 import Schedule

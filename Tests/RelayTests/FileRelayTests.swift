@@ -1,4 +1,4 @@
-import Codec
+import Container
 import Foundation
 import Media
 import Schedule

@@ -1,4 +1,5 @@
 import Codec
+import Container
 import Foundation
 import Media
 import Schedule

@@ -1,4 +1,6 @@
+import Bitstream
 import Codec
+import Container
 import Foundation
 import Measure
 import Media

@@ -1,3 +1,5 @@
+import Bitstream
+
 /// The decoder's books: every access unit that went in comes out as a picture or is declared lost, exactly once, and
 /// what is known of damage to its references is attached to it. A pure value; the decoder tells it what happened.
 ///
@@ -41,7 +43,7 @@ struct UnitLedger {
     var unresolvedCount: Int { pendingCount + lostCount }
 
     /// A unit goes into the decoder. Returns the number that its picture will carry.
-    mutating func sent(id: Int64, _ summary: CodedUnitSummary, _ flags: UnitFlags) -> Int64 {
+    mutating func sent(id: Int64, _ summary: AccessUnitSummary, _ flags: UnitFlags) -> Int64 {
         let number = nextNumber
         nextNumber += 1
         let slot = Int(number % Int64(Self.capacity))
@@ -143,7 +145,7 @@ struct UnitLedger {
         return nil
     }
 
-    private mutating func isCleanStart(_ summary: CodedUnitSummary) -> Bool {
+    private mutating func isCleanStart(_ summary: AccessUnitSummary) -> Bool {
         if summary.isCleanStart { return true }
         if isTainted, refreshCountdown == nil { refreshCountdown = summary.recoveryFrameCount }
         guard let count = refreshCountdown, summary.isReference else { return false }

@@ -1,3 +1,4 @@
+import Bitstream
 import CFFmpeg
 import Media
 
@@ -42,7 +43,7 @@ import Media
     private var spare: UnsafeMutablePointer<AVFrame>?
     private var input = PaddedInput()
     private var ledger = UnitLedger()
-    private var watch = FrameNumberWatch()
+    private var gapDetector = FrameNumberGapDetector()
     private var format = PictureFormat()
     private var isDraining = false
     /// The unit in `packet` goes in when the decoder is empty.
@@ -89,7 +90,7 @@ import Media
     @discardableResult
     public func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags = []) throws(CodecError) -> Bool {
         if isDraining { reopen() }
-        let summary = unsafe CodedUnitSummary(unit, &watch)
+        let summary = unsafe AccessUnitSummary(unit, &gapDetector)
         if skipsNonReference, summary.hasSlice, !summary.isReference {
             ledger.skipped(id: id, .skipped)
             return false
@@ -98,7 +99,7 @@ import Media
         unsafe try input.fill(packet!, with: unit, at: Self.place)
         // libavcodec never lowers the number of pictures that it holds back. Where a sender was started again with less
         // reordering, what is inside has to come out first, or every picture would be late from here on.
-        if summary.isRefresh, let reordering = watch.reordering,
+        if summary.isRefresh, let reordering = gapDetector.reordering,
             unsafe reordering < Int(context!.pointee.has_b_frames)
         {
             waitingUnit = number
@@ -167,7 +168,7 @@ import Media
         unsafe av_packet_unref(packet)
         unsafe avcodec_flush_buffers(context)
         isDraining = false
-        watch.reset()
+        gapDetector.reset()
     }
 
     private func noteFailure(_ code: Int32, of number: Int64, _ operation: StaticString) throws(CodecError) {

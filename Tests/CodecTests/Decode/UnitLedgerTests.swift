@@ -1,10 +1,11 @@
+import Bitstream
 import Testing
 
 @testable import Codec
 
 @Suite struct UnitLedgerTests {
-    private func unit(refresh: Bool = false, reference: Bool = true, recovery: Int? = nil) -> CodedUnitSummary {
-        var summary = CodedUnitSummary()
+    private func unit(refresh: Bool = false, reference: Bool = true, recovery: Int? = nil) -> AccessUnitSummary {
+        var summary = AccessUnitSummary()
         summary.hasSlice = true
         summary.isRefresh = refresh
         summary.isReference = reference

@@ -1,3 +1,6 @@
+import Container
+import Media
+
 /// libFuzzer's entry: the input's first byte is the size of the pieces that the rest is pushed in. Anything but a crash
 /// or an endless loop is right; what must hold besides is checked by the tests.
 @_cdecl("LLVMFuzzerTestOneInput") public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {

@@ -1,5 +1,7 @@
+import Container
 import Foundation
 import Glibc
+import Media
 
 /// Pushes each file given in messages of 1,316 bytes: how the ends of units were known; and over and over again: speed,
 /// and how often malloc was called after the first two rounds, which should be never (else the

@@ -1,0 +1,86 @@
+/// Reads the bits of a NAL unit's payload (ITU-T H.264, 7.2 and 9.1), skipping emulation prevention bytes as it goes.
+/// Reading past the end gives zeros and sets ``isExhausted``: callers check once, at the end.
+@safe struct RBSPReader {
+    private let bytes: UnsafeRawBufferPointer
+    private var position: Int
+    private var zeros = 0
+    private var current: UInt8 = 0
+    private var bitsLeft = 0
+    private(set) var isExhausted = false
+
+    /// - Parameters:
+    ///   - bytes: the NAL unit with its header byte, without its start code; must outlive the reader.
+    ///   - skipping: header bytes to leave out.
+    init(_ bytes: UnsafeRawBufferPointer, skipping: Int = 1) {
+        unsafe self.bytes = bytes
+        position = skipping
+    }
+
+    /// The next byte without emulation prevention.
+    private mutating func load() {
+        if zeros >= 2, unsafe position < bytes.count && bytes[position] == 3 {
+            position += 1
+            zeros = 0
+        }
+        guard unsafe position < bytes.count else {
+            isExhausted = true
+            current = 0
+            bitsLeft = 8
+            return
+        }
+        current = unsafe bytes[position]
+        position += 1
+        zeros = current == 0 ? zeros + 1 : 0
+        bitsLeft = 8
+    }
+
+    mutating func bit() -> Int {
+        if bitsLeft == 0 { load() }
+        bitsLeft -= 1
+        return Int(current >> UInt8(bitsLeft) & 1)
+    }
+
+    mutating func flag() -> Bool { bit() == 1 }
+
+    /// `u(n)`, at most 32 bits.
+    mutating func bits(_ n: Int) -> Int {
+        var value = 0
+        for _ in 0..<n { value = value << 1 | bit() }
+        return value
+    }
+
+    /// `ue(v)`: at most 2³² − 2; an impossible prefix exhausts the reader.
+    mutating func unsigned() -> Int {
+        var leading = 0
+        while bit() == 0 {
+            leading += 1
+            if leading > 31 || isExhausted {
+                isExhausted = true
+                return 0
+            }
+        }
+        return (1 << leading) - 1 + bits(leading)
+    }
+
+    /// `se(v)`.
+    mutating func signed() -> Int {
+        let code = unsigned()
+        return code & 1 == 1 ? (code + 1) / 2 : -(code / 2)
+    }
+
+    /// The next whole byte. Bits of a byte that was begun are left out.
+    mutating func alignedByte() -> UInt8 {
+        load()
+        bitsLeft = 0
+        return current
+    }
+
+    /// Passes over whole bytes, not counting emulation prevention.
+    mutating func skipBytes(_ count: Int) {
+        var left = count
+        while left > 0, !isExhausted {
+            _ = alignedByte()
+            left -= 1
+        }
+    }
+}

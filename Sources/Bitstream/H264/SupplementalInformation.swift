@@ -1,0 +1,38 @@
+/// Reads supplemental enhancement information (SEI) NAL units (ITU-T H.264, 7.3.2.3).
+enum SupplementalInformation {
+    private static let recoveryPoint = 6
+
+    /// Looks for a recovery point message (D.1.8).
+    /// - Parameter nal: the NAL unit with its header byte, without its start code. Any bytes at all.
+    /// - Returns: `recovery_frame_cnt`, after how many frames the pictures are right; nil without a whole message.
+    static func recoveryFrameCount(in nal: UnsafeRawBufferPointer) -> Int? {
+        var reader = unsafe RBSPReader(nal)
+        while let (type, size) = messageHeader(&reader) {
+            if type == recoveryPoint {
+                let count = reader.unsigned()
+                return size > 0 && !reader.isExhausted ? count : nil
+            }
+            reader.skipBytes(size)
+        }
+        return nil
+    }
+
+    /// Reads a message's type and size.
+    /// - Returns: nil at the end of the messages.
+    private static func messageHeader(_ reader: inout RBSPReader) -> (type: Int, size: Int)? {
+        // The trailing bits, which end the messages, are 1000 0000.
+        guard let type = number(&reader, end: 0x80), let size = number(&reader, end: nil) else { return nil }
+        return (type, size)
+    }
+
+    /// A number in bytes: 255 for each byte FF, and a last byte.
+    private static func number(_ reader: inout RBSPReader, end: UInt8?) -> Int? {
+        var sum = 0
+        while true {
+            let byte = reader.alignedByte()
+            if reader.isExhausted || (sum == 0 && byte == end) { return nil }
+            sum += Int(byte)
+            if byte != 0xFF { return sum }
+        }
+    }
+}

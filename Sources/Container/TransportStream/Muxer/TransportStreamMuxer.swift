@@ -1,0 +1,210 @@
+import Media
+
+/// Access units and passed-through PES payloads in, transport stream messages out (ISO/IEC 13818-1), with nothing held
+/// back: when a call returns, every byte of what it was given has been emitted, and the receiver can tell without
+/// waiting for the next unit that this one is complete, from the PES length, or, for video units beyond its 16 bits,
+/// from the stuffing in the last packet.
+///
+/// libavformat's muxer is not used: it wants audio as frames with codec parameters where we have PES payloads to pass
+/// on untouched, and ties its clock to its own interleaving.
+///
+/// Confined to one thread at a time; does not allocate after `init`. Counters run on over an output's reconnection.
+///
+/// `emit` gets messages of one to seven packets, borrowed for the call.
+@safe public final class TransportStreamMuxer {
+    /// The tables are repeated when the stream has advanced by this much (67 ms) and before every keyframe.
+    private static let tableInterval: Int64 = 6000
+    /// Clock references are to be no further apart than this (40 ms, the recommendation of ETSI TR 101 290).
+    private static let longestClockInterval: Int64 = 3600
+    /// Where video is too slow to keep to that, other streams' packets bring one along when the last is this old (19
+    /// ms; an AAC frame lasts 21).
+    private static let clockInterval: Int64 = 1700
+    private static let jump: Int64 = 90_000
+
+    public let layout: TransportStreamLayout
+    private let association: [UInt8]
+    private let map: [UInt8]
+    private var message = MessageBuffer()
+    /// Of both tables' versions (0 to 31).
+    private let version: UInt8
+    /// For the association, the map, the video, and each passed stream.
+    private var counters: [UInt8]
+    private var lastTables: Int64?
+    private var lastClock: Int64?
+    private var lastVideo: Int64?
+    private var isVideoSlow = false
+
+    /// - Throws: when the layout has more streams than a program map can hold.
+    public convenience init(_ layout: TransportStreamLayout = TransportStreamLayout()) throws(ContainerError) {
+        try self.init(layout, continuing: nil)
+    }
+
+    /// Goes on with the transport stream of a former muxer, whose receivers stay: counters and clock run on, and where
+    /// the layout is another one, the next unit starts with tables of a new version.
+    /// - Parameter former: not to be used any more.
+    /// - Throws: when the layout has more streams than a program map can hold.
+    public init(_ layout: TransportStreamLayout, continuing former: TransportStreamMuxer?) throws(ContainerError) {
+        let isSame = former?.layout == layout
+        let version = former.map { isSame ? $0.version : ($0.version + 1) & 31 } ?? 0
+        self.layout = layout
+        self.version = version
+        association = OutgoingTables.association(layout, version: version)
+        map = try OutgoingTables.map(layout, version: version)
+        // Those of streams that are gone are kept: they may come back.
+        var counters = former?.counters ?? []
+        let missing = 3 + layout.passedStreams.count - counters.count
+        if missing > 0 { counters += [UInt8](repeating: 0, count: missing) }
+        self.counters = counters
+        lastTables = isSame ? former?.lastTables : nil
+        lastClock = former?.lastClock
+        lastVideo = former?.lastVideo
+        isVideoSlow = former?.isVideoSlow ?? false
+    }
+
+    /// The next unit starts with the tables: for a receiver that has just connected.
+    public func restart() { lastTables = nil }
+
+    /// Emits one video access unit.
+    /// - Parameters:
+    ///   - unit: Annex B, beginning with an access unit delimiter; borrowed for the call.
+    ///   - isKeyframe: marks a random access point.
+    public func writeVideo(
+        _ unit: UnsafeRawBufferPointer, presentationTime: MediaTime, decodeTime: MediaTime, isKeyframe: Bool,
+        emit: (UnsafeRawBufferPointer) -> Void
+    ) {
+        if isKeyframe || isTableDue(at: decodeTime.ticks, backwards: true) {
+            unsafe writeTables(at: decodeTime.ticks, emit)
+        }
+        if let lastVideo { isVideoSlow = decodeTime.ticks - lastVideo > Self.longestClockInterval }
+        lastVideo = decodeTime.ticks
+        let clock = nextClock(decodeTime.ticks - layout.clockLead)
+        let header = OutgoingPESHeader(
+            streamID: 0xe0, presentationTime: presentationTime,
+            decodeTime: decodeTime == presentationTime ? nil : decodeTime, payload: unit.count, isAligned: true)
+        var opening = PacketOpening(clock: clock.ticks, isJump: clock.isJump, isRandomAccess: isKeyframe)
+        let firstRoom = TransportPacket.size - 4 - opening.length
+        let beyond = header.length + unit.count - firstRoom
+        // Without a length the end is told by stuffing, so there must be some: one byte in the first packet moves it.
+        if !header.hasLength, beyond >= 0, beyond % (TransportPacket.size - 4) == 0 { opening.stuffing = 1 }
+        unsafe writePES(header, unit, pid: layout.videoPID, counter: 2, opening, emit)
+        unsafe message.flush(emit)
+    }
+
+    /// Emits one PES payload of a stream that is passed through.
+    /// - Parameters:
+    ///   - stream: its index in ``TransportStreamLayout/passedStreams``.
+    ///   - presentationTime: nil where the input had none.
+    public func writePassed(
+        stream: Int, _ payload: UnsafeRawBufferPointer, presentationTime: MediaTime?,
+        emit: (UnsafeRawBufferPointer) -> Void
+    ) {
+        if let ticks = presentationTime?.ticks {
+            if isTableDue(at: ticks, backwards: false) { unsafe writeTables(at: ticks, emit) }
+            unsafe writeClockIfDue(at: ticks - layout.clockLead, emit)
+        }
+        // A payload that came in bounded may be a few bytes too long for our header: then the rest has one of its own.
+        var rest = unsafe payload[...]
+        var time = presentationTime
+        repeat {
+            let part = unsafe rest.prefix(OutgoingPESHeader.longestPayload)
+            let header = OutgoingPESHeader(
+                streamID: layout.passedStreams[stream].streamID, presentationTime: time, decodeTime: nil,
+                payload: unsafe part.count, isAligned: false)
+            unsafe writePES(
+                header, UnsafeRawBufferPointer(rebasing: part), pid: layout.pid(ofPassedStream: stream),
+                counter: 3 + stream, PacketOpening(), emit)
+            unsafe rest = rest.dropFirst(part.count)
+            time = nil
+        } while unsafe !rest.isEmpty
+        unsafe message.flush(emit)
+    }
+
+    private func isTableDue(at ticks: Int64, backwards: Bool) -> Bool {
+        guard let lastTables else { return true }
+        return ticks - lastTables >= Self.tableInterval || backwards && ticks < lastTables
+    }
+
+    private func writeTables(at ticks: Int64, _ emit: (UnsafeRawBufferPointer) -> Void) {
+        lastTables = ticks
+        unsafe copy(association, counter: 0, emit)
+        unsafe copy(map, counter: 1, emit)
+    }
+
+    private func copy(_ table: [UInt8], counter: Int, _ emit: (UnsafeRawBufferPointer) -> Void) {
+        for start in stride(from: 0, to: table.count, by: TransportPacket.size) {
+            let packet = unsafe message.nextPacket(emit)
+            for i in 0..<TransportPacket.size { unsafe packet[i] = table[start + i] }
+            unsafe packet[3] = 0x10 | nextCount(counter)
+        }
+    }
+
+    private func nextCount(_ index: Int) -> UInt8 {
+        defer { counters[index] = (counters[index] + 1) & 15 }
+        return counters[index]
+    }
+
+    /// The clock never goes back, except at a jump of the stream's time line, which is marked.
+    private func nextClock(_ wanted: Int64) -> (ticks: Int64, isJump: Bool) {
+        guard let last = lastClock else {
+            lastClock = wanted
+            return (wanted, false)
+        }
+        let isJump = abs(wanted - last) > Self.jump
+        let ticks = isJump ? wanted : max(wanted, last + 1)
+        lastClock = ticks
+        return (ticks, isJump)
+    }
+
+    /// A packet with nothing but a clock reference, where video is too slow to carry them often enough.
+    private func writeClockIfDue(at ticks: Int64, _ emit: (UnsafeRawBufferPointer) -> Void) {
+        guard isVideoSlow, let last = lastClock, (Self.clockInterval..<Self.jump).contains(ticks - last) else { return }
+        lastClock = ticks
+        let packet = unsafe message.nextPacket(emit)
+        let opening = PacketOpening(clock: ticks, stuffing: TransportPacket.size - 4 - 8)
+        // No payload: the counter stays as it was.
+        let count = (counters[2] + 15) & 15
+        unsafe writeHeader(packet, pid: layout.videoPID, isStart: false, hasPayload: false, count)
+        unsafe opening.write(to: packet + 4)
+    }
+
+    private func writeHeader(
+        _ packet: UnsafeMutablePointer<UInt8>, pid: UInt16, isStart: Bool, hasPayload: Bool, _ count: UInt8,
+        hasOpening: Bool = true
+    ) {
+        unsafe packet[0] = 0x47
+        unsafe packet[1] = (isStart ? 0x40 : 0) | UInt8(pid >> 8 & 0x1f)
+        unsafe packet[2] = UInt8(pid & 0xff)
+        unsafe packet[3] = (hasOpening ? 0x20 : 0) | (hasPayload ? 0x10 : 0) | count
+    }
+
+    private func writePES(
+        _ header: OutgoingPESHeader, _ payload: UnsafeRawBufferPointer, pid: UInt16, counter: Int,
+        _ first: PacketOpening,
+        _ emit: (UnsafeRawBufferPointer) -> Void
+    ) {
+        var opening = first
+        var done = 0
+        var isStart = true
+        repeat {
+            let packet = unsafe message.nextPacket(emit)
+            let head = isStart ? header.length : 0
+            let wanted = head + payload.count - done
+            let room = TransportPacket.size - 4 - opening.length
+            if wanted < room { opening.stuff(room - wanted) }
+            let isOpened = opening.length > 0
+            unsafe writeHeader(
+                packet, pid: pid, isStart: isStart, hasPayload: true, nextCount(counter), hasOpening: isOpened)
+            if isOpened { unsafe opening.write(to: packet + 4) }
+            let body = unsafe packet + 4 + opening.length
+            if isStart { unsafe header.write(to: body) }
+            let count = TransportPacket.size - 4 - opening.length - head
+            if count > 0 {
+                unsafe UnsafeMutableRawPointer(body + head).copyMemory(
+                    from: payload.baseAddress! + done, byteCount: count)
+            }
+            done += count
+            opening = PacketOpening()
+            isStart = false
+        } while done < payload.count
+    }
+}

@@ -1,0 +1,68 @@
+/// Puts the sections of one PID together (ISO/IEC 13818-1, 2.4.4): a section may span packets, a packet may hold
+/// several. Only sections with a right CRC-32 come out. Holds at most one section (4,096 bytes).
+struct SectionAssembler {
+    private var bytes: [UInt8] = []
+    /// The section that came out last: tables repeat several times a second.
+    private var last: [UInt8] = []
+    private var isOpen = false
+    private var lastContinuity = -1
+    /// Sections thrown away for a wrong checksum or an impossible length.
+    private(set) var faults = 0
+
+    init() { bytes.reserveCapacity(4096) }
+
+    /// Feeds one packet's payload.
+    /// - Parameters:
+    ///   - skipsRepeats: leave out a section that is the same as the one before it.
+    ///   - section: called for every complete section, header and CRC included.
+    mutating func push(
+        _ payload: UnsafeRawBufferPointer, packet: TransportPacket, skipsRepeats: Bool, section: ([UInt8]) -> Void
+    ) {
+        let continuity = Int(packet.continuity)
+        if lastContinuity == continuity { return }
+        if lastContinuity >= 0, (lastContinuity + 1) & 15 != continuity { abandon() }
+        lastContinuity = continuity
+
+        var rest = unsafe payload[...]
+        if packet.startsUnit {
+            guard let pointer = unsafe rest.first, unsafe Int(pointer) < rest.count else { return abandon() }
+            let former = unsafe rest.dropFirst().prefix(Int(pointer))
+            if isOpen { unsafe append(former, skipsRepeats, section) }
+            abandon()
+            unsafe rest = rest.dropFirst(1 + Int(pointer))
+            isOpen = true
+        }
+        if isOpen { unsafe append(rest, skipsRepeats, section) }
+    }
+
+    private mutating func abandon() {
+        bytes.removeAll(keepingCapacity: true)
+        isOpen = false
+    }
+
+    private mutating func append(
+        _ more: Slice<UnsafeRawBufferPointer>, _ skipsRepeats: Bool, _ section: ([UInt8]) -> Void
+    ) {
+        for unsafe byte in unsafe more {
+            // Stuffing after the last section.
+            if bytes.isEmpty, byte == 0xFF { return abandon() }
+            bytes.append(byte)
+            guard bytes.count >= 3 else { continue }
+            let length = 3 + (Int(bytes[1] & 0x0F) << 8 | Int(bytes[2]))
+            guard length >= 12 else {
+                faults += 1
+                return abandon()
+            }
+            guard bytes.count == length else { continue }
+            if skipsRepeats, bytes == last {
+                // Nothing new.
+            } else if CRC32.mpeg(bytes) == 0 {
+                section(bytes)
+                last = bytes
+            } else {
+                faults += 1
+            }
+            bytes.removeAll(keepingCapacity: true)
+        }
+    }
+}
