@@ -40,7 +40,8 @@ let package = Package(
         .executableTarget(
             name: "burnish",
             dependencies: [
-                "Measure", "Relay", "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Kernels", "Media",
+                "Measure", "Relay", "Offline", "Simulation", "Transport", "Container", "Bitstream", "Codec", "Schedule",
+                "Enhance", "Telemetry", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -49,11 +50,17 @@ let package = Package(
         .target(
             name: "Relay",
             dependencies: [
-                "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media",
+                "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Simulation", "Offline",
+                "Media",
             ],
             swiftSettings: strictAndMarked),
         .target(
             name: "Measure", dependencies: ["Transport", "Container", "Codec", "Media"], swiftSettings: strictAndMarked),
+
+        // The same processors without a stream: on files, and in virtual time.
+        .target(
+            name: "Offline", dependencies: ["Codec", "Enhance", "Telemetry", "Media"], swiftSettings: strictAndMarked),
+        .target(name: "Simulation", dependencies: ["Schedule", "Telemetry", "Media"], swiftSettings: strict),
 
         // What a stream is made of.
         .target(
@@ -67,7 +74,7 @@ let package = Package(
         .target(name: "Container", dependencies: ["Bitstream", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Codec", dependencies: ["CFFmpeg", "Bitstream", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Bitstream", dependencies: ["Media"], swiftSettings: strictAndMarked),
-        .target(name: "Telemetry", dependencies: ["Media"], swiftSettings: strictAndMarked),
+        .target(name: "Telemetry", dependencies: ["Schedule", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Kernels", dependencies: ["CKernels", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Media", dependencies: ["CThreadSanitizer"], swiftSettings: strictAndMarked),
 
@@ -81,8 +88,11 @@ let package = Package(
         // Tests, one target a module.
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: strict),
-        .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Media"], swiftSettings: strict),
+        .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Schedule", "Media"], swiftSettings: strict),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+        .target(
+            name: "TestStreams", dependencies: ["Measure", "Container", "Codec", "Media"], path: "Tests/TestStreams",
+            swiftSettings: strict),
         .testTarget(name: "TransportTests", dependencies: ["Transport", "Media", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"],
@@ -92,6 +102,12 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "BitstreamTests", dependencies: ["Bitstream", "Media", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "ScheduleTests", dependencies: ["Schedule", "Media", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Simulation", "Schedule", "Telemetry", "Media", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "OfflineTests", dependencies: ["Offline", "Codec", "Enhance", "Telemetry", "Media", "TestStreams"],
+            swiftSettings: strict),
         .testTarget(name: "KernelsTests", dependencies: ["Kernels", "CKernels", "Media"], swiftSettings: strict),
         .testTarget(
             name: "EnhanceTests", dependencies: ["Enhance", "Kernels", "Media"], resources: [.copy("Golden")],
@@ -101,8 +117,8 @@ let package = Package(
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Measure", "Container", "Bitstream", "Codec", "Transport", "Schedule", "Enhance", "Telemetry",
-                "Media",
+                "Relay", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "Schedule", "Enhance",
+                "Telemetry", "Media", "TestStreams",
             ],
             swiftSettings: strict),
         .testTarget(

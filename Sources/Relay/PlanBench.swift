@@ -1,5 +1,6 @@
 import Media
 import Schedule
+import Simulation
 
 /// What it costs to decide: a frame's plan, all that the relay asks and tells the schedule for one frame, a step of the
 /// cadence; and an hour of 60 frames a second in virtual time.

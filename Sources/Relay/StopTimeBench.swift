@@ -2,6 +2,7 @@ import Codec
 import Enhance
 import Foundation
 import Media
+import Offline
 
 /// What a picture gains when its tiles are given more time, and by how much the time to stop is overrun: pictures of a
 /// file, each enlarged with stop times from none to enough, in turn over several rounds.

@@ -22,6 +22,22 @@ public struct FramePlan: Hashable, Sendable, BitwiseCopyable {
     public var rung: Int
     public var rungs: Int
 
+    @inlinable public init(
+        drop: DropReason?, emitBy: MonotonicTime, tier: Tier, tiles: Int, stop: MonotonicTime, synthesised: Int,
+        synthesiseBy: MonotonicTime, step: Nanoseconds, rung: Int, rungs: Int
+    ) {
+        self.drop = drop
+        self.emitBy = emitBy
+        self.tier = tier
+        self.tiles = tiles
+        self.stop = stop
+        self.synthesised = synthesised
+        self.synthesiseBy = synthesiseBy
+        self.step = step
+        self.rung = rung
+        self.rungs = rungs
+    }
+
     @inlinable public var isDropped: Bool { drop != nil }
 
     /// When the n-th synthesised frame (from 1) must be emitted at the latest.

@@ -127,7 +127,7 @@ public struct Planner: Policy, Sendable {
     /// The cores that encoding keeps busy while it is at it: what slices cannot share is done while the other threads wait.
     /// Half of the work, by libx264's times for 720p (superfast): two threads take three quarters of one's time, and in all
     /// as much of the processors.
-    static func coresEncoding(threads: Int) -> Double { 1 / (0.5 + 0.5 / Double(threads)) }
+    public static func coresEncoding(threads: Int) -> Double { 1 / (0.5 + 0.5 / Double(threads)) }
 
     /// What the stream needs of the machine.
     public var demand: Capacity.Demand {

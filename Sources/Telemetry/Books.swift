@@ -1,4 +1,5 @@
 import Media
+import Schedule
 
 /// The books of one stream: `in + synthesised + repeated = emitted + dropped + in flight`. Every term is counted where
 /// its event happens; none is computed from the others, so a difference is a defect that shows.

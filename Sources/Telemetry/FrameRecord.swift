@@ -1,4 +1,5 @@
 import Media
+import Schedule
 
 /// The points at which a frame's record is stamped, in the order in which a frame meets them.
 public enum Stamp: Int, CaseIterable, Sendable {

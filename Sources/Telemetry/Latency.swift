@@ -1,4 +1,5 @@
 import Media
+import Schedule
 
 /// Where the emitted frames' time went: histograms filled from their records.
 public struct Latency: Sendable {

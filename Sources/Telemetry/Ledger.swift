@@ -1,4 +1,5 @@
 import Media
+import Schedule
 import Synchronization
 
 /// Opens and closes the frames of one stream, and keeps what is left of them: the books, latency histograms and the last

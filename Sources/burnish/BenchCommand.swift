@@ -3,6 +3,7 @@ import Enhance
 import Foundation
 import Kernels
 import Media
+import Offline
 import Relay
 import Schedule
 

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Enhance
 import Foundation
+import Offline
 import Relay
+import Telemetry
 import Synchronization
 
 struct EnhanceCommand: ParsableCommand {
@@ -93,7 +95,7 @@ struct EnhanceCommand: ParsableCommand {
 
 extension FileEnhancementReport {
     /// The stages that were run through, in a picture's order.
-    fileprivate var stages: [(name: String, time: RelayReport.Quantiles)] {
+    fileprivate var stages: [(name: String, time: Quantiles)] {
         [("decoding", decode), ("enlarging", enlarge), ("synthesising", synthesise), ("encoding", encode)]
             .filter { $0.time.count > 0 }
     }

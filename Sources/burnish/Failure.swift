@@ -2,6 +2,7 @@ import ArgumentParser
 import Codec
 import Foundation
 import Measure
+import Offline
 import Relay
 import Transport
 

@@ -3,6 +3,8 @@ import Foundation
 import Media
 import Relay
 import Schedule
+import Simulation
+import Telemetry
 
 struct ReplayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

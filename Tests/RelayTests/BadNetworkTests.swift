@@ -2,7 +2,9 @@ import Container
 import Measure
 import Media
 import Schedule
+import Telemetry
 import Testing
+import TestStreams
 import Transport
 @testable import Relay
 

@@ -1,8 +1,10 @@
 import Codec
 import Foundation
 import Media
+import Schedule
 import Synchronization
 import Testing
+import TestStreams
 import Transport
 @testable import Relay
 

@@ -1,4 +1,5 @@
 import Media
+import TestStreams
 import Testing
 import Transport
 @testable import Relay

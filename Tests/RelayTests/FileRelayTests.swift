@@ -2,8 +2,10 @@ import Container
 import Foundation
 import Media
 import Schedule
+import Simulation
 import Telemetry
 import Testing
+import TestStreams
 import Transport
 @testable import Relay
 

@@ -2,6 +2,7 @@ import Codec
 import Media
 import Schedule
 import Telemetry
+import TestStreams
 import Testing
 import Transport
 @testable import Relay

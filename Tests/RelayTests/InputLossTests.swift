@@ -1,6 +1,7 @@
 import Container
 import Foundation
 import Media
+import TestStreams
 import Testing
 import Transport
 @testable import Relay

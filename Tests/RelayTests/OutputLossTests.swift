@@ -1,9 +1,11 @@
 import Codec
 import Container
 import Media
+import Schedule
 import Synchronization
 import Telemetry
 import Testing
+import TestStreams
 import Transport
 @testable import Relay
 

@@ -4,6 +4,7 @@ import Foundation
 import Media
 import Schedule
 import Telemetry
+import TestStreams
 import Testing
 import Transport
 @testable import Relay

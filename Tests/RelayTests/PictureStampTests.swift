@@ -2,6 +2,7 @@ import Container
 import Foundation
 import Media
 import Telemetry
+import TestStreams
 import Testing
 @testable import Relay
 

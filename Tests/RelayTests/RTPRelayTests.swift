@@ -3,7 +3,9 @@ import Foundation
 import Measure
 import Media
 import Schedule
+import Telemetry
 import Testing
+import TestStreams
 import Transport
 @testable import Relay
 

@@ -6,6 +6,7 @@ import Measure
 import Media
 import Schedule
 import Synchronization
+import TestStreams
 import Testing
 import Transport
 @testable import Relay

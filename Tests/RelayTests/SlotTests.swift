@@ -1,5 +1,6 @@
 import Media
 import Schedule
+import Telemetry
 import Testing
 @testable import Relay
 

@@ -1,5 +1,6 @@
 import Codec
 import Media
+import Schedule
 import Telemetry
 import Testing
 import Transport

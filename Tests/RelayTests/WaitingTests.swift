@@ -1,8 +1,10 @@
 import Codec
 import Container
 import Media
+import Schedule
 import Telemetry
 import Testing
+import TestStreams
 import Transport
 @testable import Relay
 

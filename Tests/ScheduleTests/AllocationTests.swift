@@ -21,7 +21,9 @@ struct AllocationTests {
     @Suite(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil)) struct ScheduleAllocationProbe {
         @Test func count() throws {
             let counting = try #require(AllocationCounting())
-            var planner = Planner(Load.usual("probe").configuration)
+            let size = PictureSize(width: 640, height: 360)
+            var planner = Planner(
+                Planner.Configuration(input: size, output: size.scaled(by: 2), interval: .milliseconds(33.3)))
             var cadence = Cadence(.constant(SlotGrid(rate: Rational(60), start: MediaTime(ticks: 0))))
             var repeater = Repeater(grid: SlotGrid(rate: Rational(60), start: MediaTime(ticks: 0)), hold: .seconds(1))
             var expected = Expectation()

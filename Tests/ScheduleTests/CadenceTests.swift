@@ -1,5 +1,6 @@
 import Media
 import Schedule
+import TestSupport
 import Testing
 
 /// Feeds a cadence with originals as a relay does, and keeps what it lays out.

@@ -1,4 +1,5 @@
 import Media
+import Schedule
 import Testing
 @testable import Telemetry
 

@@ -1,0 +1,277 @@
+import Codec
+import Enhance
+import Media
+import Telemetry
+
+/// The relay's processors on a file: every picture enlarged, frames synthesised between each two, no deadline.
+public struct FileEnhancement: Sendable {
+    public var input: String
+    public var output: String
+    /// 1 or 2.
+    public var scale = 2
+    /// Frames out for each interval of the input: N frames become K·(N−1)+1.
+    public var interpolate = 1
+    public var tier = SuperResolutionTier.neuralMedium
+    /// 0…1; 0 leaves pictures as they are.
+    public var sharpness = 0.0
+    public var reusesTiles = true
+    public var motion = Motion.quality
+    public var threads = 2
+    /// x264's constant rate factor, where the output is coded.
+    public var quality = 18.0
+
+    /// Which interpolation.
+    public enum Motion: String, Sendable, CaseIterable {
+        /// The relay's own.
+        case lowLatency = "low-latency"
+        /// Finer, and several times slower.
+        case quality
+
+        fileprivate func makeSession(
+            _ configuration: FrameInterpolationConfiguration, _ workers: WorkerPool
+        ) throws(EnhanceError) -> FrameInterpolation {
+            switch self {
+            case .lowLatency: try LowLatencyFrameInterpolation(configuration, workers: workers)
+            case .quality: try FrameRateConversion(configuration, workers: workers)
+            }
+        }
+    }
+
+    public init(input: String, output: String) {
+        self.input = input
+        self.output = output
+    }
+
+    /// - Parameter progress: called after each picture of the input with how many are done, and how many there are
+    ///   where the file says; returning false ends the work cleanly.
+    public func run(progress: (Int, Int?) -> Bool) throws(FileEnhancementError) -> FileEnhancementReport {
+        let reader = try reading { () throws(CodecError) in try FileReader(path: input) }
+        let work = try FileWork(self, reader)
+        do throws(FileEnhancementError) {
+            var pictures = 0
+            var started = MonotonicTime.now()
+            while let item = try reading({ () throws(CodecError) in try reader.next() }) {
+                switch consume item {
+                case .picture(let picture, let time):
+                    work.noteDecoding(.now() - started)
+                    try work.take(picture, at: time)
+                    pictures += 1
+                    if !progress(pictures, reader.video.pictureCount) { return try work.finish(reader) }
+                case .audio(let packet):
+                    try work.take(packet)
+                }
+                started = .now()
+            }
+            return try work.finish(reader)
+        } catch {
+            // What was written up to here can be played when the file is completed.
+            _ = try? work.finish(reader)
+            throw error
+        }
+    }
+}
+
+/// Why a file could not be enhanced.
+public enum FileEnhancementError: Error {
+    case codec(CodecError)
+    case enhance(EnhanceError)
+    case sizeChanged(from: PictureSize, to: PictureSize, picture: Int64)
+}
+
+extension FileEnhancementError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .codec(let error): error.description
+        case .enhance(let error): "\(error)"
+        case .sizeChanged(let from, let to, let picture):
+            "picture \(picture) is \(to) where the ones before are \(from): cut the file there"
+        }
+    }
+}
+
+/// What the work on a file cost. Times are in milliseconds.
+public struct FileEnhancementReport: Codable, Sendable {
+    public var picturesIn = 0
+    public var picturesOut = 0
+    public var synthesised = 0
+    /// Left out because their times were not after the one before.
+    public var picturesLeftOut = 0
+    /// Packets that were damaged and stretches of the file that could not be read, and times that its stamps went back.
+    public var damagedPackets = 0
+    public var timelineJumps = 0
+    /// Tiles of all pictures that a network computed, and that were copied from the picture before.
+    public var tilesComputed = 0
+    public var tilesReused = 0
+    /// Milliseconds for each picture, stage by stage: reading and decoding it, enlarging it, synthesising one, and
+    /// encoding and writing one of the output.
+    public var decode: Quantiles
+    public var enlarge: Quantiles
+    public var synthesise: Quantiles
+    public var encode: Quantiles
+    public var seconds = 0.0
+}
+
+/// One file's processors and their state.
+private final class FileWork {
+    private let settings: FileEnhancement
+    private let writer: FileWriter
+    private let video: FileVideo
+    private let superResolution: SuperResolutionSession
+    private let interpolation: FrameInterpolation?
+    /// The last two, as interpolation may look one ahead.
+    private let enlarged: [Picture]
+    private let between: Picture
+    private let outputUnit: Int64
+    private var pictures = 0
+    private var synthesised = 0
+    private var leftOut = 0
+    private var tilesComputed = 0
+    private var tilesReused = 0
+    /// When the last picture was taken, and when the last one written.
+    private var lastTime: Int64?
+    private var writtenTime: Int64?
+    private var decodeTimes = Histogram()
+    private var enlargeTimes = Histogram()
+    private var synthesisTimes = Histogram()
+    private var encodeTimes = Histogram()
+    private let start = MonotonicTime.now()
+
+    init(_ settings: FileEnhancement, _ reader: FileReader) throws(FileEnhancementError) {
+        var settings = settings
+        // There is nothing to refine in a picture that keeps its size.
+        if settings.scale == 1 { settings.tier = .base }
+        self.settings = settings
+        video = reader.video
+        let workers = WorkerPool(threadCount: settings.threads)
+        var enlarging = SuperResolutionConfiguration(size: video.size)
+        enlarging.scaleFactor = settings.scale
+        enlarging.sharpness = settings.sharpness
+        enlarging.reusesTiles = settings.reusesTiles
+        var interpolating = FrameInterpolationConfiguration(size: video.size)
+        interpolating.scaleFactor = settings.scale
+        do throws(EnhanceError) {
+            if settings.tier > .base { enlarging.useShippedNetworks() }
+            superResolution = try SuperResolutionSession(enlarging, workers: workers)
+            interpolation =
+                settings.interpolate > 1 ? try settings.motion.makeSession(interpolating, workers) : nil
+        } catch {
+            throw .enhance(error)
+        }
+        enlarged = (0..<2).map { [superResolution] _ in Picture(size: superResolution.outputSize) }
+        between = Picture(size: superResolution.outputSize)
+        // Times in the output are whole numbers of its own unit: a K-th of the input's.
+        outputUnit = Int64(settings.interpolate)
+        var output = FileVideo(
+            size: superResolution.outputSize,
+            frameRate: Rational(video.frameRate.numerator * outputUnit, video.frameRate.denominator),
+            timeBase: Rational(video.timeBase.numerator, video.timeBase.denominator * outputUnit))
+        output.color = video.color
+        var coding = FileWriter.Settings()
+        coding.quality = settings.quality
+        coding.threads = settings.threads
+        let (path, described) = (settings.output, output)
+        writer = try reading { () throws(CodecError) in
+            try FileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
+        }
+    }
+
+    func noteDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
+
+    func take(_ picture: consuming DecodedPicture, at time: Int64) throws(FileEnhancementError) {
+        guard picture.size == video.size else {
+            throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
+        }
+        if let lastTime, time <= lastTime {
+            leftOut += 1
+            return
+        }
+        do throws(EnhanceError) {
+            let started = MonotonicTime.now()
+            let parameters = SuperResolutionParameters(
+                quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
+                chromaLocation: picture.color.chromaLocation)
+            let result = unsafe try superResolution.process(
+                picture.view, into: enlarged[pictures % 2].mutableView, tier: settings.tier, parameters)
+            tilesComputed += result.tilesSmall + result.tilesMedium
+            tilesReused += result.tilesReused
+            enlargeTimes.record(.now() - started)
+            unsafe try interpolation?.push(picture.view, enhanced: enlarged[pictures % 2].view)
+        } catch {
+            throw .enhance(error)
+        }
+        if interpolation?.lookahead != 1 {
+            try emit(enlarged[pictures % 2], at: time)
+        } else if let lastTime {
+            try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+        }
+        pictures += 1
+        lastTime = time
+    }
+
+    /// Writes a picture, and before it those between the last one and it.
+    private func emit(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+        if let writtenTime { try synthesise(from: writtenTime, to: time) }
+        try write(picture, at: time * outputUnit)
+        writtenTime = time
+    }
+
+    func take(_ packet: consuming CodedPacket) throws(FileEnhancementError) {
+        do throws(CodecError) {
+            try writer.write(packet)
+        } catch {
+            throw .codec(error)
+        }
+    }
+
+    private func synthesise(from last: Int64, to time: Int64) throws(FileEnhancementError) {
+        guard let interpolation, interpolation.isReady else { return }
+        for step in 1..<outputUnit {
+            let started = MonotonicTime.now()
+            do throws(EnhanceError) {
+                unsafe try interpolation.synthesise(
+                    phase: Double(step) / Double(outputUnit), into: between.mutableView)
+            } catch {
+                throw .enhance(error)
+            }
+            synthesisTimes.record(.now() - started)
+            synthesised += 1
+            try write(between, at: last * outputUnit + (time - last) * step)
+        }
+    }
+
+    private func write(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+        let started = MonotonicTime.now()
+        try reading { () throws(CodecError) in unsafe try writer.write(picture.view, at: time) }
+        encodeTimes.record(.now() - started)
+    }
+
+    /// Writes what is held back and completes the file, whether or not the first of the two succeeds.
+    func finish(_ reader: FileReader) throws(FileEnhancementError) -> FileEnhancementReport {
+        do throws(FileEnhancementError) {
+            if let interpolation, interpolation.lookahead == 1, let lastTime, lastTime != writtenTime {
+                interpolation.finish()
+                try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+            }
+        } catch {
+            try? writer.finish()
+            throw error
+        }
+        try reading { () throws(CodecError) in try writer.finish() }
+        return FileEnhancementReport(
+            picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
+            picturesLeftOut: leftOut, damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps,
+            tilesComputed: tilesComputed, tilesReused: tilesReused, decode: .init(decodeTimes),
+            enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), encode: .init(encodeTimes), seconds: (.now() - start).seconds)
+    }
+}
+
+/// Names the stage that an error comes from.
+private func reading<Result: ~Copyable>(
+    _ body: () throws(CodecError) -> Result
+) throws(FileEnhancementError) -> Result {
+    do throws(CodecError) {
+        return try body()
+    } catch {
+        throw .codec(error)
+    }
+}

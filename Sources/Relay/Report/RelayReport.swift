@@ -1,0 +1,203 @@
+import Media
+import Schedule
+import Telemetry
+import Transport
+
+/// What a relay did, as printed at its end and written by `--report` and `--json`. Times are in milliseconds.
+public struct RelayReport: Codable, Sendable {
+    public struct Stage: Codable, Sendable {
+        public var name: String
+        public var time: Quantiles
+    }
+
+    public struct Totals: Codable, Sendable {
+        public var originals, synthesised, repeated, emitted, dropped, inFlight: UInt64
+        public var droppedByReason: [String: UInt64]
+        /// Those of the dropped that were originals.
+        public var originalsDroppedByReason: [String: UInt64]
+        public var balance: Bool
+    }
+
+    public struct Leg: Codable, Sendable {
+        public var url: String
+        public var connected: Bool
+        public var roundTripTime, window: Double
+        public var packetsSent, packetsReceived, packetsLost, packetsRetransmitted, packetsDropped: Int64
+        public var bytesSent, bytesReceived: Int64
+        /// Datagrams that were none of the stream's, and RTP's sender reports: all, and those that were not believed.
+        public var packetsForeign, reports, reportsLeftOut: Int64
+
+        init(url: StreamURL, _ statistics: LegStatistics) {
+            self.url = url.description
+            connected = statistics.connected
+            roundTripTime = statistics.roundTripTime.milliseconds
+            window = statistics.window.milliseconds
+            packetsSent = statistics.packetsSent
+            packetsReceived = statistics.packetsReceived
+            packetsLost = statistics.packetsLost
+            packetsRetransmitted = statistics.packetsRetransmitted
+            packetsDropped = statistics.packetsDropped
+            bytesSent = statistics.bytesSent
+            bytesReceived = statistics.bytesReceived
+            packetsForeign = statistics.packetsForeign
+            reports = statistics.reports
+            reportsLeftOut = statistics.reportsLeftOut
+        }
+    }
+
+    /// What the schedule did, and what the stream needs of the machine.
+    public struct Schedule: Codable, Sendable {
+        /// The rung of the last frame; nil when there was none.
+        public var rung: String?
+        public var rungChanges: UInt64
+        /// Best first in the order of ``Rung/all``; rungs that the stream was never on are left out.
+        public var secondsOnRung: [String: Double]
+        /// ``Capacity/Demand`` of the stream as its costs are now, and the cores of the machine it was measured on.
+        public var coresLeast, coresSynthesising: Double?
+        public var cores: Int
+
+        init(_ record: RungRecord, _ demand: Capacity.Demand?, cores: Int) {
+            let now = MonotonicTime.now()
+            let times = Rung.all.map { ($0.name, record.time(on: $0, until: now).seconds) }.filter { $0.1 > 0 }
+            rung = record.rung?.name
+            rungChanges = record.changes
+            secondsOnRung = Dictionary(uniqueKeysWithValues: times)
+            coresLeast = demand?.least
+            coresSynthesising = demand?.synthesising
+            self.cores = cores
+        }
+    }
+
+    /// Seconds since the relay began to run.
+    public var seconds: Double
+    public var frames: Totals
+    /// Frames a second in the output: what was asked for (nil: what the input brings), and what went out on average.
+    public var targetRate: Double?
+    public var outputRate: Double
+    /// Arrival of an original's last packet to its emission.
+    public var latencyOriginal: Quantiles
+    /// Arrival of the last packet of the original that completed the pair to the synthesised frame's emission.
+    public var latencySynthesised: Quantiles
+    public var deadlineSlack: Quantiles
+    public var deadlineMisses: UInt64
+    public var stages: [Stage]
+    public var schedule: Schedule
+    public var counters: [String: UInt64]
+    public var input: Leg
+    public var output: Leg
+
+    init(
+        seconds: Double, ledger: Ledger, counters: StreamCounters, targetRate: Rational?, schedule: Schedule, input: Leg,
+        output: Leg
+    ) {
+        self.seconds = seconds
+        self.targetRate = targetRate?.value
+        let books = ledger.books
+        outputRate = seconds > 0 ? Double(books.emitted) / seconds : 0
+        func byReason(_ count: (DropReason) -> UInt64) -> [String: UInt64] {
+            let counts = DropReason.allCases.map { ($0.name, count($0)) }.filter { $0.1 > 0 }
+            return Dictionary(uniqueKeysWithValues: counts)
+        }
+        frames = Totals(
+            originals: books.originals, synthesised: books.synthesised, repeated: books.repeated,
+            emitted: books.emitted, dropped: books.dropped, inFlight: books.inFlight,
+            droppedByReason: byReason { books[$0] }, originalsDroppedByReason: byReason(books.originalsDropped),
+            balance: books.balance)
+        (latencyOriginal, latencySynthesised, deadlineSlack, deadlineMisses, stages) = ledger.withLatency { latency in
+            (
+                Quantiles(latency.original), Quantiles(latency.synthesised), Quantiles(latency.slack), latency.misses,
+                latency.stages.filter { $0.histogram.count > 0 }.map { Stage(name: $0.name, time: Quantiles($0.histogram)) }
+            )
+        }
+        let counted = StreamCounters.Counter.allCases.map { ($0.name, counters[$0]) }.filter { $0.1 > 0 }
+        self.counters = Dictionary(uniqueKeysWithValues: counted)
+        self.schedule = schedule
+        self.input = input
+        self.output = output
+    }
+}
+
+extension RelayReport {
+    /// The report as a person reads it.
+    public var text: String {
+        func row(_ name: String, _ q: Quantiles) -> String {
+            let figures = [q.p50, q.p95, q.p99, q.max].map { padded(tenths($0), to: 9) }.joined()
+            return "  " + name.padding(to: 24) + padded("\(q.count)", to: 8) + figures
+        }
+        var lines = ["latency in ms               frames      p50      p95      p99      max"]
+        lines.append(row("original frames", latencyOriginal))
+        if latencySynthesised.count > 0 { lines.append(row("synthesised frames", latencySynthesised)) }
+        lines += stages.map { row("· " + $0.name.replacing("_", with: " "), $0.time) }
+        func list(_ counts: [String: UInt64]) -> String {
+            counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        }
+        let originals = frames.originalsDroppedByReason
+        let reasons =
+            list(frames.droppedByReason)
+            + (frames.droppedByReason == originals || frames.dropped == 0
+                ? "" : "; of them originals: \(originals.isEmpty ? "none" : list(originals))")
+        lines.append(
+            "books: in \(frames.originals) + synthesised \(frames.synthesised) + repeated \(frames.repeated)"
+                + " = emitted \(frames.emitted) + dropped \(frames.dropped)"
+                + (reasons.isEmpty ? "" : " (\(reasons))")
+                + " + in flight \(frames.inFlight)" + (frames.balance ? "" : "  DO NOT BALANCE"))
+        let slates = counters[StreamCounters.Counter.slates.name] ?? 0
+        lines.append(
+            "output rate: \(hundredths(outputRate)) frames a second"
+                + (targetRate.map { " (asked for \(hundredths($0)))" } ?? "")
+                + (slates > 0 ? ", \(slates) of them the slate" : ""))
+        lines.append("deadlines missed: \(deadlineMisses)")
+        let losses = StreamCounters.Counter.losses.compactMap { counter in
+            counters[counter.name].map { "\(counter.name.replacing("_", with: " ")) \($0)" }
+        }
+        if !losses.isEmpty { lines.append("not received: \(losses.joined(separator: ", "))") }
+        let rungs = Rung.all.compactMap { rung in schedule.secondsOnRung[rung.name].map { "\(rung.name) \(tenths($0)) s" } }
+        if !rungs.isEmpty { lines.append("rungs: \(rungs.joined(separator: ", ")); changes \(schedule.rungChanges)") }
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension StreamCounters.Counter {
+    /// What tells of an input that did not come whole.
+    fileprivate static let losses: [Self] = [
+        .inputGaps, .inputMessagesLost, .inputPacketsLost, .inputPacketsBroken, .inputPacketsScrambled,
+        .inputUnitsOversized, .inputUnitsTorn,
+    ]
+}
+
+private func tenths(_ value: Double) -> String {
+    let rounded = Int((value * 10).rounded())
+    return "\(rounded / 10).\(abs(rounded % 10))"
+}
+
+private func hundredths(_ value: Double) -> String {
+    let rounded = Int((value * 100).rounded())
+    return "\(rounded / 100).\(rounded / 10 % 10)\(rounded % 10)"
+}
+
+private func padded(_ text: String, to width: Int) -> String {
+    String(repeating: " ", count: max(0, width - text.count)) + text
+}
+
+extension String {
+    fileprivate func padding(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}
+
+extension RelayStatus {
+    /// One line: time, frames in and out and how many a second went out of late, median latency, repeated frames and
+    /// those left out for the rate where there are any, drops, and what was lost on the way here: packets that the input leg
+    /// found missing, and transport packets missing in what it delivered.
+    public var line: String {
+        let leftOut = books[.cadence]
+        let schedule =
+            if let rung, let demand {
+                " \(rung.name), needs \(tenths(demand.least)) to \(tenths(demand.synthesising)) of \(cores) cores,"
+            } else { "" }
+        return "\(tenths(seconds)) s: in \(books.originals), out \(books.emitted) (\(tenths(rate))/s),"
+            + (books.repeated > 0 ? " repeated \(books.repeated)," : "")
+            + (leftOut > 0 ? " left out \(leftOut)," : "")
+            + " dropped \(books.dropped - leftOut), latency \(tenths(latency.milliseconds)) ms,\(schedule)"
+            + " input \(input.connected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
+            + " lost \(UInt64(max(0, input.packetsLost)) + packetsLost), output \(output.connected ? "up" : "down")"
+    }
+}

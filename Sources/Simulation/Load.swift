@@ -1,0 +1,222 @@
+import Media
+import Schedule
+
+/// What one input frame brings to a simulated machine: when it comes, when it is due, and what its work costs in
+/// nanoseconds on cores that are free.
+public struct FrameLoad: Sendable, BitwiseCopyable {
+    public var arrival: MonotonicTime
+    public var emitBy: MonotonicTime
+    public var isKeyframe = false
+    public var isReference = true
+    /// Synthesised frames asked for with it.
+    public var synthesised = 0
+    /// Tiles worth computing.
+    public var tiles = 0
+    public var decode = 0.0
+    public var base = 0.0
+    /// One tile of each neural tier.
+    public var tileS = 0.0
+    public var tileM = 0.0
+    /// One synthesised frame.
+    public var synthesise = 0.0
+    /// Encoding the original, and one synthesised frame.
+    public var encode = 0.0
+    public var encodeSynthesised = 0.0
+
+    public init(arrival: MonotonicTime, emitBy: MonotonicTime) {
+        self.arrival = arrival
+        self.emitBy = emitBy
+    }
+
+    func tile(_ tier: Tier) -> Double {
+        switch tier {
+        case .base: 0
+        case .neuralS: tileS
+        case .neuralM: tileM
+        }
+    }
+
+    /// Makes all of its work dearer by a factor.
+    public mutating func scale(by factor: Double) {
+        decode *= factor
+        base *= factor
+        tileS *= factor
+        tileM *= factor
+        synthesise *= factor
+        encode *= factor
+        encodeSynthesised *= factor
+    }
+}
+
+/// Something that goes wrong for a while on the simulated machine or its network.
+public struct Disturbance: Sendable {
+    public enum Kind: Sendable {
+        /// Other programs keep this many threads running.
+        case foreignThreads(Double)
+        /// All costs are multiplied, by a factor that moves evenly from the first to the second.
+        case costs(from: Double, to: Double)
+        /// Nothing arrives, then everything at once.
+        case networkStall
+    }
+
+    public var kind: Kind
+    public var from: MonotonicTime
+    public var to: MonotonicTime
+
+    public init(_ kind: Kind, from: Nanoseconds, to: Nanoseconds) {
+        self.kind = kind
+        self.from = MonotonicTime(nanoseconds: 0) + from
+        self.to = MonotonicTime(nanoseconds: 0) + to
+    }
+
+    func covers(_ time: MonotonicTime) -> Bool { time >= from && time < to }
+}
+
+/// A synthetic input and the machine it meets, all in virtual time that begins at zero.
+public struct Load: Sendable {
+    public var name: String
+    public var frames: Int
+    public var interval: Nanoseconds
+    /// How much later than its due time a frame may arrive, evenly distributed.
+    public var jitter = Nanoseconds.zero
+    public var deadline: Deadline
+    public var origin: Origin.Kind = .source
+    public var synthesised = 1
+    public var order: SynthesisOrder = .beforeOriginal
+    public var tiles = 120
+    /// The share of the tiles that changes from frame to frame, on average.
+    public var activity = 1.0
+    /// The cost of one frame on a free machine; its times are not used.
+    public var costs: FrameLoad
+    /// Each cost of each frame varies by up to this share, both ways.
+    public var noise = 0.15
+    /// The share of pieces of work that take ``spike`` times as long: something else ran instead.
+    public var spikes = 0.0
+    public var spike = 5.0
+    public var keyframeEvery = 60
+    /// Every so-many-th frame is one that no other refers to (2: every other); 0 for none.
+    public var nonReferenceEvery = 0
+    public var disturbances: [Disturbance] = []
+    public var streams = 1
+    public var cores = 2
+    public var workers = 2
+    public var encoders = 1
+    public var ceiling: Tier = .neuralM
+    public var input = PictureSize(width: 640, height: 360)
+    public var seed: UInt64 = 1
+
+    public init(name: String, frames: Int, interval: Nanoseconds, budget: Nanoseconds, costs: FrameLoad) {
+        self.name = name
+        self.frames = frames
+        self.interval = interval
+        self.deadline = Deadline(budget: budget)
+        self.costs = costs
+    }
+
+    /// The configuration that a planner of one of the streams is given: what an operator would say, not the costs.
+    public var configuration: Planner.Configuration {
+        var configuration = Planner.Configuration(input: input, output: input.scaled(by: 2), interval: interval)
+        configuration.cores = cores
+        configuration.workers = workers
+        configuration.encoders = encoders
+        configuration.ceiling = ceiling
+        configuration.synthesises = synthesised > 0
+        return configuration
+    }
+
+    /// By what factor work that starts at `time` is dearer.
+    func costFactor(at time: MonotonicTime) -> Double {
+        var factor = 1.0
+        for disturbance in disturbances where disturbance.covers(time) {
+            guard case .costs(let from, let to) = disturbance.kind else { continue }
+            let share = (time - disturbance.from).seconds / (disturbance.to - disturbance.from).seconds
+            factor *= from + (to - from) * share
+        }
+        return factor
+    }
+
+    func foreignThreads(at time: MonotonicTime) -> Double {
+        var threads = 0.0
+        for disturbance in disturbances where disturbance.covers(time) {
+            if case .foreignThreads(let count) = disturbance.kind { threads += count }
+        }
+        return threads
+    }
+
+    /// The next time after `time` at which a disturbance begins or ends.
+    func nextChange(after time: MonotonicTime) -> MonotonicTime {
+        var next = MonotonicTime(nanoseconds: .max)
+        for disturbance in disturbances {
+            if disturbance.from > time { next = min(next, disturbance.from) }
+            if disturbance.to > time { next = min(next, disturbance.to) }
+        }
+        return next
+    }
+}
+
+/// Where a simulated stream's frames come from, one after the other in order of arrival.
+struct FrameSource: Sendable {
+    private enum Frames: Sendable {
+        case synthetic(Load)
+        case recorded([FrameLoad])
+    }
+
+    private let frames: Frames
+    private var random: SplitMix64
+    private let phase: Int64
+    private var index = 0
+    private var lastArrival = MonotonicTime(nanoseconds: 0)
+
+    /// - Parameter stream: streams of one load start at different moments of an interval.
+    init(_ load: Load, stream: Int) {
+        frames = .synthetic(load)
+        random = SplitMix64(seed: load.seed &+ UInt64(stream) &* 7919)
+        phase = load.interval.count * Int64(stream) / Int64(max(load.streams, 1))
+    }
+
+    init(_ recorded: [FrameLoad]) {
+        frames = .recorded(recorded)
+        random = SplitMix64(seed: 0)
+        phase = 0
+    }
+
+    mutating func next() -> FrameLoad? {
+        defer { index += 1 }
+        switch frames {
+        case .recorded(let list): return index < list.count ? list[index] : nil
+        case .synthetic(let load): return index < load.frames ? frame(load) : nil
+        }
+    }
+
+    private mutating func frame(_ load: Load) -> FrameLoad {
+        let source = MonotonicTime(nanoseconds: phase + load.interval.count * Int64(index))
+        var arrival = source + Nanoseconds(Int64(Double(load.jitter.count) * random.unit()))
+        for disturbance in load.disturbances where disturbance.covers(arrival) {
+            if case .networkStall = disturbance.kind { arrival = disturbance.to }
+        }
+        arrival = max(arrival, lastArrival)
+        lastArrival = arrival
+
+        var frame = load.costs
+        frame.arrival = arrival
+        frame.emitBy = load.deadline.emitBy(Origin(load.origin, load.origin == .source ? source : arrival))
+        frame.isKeyframe = index % load.keyframeEvery == 0
+        frame.isReference = load.nonReferenceEvery == 0 || index % load.nonReferenceEvery != load.nonReferenceEvery - 1
+        frame.synthesised = index == 0 ? 0 : load.synthesised
+        let active = min(1, load.activity * (0.5 + random.unit()))
+        frame.tiles = frame.isKeyframe ? load.tiles : Int(Double(load.tiles) * active)
+        func noise() -> Double {
+            let spike = load.spikes > 0 && random.unit() < load.spikes ? load.spike : 1
+            return spike * (1 + load.noise * (2 * random.unit() - 1))
+        }
+        frame.decode *= noise()
+        frame.base *= noise()
+        let tile = noise()
+        frame.tileS *= tile
+        frame.tileM *= tile
+        frame.synthesise *= noise()
+        frame.encode *= noise()
+        frame.encodeSynthesised *= noise()
+        return frame
+    }
+}

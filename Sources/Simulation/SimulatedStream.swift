@@ -1,0 +1,363 @@
+import Media
+import Schedule
+
+/// The moment in a simulation: real time, and the work that a thread with a fair share has done by then.
+///
+/// All threads that run share the cores evenly, so all of them get on at one common speed: 1 while there are no more
+/// threads than cores, cores/threads otherwise. A piece of work that starts at `work` = w and needs c ends at w + c.
+struct Moment {
+    var time = MonotonicTime(nanoseconds: 0)
+    var work = 0.0
+}
+
+/// A first-in first-out queue over one array that grows when it must: in the simulator even a queue that should be
+/// bounded may not be, since that is what it is there to find out.
+struct Line<Element> {
+    private var slots: [Element?] = Array(repeating: nil, count: 16)
+    private var head = 0
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+    var first: Element? { slots[head] }
+    subscript(index: Int) -> Element { slots[(head + index) & (slots.count - 1)]! }
+
+    mutating func append(_ element: Element) {
+        if count == slots.count {
+            slots = (0..<count).map { self[$0] } + Array(repeating: nil, count: count)
+            head = 0
+        }
+        slots[(head + count) & (slots.count - 1)] = element
+        count += 1
+    }
+
+    mutating func removeFirst() -> Element {
+        defer {
+            slots[head] = nil
+            head = (head + 1) & (slots.count - 1)
+            count -= 1
+        }
+        return slots[head]!
+    }
+}
+
+/// One stream's pipeline in virtual time: decoder, enhancement and encoder, each a thread, with at most two raw frames
+/// in the queues between them, as in the relay.
+struct SimulatedStream<P: Policy> {
+    static var rawQueue: Int { 2 }
+
+    private struct Picture {
+        var frame: FrameLoad
+        var kind: FrameKind
+        var plan: FramePlan?
+        var tiles = 0
+        var emitBy: MonotonicTime
+    }
+
+    /// A piece of work under way on one of the stream's threads.
+    private struct Job {
+        var start: MonotonicTime
+        var startWork: Double
+        var end: Double
+    }
+
+    private enum Enhancing {
+        case base, tiles, synthesising(Int), handingOver(Int)
+    }
+
+    private(set) var policy: P
+    private(set) var outcome = StreamOutcome()
+    private let order: SynthesisOrder
+    /// The cores that a piece of work keeps busy.
+    private let workers, encoders: Double
+    private let keepsTimeline: Bool
+    private var source: FrameSource
+    private var nextFrame: FrameLoad?
+    private var newestEmitBy = MonotonicTime(nanoseconds: 0)
+
+    private var coded = Line<FrameLoad>()
+    private var codedKeyframes = 0
+    private var decoding: (frame: FrameLoad, job: Job)?
+    private var decoded = Line<FrameLoad>()
+    private var enhanced: Picture?
+    private var enhancing = Enhancing.base
+    private var enhanceJob: Job?
+    private var toEncode = Line<Picture>()
+    private var encoding: (picture: Picture, job: Job)?
+    private var lastEmission: MonotonicTime?
+    private var lastRung = -1
+
+    init(_ source: FrameSource, policy: P, order: SynthesisOrder, workers: Int, encoders: Int, keepsTimeline: Bool) {
+        self.source = source
+        self.policy = policy
+        self.order = order
+        self.workers = Double(workers)
+        self.encoders = Planner.coresEncoding(threads: encoders)
+        self.keepsTimeline = keepsTimeline
+        nextFrame = self.source.next()
+    }
+
+    /// Threads that run just now.
+    var threads: Double {
+        (decoding == nil ? 0 : 1) + (enhanceJob == nil ? 0 : workers) + (encoding == nil ? 0 : encoders)
+    }
+
+    var nextArrival: MonotonicTime? { nextFrame?.arrival }
+
+    /// The amount of work at which the next piece is done.
+    var nextEnd: Double {
+        var end = Double.infinity
+        if let decoding, decoding.job.end > 0 { end = min(end, decoding.job.end) }
+        if let enhanceJob { end = min(end, enhanceJob.end) }
+        if let encoding { end = min(end, encoding.job.end) }
+        return end
+    }
+
+    /// When the tiles that are being worked on have to stop.
+    var nextStop: MonotonicTime? {
+        guard case .tiles = enhancing, enhanceJob != nil, let plan = enhanced?.plan else { return nil }
+        return stopped ? nil : plan.stop
+    }
+    private var stopped = false
+
+    mutating func use(_ cores: Cores) { policy.use(cores) }
+
+    /// Lets everything happen that is due, and starts whatever can start.
+    mutating func settle(_ moment: Moment, _ load: Load?) {
+        while arrive(moment) || finishEncoding(moment) || startEncoding(moment, load) || enhance(moment, load)
+            || finishDecoding(moment) || startDecoding(moment, load)
+        {}
+    }
+
+    private func job(_ cost: Double, _ moment: Moment, _ load: Load?) -> Job {
+        let factor = load.map { $0.disturbances.isEmpty ? 1 : $0.costFactor(at: moment.time) } ?? 1
+        return Job(start: moment.time, startWork: moment.work, end: moment.work + max(cost * factor, 1))
+    }
+
+    private func isDone(_ job: Job, _ moment: Moment) -> Bool { job.end - moment.work < 0.5 }
+
+    // MARK: Input and decoder
+
+    private mutating func arrive(_ moment: Moment) -> Bool {
+        guard let frame = nextFrame, frame.arrival <= moment.time else { return false }
+        coded.append(frame)
+        if frame.isKeyframe { codedKeyframes += 1 }
+        outcome.originals += 1
+        outcome.deepestCodedQueue = max(outcome.deepestCodedQueue, coded.count)
+        newestEmitBy = frame.emitBy
+        nextFrame = source.next()
+        return true
+    }
+
+    private mutating func startDecoding(_ moment: Moment, _ load: Load?) -> Bool {
+        guard decoding == nil, !coded.isEmpty else { return false }
+        let frame = coded.removeFirst()
+        if frame.isKeyframe { codedKeyframes -= 1 }
+        let request = UnitRequest(
+            now: moment.time, emitBy: frame.emitBy, isKeyframe: frame.isKeyframe, waiting: coded.count,
+            keyframeWaiting: codedKeyframes > 0)
+        switch policy.admit(request) {
+        case .drop(let reason): outcome.droppedOriginals[Int(reason.rawValue)] += 1
+        case .decodeIfReferred where !frame.isReference: outcome.droppedOriginals[Int(DropReason.overload.rawValue)] += 1
+        case .decode, .decodeIfReferred: decoding = (frame, job(frame.decode, moment, load))
+        }
+        return true
+    }
+
+    /// The decoder keeps a picture that finds no room, and waits: nothing is lost between it and the plan.
+    private mutating func finishDecoding(_ moment: Moment) -> Bool {
+        guard let (frame, job) = decoding, isDone(job, moment) || job.end == 0 else { return false }
+        if job.end != 0 {
+            policy.observe(.decode, moment.time - job.start, units: 1)
+            decoding!.job.end = 0
+        }
+        guard decoded.count < Self.rawQueue else { return false }
+        decoded.append(frame)
+        decoding = nil
+        outcome.deepestRawQueue = max(outcome.deepestRawQueue, decoded.count)
+        return true
+    }
+
+    // MARK: Enhancement
+
+    private mutating func enhance(_ moment: Moment, _ load: Load?) -> Bool {
+        guard let picture = enhanced else { return startEnhancing(moment, load) }
+        if case .handingOver(let made) = enhancing { return handOver(picture, made, moment, load) }
+        guard let job = enhanceJob else { return false }
+        guard isDone(job, moment) else { return stopTiles(picture, job, moment) }
+        let cost = moment.time - job.start
+        enhanceJob = nil
+        switch enhancing {
+        case .base:
+            enhanced!.plan!.stop = policy.refine(RefinementRequest(now: moment.time, plan: picture.plan!, base: cost))
+            policy.observe(.base, cost, units: 1)
+            startTiles(enhanced!, moment, load)
+        case .tiles:
+            let tiles = Int(((job.end - job.startWork) / tileCost(picture, load, job)).rounded())
+            policy.observe(.tile(picture.plan!.tier), cost, units: tiles)
+            enhanced!.tiles = tiles
+            afterTiles(moment, load)
+        case .synthesising(let made):
+            policy.observe(.synthesise, cost, units: 1)
+            outcome.synthesised += 1
+            enhancing = .handingOver(made)
+        case .handingOver: break
+        }
+        return true
+    }
+
+    private mutating func startEnhancing(_ moment: Moment, _ load: Load?) -> Bool {
+        guard !decoded.isEmpty else { return false }
+        let frame = decoded.removeFirst()
+        let request = FrameRequest(
+            now: moment.time, emitBy: frame.emitBy, synthesised: frame.synthesised, order: order, tiles: frame.tiles,
+            waiting: coded.count + decoded.count + (decoding == nil ? 0 : 1), newestEmitBy: newestEmitBy,
+            arrived: Int(outcome.originals), encoderQueue: toEncode.count, encoderBusySince: encoding?.job.start)
+        let plan = policy.plan(request)
+        if plan.rung != lastRung, lastRung >= 0 { outcome.rungChanges += 1 }
+        lastRung = plan.rung
+        if let reason = plan.drop {
+            outcome.droppedOriginals[Int(reason.rawValue)] += 1
+            note(frame, plan, latency: nil, tiles: 0)
+            return true
+        }
+        if frame.synthesised > 0, plan.synthesised == 0 { outcome.withoutSynthesis += 1 }
+        enhanced = Picture(frame: frame, kind: .original, plan: plan, emitBy: frame.emitBy)
+        enhancing = .base
+        enhanceJob = job(frame.base, moment, load)
+        return true
+    }
+
+    private func tileCost(_ picture: Picture, _ load: Load?, _ job: Job) -> Double {
+        let factor = load.map { $0.disturbances.isEmpty ? 1 : $0.costFactor(at: job.start) } ?? 1
+        return max(picture.frame.tile(picture.plan!.tier) * factor, 1)
+    }
+
+    private mutating func startTiles(_ picture: Picture, _ moment: Moment, _ load: Load?) {
+        let plan = picture.plan!
+        guard plan.tier > .base, picture.frame.tiles > 0, moment.time < plan.stop else {
+            return afterTiles(moment, load)
+        }
+        stopped = false
+        enhancing = .tiles
+        enhanceJob = job(picture.frame.tile(plan.tier) * Double(picture.frame.tiles), moment, load)
+    }
+
+    /// Workers look at the time between tiles: those under way at the time to stop are finished.
+    private mutating func stopTiles(_ picture: Picture, _ job: Job, _ moment: Moment) -> Bool {
+        guard case .tiles = enhancing, !stopped, moment.time >= picture.plan!.stop else { return false }
+        stopped = true
+        let tile = (job.end - job.startWork) / Double(picture.frame.tiles)
+        let done = ((moment.work - job.startWork) / tile).rounded(.up)
+        enhanceJob!.end = min(job.end, job.startWork + max(done, 1) * tile)
+        return true
+    }
+
+    private mutating func afterTiles(_ moment: Moment, _ load: Load?) {
+        enhanceJob = nil
+        if order == .beforeOriginal { synthesise(1, moment, load) } else { enhancing = .handingOver(0) }
+    }
+
+    /// Makes the n-th synthesised frame; past the last one comes the original, which is number 0.
+    private mutating func synthesise(_ number: Int, _ moment: Moment, _ load: Load?) {
+        let picture = enhanced!
+        let request = SynthesisRequest(now: moment.time, plan: picture.plan!, order: order)
+        if number <= picture.plan!.synthesised, policy.synthesise(request) {
+            enhancing = .synthesising(number)
+            enhanceJob = job(picture.frame.synthesise, moment, load)
+        } else if order == .beforeOriginal {
+            enhancing = .handingOver(0)
+        } else {
+            enhanced = nil
+        }
+    }
+
+    /// Waits until the encoder's queue has room: a full queue holds the enhancement back.
+    private mutating func handOver(_ picture: Picture, _ number: Int, _ moment: Moment, _ load: Load?) -> Bool {
+        guard toEncode.count < Self.rawQueue else { return false }
+        var out = picture
+        out.kind = number == 0 ? .original : .synthesised
+        out.emitBy = picture.plan!.emitBy(synthesised: number)
+        toEncode.append(out)
+        outcome.deepestRawQueue = max(outcome.deepestRawQueue, toEncode.count)
+        if number == 0, order == .beforeOriginal { enhanced = nil } else { synthesise(number + 1, moment, load) }
+        return true
+    }
+
+    // MARK: Encoder and output
+
+    private mutating func startEncoding(_ moment: Moment, _ load: Load?) -> Bool {
+        guard encoding == nil, !toEncode.isEmpty else { return false }
+        let picture = toEncode.removeFirst()
+        // Behind an interpolated frame its own original comes for certain.
+        var behind = picture.kind == .synthesised && order == .beforeOriginal ? picture.frame.emitBy : nil
+        for index in 0..<toEncode.count where toEncode[index].kind == .original && behind == nil {
+            behind = toEncode[index].emitBy
+        }
+        let request = EncodeRequest(
+            now: moment.time, emitBy: picture.emitBy, kind: picture.kind, nextOriginalEmitBy: behind)
+        if let reason = policy.encode(request) {
+            if picture.kind == .original {
+                outcome.droppedOriginals[Int(reason.rawValue)] += 1
+                note(picture.frame, picture.plan!, latency: nil, tiles: picture.tiles)
+            } else {
+                outcome.droppedSynthesised += 1
+            }
+        } else {
+            let cost = picture.kind == .original ? picture.frame.encode : picture.frame.encodeSynthesised
+            encoding = (picture, job(cost, moment, load))
+        }
+        return true
+    }
+
+    private mutating func finishEncoding(_ moment: Moment) -> Bool {
+        guard let (picture, job) = encoding, isDone(job, moment) else { return false }
+        encoding = nil
+        policy.observe(.encode, moment.time - job.start, units: 1)
+        let isLate = moment.time > picture.emitBy
+        if picture.kind == .synthesised {
+            outcome.emittedSynthesised += 1
+            if isLate { outcome.lateSynthesised += 1 }
+            return true
+        }
+        outcome.emittedOriginals += 1
+        policy.emitted(slack: picture.frame.emitBy - moment.time)
+        if isLate { outcome.lateOriginals += 1 }
+        let tier = Int((picture.tiles > 0 ? picture.plan!.tier : .base).rawValue)
+        outcome.framesByTier[tier] += 1
+        outcome.tilesByTier[tier] += picture.tiles
+        let latency = moment.time - picture.frame.arrival
+        outcome.latency.record(latency)
+        if let last = lastEmission { outcome.longestFreeze = max(outcome.longestFreeze, moment.time - last) }
+        lastEmission = moment.time
+        note(picture.frame, picture.plan!, latency: latency, tiles: picture.tiles)
+        return true
+    }
+
+    private mutating func note(_ frame: FrameLoad, _ plan: FramePlan, latency: Nanoseconds?, tiles: Int) {
+        guard keepsTimeline else { return }
+        outcome.timeline.append(
+            TimelinePoint(
+                arrival: frame.arrival, latency: latency, tier: plan.tier, tiles: tiles, rung: plan.rung,
+                synthesised: plan.synthesised))
+    }
+
+    /// Counts what is still under way, from where it is, and notes what the stream would need from here on.
+    mutating func close() {
+        let pictures = coded.count + decoded.count + toEncode.count
+        var inFlight = pictures + (decoding == nil ? 0 : 1) + (encoding == nil ? 0 : 1)
+        if enhanced != nil {
+            // The original counts unless it was handed over before its synthesised frames; one being handed over
+            // counts.
+            if case .handingOver(let number) = enhancing, number > 0 { inFlight += 1 }
+            let originalIsGone: Bool =
+                switch enhancing {
+                case .base, .tiles: false
+                case .synthesising: order == .afterOriginal
+                case .handingOver(let number): order == .afterOriginal && number > 0
+                }
+            if !originalIsGone { inFlight += 1 }
+        }
+        outcome.inFlight = inFlight
+        outcome.demand = (policy as? Planner)?.demand
+    }
+}

@@ -1,0 +1,66 @@
+import Codec
+import Enhance
+import Foundation
+import Media
+import Telemetry
+import TestStreams
+import Testing
+@testable import Offline
+
+/// `burnish enhance` on recordings that are not as they should be.
+@Suite(.timeLimit(.minutes(10))) struct FileEnhancementTests {
+    private func enhance(
+        _ stream: [UInt8], _ scratch: Scratch, interpolate: Int = 1
+    ) throws -> FileEnhancementReport {
+        var work = FileEnhancement(input: try scratch.write(stream, to: "in.ts"), output: scratch.path("out.mp4"))
+        work.tier = .base
+        work.interpolate = interpolate
+        return try work.run { _, _ in true }
+    }
+
+    private func times(of path: String) throws -> [Int64] {
+        let reader = try FileReader(path: path)
+        var times: [Int64] = []
+        while let item = try reader.next() {
+            if case .picture(_, let time) = consume item { times.append(time) }
+        }
+        return times
+    }
+
+    @Test(arguments: [1, 2]) func aSecondRecordingFollowsTheFirst(interpolate: Int) throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 20, start: 100) + TestStream.video(frames: 20, start: 7)
+        let report = try enhance(stream, scratch, interpolate: interpolate)
+        #expect(report.picturesIn == 40 && report.timelineJumps == 1 && report.picturesLeftOut == 0)
+        // Every stage is timed for every picture that it had.
+        #expect(report.decode.count == 40 && report.enlarge.count == 40)
+        #expect(report.synthesise.count == UInt64(report.synthesised))
+        #expect(report.encode.count == UInt64(report.picturesOut) && report.encode.p95 > 0)
+        let times = try times(of: scratch.path("out.mp4"))
+        #expect(times.count == report.picturesOut && times.count == (interpolate == 1 ? 40 : 79))
+        #expect(zip(times.dropFirst(), times).allSatisfy { $0 > $1 })
+    }
+
+    /// Times that repeat, or go back by less than a clock's jump: of each time there is one picture.
+    @Test func picturesWhoseTimesGoBackAreLeftOut() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 20) + TestStream.video(frames: 10, start: 10 + 16.0 / 30)
+        let report = try enhance(stream, scratch)
+        #expect(report.picturesIn == 30 && report.picturesLeftOut == 4 && report.picturesOut == 26)
+        #expect(try times(of: scratch.path("out.mp4")).count == 26)
+    }
+
+    @Test(arguments: [1, 2]) func whatWasWrittenBeforeAFailureCanBePlayed(interpolate: Int) throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 20)
+            + TestStream.video(frames: 4, size: PictureSize(width: 96, height: 64), start: 11)
+        let failure = #expect(throws: FileEnhancementError.self) {
+            _ = try enhance(stream, scratch, interpolate: interpolate)
+        }
+        guard case .sizeChanged = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        #expect(try times(of: scratch.path("out.mp4")).count == (interpolate == 1 ? 20 : 39))
+    }
+}

@@ -1,0 +1,110 @@
+import Media
+import Schedule
+import Simulation
+import Telemetry
+import Testing
+
+@Suite struct NamedLoadTests {
+    private func load(_ name: String) throws -> Load { try #require(Load.named(name)) }
+
+    @Test func aSteadyStreamIsAtTheTopWithinASecondAndStaysThere() throws {
+        let outcome = try Simulation.run(load("steady"), timeline: true)[0]
+        #expect(outcome.missed == 0)
+        #expect(outcome.timeline.dropFirst(30).allSatisfy { $0.rung == 0 && $0.synthesised == 1 && $0.tiles > 0 })
+    }
+
+    /// Both cores taken for 20 s in the middle of a minute of 360p30 → 720p60 within 80 ms.
+    @Test func twoBusyLoopsCostQualityOnly() throws {
+        let load = try load("cores-taken")
+        let outcome = Simulation.run(load, timeline: true)[0]
+        #expect(outcome.missed == 0)
+        #expect(outcome.latency.quantile(0.99) < load.deadline.budget)
+        func rungs(_ from: Double, _ to: Double) -> [Int] {
+            outcome.timeline.filter { (from..<to).contains(Double($0.arrival.nanoseconds) / 1e9) }.map(\.rung)
+        }
+        #expect(rungs(5, 20).allSatisfy { $0 == 0 })
+        #expect(rungs(21, 40).allSatisfy { $0 > 0 })
+        #expect(rungs(42, 60).allSatisfy { $0 == 0 }, "back at the former tier within 2 s")
+        #expect(outcome.rungChanges < 12)
+    }
+
+    /// What the other program takes is counted once, in the cores that it leaves, and not in the stream's work as well.
+    @Test func oneBusyLoopCostsTilesAndNoSynthesisedFrames() throws {
+        let load = try load("core-taken")
+        let outcome = Simulation.run(load)[0]
+        #expect(outcome.missed == 0)
+        #expect(Double(outcome.synthesised) > 0.98 * Double(load.frames))
+    }
+
+    @Test(arguments: ["overload-5x", "overload-60fps"])
+    func overloadIsShedAndLatencyStaysWithinTheBudget(name: String) throws {
+        let load = try load(name)
+        let outcome = Simulation.run(load)[0]
+        #expect(outcome.latency.quantile(0.99) <= load.deadline.budget)
+        #expect(outcome.dropped(.late) + outcome.dropped(.overload) == outcome.originals - outcome.emittedOriginals)
+        // The encoder alone limits the rate to a frame each 40 (32) ms; three fifths of that get through in time.
+        let least = Double(load.frames) * load.interval.seconds / (load.costs.encode / 1e9)
+        #expect(Double(outcome.emittedOriginals) > 0.6 * least)
+        #expect(outcome.longestFreeze < .milliseconds(250))
+    }
+
+    @Test func aBudgetSmallerThanAFramesCostIsMissedByThatFrameOnly() throws {
+        let outcome = try Simulation.run(load("tiny-budget"))[0]
+        #expect(outcome.emittedOriginals == outcome.originals, "nothing is gained by dropping")
+        #expect(outcome.lateOriginals == outcome.originals)
+        #expect(outcome.latency.largest < .milliseconds(20) && outcome.synthesised == 0)
+    }
+
+    /// The encoder alone takes longer than the budget, and nearly as long as an interval: all can be had, none in time.
+    @Test func aFrameThatIsLateAnywayIsNotDroppedForTheEncoderIsBusy() {
+        var load = Load.usual("slow encoder", seconds: 20, framesPerSecond: 60)
+        load.cores = 4
+        load.costs.decode = 2e6
+        load.costs.base = 2.5e6
+        load.costs.encode = 16e6
+        load.noise = 0
+        load.jitter = .zero
+        load.synthesised = 0
+        load.ceiling = .base
+        load.deadline.budget = .milliseconds(12)
+        let outcome = Simulation.run(load)[0]
+        #expect(outcome.emittedOriginals == outcome.originals && outcome.latency.largest < .milliseconds(30))
+    }
+
+    @Test func fourStreamsShareTheMachineEvenly() throws {
+        let outcomes = try Simulation.run(load("four-streams"))
+        #expect(outcomes.allSatisfy { $0.missed == 0 })
+        let medians = outcomes.map { $0.latency.quantile(0.5).count }
+        #expect(medians.max()! < medians.min()! * 11 / 10)
+    }
+
+    /// Frames that come after their deadline are lost to the network, not to us; the rest of a burst is emitted, newest
+    /// first of all, and quality is not made to pay for it.
+    @Test func aBurstAfterAStallIsCaughtUpWithAtOnce() throws {
+        let load = try load("bursts")
+        let outcome = Simulation.run(load)[0]
+        let least = load.leastOutcome().best
+        #expect(outcome.missed <= least.missed + 10)
+        #expect(outcome.longestFreeze < .milliseconds(600), "the stall itself is 500 ms")
+        #expect(outcome.deepestRawQueue <= 2)
+    }
+
+    @Test(arguments: [0.999, 1.001])
+    func aSourceThatIsFastOrSlowIsFollowed(rate: Double) {
+        // The configuration says 30; deadlines come from the source's own times, so nothing builds up.
+        var load = Load.usual("fast", seconds: 120)
+        load.interval = Nanoseconds(Int64(Double(load.interval.count) / rate))
+        let outcome = Simulation.run(load) { configuration in
+            var stale = configuration
+            stale.interval = .seconds(1 / 30.0)
+            return Planner(stale)
+        }[0]
+        #expect(outcome.missed == 0 && outcome.latency.largest < load.deadline.budget)
+    }
+
+    @Test func theSameLoadGivesTheSameOutcome() throws {
+        let load = try load("spikes")
+        let (a, b) = (Simulation.run(load, timeline: true)[0], Simulation.run(load, timeline: true)[0])
+        #expect(a.timeline.map(\.latency) == b.timeline.map(\.latency))
+    }
+}
