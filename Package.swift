@@ -91,7 +91,7 @@ let package = Package(
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Schedule", "Media"], swiftSettings: strict),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
         .target(
-            name: "TestStreams", dependencies: ["Measure", "Container", "Codec", "Media"], path: "Tests/TestStreams",
+            name: "TestStreams", dependencies: ["Measure", "Container", "Bitstream", "Codec", "Media"], path: "Tests/TestStreams",
             swiftSettings: strict),
         .testTarget(name: "TransportTests", dependencies: ["Transport", "Media", "TestSupport"], swiftSettings: strict),
         .testTarget(
