@@ -37,10 +37,10 @@ def steal(cpu):
 
 
 class Standstills:
-    """Finds the moments in which a processor of this machine did not run a program that had only slept.
+    """Finds the moments in which a processor of this machine did not wake a program that had slept.
 
     A virtual machine stands still when its host has other things to do: nothing that runs in it can be in time then. A
-    process for each processor sleeps for 5 ms again and again and notes when it comes back `least` seconds late or more.
+    process for each processor sleeps for 5 ms again and again, and records when it comes back `least` seconds late or more.
     """
 
     def __init__(self, least=0.02):
@@ -61,17 +61,17 @@ class Standstills:
 
 def watch(cpu, least):
     os.sched_setaffinity(0, {cpu})
-    pause, taken, looks = 0.005, steal(cpu), 0
+    pause, taken, samples = 0.005, steal(cpu), 0
     while True:
         begin = time.monotonic()
         time.sleep(pause)
         end = time.monotonic()
-        looks += 1
+        samples += 1
         if end - begin - pause >= least:
             now = steal(cpu)
             print(f"{begin + pause:.4f} {end:.4f} {min((now - taken) / 1000, end - begin):.3f}", flush=True)
             taken = now
-        elif looks % 20 == 0:
+        elif samples % 20 == 0:
             taken = steal(cpu)
 
 

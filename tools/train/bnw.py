@@ -79,7 +79,7 @@ def decode(data: bytes) -> Network:
         raise ValueError(f"version {version} is not known")
     position = 20
 
-    def take(kind: str, shape: tuple[int, ...]) -> np.ndarray:
+    def read(kind: str, shape: tuple[int, ...]) -> np.ndarray:
         nonlocal position
         size = int(np.prod(shape)) * np.dtype(kind).itemsize
         if position + size > len(data) - 4:
@@ -88,14 +88,14 @@ def decode(data: bytes) -> Network:
         position += size
         return array
 
-    edges = tuple(int(e) for e in take("<u1", (buckets,)))
+    edges = tuple(int(e) for e in read("<u1", (buckets,)))
     layers = []
     for _ in range(count):
-        width, channels, kernel, shift = (int(v) for v in take("<u4", (4,)))
+        width, channels, kernel, shift = (int(v) for v in read("<u4", (4,)))
         if kernel != 3 or not 1 <= channels <= 64 or not 1 <= width <= 64:
             raise ValueError("a layer of an unknown shape")
-        weights = take("<i1", (channels, 3, 3, width))
-        layers.append(Layer(shift, weights, take("<i4", (buckets, channels)), take("<i2", (buckets, channels))))
+        weights = read("<i1", (channels, 3, 3, width))
+        layers.append(Layer(shift, weights, read("<i4", (buckets, channels)), read("<i2", (buckets, channels))))
     if position != len(data) - 4:
         raise ValueError("bytes after the last layer")
     network = Network(layers, edges, scale)

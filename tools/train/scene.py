@@ -7,7 +7,7 @@ import numpy as np
 
 WIDTH, HEIGHT = 640, 352  # the large picture
 LENGTH = 12  # frames of a coded scene
-USED = (0, 3, 6, 9, 11)  # those that training takes
+USED = (0, 3, 6, 9, 11)  # those that training uses
 
 
 def describe(rng: np.random.Generator, index: int, size: tuple[int, int], coded: bool) -> dict:
