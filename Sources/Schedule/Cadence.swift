@@ -6,7 +6,7 @@ import Media
 ///
 /// Positions are whole numbers of 1/n tick (n: the rate's numerator, or the factor), in which slots, input times and
 /// phases are exact. Output times never go back. The originals' times are to be those of the output's time line, on which
-/// the source's clock has been bridged already (docs/design/scheduler.md has the whole way of a wrong time stamp).
+/// the source's clock has been bridged already (docs/design/cadence.md has the whole way of a wrong time stamp).
 ///
 /// A value; asking never allocates. A copy that is not kept undoes what an original that was dropped has brought about.
 public struct Cadence: Sendable {

@@ -25,7 +25,7 @@ public struct Cost: Sendable, BitwiseCopyable {
 /// because one of them alone moves with the content (a busy scene is dear to encode), and two of three do not without the
 /// machine.
 ///
-/// A value without references: observing and asking never allocate. docs/design/scheduler.md has the recurrences.
+/// A value without references: observing and asking never allocate. docs/design/costs.md has the recurrences.
 public struct CostModel: Sendable, BitwiseCopyable {
     /// The costs before anything is known.
     ///

@@ -22,7 +22,7 @@ extension Load {
         return load
     }
 
-    /// The loads that `burnish replay --synthetic NAME` knows and docs/design/scheduler.md tabulates: a minute each.
+    /// The loads that `burnish replay --synthetic NAME` knows and docs/measurements/scheduler.md tabulates: a minute each.
     public static let named: [Load] = {
         func load(_ name: String, _ change: (inout Load) -> Void) -> Load {
             var load = usual(name)

@@ -1,7 +1,7 @@
 import Glibc
 
 /// How much the property tests try. By default as much as an unoptimised build does in seconds; with
-/// `BURNISH_THOROUGH=1` in the environment (an optimised build, please) everything that docs/design/scheduler.md claims.
+/// `BURNISH_THOROUGH=1` in the environment (an optimised build, please) everything that docs/measurements/scheduler.md claims.
 public enum Thoroughness {
     public static let isFull = getenv("BURNISH_THOROUGH") != nil
 

@@ -60,7 +60,7 @@ public struct SuperResolutionConfiguration: Sendable {
     /// The networks of the neural tiers; a tier without one cannot be asked for. See ``useShippedNetworks()``.
     public var networks: [SuperResolutionTier: SuperResolutionNetwork] = [:]
     /// How much the finished luma is sharpened: 0 not at all, 1 strongly. What it gains in the eyes of some it loses in
-    /// fidelity; docs/design/networks.md has figures.
+    /// fidelity; docs/measurements/super-resolution.md has figures.
     public var sharpness = 0.0
     /// Whether tiles are copied from the last frame where nothing that they depend on has changed.
     public var reusesTiles = true

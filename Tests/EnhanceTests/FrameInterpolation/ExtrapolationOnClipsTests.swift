@@ -3,7 +3,7 @@ import Foundation
 import Media
 import Testing
 
-/// Extrapolation on real clips, for the tables in docs/design/interpolation.md. Runs only where BURNISH_CLIPS names a folder of
+/// Extrapolation on real clips, for the tables in docs/measurements/interpolation.md. Runs only where BURNISH_CLIPS names a folder of
 /// .y4m files, as `tools/bench/compare-fi --y4m FOLDER` writes them.
 @Suite(.enabled(if: ProcessInfo.processInfo.environment["BURNISH_CLIPS"] != nil)) struct ExtrapolationOnClipsTests {
     /// From a clip's even frames the odd ones are predicted (half an interval ahead, as for doubling a rate), or the next

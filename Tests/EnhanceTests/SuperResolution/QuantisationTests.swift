@@ -9,7 +9,7 @@ import Testing
     struct Case: Sendable, CustomTestStringConvertible {
         var tier: SuperResolutionTier
         var widths: [Int]
-        /// Decibels. On the held-out clips both lose 0.02 (docs/design/networks.md); discs with edges everywhere are harder.
+        /// Decibels. On the held-out clips both lose 0.02 (docs/measurements/super-resolution.md); discs with edges everywhere are harder.
         var bound: Double
         var testDescription: String { tier.name }
     }
