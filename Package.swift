@@ -31,6 +31,8 @@ let package = Package(
     products: [
         .executable(name: "burnish", targets: ["burnish"]),
         .library(name: "Enhance", targets: ["Enhance", "Media"]),
+        // For tools/bench/sr-bench, which runs on machines without FFmpeg and SRT.
+        .library(name: "Bench", targets: ["Bench", "KernelChecks"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
@@ -40,8 +42,8 @@ let package = Package(
         .executableTarget(
             name: "burnish",
             dependencies: [
-                "Measure", "Relay", "Offline", "Simulation", "Transport", "Container", "Bitstream", "Codec", "Schedule",
-                "Enhance", "Telemetry", "Kernels", "Media",
+                "Bench", "Measure", "Relay", "Offline", "Simulation", "Transport", "Container", "Bitstream", "Codec", "Schedule",
+                "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -50,8 +52,7 @@ let package = Package(
         .target(
             name: "Relay",
             dependencies: [
-                "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Simulation", "Offline",
-                "Media",
+                "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media",
             ],
             swiftSettings: strictAndMarked),
         .target(
@@ -61,6 +62,14 @@ let package = Package(
         .target(
             name: "Offline", dependencies: ["Codec", "Enhance", "Telemetry", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Simulation", dependencies: ["Schedule", "Telemetry", "Media"], swiftSettings: strict),
+
+        // What `burnish bench` times, and what compares kernels with their scalar references: in no product that relays.
+        .target(
+            name: "Bench", dependencies: ["Enhance", "Simulation", "Schedule", "KernelChecks", "Kernels", "Media"],
+            swiftSettings: strictAndMarked),
+        .target(
+            name: "KernelChecks", dependencies: ["Kernels", "CKernels", "CKernelChecks", "Media"],
+            swiftSettings: strictAndMarked),
 
         // What a stream is made of.
         .target(
@@ -83,6 +92,8 @@ let package = Package(
         .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
         .target(name: "CSRTArrival", cSettings: strictC),
         .target(name: "CKernels", cSettings: strictC),
+        .target(
+            name: "CKernelChecks", dependencies: ["CKernels"], cSettings: strictC + [.headerSearchPath("../CKernels")]),
         .target(name: "CThreadSanitizer", cSettings: strictC),
 
         // Tests, one target a module.
@@ -108,10 +119,11 @@ let package = Package(
         .testTarget(
             name: "OfflineTests", dependencies: ["Offline", "Codec", "Enhance", "Telemetry", "Media", "TestStreams"],
             swiftSettings: strict),
-        .testTarget(name: "KernelsTests", dependencies: ["Kernels", "CKernels", "Media"], swiftSettings: strict),
+        .testTarget(name: "KernelsTests", dependencies: ["KernelChecks", "Kernels", "CKernels", "Media"], swiftSettings: strict),
         .testTarget(
-            name: "EnhanceTests", dependencies: ["Enhance", "Kernels", "Media"], resources: [.copy("Golden")],
+            name: "EnhanceTests", dependencies: ["Enhance", "KernelChecks", "Kernels", "Media"], resources: [.copy("Golden")],
             swiftSettings: strict),
+        .testTarget(name: "BenchTests", dependencies: ["Bench", "KernelChecks", "Media"], swiftSettings: strict),
         .testTarget(
             name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Media"], swiftSettings: strict),
         .testTarget(

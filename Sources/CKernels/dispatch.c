@@ -6,20 +6,17 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
     burnish_scale_init_scalar(&table->scale);
     burnish_motion_init_scalar(&table->motion);
     burnish_network_init_scalar(&table->network);
-    burnish_peak_init_scalar(&table->peak);
     burnish_sharpen_init_scalar(&table->sharpen);
 #if defined(__x86_64__)
     if (features & BURNISH_CPU_AVX2) {
         burnish_scale_init_avx2(&table->scale);
         burnish_motion_init_avx2(&table->motion);
         burnish_network_init_avx2(&table->network);
-        burnish_peak_init_avx2(&table->peak);
         burnish_sharpen_init_avx2(&table->sharpen);
     }
     if (features & BURNISH_CPU_AVX512) {
         burnish_scale_init_avx512(&table->scale);
         burnish_network_init_avx512(&table->network);
-        burnish_peak_init_avx512(&table->peak);
     }
 #elif defined(__aarch64__)
     if (features & BURNISH_CPU_NEON) {

@@ -15,9 +15,6 @@ void burnish_network_init_avx512(burnish_network_kernels *);
 void burnish_network_init_amx(burnish_network_kernels *);
 void burnish_network_init_neon(burnish_network_kernels *);
 
-void burnish_peak_init_scalar(burnish_peak_kernels *);
-void burnish_peak_init_avx2(burnish_peak_kernels *);
-void burnish_peak_init_avx512(burnish_peak_kernels *);
 void burnish_motion_init_scalar(burnish_motion_kernels *);
 void burnish_motion_init_avx2(burnish_motion_kernels *);
 

@@ -25,21 +25,6 @@ public struct CPUFeatures: OptionSet, Hashable, Sendable {
         return levels
     }()
 
-    /// The limit that a person asks for by name, as on the command line: `scalar`, `avx2`, `avx512`, `amx`,
-    /// `neon`, or `all`.
-    /// - Returns: nil for an unknown name. What the processor lacks is left out when kernels are chosen.
-    public init?(limit name: some StringProtocol) {
-        switch name {
-        case "scalar": self = []
-        case "avx2": self = .avx2
-        case "avx512": self = [.avx2, .avx512]
-        case "amx": self = [.avx2, .avx512, .amx]
-        case "neon": self = .neon
-        case "all": self = .detected
-        default: return nil
-        }
-    }
-
     /// The name of the highest instruction set in it.
     public var name: String {
         if contains(.amx) { return "amx" }

@@ -3,7 +3,7 @@ import Media
 
 /// A separable filter that doubles a plane, in the kernels' fixed point.
 public struct DoublingFilter: Sendable {
-    let fixed: burnish_scale_filter
+    package let fixed: burnish_scale_filter
 
     /// The weights of one axis: for each of the two phases 4 or 8 weights, which need not be normalised.
     public struct Axis: Sendable {

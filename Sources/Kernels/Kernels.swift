@@ -7,7 +7,8 @@ import CKernels
 public struct Kernels: Sendable {
     /// What the table was made for.
     public let features: CPUFeatures
-    let table: burnish_kernels
+    /// For the checks, too, which call kernels one by one.
+    package let table: burnish_kernels
 
     /// Chooses kernels for what both this processor and `limit` have.
     public init(limit: CPUFeatures = .detected) {

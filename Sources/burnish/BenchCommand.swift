@@ -1,9 +1,11 @@
 import ArgumentParser
+import Bench
+import Codec
 import Enhance
 import Foundation
+import KernelChecks
 import Kernels
 import Media
-import Offline
 import Relay
 import Schedule
 
@@ -168,12 +170,18 @@ struct BenchCommand: ParsableCommand {
     private func timeStops() throws {
         var rows: [StopRow] = []
         let host = HostShare()
+        let pictures: [Picture]
+        do throws(CodecError) {
+            pictures = try FileReader(path: input!).copyPictures(24)
+        } catch {
+            throw Failure.exit(error)
+        }
         for threads in threads {
-            var bench = StopTimeBench(input: input!)
+            var bench = StopTimeBench(pictures: pictures)
             bench.tier = tier.value.network!
             bench.threads = threads
             bench.rounds = rounds
-            do throws(FileEnhancementError) {
+            do throws(EnhanceError) {
                 rows += try bench.run().map {
                     StopRow(
                         threads: threads, stopMilliseconds: $0.stop?.milliseconds, share: $0.share,
@@ -181,7 +189,8 @@ struct BenchCommand: ParsableCommand {
                         overshootP99: $0.overshoot.p99.milliseconds, overshootMax: $0.overshoot.largest.milliseconds)
                 }
             } catch {
-                throw Failure.exit(error)
+                StandardError.line("burnish: \(error)")
+                throw Failure.badInput
             }
         }
         try show(rows, under: ["threads", "stop ms", "tiles %", "PSNR dB", "overshoot p50 ms", "p99", "max"]) {
@@ -213,7 +222,7 @@ struct BenchCommand: ParsableCommand {
     }
 
     private func timeKernels() throws {
-        let checks = KernelChecks.all().filter { check in kernel.map { check.name.contains($0) } ?? true }
+        let checks = CheckedKernels.all().filter { check in kernel.map { check.name.contains($0) } ?? true }
         guard !checks.isEmpty else {
             throw ValidationError("no kernel is called like \(kernel ?? ""); run without --kernel to see them")
         }

@@ -1,4 +1,4 @@
-import Kernels
+import KernelChecks
 import Media
 
 /// A picture with padding around every plane whose bytes can be checked afterwards.

@@ -1,4 +1,5 @@
 @testable import Enhance
+import KernelChecks
 import Kernels
 import Media
 import Testing

@@ -1,4 +1,5 @@
 import Foundation
+import KernelChecks
 @testable import Kernels
 import Media
 import Testing

@@ -5,7 +5,6 @@
 
 #include "cpu.h"
 #include "network.h"
-#include "peak.h"
 #include "motion.h"
 #include "scale.h"
 #include "sharpen.h"
@@ -17,7 +16,6 @@ typedef struct {
     burnish_network_kernels network;
     /// As `network`, but may want `tile_weights`: for networks that have them.
     burnish_network_kernels tiled_network;
-    burnish_peak_kernels peak;
     burnish_motion_kernels motion;
     burnish_sharpen_kernels sharpen;
 } burnish_kernels;

@@ -119,8 +119,3 @@ void burnish_network_begin(burnish_network_strip *strip);
 
 /// Computes the strip's rows before input row `end`, from where the last call ended; each gives two output rows.
 void burnish_network_advance(burnish_network_strip *strip, int end);
-
-/// One 3x3 layer in floating point, for tests to compare the integers with: out[y][x][outputs] from
-/// in[height + 2][width + 2][inputs]; weights are [outputs][3][3][inputs]. `rectify` replaces what is negative by 0.
-void burnish_network_float_layer(float *out, const float *in, int width, int height, int inputs, int outputs,
-                                 const float *weights, const float *bias, int rectify);

@@ -59,12 +59,6 @@ import Media
         unsafe withFixed(0) { unsafe burnish_network_scratch($0, Int32(width)) }
     }
 
-    /// The mean length of the runs of steps that AVX2 adds up in 16 bits: the longer, the faster.
-    public var meanRunLength: Double {
-        let runs = layers.reduce(0) { $0 + $1.runCount }
-        return Double(layers.reduce(0) { $0 + $1.steps * $1.groups }) / Double(runs)
-    }
-
     @unsafe func withFixed<Result>(_ bucket: Int, _ body: (UnsafePointer<burnish_network>) -> Result) -> Result {
         unsafe fixed.withUnsafeBufferPointer { unsafe body($0.baseAddress! + bucket) }
     }

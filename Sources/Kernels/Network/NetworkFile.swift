@@ -7,8 +7,8 @@ public struct NetworkFileError: Error, Hashable, Sendable, CustomStringConvertib
 }
 
 /// The contents of a weights file (.bnw; tools/train/README.md states the format), checked.
-struct NetworkFile {
-    struct Layer {
+package struct NetworkFile {
+    package struct Layer {
         var inputs: Int
         var outputs: Int
         var shift: Int
@@ -18,6 +18,17 @@ struct NetworkFile {
         var bias: [Int32]
         /// [bucket][output], 1…32767.
         var multipliers: [Int16]
+
+        package init(
+            inputs: Int, outputs: Int, shift: Int, weights: [Int8], bias: [Int32], multipliers: [Int16]
+        ) {
+            self.inputs = inputs
+            self.outputs = outputs
+            self.shift = shift
+            self.weights = weights
+            self.bias = bias
+            self.multipliers = multipliers
+        }
 
         func weight(_ output: Int, _ ky: Int, _ kx: Int, _ input: Int) -> Int8 {
             weights[((output * 3 + ky) * 3 + kx) * inputs + input]

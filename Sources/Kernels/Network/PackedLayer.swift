@@ -1,11 +1,10 @@
 import CKernels
 
 /// A layer's weights as the kernels read them (CKernels/include/network.h), in memory of its own.
-@safe final class PackedLayer: @unchecked Sendable {
+@safe package final class PackedLayer: @unchecked Sendable {
     /// Steps of one group of outputs, and how many groups of four outputs there are.
     let steps: Int
     let groups: Int
-    private(set) var runCount = 0
     private let shift: Int
     private let weights: UnsafeMutablePointer<Int8>
     private let tapWeights: UnsafeMutablePointer<Int8>
@@ -17,7 +16,7 @@ import CKernels
     private let narrow: UnsafeMutablePointer<UInt8>
 
     /// - Parameter hasTiles: whether it is given `tile_weights`; only what lies between the first and the last layer.
-    init(_ layer: NetworkFile.Layer, isFirst: Bool, hasTiles: Bool, buckets: Int) {
+    package init(_ layer: NetworkFile.Layer, isFirst: Bool, hasTiles: Bool, buckets: Int) {
         let inputGroups = (layer.inputs + 3) / 4
         let steps = isFirst ? 3 : 9 * inputGroups
         let groups = (layer.outputs + 3) / 4
@@ -51,7 +50,6 @@ import CKernels
                 for (i, value) in block.enumerated() { unsafe tapWeights[(group * steps + tap) * 16 + i] = value }
             }
             let packed = Self.runs(of: blocks)
-            runCount += packed.count
             var step = group * steps
             for (r, run) in packed.enumerated() {
                 unsafe runs[group * (steps + 1) + r] = UInt8(run.count)
@@ -115,7 +113,7 @@ import CKernels
     }
 
     /// Points into this object.
-    @unsafe func fixed(bucket: Int) -> burnish_network_layer {
+    @unsafe package func fixed(bucket: Int) -> burnish_network_layer {
         unsafe burnish_network_layer(
             steps: Int32(steps), groups: Int32(groups), shift: Int32(shift), weights: UnsafePointer(weights),
             order: UnsafePointer(order), runs: UnsafePointer(runs), tap_weights: UnsafePointer(tapWeights),

@@ -1,5 +1,6 @@
 import Enhance
 import Foundation
+import KernelChecks
 import Kernels
 import Media
 import Testing

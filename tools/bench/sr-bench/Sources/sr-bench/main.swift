@@ -1,6 +1,8 @@
+import Bench
 import CAffinity
 import Enhance
 import Glibc
+import KernelChecks
 import Kernels
 import Media
 
@@ -32,7 +34,7 @@ func json(_ rows: [[(String, any CustomStringConvertible)]]) -> String {
 
 func check() throws {
     var comparisons = 0
-    for check in KernelChecks.all() { comparisons += try check.verify() }
+    for check in CheckedKernels.all() { comparisons += try check.verify() }
     let sizes = [(640, 360), (203, 77), (17, 5), (64, 33)].map { PictureSize(width: $0, height: $1) }
     for size in sizes {
         let input = noise(size, seed: UInt64(size.width))
@@ -156,7 +158,7 @@ func chosenSize() -> PictureSize {
 }
 
 func kernels() {
-    let checks = KernelChecks.all().filter { check in value("kernel").last.map { check.name.contains($0) } ?? true }
+    let checks = CheckedKernels.all().filter { check in value("kernel").last.map { check.name.contains($0) } ?? true }
     print(
         json(
             KernelBench(checks: checks, rounds: number("rounds", 15)).run().map {

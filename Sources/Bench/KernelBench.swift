@@ -1,4 +1,6 @@
 import Glibc
+import KernelChecks
+import Kernels
 import Media
 
 /// Times kernels: every kernel at every level, in turn over many rounds, so that what the machine's neighbours do
@@ -25,7 +27,7 @@ public struct KernelBench {
     public let burst: Nanoseconds
 
     public init(
-        checks: [any KernelCheck] = KernelChecks.all(), rounds: Int = 31, burst: Nanoseconds = .microseconds(200)
+        checks: [any KernelCheck] = CheckedKernels.all(), rounds: Int = 31, burst: Nanoseconds = .microseconds(200)
     ) {
         self.checks = checks
         self.rounds = rounds

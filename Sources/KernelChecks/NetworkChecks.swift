@@ -1,6 +1,7 @@
 import CKernels
+import Kernels
 
-extension KernelChecks {
+extension CheckedKernels {
     static func network() -> [any KernelCheck] {
         [
             NetworkLayerCheck(channels: 8, isLast: false), NetworkLayerCheck(channels: 16, isLast: false),

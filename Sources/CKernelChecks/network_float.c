@@ -1,4 +1,4 @@
-#include "network.h"
+#include "CKernelChecks.h"
 
 void burnish_network_float_layer(float *out, const float *in, int width, int height, int inputs, int outputs,
                                  const float *weights, const float *bias, int rectify) {

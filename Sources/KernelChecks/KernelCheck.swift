@@ -1,3 +1,5 @@
+import Kernels
+
 /// One kernel under test: how to feed it, how to call it, and how much work one call is. Kernels are compared with
 /// their scalar references, after the manner of dav1d's checkasm.
 public protocol KernelCheck: AnyObject {

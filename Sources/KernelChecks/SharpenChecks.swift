@@ -1,6 +1,7 @@
 import CKernels
+import Kernels
 
-extension KernelChecks {
+extension CheckedKernels {
     static func sharpen() -> [any KernelCheck] { [SharpenCheck()] }
 }
 

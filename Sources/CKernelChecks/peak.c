@@ -1,4 +1,5 @@
-#include "families.h"
+#include "CKernelChecks.h"
+#include "cpu.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -17,8 +18,6 @@ static void scalar(int64_t iterations) {
     }
     __asm__ volatile("" : : "r"(sums) : "memory");
 }
-
-void burnish_peak_init_scalar(burnish_peak_kernels *kernels) { *kernels = (burnish_peak_kernels){scalar, 4}; }
 
 #if defined(__x86_64__)
 
@@ -54,7 +53,13 @@ static void avx512(int64_t iterations) {
     for (int k = 0; k < 16; k++) __asm__ volatile("" : : "v"(sums[k]));
 }
 BURNISH_TARGET_END
-
-void burnish_peak_init_avx2(burnish_peak_kernels *kernels) { *kernels = (burnish_peak_kernels){avx2, 8 * 32}; }
-void burnish_peak_init_avx512(burnish_peak_kernels *kernels) { *kernels = (burnish_peak_kernels){avx512, 16 * 64}; }
 #endif
+
+burnish_peak_loop burnish_peak(uint32_t features) {
+#if defined(__x86_64__)
+    if (features & BURNISH_CPU_AVX512) return (burnish_peak_loop){avx512, 16 * 64};
+    if (features & BURNISH_CPU_AVX2) return (burnish_peak_loop){avx2, 8 * 32};
+#endif
+    (void)features;
+    return (burnish_peak_loop){scalar, 4};
+}

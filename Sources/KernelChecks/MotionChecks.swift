@@ -1,6 +1,7 @@
 import CKernels
+import Kernels
 
-extension KernelChecks {
+extension CheckedKernels {
     static func motion() -> [any KernelCheck] {
         [HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(), BlendCheck(count: 1),
             BlendCheck(count: 4)]

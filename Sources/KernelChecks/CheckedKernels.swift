@@ -1,5 +1,5 @@
-/// Every check there is; a family adds its own list here.
-public enum KernelChecks {
+/// The list of all kernel checks. Each family of kernels adds its own.
+public enum CheckedKernels {
     public static func all() -> [any KernelCheck] {
         scale() + motion() + network() + sharpen()
     }

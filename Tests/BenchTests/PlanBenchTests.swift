@@ -1,5 +1,5 @@
+import Bench
 import Media
-import Relay
 import Testing
 
 @Suite struct PlanBenchTests {

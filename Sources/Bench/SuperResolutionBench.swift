@@ -1,4 +1,6 @@
+import Enhance
 import Glibc
+import KernelChecks
 import Kernels
 import Media
 

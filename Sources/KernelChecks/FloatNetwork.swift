@@ -1,4 +1,4 @@
-import CKernels
+import CKernelChecks
 
 /// A network before it was quantised, computed in floating point without SIMD: what the integers are judged by.
 /// Immutable.

@@ -1,6 +1,7 @@
 import CKernels
+import Kernels
 
-extension KernelChecks {
+extension CheckedKernels {
     static func scale() -> [any KernelCheck] {
         [4, 8].flatMap { [VerticalScaleCheck(taps: $0), HorizontalScaleCheck(taps: $0)] as [any KernelCheck] }
     }

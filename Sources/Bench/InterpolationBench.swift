@@ -1,4 +1,5 @@
-import Kernels
+import Enhance
+import KernelChecks
 import Media
 
 /// Times synthesised frames, flow included, at several numbers of threads, in turn over many rounds, so that what the
@@ -87,11 +88,14 @@ public struct InterpolationBench {
                 unsafe luma.row(y)[column] = UInt8(min(sum / (step * step) + Int(random.byte() % 5), 255))
             }
         }
-        for plane in 1...2 {
-            let plane = unsafe picture.mutableView.plane(plane)
-            for y in unsafe 0..<plane.height { unsafe plane.row(y).update(repeating: 128, count: plane.width) }
-        }
+        unsafe fill(picture.mutableView.u)
+        unsafe fill(picture.mutableView.v)
         return picture
+    }
+
+    /// Makes a chroma plane grey.
+    private func fill(_ plane: MutablePlaneView) {
+        for y in unsafe 0..<plane.height { unsafe plane.row(y).update(repeating: 128, count: plane.width) }
     }
 
     private final class Variant {

@@ -1,64 +1,38 @@
-import Codec
 import Enhance
 import Foundation
 import Media
-import Offline
 
-/// What a picture gains when its tiles are given more time, and by how much the time to stop is overrun: pictures of a
-/// file, each enlarged with stop times from none to enough, in turn over several rounds.
+/// Measures what a picture gains when its tiles get more time, and how far the work overruns the time to stop. Each
+/// picture is enlarged with stop times from none to enough, in turn over several rounds. For `burnish bench`; not
+/// thread-safe.
 public struct StopTimeBench {
-    public var input: String
+    /// Pictures of one size.
+    public var pictures: [Picture]
     public var tier = SuperResolutionTier.neuralMedium
     public var threads = 2
-    /// Pictures from the start of the file.
-    public var pictures = 24
     public var rounds = 2
-    /// Stop times, counted from when the `base` picture is usually done.
+    /// Stop times, counted from the moment when the `base` picture is usually done.
     public var stops: [Nanoseconds] = stride(from: 0.0, through: 40, by: 2).map { .milliseconds($0) }
 
-    /// What one stop time came to, or all of them together.
+    /// The result for one stop time, or for all of them together.
     public struct Row: Sendable {
-        /// nil in the row for all.
+        /// nil in the row for all stop times.
         public var stop: Nanoseconds?
-        /// Tiles done, of those there are: the mean.
+        /// The mean share of tiles that were done.
         public var share: Double
-        /// Luma PSNR over all pictures, against the picture with every tile done; infinite where all were.
+        /// Luma PSNR over all pictures, against the pictures with every tile done. It is infinite where they are equal.
         public var psnr: Double
-        /// By how much later than the stop time the picture was done, of those that it stopped; the time of the `base`
-        /// picture is not counted. Zero where it stopped none.
+        /// How much later than the stop time a picture was done, of those pictures that it stopped. The time of the `base`
+        /// picture does not count. Zero where it stopped none.
         public var overshoot: (median: Nanoseconds, p99: Nanoseconds, largest: Nanoseconds)
     }
 
-    public init(input: String) { self.input = input }
+    public init(pictures: [Picture]) { self.pictures = pictures }
 
-    /// - Returns: a row for each stop time, and one for all together; none when the file has no picture.
-    public func run() throws(FileEnhancementError) -> [Row] {
-        let sources = try read()
-        guard let size = sources.first?.size else { return [] }
-        do throws(EnhanceError) {
-            return try measure(sources, size)
-        } catch {
-            throw .enhance(error)
-        }
-    }
-
-    private func read() throws(FileEnhancementError) -> [Picture] {
-        var copies: [Picture] = []
-        do throws(CodecError) {
-            let reader = try FileReader(path: input)
-            while copies.count < pictures, let item = try reader.next() {
-                guard case .picture(let picture, _) = consume item, picture.size == reader.video.size else { continue }
-                let copy = Picture(size: picture.size)
-                unsafe Self.copy(picture.view, into: copy.mutableView)
-                copies.append(copy)
-            }
-        } catch {
-            throw .codec(error)
-        }
-        return copies
-    }
-
-    private func measure(_ sources: [Picture], _ size: PictureSize) throws(EnhanceError) -> [Row] {
+    /// - Returns: a row for each stop time, and one for all together; none without pictures.
+    /// - Throws: what ``SuperResolutionSession`` throws, for a size that it does not support.
+    public func run() throws(EnhanceError) -> [Row] {
+        guard let size = pictures.first?.size else { return [] }
         var configuration = SuperResolutionConfiguration(size: size)
         configuration.useShippedNetworks()
         let session = try SuperResolutionSession(configuration, workers: WorkerPool(threadCount: threads))
@@ -67,7 +41,7 @@ public struct StopTimeBench {
         var order = TileOrder(grid: session.grid)
 
         var complete: [Picture] = []
-        for source in sources {
+        for source in pictures {
             let picture = Picture(size: session.outputSize)
             _ = unsafe try session.process(source.view, into: picture.mutableView, tier: tier)
             complete.append(picture)
@@ -77,9 +51,9 @@ public struct StopTimeBench {
         var overshoots = stops.map { _ in [Int64]() }
         var base = Nanoseconds.zero
         for _ in 0..<rounds {
-            for (index, source) in sources.enumerated() {
+            for (index, source) in pictures.enumerated() {
                 for (at, stop) in stops.enumerated() {
-                    // Another picture in between: nothing of the last turn can be used again.
+                    // Enlarge another picture in between, so that no tile of the last turn can be reused.
                     _ = unsafe try session.process(blank.view, into: target.mutableView, tier: .base)
                     unsafe order.arrange(for: source.view.y)
                     let requests = order.order.map { TileRequest(tile: $0, tier: tier) }
@@ -95,7 +69,7 @@ public struct StopTimeBench {
                 }
             }
         }
-        let samples = Double(rounds * sources.count)
+        let samples = Double(rounds * pictures.count)
         let pixels = Double(session.outputSize.width * session.outputSize.height)
         func row(_ stop: Nanoseconds?, share: Double, error: Double, _ overshoots: [Int64]) -> Row {
             let sorted = overshoots.sorted()
@@ -113,15 +87,6 @@ public struct StopTimeBench {
                     nil, share: shares.reduce(0, +) / count, error: errors.reduce(0, +) / count,
                     overshoots.flatMap { $0 })
             ]
-    }
-
-    private static func copy(_ source: PictureView, into target: MutablePictureView) {
-        func copy(_ from: PlaneView, _ to: MutablePlaneView) {
-            for y in unsafe 0..<from.height { unsafe to.row(y).update(from: from.row(y), count: from.width) }
-        }
-        unsafe copy(source.y, target.y)
-        unsafe copy(source.u, target.u)
-        unsafe copy(source.v, target.v)
     }
 
     private static func squaredError(_ a: PlaneView, _ b: PlaneView) -> Double {
