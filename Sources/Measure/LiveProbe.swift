@@ -66,7 +66,7 @@ import Transport
                     sourceTime: message.sourceTime, handler: take)
             case .idle: demuxer.timeout(.now(), handler: take)
             case .event(let event):
-                if case .gap = event { demuxer.noteLoss() }
+                if case .gap = event { demuxer.recordLoss() }
                 events(event)
             case .end, .failed:
                 if case .failed(let error) = received { inputFailure = error }

@@ -138,7 +138,7 @@ import Transport
                             sourceTime: nil, handler: take)
                     case .event(.gap(let messages)):
                         result.seen.withLock { $0.messagesLost += messages }
-                        demuxer.noteLoss()
+                        demuxer.recordLoss()
                     case .event(.disconnected): return demuxer.finish(handler: take)
                     default: break
                     }

@@ -63,7 +63,7 @@ import Transport
     @Test func aPictureThatIsTooLargeIsAFrameAllTheSame() throws {
         let muxer = try TransportStreamMuxer()
         var large: [UInt8] = [0, 0, 0, 1, 9, 0xF0, 0, 0, 0, 1, 0x41, 0x9A]
-        large += [UInt8](repeating: 0x55, count: TransportStreamDemuxer.Options().unitLimit)
+        large += [UInt8](repeating: 0x55, count: TransportStreamDemuxer.defaultUnitLimit)
         var stream = try TestStream.video(frames: 4)
         let time = MediaTime(ticks: 900_000 + 4 * 3000)
         large.withUnsafeBytes {

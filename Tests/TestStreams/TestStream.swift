@@ -211,10 +211,13 @@ package enum TestStream {
     /// The size that a transport stream's main video says it has.
     package static func size(of stream: [UInt8]) -> PictureSize? {
         var demuxer = TransportStreamDemuxer()
+        var size: PictureSize?
         stream.withUnsafeBytes { bytes in
-            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil) { _ in }
+            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil) {
+                if case .format(let format) = $0 { size = format.size }
+            }
         }
-        return demuxer.format?.size
+        return size
     }
 
     /// What the access units of a transport stream's main video are.

@@ -1,85 +1,58 @@
 import Bitstream
 import Media
 
-/// Takes an MPEG transport stream apart (ISO/IEC 13818-1) and hands on each access unit of its main video as soon as its
-/// last packet has come, where libavformat waits for the first of the next. docs/design/access-units.md explains how the end
-/// is known.
+/// Takes an MPEG transport stream apart (ISO/IEC 13818-1) and delivers each access unit of its main video as soon as its
+/// last packet has come, where libavformat waits for the first of the next. docs/design/access-units.md explains how the
+/// end is known.
 ///
-/// It follows one program, the first with H.264 video; that stream's units come out as access units, the program's other
+/// It follows one program, the first with H.264 video. That stream's units come out as access units, the program's other
 /// streams as whole PES payloads. Whatever the bytes are, it neither fails nor grows without bound: what it cannot use it
-/// counts (``counters``), and ``diagnosis`` says in one value what is missing.
+/// reports as a ``ContainerFault``, and ``diagnosis`` says in one value what is missing.
 ///
 /// After each stream has reached its largest unit, it allocates nothing. Not thread-safe: one thread owns it.
 public struct TransportStreamDemuxer: ~Copyable {
-    public struct Options: Sendable {
-        /// Units larger than this many bytes are dropped and counted.
-        public var unitLimit = 8 << 20
-        /// Whether an end may be learnt from signs. Without, units wait for the next one, as in libavformat.
-        public var handsOnEarly = true
-
-        public init() {}
-    }
-
     public typealias Handler = (TransportStreamEvent) -> Void
 
-    var context: StreamContext
-    var tables = ProgramFollower()
-    var streams: [PacketizedStream] = []
+    /// The limit on a unit's bytes where none is given.
+    public static let defaultUnitLimit = 8 << 20
+
+    private var context: StreamContext
+    private var tables = ProgramFollower()
+    private(set) var streams: [PacketizedStream] = []
     /// For each PID: the index into `streams`, or one of ``Route``'s others.
-    var routes = [Int16](repeating: Route.unknown, count: 8192)
+    private var routes = [Int16](repeating: Route.unknown, count: 8192)
     private var aligner = PacketAligner()
     private var largestMessage = 0
     private var lastPayloadPID = -1
     private var mainVideoIndex = -1
-    private var told: ProgramDescription?
-    // What the last restart keeps of the time before.
-    private var earlierPackets = 0
-    private var earlierFaults = 0
-    /// By PID.
-    private var earlierDecodes: [Int: MediaTime] = [:]
-    private var earlierVideoDecode: MediaTime?
+    private var reportedProgram: ProgramDescription?
+    /// Packets so far, and how many of them came before the last restart.
+    private(set) var packets = 0
+    private var packetsBeforeRestart = 0
 
-    /// The newest program clock reference (27 MHz) and when its message arrived; for cadence measurements.
-    public private(set) var clockReference: (ticks: Int64, arrival: MonotonicTime)?
+    /// Packets so far of PIDs that no table names or that are not used: other programs, and tables beside the program's.
+    public private(set) var unusedPackets = 0
 
-    enum Route {
+    private enum Route {
         static let unknown: Int16 = -1
         static let association: Int16 = -2
         static let map: Int16 = -3
-        static let counted: Int16 = -4
     }
 
-    public init(options: Options = Options()) {
-        context = StreamContext(unitLimit: options.unitLimit, believesSigns: options.handsOnEarly)
+    /// - Parameter unitLimit: units larger than this many bytes are dropped and reported.
+    public init(unitLimit: Int = Self.defaultUnitLimit) {
+        context = StreamContext(unitLimit: unitLimit)
         routes[0] = Route.association
     }
 
-    /// What has been counted so far.
-    public var counters: TransportStreamCounters {
-        var counters = context.counters
-        counters.sectionFaults = earlierFaults + tables.faults
-        counters.skippedBytes = aligner.skippedBytes
-        counters.syncLosses = aligner.losses
-        return counters
-    }
-
-    /// Packets of PIDs that no table names, or that are only counted: other programs, and tables beside the program's.
-    public var unusedPackets: Int { context.counters.unusedPackets }
-
     /// The program that is followed, once its map is known.
-    public var program: ProgramDescription? { tables.current }
+    var program: ProgramDescription? { tables.current }
 
-    /// How the main video's units end, as learnt so far.
-    public var standing: EndStanding {
-        guard mainVideoIndex >= 0, let trust = streams[mainVideoIndex].video?.trust else { return EndStanding() }
-        return EndStanding(trust)
-    }
-
-    /// Takes the next bytes of the stream: one message of the network, or any piece of a file.
+    /// Processes the next bytes of the stream: one message of the network, or any piece of a file. Any bytes at all.
     ///
     /// - Parameters:
     ///   - bytes: not kept.
-    ///   - arrival: when they arrived: what waited for others to come before it has come before them.
+    ///   - arrival: when they arrived. Bytes that waited for earlier ones arrived before those did.
     ///   - sourceTime: when the sender sent them, on this machine's clock, where that is known.
     ///   - handler: called for each event, before this returns.
     public mutating func push(
@@ -88,7 +61,8 @@ public struct TransportStreamDemuxer: ~Copyable {
         context.message = MessageTime(arrival: arrival, source: sourceTime)
         lastPayloadPID = -1
         var input = unsafe PacketAligner.Input(bytes)
-        while let packet = unsafe aligner.next(&input) { unsafe take(packet, handler) }
+        while let packet = unsafe aligner.next(&input) { unsafe process(packet, handler) }
+        reportSkippedBytes(handler)
 
         guard mainVideoIndex >= 0 else { return }
         let main = streams[mainVideoIndex]
@@ -99,10 +73,10 @@ public struct TransportStreamDemuxer: ~Copyable {
         largestMessage = max(largestMessage, bytes.count)
     }
 
-    /// The transport says that bytes before the next ones are missing. Continuity counters have 4 bits and may not
-    /// show it.
-    public mutating func noteLoss() {
-        for stream in streams { stream.noteUnseenLoss() }
+    /// The transport knows that bytes before the next ones are missing. Continuity counters have 4 bits and may not show
+    /// it.
+    public mutating func recordLoss() {
+        for stream in streams { stream.recordHiddenLoss() }
         aligner.reset()
     }
 
@@ -115,45 +89,34 @@ public struct TransportStreamDemuxer: ~Copyable {
         streams[mainVideoIndex].video!.timePassed(now, &context, handler)
     }
 
-    /// The stream ends or is interrupted: hands on what is there. More may be pushed: the tables stay, but how units end is
-    /// learnt anew, since another sender may have taken over.
+    /// The stream ends or is interrupted: delivers what is there. More may be pushed: the tables stay, but how units end
+    /// is learnt anew, since another sender may have taken over.
     public mutating func finish(handler: Handler) {
         for stream in streams { stream.finish(&context, handler) }
         aligner.reset()
+        reportSkippedBytes(handler)
         largestMessage = 0
     }
 
-    /// Another sender may take over: hands on what is there and forgets everything about the stream but the counters and
-    /// where its time was. The next tables, and the next parameters, are told again even if they are the same; units are
-    /// counted from 0 again. Until then ``diagnosis`` describes what has come since.
+    /// Another sender may take over: delivers what is there and forgets everything about the stream. The next tables, and
+    /// the next parameters, are reported even if they are the same; units are counted from 0 again. Until then
+    /// ``diagnosis`` describes what has come since.
     public mutating func restart(handler: Handler) {
         finish(handler: handler)
-        earlierPackets = context.counters.packets
-        earlierFaults += tables.faults
-        for stream in streams {
-            guard let decode = stream.newestDecode else { continue }
-            earlierDecodes[stream.id] = decode
-            if stream.video != nil { earlierVideoDecode = decode }
-        }
+        packetsBeforeRestart = packets
         tables = ProgramFollower()
         streams = []
         mainVideoIndex = -1
         lastPayloadPID = -1
-        told = nil
-        clockReference = nil
+        reportedProgram = nil
         for pid in routes.indices { routes[pid] = Route.unknown }
         routes[0] = Route.association
     }
 
-    private mutating func take(_ p: UnsafePointer<UInt8>, _ handler: Handler) {
-        context.counters.packets += 1
+    private mutating func process(_ p: UnsafePointer<UInt8>, _ handler: Handler) {
+        packets += 1
         guard let packet = unsafe TransportPacket(p), !packet.hasError else {
-            context.counters.brokenPackets += 1
-            handler(.fault(.brokenPacket, isMainVideo: false))
-            return
-        }
-        if packet.clockReference >= 0, packet.pid == tables.current?.clockID ?? -1 {
-            clockReference = (packet.clockReference, context.message.arrival)
+            return handler(.fault(.brokenPacket, isMainVideo: false))
         }
         let route = routes[packet.pid]
         if route >= 0 {
@@ -166,18 +129,22 @@ public struct TransportStreamDemuxer: ~Copyable {
             guard packet.hasPayload, !packet.isScrambled else { return }
             let payload = unsafe UnsafeRawBufferPointer(
                 start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
-            if unsafe tables.push(payload, packet) { follow(handler) }
+            let outcome = unsafe tables.push(payload, packet)
+            for _ in 0..<outcome.brokenSections { handler(.fault(.brokenSection, isMainVideo: false)) }
+            if outcome.isChanged { adoptTables(handler) }
         default:
-            if packet.pid == TransportPacket.nullPID {
-                context.counters.nullPackets += 1
-            } else {
-                context.counters.unusedPackets += 1
-            }
+            if packet.pid != TransportPacket.nullPID { unusedPackets += 1 }
         }
     }
 
-    /// Takes over what the tables say now.
-    private mutating func follow(_ handler: Handler) {
+    private mutating func reportSkippedBytes(_ handler: Handler) {
+        guard aligner.skippedBytes > 0 else { return }
+        handler(.fault(.unalignedBytes(aligner.skippedBytes), isMainVideo: false))
+        aligner.skippedBytes = 0
+    }
+
+    /// Follows what the tables say now.
+    private mutating func adoptTables(_ handler: Handler) {
         for pid in routes.indices { routes[pid] = Route.unknown }
         routes[0] = Route.association
         for pid in tables.mapIDs { routes[pid] = Route.map }
@@ -193,26 +160,24 @@ public struct TransportStreamDemuxer: ~Copyable {
                 stream.finish(&context, handler)
             }
         }
-        if let program = tables.current, program != told {
-            told = program
+        if let program = tables.current, program != reportedProgram {
+            reportedProgram = program
             handler(.program(program))
         }
         streams = wanted.compactMap { description in
-            if description.role == .counted { return nil }
-            if let same = kept.first(where: { $0.id == description.id }) { return same }
-            let decode = description.role == .mainVideo ? earlierVideoDecode : earlierDecodes[description.id]
-            return PacketizedStream(description, newestDecode: decode)
+            if description.role == .ignored { return nil }
+            return kept.first { $0.id == description.id } ?? PacketizedStream(description)
         }
         for (index, stream) in streams.enumerated() { routes[stream.id] = Int16(index) }
         mainVideoIndex = streams.firstIndex { $0.video != nil } ?? -1
     }
 
-    /// The main video's parameters, once a picture with them was handed on.
-    public var format: SequenceParameterSet? { mainVideoIndex >= 0 ? streams[mainVideoIndex].video!.format : nil }
+    /// The main video's parameters, once a picture with them was delivered.
+    var format: SequenceParameterSet? { mainVideoIndex >= 0 ? streams[mainVideoIndex].video!.format : nil }
 
     /// What is known of the stream since the last restart, or what it lacks.
     public var diagnosis: StreamDiagnosis {
-        if context.counters.packets == earlierPackets { return .noPackets }
+        if packets == packetsBeforeRestart { return .noPackets }
         if !tables.hasAssociation { return .noAssociation }
         guard let program = tables.current else {
             return tables.hasMap ? .noVideo(streams: tables.codecs) : .noMap
@@ -225,44 +190,5 @@ public struct TransportStreamDemuxer: ~Copyable {
         if let format = sets.newest { return .video(format) }
         if streams[mainVideoIndex].isScrambled { return .scrambled }
         return sets.lastFault.map { .unusableVideo($0) } ?? .noParameters
-    }
-}
-
-/// What a transport stream turned out to be, for a report to a person or a decision after some seconds.
-public enum StreamDiagnosis: Hashable, Sendable {
-    /// No transport packets in the bytes.
-    case noPackets
-    /// No program association table.
-    case noAssociation
-    /// No program map table.
-    case noMap
-    /// The program has these streams only.
-    case noVideo(streams: [StreamCodec])
-    /// Video, but none that can be decoded.
-    case unsupportedVideo(StreamCodec)
-    /// H.264, but encrypted: nothing of it can be read.
-    case scrambled
-    /// H.264 without a sequence parameter set so far.
-    case noParameters
-    /// The sequence parameter sets make no sense.
-    case unusableVideo(BitstreamFault)
-    case video(SequenceParameterSet)
-}
-
-/// How far each sign of a unit's end is believed in the main video.
-public struct EndStanding: Hashable, Sendable {
-    public private(set) var trustsLength = false
-    public private(set) var trustsStuffing = false
-    public private(set) var trustsFlush = false
-    /// Signs that were followed by more of the same unit.
-    public private(set) var contradictions = 0
-
-    init() {}
-
-    init(_ trust: EndOfUnitTrust) {
-        trustsLength = trust.length.isTrusted
-        trustsStuffing = trust.stuffing.isTrusted && trust.plainPackets >= EndOfUnitTrust.plainPacketsNeeded
-        trustsFlush = trust.flush.isTrusted
-        contradictions = trust.length.contradictions + trust.stuffing.contradictions + trust.flush.contradictions
     }
 }

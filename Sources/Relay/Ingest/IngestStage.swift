@@ -106,7 +106,7 @@ final class IngestStage {
         case .gap(let messages):
             stream.counters.add(.inputGaps)
             stream.counters.add(.inputMessagesLost, UInt64(max(0, messages)))
-            demuxer.noteLoss()
+            demuxer.recordLoss()
             followsGap = true
         case .clockReset: stream.sourceHasChanged()
         case .listening, .refused, .nextIngest: break
@@ -141,12 +141,11 @@ final class IngestStage {
         case .unit(let unit): if unit.isMainVideo { takeVideo(unit) } else { takePassing(unit) }
         case .program(let program): describe(program)
         case .format(let format): describe(format)
-        case .torn: stream.counters.add(.inputUnitsTorn)
-        case .fault(let fault, let isMainVideo): note(fault, isMainVideo: isMainVideo)
+        case .fault(let fault, let isMainVideo): count(fault, isMainVideo: isMainVideo)
         }
     }
 
-    private func note(_ fault: StreamFault, isMainVideo: Bool) {
+    private func count(_ fault: ContainerFault, isMainVideo: Bool) {
         switch fault {
         case .gap(let packets):
             stream.counters.add(.inputGaps)
@@ -163,6 +162,9 @@ final class IngestStage {
                 stream.counters.add(.passingIn)
                 stream.counters.add(.passingDropped)
             }
+        case .tornUnit: stream.counters.add(.inputUnitsTorn)
+        // These have no counter.
+        case .unalignedBytes, .duplicatePacket, .brokenSection, .brokenHeader, .orphanBytes: break
         }
     }
 
@@ -193,7 +195,7 @@ final class IngestStage {
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
         passing.layout = layout
         // A source that returns, and a map that changes, bring no other streams with the same.
-        for each in program.streams where each.role == .counted {
+        for each in program.streams where each.role == .ignored {
             guard ignored.insert(IgnoredStream(id: each.id, codec: each.codec)).inserted else { continue }
             stream.counters.add(.streamsIgnored)
             stream.report(.note("input: \(each.codec.name) on PID \(each.id) is left out"))

@@ -85,10 +85,10 @@ import Testing
         for (packet, arrival) in zip(stream.packets, arrivals) {
             packet.withUnsafeBytes {
                 demuxer.push(
-                    $0, arrival: MonotonicTime(nanoseconds: arrival), sourceTime: nil, handler: harvest.take)
+                    $0, arrival: MonotonicTime(nanoseconds: arrival), sourceTime: nil, handler: harvest.add)
             }
         }
-        demuxer.finish(handler: harvest.take)
+        demuxer.finish(handler: harvest.add)
         return harvest
     }
 }

@@ -101,7 +101,7 @@ import Testing
         harvest.push(stream.packets[..<before].joined(), into: &demuxer, size: 188)
         harvest.push(stream.packets[before..<after].joined(), into: &demuxer, size: 7 * 188)
         harvest.push(stream.packets[after...].joined(), into: &demuxer, size: 188)
-        demuxer.finish(handler: harvest.take)
+        demuxer.finish(handler: harvest.add)
         Self.expectExact(harvest, units)
     }
 
@@ -196,7 +196,7 @@ import Testing
             harvest.now = time
             packets.flatMap { $0 }.withUnsafeBytes {
                 unsafe demuxer.push(
-                    $0, arrival: MonotonicTime(nanoseconds: time), sourceTime: nil, handler: harvest.take)
+                    $0, arrival: MonotonicTime(nanoseconds: time), sourceTime: nil, handler: harvest.add)
             }
         }
 
@@ -224,17 +224,17 @@ import Testing
             let sent = sender.send([7, 2])
             if let timer = sender.demuxer.nextTimer {
                 #expect(timer > MonotonicTime(nanoseconds: sent))
-                sender.demuxer.timeout(timer - Nanoseconds(1), handler: sender.harvest.take)
+                sender.demuxer.timeout(timer - Nanoseconds(1), handler: sender.harvest.add)
                 #expect(sender.harvest.video.count == k)
-                sender.demuxer.timeout(timer, handler: sender.harvest.take)
+                sender.demuxer.timeout(timer, handler: sender.harvest.add)
                 #expect(timer < MonotonicTime(nanoseconds: sent + 8_100_000))
             }
             #expect(sender.harvest.video.count == (k < 48 ? k : k + 1))
         }
-        sender.demuxer.finish(handler: sender.harvest.take)
+        sender.demuxer.finish(handler: sender.harvest.add)
         Self.expectExact(sender.harvest, sender.units)
-        #expect(sender.demuxer.counters[.nextStart] == 48)
-        #expect(sender.demuxer.counters[.timer] == 24 && sender.demuxer.counters[.flush] == 48)
+        #expect(sender.harvest.counters[.nextStart] == 48)
+        #expect(sender.harvest.counters[.timer] == 24 && sender.harvest.counters[.flush] == 48)
     }
 
     /// A unit larger than all before it may be flushed in between, and is not torn.
@@ -244,7 +244,7 @@ import Testing
         #expect(sender.harvest.video.last?.evidence == .flush)
         _ = sender.send([7, 7, 3, 7, 2])
         for _ in 0..<5 { _ = sender.send([7, 2]) }
-        sender.demuxer.finish(handler: sender.harvest.take)
+        sender.demuxer.finish(handler: sender.harvest.add)
         #expect(sender.harvest.torn.isEmpty)
         Self.expectExact(sender.harvest, sender.units)
     }
@@ -266,18 +266,18 @@ import Testing
         func pass(_ count: Int) {
             for _ in 0..<count {
                 _ = sender.send([7, 2])
-                if let timer = sender.demuxer.nextTimer { sender.demuxer.timeout(timer, handler: sender.harvest.take) }
+                if let timer = sender.demuxer.nextTimer { sender.demuxer.timeout(timer, handler: sender.harvest.add) }
             }
         }
         pass(probation)
         #expect(sender.harvest.video.last?.evidence == (probation < 72 ? .timer : .flush))
-        #expect(sender.demuxer.standing.trustsFlush)
-        sender.demuxer.noteLoss()
-        #expect(!sender.demuxer.standing.trustsFlush && sender.demuxer.standing.contradictions == 0)
-        let before = sender.demuxer.counters
+        #expect(sender.demuxer.trust.flush.isTrusted)
+        sender.demuxer.recordLoss()
+        #expect(!sender.demuxer.trust.flush.isTrusted && sender.demuxer.trust.contradictions == 0)
+        let before = sender.harvest.counters
         pass(120)
         // As at the beginning; the first unit's end is judged by the second's beginning.
-        let after = sender.demuxer.counters
+        let after = sender.harvest.counters
         #expect(after[.nextStart] - before[.nextStart] == 48)
         #expect(after[.timer] - before[.timer] == 24 && after[.flush] - before[.flush] == 48)
         Self.expectExact(sender.harvest, sender.units)
@@ -291,8 +291,8 @@ import Testing
         let unit = SyntheticPicture.unit(size: 184 * 9 - 14, &sender.random)
         sender.stream.addPES(unit, pts: 100 * 3000)
         sender.push(sender.stream.packets[..<7], at: 100 * 33_000_000)
-        sender.demuxer.noteLoss()
-        #expect(sender.demuxer.standing.trustsFlush)
+        sender.demuxer.recordLoss()
+        #expect(sender.demuxer.trust.flush.isTrusted)
         _ = sender.send([7, 2])
         #expect(sender.harvest.video.last?.evidence == .flush && sender.harvest.video.count == 102)
         #expect(sender.harvest.torn.isEmpty)
@@ -306,23 +306,12 @@ import Testing
         var demuxer = TransportStreamDemuxer()
         for _ in 0..<2 {
             harvest.push(stream.bytes, into: &demuxer, size: 188)
-            #expect(demuxer.standing.trustsStuffing)
-            demuxer.finish(handler: harvest.take)
-            #expect(!demuxer.standing.trustsStuffing)
+            #expect(demuxer.trust.trustsStuffing)
+            demuxer.finish(handler: harvest.add)
+            #expect(!demuxer.trust.trustsStuffing)
         }
         Self.expectExact(harvest, units + units)
         #expect(harvest.video[60..<80].allSatisfy { $0.evidence == .nextStart })
-    }
-
-    @Test func withoutEarlyHandingOnEveryUnitWaits() {
-        var random = SplitMix64(seed: 12)
-        var stream = SyntheticStream()
-        let units = Self.plain(60, into: &stream, &random)
-        var options = TransportStreamDemuxer.Options()
-        options.handsOnEarly = false
-        let (harvest, counters, _) = Harvest.of(stream.bytes, options: options)
-        Self.expectExact(harvest, units)
-        #expect(counters[.nextStart] == 59)
     }
 
     /// Losing any packet, or repeating it, never makes a wrong unit that passes for a right one.

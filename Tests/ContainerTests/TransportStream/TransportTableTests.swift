@@ -63,9 +63,9 @@ import Testing
         #expect(program.mainVideo?.id == SyntheticStream.videoID)
         #expect(program.streams[0].descriptors == [0x0A, 4, 0x64, 0x65, 0x75, 0])
         #expect(program.streams[21].codec == .opus && program.streams[21].role == .passing)
-        #expect(program.streams[22].codec.name == "HEVC" && program.streams[22].role == .counted)
-        #expect(program.streams[23].role == .counted)
-        #expect(program.streams[24].codec == .h264 && program.streams[24].role == .counted)
+        #expect(program.streams[22].codec.name == "HEVC" && program.streams[22].role == .ignored)
+        #expect(program.streams[23].role == .ignored)
+        #expect(program.streams[24].codec == .h264 && program.streams[24].role == .ignored)
         #expect(diagnosis == .noParameters)
     }
 
@@ -100,7 +100,7 @@ import Testing
         #expect(harvest.programs.map(\.number) == [2])
     }
 
-    @Test func stampsUnwrapAndJumpsAreTold() {
+    @Test func stampsUnwrap() {
         var random = SplitMix64(seed: 24)
         var stream = SyntheticStream()
         let top = Int64(1) << 33
@@ -113,7 +113,6 @@ import Testing
         let first = harvest.video[0].decode!.ticks
         #expect(harvest.video.prefix(10).map { $0.decode!.ticks - first } == (0..<10).map { Int64($0) * 3000 })
         #expect(harvest.video.map { $0.presentation! - $0.decode! } == stamps.map { _ in 6000 })
-        #expect(harvest.video.map(\.isDiscontinuity) == stamps.indices.map { $0 == 10 || $0 == 12 })
     }
 
     @Test func otherStreamsPassWithTheirStamps() {
@@ -127,11 +126,10 @@ import Testing
             stream.addPES(frame, pts: Int64(k) * 1920, bounded: k % 7 != 0, id: 0x102)
             sound.append(frame)
         }
-        let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
+        let (harvest, _, _) = Harvest.of(stream.bytes, size: 188)
         #expect(harvest.others.map(\.bytes) == sound)
         #expect(harvest.others.map { $0.presentation!.ticks } == (0..<30).map { Int64($0) * 1920 })
         #expect(harvest.others.allSatisfy { ($0.evidence == .length) == ($0.serial % 7 != 0) })
-        #expect(counters.passingUnits == 30)
     }
 
     @Test func otherPacketsBetweenDoNoHarm() throws {
@@ -152,7 +150,7 @@ import Testing
         }
         let (harvest, counters, _) = Harvest.of(mixed.bytes, size: 188)
         #expect(harvest.video.map(\.bytes) == units)
-        #expect(counters.nullPackets > 30 && clocks > 30)
+        #expect(mixed.packets.count { $0[1] == 0x1F && $0[2] == 0xFF } > 30 && clocks > 30)
         #expect(counters.continuityGaps == 0 && counters[.stuffing] > 10)
     }
 
@@ -212,9 +210,9 @@ import Testing
         let harvest = Harvest()
         var demuxer = TransportStreamDemuxer()
         harvest.push(stream.packets[..<8].joined(), into: &demuxer, size: 188)
-        demuxer.noteLoss()
+        demuxer.recordLoss()
         harvest.push(stream.packets[24...].joined(), into: &demuxer, size: 188)
-        demuxer.finish(handler: harvest.take)
+        demuxer.finish(handler: harvest.add)
         #expect(harvest.video.first?.damage == .packetsLost)
     }
 
@@ -225,10 +223,10 @@ import Testing
         var first = SyntheticStream()
         let units = EndOfUnitTests.plain(10, into: &first, &random)
         harvest.push(first.packets.joined(), into: &demuxer, size: 188)
-        demuxer.restart(handler: harvest.take)
+        demuxer.restart(handler: harvest.add)
         #expect(harvest.video.map(\.bytes) == units)
         #expect(demuxer.diagnosis == .noPackets && demuxer.program == nil && demuxer.format == nil)
-        #expect(demuxer.counters.packets == first.packets.count)
+        #expect(demuxer.packets == first.packets.count)
 
         var second = SyntheticStream(tables: false)
         second.addNull()
@@ -239,13 +237,11 @@ import Testing
         harvest.push(second.packets.joined(), into: &demuxer, size: 188)
         #expect(demuxer.diagnosis == .unsupportedVideo(.hevc))
 
-        demuxer.restart(handler: harvest.take)
+        demuxer.restart(handler: harvest.add)
         harvest.push(first.packets.joined(), into: &demuxer, size: 188)
-        demuxer.finish(handler: harvest.take)
+        demuxer.finish(handler: harvest.add)
         #expect(harvest.video.map(\.bytes) == units + units)
         #expect(harvest.programs.count == 3)
-        // The first sender's time begins again.
-        #expect(harvest.video.indices.filter { harvest.video[$0].isDiscontinuity } == [units.count])
     }
 
     @Test func bothFieldsOfAFrameAreOneUnit() {

@@ -5,9 +5,7 @@ import Media
 /// or an endless loop is right; what must hold besides is checked by the tests.
 @_cdecl("LLVMFuzzerTestOneInput") public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 1 else { return 0 }
-    var options = TransportStreamDemuxer.Options()
-    options.unitLimit = 1 << 16
-    var demuxer = TransportStreamDemuxer(options: options)
+    var demuxer = TransportStreamDemuxer(unitLimit: 1 << 16)
     var sum = 0
     let handler: TransportStreamDemuxer.Handler = { event in
         // Every byte that is handed on must be readable.
@@ -20,7 +18,7 @@ import Media
         let bytes = UnsafeRawBufferPointer(start: start + at, count: end - at)
         let now = MonotonicTime(nanoseconds: Int64(at) * 10_000)
         if start[0] & 1 == 1, let timer = demuxer.nextTimer, timer < now { demuxer.timeout(timer, handler: handler) }
-        if start[0] & 15 == 2, at & 64 != 0 { demuxer.noteLoss() }
+        if start[0] & 15 == 2, at & 64 != 0 { demuxer.recordLoss() }
         demuxer.push(bytes, arrival: now, sourceTime: nil, handler: handler)
         at = end
     }

@@ -1,14 +1,14 @@
 import Bitstream
 import Media
 
-/// Puts the main video's access units together and decides when one is complete. See docs/design/access-units.md.
+/// Puts the main video's access units together and decides when one is complete. docs/design/access-units.md explains how.
 struct AccessUnitAssembly {
     private enum Phase {
         /// No unit is begun; bytes are dropped until one begins.
         case searching
-        /// A unit was handed on before the next began: what comes must begin the next.
-        case handedOn
-        /// A unit is in the making.
+        /// A unit was delivered before the next began: what comes must begin the next.
+        case delivered
+        /// A unit is begun and not complete.
         case open
     }
 
@@ -17,7 +17,7 @@ struct AccessUnitAssembly {
     private var scanner = AccessUnitScanner()
     private(set) var trust = EndOfUnitTrust()
     private var phase = Phase.searching
-    /// The parameters that were told last.
+    /// The parameters that were reported last.
     private(set) var format: SequenceParameterSet?
 
     /// Signs of the newest packet, not yet confirmed.
@@ -25,13 +25,13 @@ struct AccessUnitAssembly {
     /// Where the newest PES payload begins in the storage, until it is known what it begins with; -1 afterwards.
     private var boundary = -1
     private var boundarySigns: EndSigns = []
-    /// The unit is complete by this evidence; it goes out when the message is used up without a contradiction.
+    /// The unit is complete by this evidence. It is delivered at the message's end unless the message contradicts it.
     private var ready: EndEvidence?
     /// How the end of the newest unit was known.
     private var newestEvidence = EndEvidence.nextStart
     /// Bytes of the unit that the newest signs may have ended.
     private var size = 0
-    /// When the unit is taken as complete if nothing more comes.
+    /// When the unit counts as complete if nothing more comes.
     private(set) var deadline: MonotonicTime?
 
     /// Stamps of a PES packet in which no unit has begun yet.
@@ -41,13 +41,13 @@ struct AccessUnitAssembly {
     /// Of the newest packet.
     private var last = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
     private var sourceBeforeLast: MonotonicTime?
-    /// The latest arrival among the unit's packets before the newest. A packet that was lost and came late holds up those
-    /// behind it: the last to come need not be the last in order.
+    /// The latest arrival among the unit's packets before the newest. A packet that was lost and came late delays those
+    /// behind it, so that the last to arrive need not be the last in order.
     private var latest = MonotonicTime(nanoseconds: 0)
     /// Where the newest packet's bytes begin.
     private var packetStart = 0
     private var damage: StreamUnit.Damage = []
-    /// Where bytes are missing in the storage; -1 when they are not.
+    /// Where bytes are missing in the storage; -1 when none are.
     private var lossOffset = -1
     private var followsTorn = false
     private var isAfterLoss = false
@@ -57,7 +57,7 @@ struct AccessUnitAssembly {
 
     var parameterSets: ParameterSets { scanner.parameterSets }
 
-    // MARK: What the packet layer tells
+    // MARK: What the packet layer reports
 
     /// A packet with payload begins.
     mutating func beginPacket(
@@ -65,16 +65,16 @@ struct AccessUnitAssembly {
     ) {
         deadline = nil
         if startsPES {
-            if ready != nil { handOnReady(&context, handler) }
+            if ready != nil { deliverReady(&context, handler) }
             boundary = storage.count
             boundarySigns = signs
         } else {
             if !isAfterLoss {
-                // It goes on with the PES packet: whatever announced an end was wrong. (What a declared length
-                // excludes is ignored by the packet layer.)
+                // It continues the PES packet: whatever announced an end was wrong. (The packet layer ignores what lies
+                // beyond a declared length.)
                 trust.judge(signs.subtracting(.length), wasRight: false)
                 if phase == .open {
-                    trust.noteContinuation(
+                    trust.recordContinuation(
                         stuffed: signs.contains(.stuffing), pause: context.message.arrival - newestEnd.arrival)
                 }
             }
@@ -94,10 +94,9 @@ struct AccessUnitAssembly {
     ) {
         guard unsafe storage.append(bytes, limit: context.unitLimit) else {
             let picture = scanner.picture
-            let fault = StreamFault.oversizedUnit(
+            let fault = ContainerFault.oversizedUnit(
                 presentation: stamp.presentation,
                 isKeyframe: picture.isInstantaneousRefresh || picture.hasRecoveryPoint)
-            context.counters.oversizedUnits += 1
             dropUnit()
             handler(.fault(fault, isMainVideo: true))
             return
@@ -106,48 +105,47 @@ struct AccessUnitAssembly {
         isAfterLoss = false
     }
 
-    mutating func endPacket(stuffed: Bool, _ context: StreamContext) {
+    mutating func endPacket(stuffed: Bool) {
         guard stuffed else { return }
         signs.insert(.stuffing)
-        if phase == .open, scanner.picture.hasSlice, context.believesSigns {
-            ready = trust.accepts(signs, scanner.picture)
-        }
+        if phase == .open, scanner.picture.hasSlice { ready = trust.accepts(signs, scanner.picture) }
     }
 
     mutating func lengthReached(
         declared: Int, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) {
-        // A length near the field's end is what a muxer writes that spreads a large unit over several packets.
+        // A muxer that spreads a large unit over several packets writes a length near the field's end.
         guard declared <= 65_000 else { return }
         signs.insert(.length)
-        guard phase == .open, scanner.picture.hasSlice, damage.isEmpty, context.believesSigns else { return }
-        if let evidence = trust.accepts(.length, scanner.picture) { handOn(evidence, &context, handler) }
+        guard phase == .open, scanner.picture.hasSlice, damage.isEmpty else { return }
+        if let evidence = trust.accepts(.length, scanner.picture) { deliverWhole(evidence, &context, handler) }
     }
 
-    /// The message is used up; its last packet was of this stream and the sender did not fill it.
+    /// All bytes of the message are processed; its last packet was of this stream and the sender did not fill it.
     mutating func messageFlushed(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
         signs.insert(.flush)
         if phase == .open { size = storage.count }
-        guard context.believesSigns, phase == .open, scanner.picture.hasSlice else { return }
+        guard phase == .open, scanner.picture.hasSlice else { return }
         if damage.isEmpty, trust.acceptsFlush(scanner.picture, size: size) {
-            handOn(.flush, &context, handler)
+            deliverWhole(.flush, &context, handler)
         } else if let quiet = trust.quiet(after: scanner.picture) {
             deadline = newestEnd.arrival + quiet
         }
     }
 
     mutating func messageEnded(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
-        if ready != nil { handOnReady(&context, handler) }
+        if ready != nil { deliverReady(&context, handler) }
     }
 
     mutating func timePassed(
         _ now: MonotonicTime, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) {
         guard let deadline, deadline <= now else { return }
-        handOn(.timer, &context, handler)
+        deliverWhole(.timer, &context, handler)
     }
 
-    mutating func noteLoss() {
+    /// Bytes before the next ones are missing.
+    mutating func recordLoss() {
         signs = []
         boundarySigns = []
         ready = nil
@@ -156,8 +154,8 @@ struct AccessUnitAssembly {
         lossOffset = storage.count
         switch phase {
         case .open: damage.insert(.packetsLost)
-        case .handedOn:
-            trust.noteUnjudged(newestEvidence)
+        case .delivered:
+            trust.recordUnjudged(newestEvidence)
             phase = .searching
         case .searching: break
         }
@@ -166,32 +164,32 @@ struct AccessUnitAssembly {
     mutating func finish(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
         if phase == .open, scanner.picture.hasSlice {
             if ready == nil { damage.insert(.truncated) }
-            handOn(.endOfStream, &context, handler)
+            deliverWhole(.endOfStream, &context, handler)
         }
         dropUnit()
-        // Whoever sends next may have other habits.
+        // The next sender may have other habits.
         trust = EndOfUnitTrust()
     }
 
     // MARK: Units
 
-    /// When a unit was here, and was sent, that ends with the newest packet.
+    /// When a unit that ends with the newest packet was here, and when it was sent.
     private var newestEnd: MessageTime { MessageTime(arrival: max(latest, last.arrival), source: last.source) }
 
     private mutating func scan(
         isEnd: Bool = false, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) {
-        if phase == .handedOn, !mayBeginUnit() { tear(&context, handler) }
+        if phase == .delivered, !mayBeginUnit() { tear(handler) }
         while true {
             switch unsafe scanner.scan(storage.bytes, isEnd: isEnd) {
             case .nothing:
-                if phase == .searching { skip(scanner.position, &context) }
+                if phase == .searching { skip(scanner.position, handler) }
                 return
             case .unitStart(let at):
                 _ = judgeBoundary(unitBeganAt: at)
                 // What stands between two units after an early end (an end of sequence, filler) goes with the second.
                 if phase == .searching, at > 0 {
-                    context.counters.orphanBytes += at
+                    handler(.fault(.orphanBytes(at), isMainVideo: true))
                     scanner.discard(before: at)
                     shift(at)
                 }
@@ -199,18 +197,18 @@ struct AccessUnitAssembly {
             case .unitEnd(let at):
                 let isNextPES = judgeBoundary(unitBeganAt: at)
                 if phase == .open {
-                    if damage.isEmpty { trust.noteComplete(scanner.picture) }
+                    if damage.isEmpty { trust.recordComplete(scanner.picture) }
                     let end = at <= packetStart ? MessageTime(arrival: latest, source: sourceBeforeLast) : newestEnd
-                    deliver(at, isNextPES ? .nextStart : .delimiter, end, &context, handler)
+                    deliver(at, isNextPES ? .nextStart : .delimiter, end, handler)
                     cut(at)
                 } else {
-                    skip(at, &context)
+                    skip(at, handler)
                 }
                 // The scanner finds the next unit's start again, at 0.
-                phase = .handedOn
+                phase = .delivered
             case .continuation(let at):
                 if boundary >= 0, at >= boundary { _ = judgeBoundary(unitBeganAt: -1) }
-                if phase == .handedOn { tear(&context, handler) }
+                if phase == .delivered { tear(handler) }
             }
         }
     }
@@ -222,7 +220,7 @@ struct AccessUnitAssembly {
         // A few zeros may stand before a start code.
         let wasRight = at >= 0 && at <= boundary + 4
         trust.judge(boundarySigns, wasRight: wasRight)
-        if wasRight, boundarySigns.contains(.flush) { trust.noteFlushed(size: size) }
+        if wasRight, boundarySigns.contains(.flush) { trust.recordFlushed(size: size) }
         boundary = -1
         boundarySigns = []
         return wasRight
@@ -238,12 +236,12 @@ struct AccessUnitAssembly {
         return true
     }
 
-    private mutating func tear(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
+    /// What came belongs to the unit that was delivered already.
+    private mutating func tear(_ handler: PacketizedStream.Handler) {
         _ = judgeBoundary(unitBeganAt: -1)
-        context.counters.tornUnits += 1
         followsTorn = true
         phase = .searching
-        handler(.torn(serial: serial - 1))
+        handler(.fault(.tornUnit(serial: serial - 1), isMainVideo: true))
     }
 
     private mutating func begin(_ context: StreamContext) {
@@ -256,46 +254,42 @@ struct AccessUnitAssembly {
         damage = lossOffset > 0 ? .packetsLost : []
     }
 
-    private mutating func handOnReady(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
+    private mutating func deliverReady(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
         guard let evidence = ready else { return }
         ready = nil
-        handOn(evidence, &context, handler)
+        deliverWhole(evidence, &context, handler)
     }
 
-    private mutating func handOn(
+    /// Delivers all bytes as one unit, before the next unit has begun.
+    private mutating func deliverWhole(
         _ evidence: EndEvidence, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) {
         deadline = nil
         scan(isEnd: true, &context, handler)
         guard phase == .open, scanner.picture.hasSlice else { return }
-        if damage.isEmpty { trust.noteComplete(scanner.picture) }
-        deliver(storage.count, evidence, newestEnd, &context, handler)
+        if damage.isEmpty { trust.recordComplete(scanner.picture) }
+        deliver(storage.count, evidence, newestEnd, handler)
         cut(storage.count)
-        phase = .handedOn
+        phase = .delivered
     }
 
-    /// Hands on the first `count` bytes.
+    /// Delivers the first `count` bytes as one unit.
     private mutating func deliver(
-        _ count: Int, _ evidence: EndEvidence, _ end: MessageTime, _ context: inout StreamContext,
-        _ handler: PacketizedStream.Handler
+        _ count: Int, _ evidence: EndEvidence, _ end: MessageTime, _ handler: PacketizedStream.Handler
     ) {
         let picture = scanner.picture
         if let active = scanner.parameterSets.sequence(ofPicture: picture.parameterSet), active != format {
             format = active
             handler(.format(active))
         }
-        let access: StreamUnit.RandomAccess =
-            picture.isInstantaneousRefresh ? .instantaneousRefresh : picture.hasRecoveryPoint ? .recoveryPoint : .none
-        if access != .none { followsTorn = false }
+        let isKeyframe = picture.isInstantaneousRefresh || picture.hasRecoveryPoint
+        if isKeyframe { followsTorn = false }
         if followsTorn { damage.insert(.followsTorn) }
-        context.counters.unitsByEvidence[evidence] += 1
-        if !damage.isEmpty { context.counters.damagedUnits += 1 }
         let unit = unsafe StreamUnit(
             stream: stream, isMainVideo: true, serial: serial,
             bytes: UnsafeRawBufferPointer(rebasing: storage.bytes[..<count]), presentation: stamp.presentation,
             decode: stamp.decode, firstArrival: first.arrival, lastArrival: end.arrival,
-            lastSourceTime: end.source, randomAccess: access, isDiscontinuity: stamp.isDiscontinuity, damage: damage,
-            evidence: evidence)
+            lastSourceTime: end.source, isKeyframe: isKeyframe, damage: damage, evidence: evidence)
         handler(.unit(unit))
         serial += 1
         size = count
@@ -316,9 +310,9 @@ struct AccessUnitAssembly {
     }
 
     /// Drops bytes that belong to no unit.
-    private mutating func skip(_ count: Int, _ context: inout StreamContext) {
+    private mutating func skip(_ count: Int, _ handler: PacketizedStream.Handler) {
         guard count > 0 else { return }
-        context.counters.orphanBytes += count
+        handler(.fault(.orphanBytes(count), isMainVideo: true))
         cut(count)
     }
 

@@ -1,22 +1,26 @@
 import Media
 
-/// When and where from a message came.
+/// When a message arrived, and when its sender sent it, where that is known.
 struct MessageTime {
     var arrival: MonotonicTime
     var source: MonotonicTime?
 }
 
-/// What the streams of one demuxer share while they take a packet.
+/// What the streams of one demultiplexer share while they process a packet.
 struct StreamContext {
     var stamps = StampUnwrapper()
-    var counters = TransportStreamCounters()
     var message = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
     let unitLimit: Int
-    let believesSigns: Bool
 }
 
-/// One elementary stream of the program: continuity, PES headers and the unit in the making. What makes the main video
-/// different lies in ``AccessUnitAssembly``.
+/// The time stamps of a PES packet.
+struct UnitStamp {
+    var presentation: MediaTime?
+    var decode: MediaTime?
+}
+
+/// One elementary stream of the program: continuity, PES headers and the unit that is being put together. What makes the
+/// main video different lies in ``AccessUnitAssembly``.
 final class PacketizedStream {
     typealias Handler = (TransportStreamEvent) -> Void
 
@@ -30,18 +34,14 @@ final class PacketizedStream {
     private var header = PESHeader()
     /// Payload bytes of the PES packet still to come; -1 when not known.
     private var remaining = -1
-    private(set) var newestDecode: MediaTime?
-    private var clockIsNew = false
-    /// Nothing clear has come since something scrambled.
+    /// Nothing in the clear has come since something scrambled.
     private(set) var isScrambled = false
     /// The main video's part; nil for the others, whose unit is the PES packet.
     var video: AccessUnitAssembly?
     private var passing: PassingAssembly?
 
-    /// - Parameter newestDecode: where an earlier sender of this stream was: what comes is compared with it.
-    init(_ description: ElementaryStreamDescription, newestDecode: MediaTime? = nil) {
+    init(_ description: ElementaryStreamDescription) {
         id = description.id
-        self.newestDecode = newestDecode
         self.description = description
         if description.role == .mainVideo {
             video = AccessUnitAssembly(stream: id)
@@ -52,48 +52,43 @@ final class PacketizedStream {
 
     func update(_ new: ElementaryStreamDescription) { description = new }
 
-    /// Takes one packet of this PID.
+    /// Processes one packet of this PID.
     /// - Parameter p: the packet's 188 bytes.
     func push(
         _ packet: TransportPacket, _ p: UnsafePointer<UInt8>, _ context: inout StreamContext, _ handler: Handler
     ) {
-        if packet.isDiscontinuous { clockIsNew = true }
         guard packet.hasPayload else { return }
         let payload = unsafe UnsafeRawBufferPointer(
             start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
-        guard unsafe isNext(packet, payload, &context, handler) else { return }
-        if packet.isScrambled { return noteScrambling(&context, handler) }
+        guard unsafe isNext(packet, payload, handler) else { return }
+        if packet.isScrambled { return reportScrambling(handler) }
         if packet.startsUnit {
-            if passing?.hasUnfinished ?? false { deliverPassing(.nextStart, &context, handler) }
+            if passing?.hasUnfinished ?? false { passing!.deliver(.nextStart, handler) }
             header.begin()
             layer = .header
         }
         video?.beginPacket(startsPES: packet.startsUnit, stuffed: packet.isStuffed, &context, handler)
-        unsafe take(payload, packet, &context, handler)
-        video?.endPacket(stuffed: packet.isStuffed, context)
+        unsafe process(payload, &context, handler)
+        video?.endPacket(stuffed: packet.isStuffed)
     }
 
-    private func take(
-        _ payload: UnsafeRawBufferPointer, _ packet: TransportPacket, _ context: inout StreamContext,
-        _ handler: Handler
-    ) {
+    private func process(_ payload: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: Handler) {
         var at = 0
         if layer == .header {
             switch unsafe header.push(payload, used: &at) {
             case .incomplete: return
             case .malformed:
-                context.counters.malformedHeaders += 1
                 layer = .waiting
-                return
+                return handler(.fault(.brokenHeader, isMainVideo: video != nil))
             case .complete:
                 layer = header.isScrambled ? .waiting : .payload
-                if header.isScrambled { noteScrambling(&context, handler) } else { isScrambled = false }
+                if header.isScrambled { reportScrambling(handler) } else { isScrambled = false }
                 remaining = header.payloadLength
-                beginPayload(packet, &context)
+                beginPayload(&context)
             }
         }
         guard layer == .payload else {
-            context.counters.orphanBytes += video == nil ? 0 : payload.count
+            if video != nil { handler(.fault(.orphanBytes(payload.count), isMainVideo: true)) }
             return
         }
         var body = unsafe UnsafeRawBufferPointer(rebasing: payload[at...])
@@ -103,7 +98,7 @@ final class PacketizedStream {
         }
         if video != nil {
             unsafe video!.append(body, &context, handler)
-        } else if unsafe passing!.append(body, &context, handler) == false {
+        } else if unsafe passing!.append(body, context, handler) == false {
             layer = .waiting
         }
         if remaining == 0 {
@@ -111,17 +106,14 @@ final class PacketizedStream {
             if video != nil {
                 video!.lengthReached(declared: header.declaredLength, &context, handler)
             } else if passing!.hasUnfinished {
-                deliverPassing(.length, &context, handler)
+                passing!.deliver(.length, handler)
             }
         }
     }
 
-    /// Continuity (2.4.3.3).
+    /// Checks the continuity counter (ISO/IEC 13818-1, 2.4.3.3).
     /// - Returns: false for a duplicate.
-    private func isNext(
-        _ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ context: inout StreamContext,
-        _ handler: Handler
-    ) -> Bool {
+    private func isNext(_ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ handler: Handler) -> Bool {
         let digest = unsafe Self.digest(payload)
         defer {
             continuity = Int(packet.continuity)
@@ -131,39 +123,36 @@ final class PacketizedStream {
         let step = (Int(packet.continuity) - continuity) & 15
         if step == 1 { return true }
         if step == 0, digest == lastPayload {
-            context.counters.duplicatePackets += 1
+            handler(.fault(.duplicatePacket, isMainVideo: video != nil))
             return false
         }
-        let lost = (step - 1) & 15
-        context.counters.continuityGaps += 1
-        context.counters.lostPackets += lost
-        noteLoss()
-        handler(.fault(.gap(packets: lost), isMainVideo: video != nil))
+        recordLoss()
+        handler(.fault(.gap(packets: (step - 1) & 15), isMainVideo: video != nil))
         return true
     }
 
-    private func noteScrambling(_ context: inout StreamContext, _ handler: Handler) {
+    private func reportScrambling(_ handler: Handler) {
         isScrambled = true
-        context.counters.scrambledPackets += 1
-        noteLoss()
+        recordLoss()
         handler(.fault(.scrambledPacket, isMainVideo: video != nil))
     }
 
-    /// Packets are missing before the one at hand.
-    func noteLoss() {
+    /// Packets before the one at hand are missing.
+    private func recordLoss() {
         // The end of a PES packet whose bytes are missing cannot be counted to.
         remaining = -1
         if layer == .header { layer = .waiting }
-        video?.noteLoss()
-        passing?.noteLoss()
+        video?.recordLoss()
+        passing?.recordLoss()
     }
 
     /// Packets are missing, and continuity counters may not show it.
-    func noteUnseenLoss() {
+    func recordHiddenLoss() {
         continuity = -1
-        noteLoss()
+        recordLoss()
     }
 
+    /// Tells a packet's payload from the one before it.
     private static func digest(_ payload: UnsafeRawBufferPointer) -> UInt64 {
         var sum: UInt64 = UInt64(payload.count)
         var at = 0
@@ -178,21 +167,14 @@ final class PacketizedStream {
         return sum
     }
 
-    private func beginPayload(_ packet: TransportPacket, _ context: inout StreamContext) {
+    private func beginPayload(_ context: inout StreamContext) {
         var stamp = UnitStamp()
         if header.pts >= 0 {
-            // The decoding time first: it moves evenly.
+            // The decoding time is unwrapped first, because it moves evenly.
             let decode = context.stamps.unwrap(header.dts >= 0 ? header.dts : header.pts)
             stamp.decode = decode
             stamp.presentation = header.dts >= 0 ? context.stamps.unwrap(header.pts) : decode
-            if let newestDecode {
-                let step = decode - newestDecode
-                stamp.isDiscontinuity = step < 0 || step > 3 * MediaTime.ticksPerSecond
-            }
-            newestDecode = decode
         }
-        if clockIsNew { stamp.isDiscontinuity = true }
-        clockIsNew = false
         if video != nil {
             video!.beginPES(stamp)
         } else {
@@ -200,26 +182,15 @@ final class PacketizedStream {
         }
     }
 
-    private func deliverPassing(_ evidence: EndEvidence, _ context: inout StreamContext, _ handler: Handler) {
-        passing!.deliver(evidence, &context, handler)
-    }
-
-    /// Hands on what is there.
+    /// Delivers what is there.
     func finish(_ context: inout StreamContext, _ handler: Handler) {
         if video != nil {
             video!.finish(&context, handler)
         } else if passing!.hasUnfinished {
             passing!.damage.insert(.truncated)
-            deliverPassing(.endOfStream, &context, handler)
+            passing!.deliver(.endOfStream, handler)
         }
         layer = .waiting
         continuity = -1
     }
-}
-
-/// The time stamps of a PES packet.
-struct UnitStamp {
-    var presentation: MediaTime?
-    var decode: MediaTime?
-    var isDiscontinuity = false
 }

@@ -1,6 +1,6 @@
 import Media
 
-/// The PES payload in the making of a stream that passes through.
+/// Puts together the PES payloads of a stream that passes through.
 struct PassingAssembly {
     let stream: Int
     private let storage = UnitStorage(capacity: 4096)
@@ -22,32 +22,28 @@ struct PassingAssembly {
 
     /// - Returns: false when the unit grew over the limit and was dropped.
     mutating func append(
-        _ bytes: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
+        _ bytes: UnsafeRawBufferPointer, _ context: StreamContext, _ handler: PacketizedStream.Handler
     ) -> Bool {
-        // A packet that came late holds up those behind it.
+        // A packet that came late delays those behind it.
         last = MessageTime(arrival: max(last.arrival, context.message.arrival), source: context.message.source)
         if unsafe storage.append(bytes, limit: context.unitLimit) { return true }
-        context.counters.oversizedUnits += 1
         storage.removeAll()
         handler(.fault(.oversizedUnit(presentation: stamp.presentation, isKeyframe: false), isMainVideo: false))
         return false
     }
 
-    mutating func noteLoss() { if storage.count > 0 { damage.insert(.packetsLost) } }
+    /// Bytes before the next ones are missing.
+    mutating func recordLoss() { if storage.count > 0 { damage.insert(.packetsLost) } }
 
     /// Whether a unit is begun.
     var hasUnfinished: Bool { storage.count > 0 }
 
-    mutating func deliver(
-        _ evidence: EndEvidence, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
-    ) {
-        context.counters.passingUnits += 1
-        if !damage.isEmpty { context.counters.damagedUnits += 1 }
+    mutating func deliver(_ evidence: EndEvidence, _ handler: PacketizedStream.Handler) {
         let unit = unsafe StreamUnit(
             stream: stream, isMainVideo: false, serial: serial, bytes: storage.bytes,
             presentation: stamp.presentation, decode: stamp.decode, firstArrival: first.arrival,
-            lastArrival: last.arrival, lastSourceTime: last.source, randomAccess: .none,
-            isDiscontinuity: stamp.isDiscontinuity, damage: damage, evidence: evidence)
+            lastArrival: last.arrival, lastSourceTime: last.source, isKeyframe: false, damage: damage,
+            evidence: evidence)
         handler(.unit(unit))
         serial += 1
         damage = []

@@ -1,5 +1,5 @@
-/// Gathers transport packets into messages of seven (1316 bytes: what SRT and UDP carry), and gives each on as soon as
-/// it is full or the unit ends. Allocates once.
+/// Gathers transport packets into messages of seven (1,316 bytes: what SRT and UDP carry), and emits each as soon as it is
+/// full or the unit ends. Allocates once.
 @safe struct MessageBuffer: ~Copyable {
     static let capacity = 7 * TransportPacket.size
     private let bytes: UnsafeMutableRawBufferPointer
@@ -15,7 +15,7 @@
         return unsafe (bytes.baseAddress! + used).assumingMemoryBound(to: UInt8.self)
     }
 
-    /// Emits what there is.
+    /// Emits the packets that wait.
     mutating func flush(_ emit: (UnsafeRawBufferPointer) -> Void) {
         guard used > 0 else { return }
         unsafe emit(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[..<used]))

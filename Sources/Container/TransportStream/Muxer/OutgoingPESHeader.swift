@@ -1,6 +1,6 @@
 import Media
 
-/// The header of a PES packet (ISO/IEC 13818-1, 2.4.3.7), with its length wherever 16 bits hold it.
+/// The header of a PES packet that goes out (ISO/IEC 13818-1, 2.4.3.7), with its length wherever 16 bits hold it.
 struct OutgoingPESHeader {
     /// The longest payload whose length fits with any header of ours.
     static let longestPayload = 65535 - 13
@@ -8,7 +8,9 @@ struct OutgoingPESHeader {
     let streamID: UInt8
     let presentationTime: MediaTime?
     let decodeTime: MediaTime?
+    /// The payload's bytes.
     let payload: Int
+    /// The payload begins with an access unit.
     let isAligned: Bool
 
     /// The header's own bytes.

@@ -1,4 +1,4 @@
-/// The two tables of a transport stream, as ready-made packets (ISO/IEC 13818-1, 2.4.4).
+/// Makes the two tables of a transport stream that goes out, as whole packets (ISO/IEC 13818-1, 2.4.4).
 enum OutgoingTables {
     /// The program association table: one packet.
     /// - Parameter version: 0 to 31.
@@ -39,7 +39,7 @@ enum OutgoingTables {
         return section + [UInt8(sum >> 24), UInt8(sum >> 16 & 0xff), UInt8(sum >> 8 & 0xff), UInt8(sum & 0xff)]
     }
 
-    /// Cuts a section into packets; their continuity counters are left to the muxer.
+    /// Cuts a section into packets; the muxer fills in their continuity counters.
     private static func packets(_ section: [UInt8], pid: UInt16) -> [UInt8] {
         var result: [UInt8] = []
         var rest = ([0] + section)[...]

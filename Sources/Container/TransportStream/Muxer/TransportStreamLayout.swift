@@ -1,4 +1,4 @@
-/// What a transport stream of ours holds: one program with an H.264 stream and any number of streams passed through.
+/// What a transport stream that goes out holds: one program with an H.264 stream and any number of streams passed through.
 public struct TransportStreamLayout: Hashable, Sendable {
     /// An elementary stream whose PES payloads go out as they came in.
     public struct PassedStream: Hashable, Sendable {
@@ -21,14 +21,14 @@ public struct TransportStreamLayout: Hashable, Sendable {
     }
 
     public var passedStreams: [PassedStream] = []
-    public var transportStreamID: UInt16 = 1
-    public var programNumber: UInt16 = 1
+    let transportStreamID: UInt16 = 1
+    let programNumber: UInt16 = 1
     /// The video stream's packet identifier; those passed through follow it.
-    public var videoPID: UInt16 = 0x100
-    public var mapPID: UInt16 = 0x1000
-    /// How far the program clock runs behind the video's decode times, in 90 kHz ticks: what a receiver that follows
-    /// the clock has time for between a unit's arrival and its decoding, and how far streams may lag behind the video.
-    public var clockLead: Int64 = 4500
+    public let videoPID: UInt16 = 0x100
+    public let mapPID: UInt16 = 0x1000
+    /// How far the program clock runs behind the video's decode times, in 90 kHz ticks. A receiver that follows the clock
+    /// has this much time between a unit's arrival and its decoding, and streams may lag behind the video by as much.
+    let clockLead: Int64 = 4500
 
     public init() {}
 

@@ -1,33 +1,34 @@
 import Media
 
-/// Access units and passed-through PES payloads in, transport stream messages out (ISO/IEC 13818-1), with nothing held
-/// back: when a call returns, every byte of what it was given has been emitted, and the receiver can tell without
-/// waiting for the next unit that this one is complete, from the PES length, or, for video units beyond its 16 bits,
-/// from the stuffing in the last packet.
+/// Writes access units and passed-through PES payloads as transport stream messages (ISO/IEC 13818-1). It holds nothing
+/// back: when a call returns, every byte of the unit is emitted. The receiver knows without waiting for the next unit that
+/// this one is complete: from the PES length, or, for video units beyond its 16 bits, from the stuffing in the last packet.
 ///
-/// libavformat's muxer is not used: it wants audio as frames with codec parameters where we have PES payloads to pass
-/// on untouched, and ties its clock to its own interleaving.
+/// libavformat's muxer is not used because it wants audio as frames with codec parameters, where we have PES payloads to
+/// pass on untouched, and because it ties its clock to its own interleaving.
 ///
-/// Confined to one thread at a time; does not allocate after `init`. Counters run on over an output's reconnection.
+/// Confined to one thread at a time; does not allocate after `init`. Continuity counters run on over an output's
+/// reconnection.
 ///
-/// `emit` gets messages of one to seven packets, borrowed for the call.
+/// `emit` receives messages of one to seven packets, borrowed for the call.
 @safe public final class TransportStreamMuxer {
     /// The tables are repeated when the stream has advanced by this much (67 ms) and before every keyframe.
     private static let tableInterval: Int64 = 6000
     /// Clock references are to be no further apart than this (40 ms, the recommendation of ETSI TR 101 290).
     private static let longestClockInterval: Int64 = 3600
-    /// Where video is too slow to keep to that, other streams' packets bring one along when the last is this old (19
-    /// ms; an AAC frame lasts 21).
+    /// Where video units come too seldom for that, a clock reference goes out with another stream's unit when the last one
+    /// is this old (19 ms; an AAC frame lasts 21).
     private static let clockInterval: Int64 = 1700
+    /// A clock that moves by more than this (1 s) does not follow from the one before.
     private static let jump: Int64 = 90_000
 
     public let layout: TransportStreamLayout
     private let association: [UInt8]
     private let map: [UInt8]
     private var message = MessageBuffer()
-    /// Of both tables' versions (0 to 31).
+    /// Of both tables (0 to 31).
     private let version: UInt8
-    /// For the association, the map, the video, and each passed stream.
+    /// The next continuity counters of the association, the map, the video, and each passed stream.
     private var counters: [UInt8]
     private var lastTables: Int64?
     private var lastClock: Int64?
@@ -39,29 +40,29 @@ import Media
         try self.init(layout, continuing: nil)
     }
 
-    /// Goes on with the transport stream of a former muxer, whose receivers stay: counters and clock run on, and where
-    /// the layout is another one, the next unit starts with tables of a new version.
-    /// - Parameter former: not to be used any more.
+    /// Continues the transport stream of a previous muxer for the same receivers: counters and clock run on. Where the
+    /// layout is another one, the next unit starts with tables of a new version.
+    /// - Parameter previous: must not be used any more.
     /// - Throws: when the layout has more streams than a program map can hold.
-    public init(_ layout: TransportStreamLayout, continuing former: TransportStreamMuxer?) throws(ContainerError) {
-        let isSame = former?.layout == layout
-        let version = former.map { isSame ? $0.version : ($0.version + 1) & 31 } ?? 0
+    public init(_ layout: TransportStreamLayout, continuing previous: TransportStreamMuxer?) throws(ContainerError) {
+        let isSame = previous?.layout == layout
+        let version = previous.map { isSame ? $0.version : ($0.version + 1) & 31 } ?? 0
         self.layout = layout
         self.version = version
         association = OutgoingTables.association(layout, version: version)
         map = try OutgoingTables.map(layout, version: version)
-        // Those of streams that are gone are kept: they may come back.
-        var counters = former?.counters ?? []
+        // Streams that are gone keep their counters, because they may come back.
+        var counters = previous?.counters ?? []
         let missing = 3 + layout.passedStreams.count - counters.count
         if missing > 0 { counters += [UInt8](repeating: 0, count: missing) }
         self.counters = counters
-        lastTables = isSame ? former?.lastTables : nil
-        lastClock = former?.lastClock
-        lastVideo = former?.lastVideo
-        isVideoSlow = former?.isVideoSlow ?? false
+        lastTables = isSame ? previous?.lastTables : nil
+        lastClock = previous?.lastClock
+        lastVideo = previous?.lastVideo
+        isVideoSlow = previous?.isVideoSlow ?? false
     }
 
-    /// The next unit starts with the tables: for a receiver that has just connected.
+    /// Makes the next unit start with the tables, for a receiver that has just connected.
     public func restart() { lastTables = nil }
 
     /// Emits one video access unit.
@@ -81,12 +82,12 @@ import Media
         let header = OutgoingPESHeader(
             streamID: 0xe0, presentationTime: presentationTime,
             decodeTime: decodeTime == presentationTime ? nil : decodeTime, payload: unit.count, isAligned: true)
-        var opening = PacketOpening(clock: clock.ticks, isJump: clock.isJump, isRandomAccess: isKeyframe)
-        let firstRoom = TransportPacket.size - 4 - opening.length
-        let beyond = header.length + unit.count - firstRoom
-        // Without a length the end is told by stuffing, so there must be some: one byte in the first packet moves it.
-        if !header.hasLength, beyond >= 0, beyond % (TransportPacket.size - 4) == 0 { opening.stuffing = 1 }
-        unsafe writePES(header, unit, pid: layout.videoPID, counter: 2, opening, emit)
+        var field = OutgoingAdaptationField(clock: clock.ticks, isJump: clock.isJump, isRandomAccess: isKeyframe)
+        let firstRoom = TransportPacket.size - 4 - field.length
+        let rest = header.length + unit.count - firstRoom
+        // Without a length only stuffing tells the end, so there must be some. One byte in the first packet moves the end.
+        if !header.hasLength, rest >= 0, rest % (TransportPacket.size - 4) == 0 { field.stuffing = 1 }
+        unsafe writePES(header, unit, pid: layout.videoPID, counter: 2, field, emit)
         unsafe message.flush(emit)
     }
 
@@ -102,7 +103,7 @@ import Media
             if isTableDue(at: ticks, backwards: false) { unsafe writeTables(at: ticks, emit) }
             unsafe writeClockIfDue(at: ticks - layout.clockLead, emit)
         }
-        // A payload that came in bounded may be a few bytes too long for our header: then the rest has one of its own.
+        // A payload that came with a length may be a few bytes too long for our header. Then its rest gets another header.
         var rest = unsafe payload[...]
         var time = presentationTime
         repeat {
@@ -112,7 +113,7 @@ import Media
                 payload: unsafe part.count, isAligned: false)
             unsafe writePES(
                 header, UnsafeRawBufferPointer(rebasing: part), pid: layout.pid(ofPassedStream: stream),
-                counter: 3 + stream, PacketOpening(), emit)
+                counter: 3 + stream, OutgoingAdaptationField(), emit)
             unsafe rest = rest.dropFirst(part.count)
             time = nil
         } while unsafe !rest.isEmpty
@@ -143,7 +144,7 @@ import Media
         return counters[index]
     }
 
-    /// The clock never goes back, except at a jump of the stream's time line, which is marked.
+    /// The clock never goes back, except at a jump of the stream's time line. The jump is marked.
     private func nextClock(_ wanted: Int64) -> (ticks: Int64, isJump: Bool) {
         guard let last = lastClock else {
             lastClock = wanted
@@ -155,55 +156,55 @@ import Media
         return (ticks, isJump)
     }
 
-    /// A packet with nothing but a clock reference, where video is too slow to carry them often enough.
+    /// Writes a packet with nothing but a clock reference, where video units come too seldom to carry them.
     private func writeClockIfDue(at ticks: Int64, _ emit: (UnsafeRawBufferPointer) -> Void) {
         guard isVideoSlow, let last = lastClock, (Self.clockInterval..<Self.jump).contains(ticks - last) else { return }
         lastClock = ticks
         let packet = unsafe message.nextPacket(emit)
-        let opening = PacketOpening(clock: ticks, stuffing: TransportPacket.size - 4 - 8)
+        let field = OutgoingAdaptationField(clock: ticks, stuffing: TransportPacket.size - 4 - 8)
         // No payload: the counter stays as it was.
         let count = (counters[2] + 15) & 15
         unsafe writeHeader(packet, pid: layout.videoPID, isStart: false, hasPayload: false, count)
-        unsafe opening.write(to: packet + 4)
+        unsafe field.write(to: packet + 4)
     }
 
     private func writeHeader(
         _ packet: UnsafeMutablePointer<UInt8>, pid: UInt16, isStart: Bool, hasPayload: Bool, _ count: UInt8,
-        hasOpening: Bool = true
+        hasField: Bool = true
     ) {
         unsafe packet[0] = 0x47
         unsafe packet[1] = (isStart ? 0x40 : 0) | UInt8(pid >> 8 & 0x1f)
         unsafe packet[2] = UInt8(pid & 0xff)
-        unsafe packet[3] = (hasOpening ? 0x20 : 0) | (hasPayload ? 0x10 : 0) | count
+        unsafe packet[3] = (hasField ? 0x20 : 0) | (hasPayload ? 0x10 : 0) | count
     }
 
     private func writePES(
         _ header: OutgoingPESHeader, _ payload: UnsafeRawBufferPointer, pid: UInt16, counter: Int,
-        _ first: PacketOpening,
+        _ first: OutgoingAdaptationField,
         _ emit: (UnsafeRawBufferPointer) -> Void
     ) {
-        var opening = first
+        var field = first
         var done = 0
         var isStart = true
         repeat {
             let packet = unsafe message.nextPacket(emit)
             let head = isStart ? header.length : 0
             let wanted = head + payload.count - done
-            let room = TransportPacket.size - 4 - opening.length
-            if wanted < room { opening.stuff(room - wanted) }
-            let isOpened = opening.length > 0
+            let room = TransportPacket.size - 4 - field.length
+            if wanted < room { field.stuffing += room - wanted }
+            let hasField = field.length > 0
             unsafe writeHeader(
-                packet, pid: pid, isStart: isStart, hasPayload: true, nextCount(counter), hasOpening: isOpened)
-            if isOpened { unsafe opening.write(to: packet + 4) }
-            let body = unsafe packet + 4 + opening.length
+                packet, pid: pid, isStart: isStart, hasPayload: true, nextCount(counter), hasField: hasField)
+            if hasField { unsafe field.write(to: packet + 4) }
+            let body = unsafe packet + 4 + field.length
             if isStart { unsafe header.write(to: body) }
-            let count = TransportPacket.size - 4 - opening.length - head
+            let count = TransportPacket.size - 4 - field.length - head
             if count > 0 {
                 unsafe UnsafeMutableRawPointer(body + head).copyMemory(
                     from: payload.baseAddress! + done, byteCount: count)
             }
             done += count
-            opening = PacketOpening()
+            field = OutgoingAdaptationField()
             isStart = false
         } while done < payload.count
     }

@@ -24,7 +24,7 @@ struct PESHeader {
         isScrambled = false
     }
 
-    /// Takes header bytes from the front of `payload`.
+    /// Reads header bytes from the front of `payload`. Any bytes at all.
     /// - Parameter used: how many bytes belonged to the header.
     mutating func push(_ payload: UnsafeRawBufferPointer, used: inout Int) -> Progress {
         used = 0
@@ -69,11 +69,11 @@ struct PESHeader {
             | Int64(bytes[i + 3]) << 7 | Int64(bytes[i + 4] >> 1)
     }
 
-    private static func isPadding(_ id: UInt8) -> Bool { id == 0xBE }
+    private static func isPadding(_ streamID: UInt8) -> Bool { streamID == 0xBE }
 
-    /// Table 2-21: these ids have their payload right after the length.
-    private static func hasOptionalHeader(_ id: UInt8) -> Bool {
-        switch id {
+    /// False for the stream ids whose payload follows right after the length (table 2-21).
+    private static func hasOptionalHeader(_ streamID: UInt8) -> Bool {
+        switch streamID {
         case 0xBC, 0xBE, 0xBF, 0xF0, 0xF1, 0xF2, 0xF8, 0xFF: false
         default: true
         }

@@ -1,7 +1,7 @@
-/// Cuts bytes of any length into 188-byte packets, finding their beginning again after garbage. A packet that lies whole
-/// in the input is not copied.
+/// Cuts bytes of any length into 188-byte packets. After garbage it finds the packets' beginning again. A packet that lies
+/// whole in the input is not copied.
 @safe struct PacketAligner: ~Copyable {
-    /// Bytes being cut.
+    /// Bytes to cut.
     @safe struct Input {
         fileprivate let bytes: UnsafeRawBufferPointer
         fileprivate var position = 0
@@ -12,18 +12,18 @@
     }
 
     private static let size = TransportPacket.size
-    /// So many sync bytes in a row, a packet apart, are taken for alignment.
+    /// So many sync bytes in a row, a packet apart, count as alignment.
     private static let proof = 3
     private static let capacity = 1024
 
     /// Bytes that wait for more: of one packet when aligned, of up to `proof` packets when not.
     private let carry: UnsafeMutablePointer<UInt8>
     private var count = 0
-    /// Bytes of `carry` that were given out by the last call.
+    /// Bytes of `carry` that the last call returned.
     private var used = 0
     private var isAligned = false
-    private(set) var skippedBytes = 0
-    private(set) var losses = 0
+    /// Bytes that belong to no packet, since the owner last reported them and set this to 0.
+    var skippedBytes = 0
 
     init() { unsafe carry = .allocate(capacity: Self.capacity) }
 
@@ -32,7 +32,7 @@
     /// No part of a packet waits.
     var isEmpty: Bool { count == used }
 
-    /// Forgets what waits.
+    /// Forgets the part of a packet that waits.
     mutating func reset() {
         skippedBytes += count - used
         count = 0
@@ -59,7 +59,6 @@
                     }
                 }
                 isAligned = false
-                losses += 1
             }
             repeat {
                 fill(&input, upTo: Self.capacity)
@@ -83,7 +82,7 @@
         unsafe carry.update(from: carry + n, count: count)
     }
 
-    /// Looks for `proof` sync bytes in a row, and drops what comes before.
+    /// Searches for `proof` sync bytes in a row and drops what comes before.
     /// - Returns: whether they were found; false asks for more bytes.
     private mutating func align() -> Bool {
         var start = 0

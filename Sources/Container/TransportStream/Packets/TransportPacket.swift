@@ -16,8 +16,6 @@ struct TransportPacket {
     /// The adaptation field is longer than what it says: the payload did not fill the packet.
     var isStuffed = false
     var isDiscontinuous = false
-    /// The program clock reference in 27 MHz ticks; -1 when there is none.
-    var clockReference: Int64 = -1
 
     /// Reads the packet that begins at `p`, of which all 188 bytes are readable.
     /// - Returns: nil for an adaptation field that does not fit or a reserved adaptation field control.
@@ -43,12 +41,8 @@ struct TransportPacket {
         let flags = unsafe p[5]
         isDiscontinuous = flags & 0x80 != 0
         var used = 1
-        if flags & 0x10 != 0, length >= used + 6 {
-            let high = unsafe Int64(p[6]) << 25 | Int64(p[7]) << 17 | Int64(p[8]) << 9 | Int64(p[9]) << 1
-            let base = unsafe high | Int64(p[10] >> 7)
-            clockReference = unsafe base * 300 + (Int64(p[10] & 1) << 8 | Int64(p[11]))
-            used += 6
-        }
+        // The clock references, the splice countdown, private data and the extension.
+        if flags & 0x10 != 0, length >= used + 6 { used += 6 }
         if flags & 0x08 != 0 { used += 6 }
         if flags & 0x04 != 0 { used += 1 }
         if flags & 0x02 != 0, used < length { used += 1 + (unsafe Int(p[5 + used])) }

@@ -15,39 +15,48 @@ struct ProgramFollower {
     private var candidates: [Candidate] = []
     /// The chosen program.
     private(set) var current: ProgramDescription?
-    /// Once a program was chosen with its map seen twice, earlier ones are not waited for.
+    /// How often a map has come again since the association changed. After the first time, programs without a map are
+    /// not waited for.
     private var repeats = 0
 
     var hasAssociation: Bool { !sections.isEmpty }
     var hasMap: Bool { candidates.contains { $0.map != nil } }
     var mapIDs: Set<Int> { Set(candidates.map(\.entry.mapID)) }
-    var faults: Int { association.faults + maps.values.reduce(0) { $0 + $1.faults } }
     /// Of all programs.
     var codecs: [StreamCodec] { candidates.flatMap { $0.map?.streams.map(\.codec) ?? [] } }
 
-    /// Feeds the payload of a packet whose PID is 0 or one of ``mapIDs``.
-    /// - Returns: whether anything changed.
-    mutating func push(_ payload: UnsafeRawBufferPointer, _ packet: TransportPacket) -> Bool {
-        var changed = false
+    /// What a packet brought.
+    struct Outcome {
+        /// The tables say something else than before.
+        var isChanged = false
+        /// Sections that were dropped for a wrong checksum or an impossible length.
+        var brokenSections = 0
+    }
+
+    /// Processes the payload of a packet whose PID is 0 or one of ``mapIDs``.
+    mutating func push(_ payload: UnsafeRawBufferPointer, _ packet: TransportPacket) -> Outcome {
+        var outcome = Outcome()
         if packet.pid == 0 {
             var found: [ProgramAssociation] = []
-            unsafe association.push(payload, packet: packet, skipsRepeats: current != nil) { section in
+            outcome.brokenSections = unsafe association.push(payload, packet: packet, skipsRepeats: current != nil) { section in
                 if let table = ProgramAssociation(section) { found.append(table) }
             }
-            for table in found where take(table) { changed = true }
+            for table in found where adopt(table) { outcome.isChanged = true }
         } else {
             var found: [ProgramDescription] = []
             let skips = current != nil
-            unsafe maps[packet.pid, default: SectionAssembler()].push(payload, packet: packet, skipsRepeats: skips) {
-                section in
+            outcome.brokenSections = unsafe maps[packet.pid, default: SectionAssembler()].push(
+                payload, packet: packet, skipsRepeats: skips
+            ) { section in
                 if let map = ProgramDescription(section, mapID: packet.pid) { found.append(map) }
             }
-            for map in found where take(map) { changed = true }
+            for map in found where adopt(map) { outcome.isChanged = true }
         }
-        return changed
+        return outcome
     }
 
-    private mutating func take(_ table: ProgramAssociation) -> Bool {
+    /// - Returns: whether the programs are others than before.
+    private mutating func adopt(_ table: ProgramAssociation) -> Bool {
         if sections.contains(where: {
             $0.version == table.version && $0.sectionNumber == table.sectionNumber && $0.entries == table.entries
         }) {
@@ -57,7 +66,7 @@ struct ProgramFollower {
         sections.removeAll { $0.sectionNumber == table.sectionNumber }
         sections.append(table)
         sections.sort { $0.sectionNumber < $1.sectionNumber }
-        // Until all sections are here, the former programs stay.
+        // Until all sections are here, the previous programs stay.
         guard sections.count > table.lastSectionNumber else { return false }
         let entries = sections.flatMap(\.entries).prefix(Self.programLimit)
         candidates = entries.map { entry in
@@ -69,16 +78,17 @@ struct ProgramFollower {
         return true
     }
 
-    private mutating func take(_ map: ProgramDescription) -> Bool {
+    /// - Returns: whether the program that is followed, or any map, is another than before.
+    private mutating func adopt(_ map: ProgramDescription) -> Bool {
         guard let i = candidates.firstIndex(where: { $0.entry.number == map.number && $0.entry.mapID == map.mapID })
         else { return false }
         let isRepeat = candidates[i].map == map
         if isRepeat, current != nil || repeats > candidates.count { return false }
         if isRepeat { repeats += 1 }
         candidates[i].map = map
-        let former = current
+        let previous = current
         choose()
-        return current != former || !isRepeat
+        return current != previous || !isRepeat
     }
 
     private mutating func choose() {
@@ -89,7 +99,7 @@ struct ProgramFollower {
             current = same.map
             return
         }
-        // Maps repeat several times a second: when one came again, those before it will not come.
+        // Maps repeat several times a second: when one came again, those that did not come before it will not come.
         let waits = repeats == 0
         for candidate in candidates {
             guard let map = candidate.map else {

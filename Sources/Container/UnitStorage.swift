@@ -1,4 +1,6 @@
 /// Growing memory for the unit that is being put together. It grows to the largest unit of the stream and then stays.
+///
+/// Not thread-safe: the assembly that made it owns it.
 @safe final class UnitStorage {
     private var memory: UnsafeMutablePointer<UInt8>
     private var capacity: Int

@@ -1,11 +1,11 @@
-/// A transport packet's adaptation field (ISO/IEC 13818-1, 2.4.3.4): clock reference, flags, stuffing.
-struct PacketOpening {
+/// The adaptation field of a transport packet that goes out (ISO/IEC 13818-1, 2.4.3.4): clock reference, flags, stuffing.
+struct OutgoingAdaptationField {
     /// The program clock reference in 90 kHz ticks (any, it is wrapped to 33 bits); nil for none.
     var clock: Int64?
     /// The clock does not follow from the one before.
     var isJump = false
     var isRandomAccess = false
-    /// Bytes of stuffing. A field of nothing but one length byte counts as one, see ``stuff(_:)``.
+    /// Bytes of stuffing. A field of nothing but its length byte has one.
     var stuffing = 0
     private var hasFlags: Bool { clock != nil || isJump || isRandomAccess }
 
@@ -16,10 +16,8 @@ struct PacketOpening {
         self.stuffing = stuffing
     }
 
-    /// The field's bytes, its length byte included; 0 when the packet has none.
+    /// The field's bytes with its length byte; 0 when the packet has no field.
     var length: Int { (hasFlags ? 2 + (clock == nil ? 0 : 6) : 0) + stuffing }
-
-    mutating func stuff(_ count: Int) { stuffing += count }
 
     func write(to field: UnsafeMutablePointer<UInt8>) {
         unsafe field[0] = UInt8(length - 1)

@@ -1,0 +1,18 @@
+/// How the end of a unit was known.
+public enum EndEvidence: UInt8, CaseIterable, Sendable, BitwiseCopyable {
+    /// The PES packet's own length was reached.
+    case length
+    /// The last transport packet was stuffed. This stream stuffs at the end of a unit and nowhere else.
+    case stuffing
+    /// The sender flushed a short message after it. This sender does so at the end of a unit and nowhere else.
+    case flush
+    /// The sender flushed a short message after it, and then nothing followed for longer than this stream ever pauses
+    /// inside a unit.
+    case timer
+    /// An access unit delimiter, or another NAL unit that begins an access unit, followed inside the PES packet.
+    case delimiter
+    /// The next PES packet began.
+    case nextStart
+    /// The stream ended or was restarted.
+    case endOfStream
+}

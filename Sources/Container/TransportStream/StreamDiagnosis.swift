@@ -1,0 +1,22 @@
+import Bitstream
+
+/// What a transport stream turned out to be, for a report to a person or a decision after some seconds.
+public enum StreamDiagnosis: Hashable, Sendable {
+    /// No transport packets in the bytes.
+    case noPackets
+    /// No program association table.
+    case noAssociation
+    /// No program map table.
+    case noMap
+    /// The program has these streams only.
+    case noVideo(streams: [StreamCodec])
+    /// Video, but none that can be decoded.
+    case unsupportedVideo(StreamCodec)
+    /// H.264, but encrypted: nothing of it can be read.
+    case scrambled
+    /// H.264 without a sequence parameter set so far.
+    case noParameters
+    /// The sequence parameter sets make no sense.
+    case unusableVideo(BitstreamFault)
+    case video(SequenceParameterSet)
+}

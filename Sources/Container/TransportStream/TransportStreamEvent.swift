@@ -1,0 +1,12 @@
+import Bitstream
+
+/// What comes out of the demultiplexer.
+public enum TransportStreamEvent {
+    /// The program that is followed: its first map, or a changed one.
+    case program(ProgramDescription)
+    /// The main video's first or changed parameters; comes before the unit that they are for.
+    case format(SequenceParameterSet)
+    case unit(StreamUnit)
+    /// - Parameter isMainVideo: whether the fault is known to be the main video's.
+    case fault(ContainerFault, isMainVideo: Bool)
+}
