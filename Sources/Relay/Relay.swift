@@ -47,7 +47,7 @@ public final class Relay: Sendable {
         let start = MonotonicTime.now()
         let threads = startStages()
         var meter = MachineMeter(
-            cores: stream.cores, threads: max(configuration.threads, configuration.encodeThreads))
+            limit: .current, threads: max(configuration.threads, configuration.encodeThreads))
         var nextStatus = start + .seconds(1)
         var (nextSample, nextGlance) = (start, start)
         var former = (time: start, emitted: UInt64(0))

@@ -31,7 +31,7 @@ final class StreamState: Sendable {
     private let failure = Lock<RelayError?>(nil)
 
     /// The machine's cores that this process may use.
-    let cores = ProcessInfo.processInfo.activeProcessorCount
+    let cores = ProcessorLimit.current.cores
 
     init(_ configuration: RelayConfiguration) {
         self.configuration = configuration

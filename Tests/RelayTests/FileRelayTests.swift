@@ -298,10 +298,10 @@ import Transport
         #expect(running("0.20 0.18 0.12 1/80 11206\n") == 1 && running("10.25 3.00 2.12 12/1080 1") == 12)
         #expect(running("0.20 0.18 0.12") == nil && running("") == nil && running("/") == nil)
         // What there is on the machine at hand, whatever that is.
-        var meter = MachineMeter(cores: 2, threads: 2)
+        var meter = MachineMeter(limit: ProcessorLimit(processors: 2, quota: 1.5), threads: 2)
         _ = meter.sample()
         meter.glance()
-        if let cores = meter.sample() { #expect(cores.spare >= 0 && cores.spare <= cores.dealt && cores.dealt <= 2) }
+        if let cores = meter.sample() { #expect(cores.spare >= 0 && cores.spare <= cores.dealt && cores.dealt <= 1.5) }
     }
 
     @Test func nonsenseIsRefusedWithAReason() throws {

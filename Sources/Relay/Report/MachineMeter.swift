@@ -13,17 +13,19 @@ import Schedule
     private let stat, loadavg: Int32
     private var fewestRunning: Int?
     private var share: CoreShare
+    private let limit: ProcessorLimit
     private let cores: Double
     private var last: (time: MonotonicTime, idle: Nanoseconds, own: Nanoseconds)?
 
     /// - Parameters:
-    ///   - cores: those that this process may use.
+    ///   - limit: what this process may use of the machine.
     ///   - threads: its own that are busy side by side.
-    init(cores: Int, threads: Int) {
+    init(limit: ProcessorLimit, threads: Int) {
         stat = unsafe open("/proc/stat", O_RDONLY | O_CLOEXEC)
         loadavg = unsafe open("/proc/loadavg", O_RDONLY | O_CLOEXEC)
-        share = CoreShare(cores: cores, threads: threads)
-        self.cores = Double(cores)
+        self.limit = limit
+        cores = Double(limit.cores)
+        share = CoreShare(cores: limit.cores, threads: threads)
     }
 
     deinit { for file in [stat, loadavg] where file >= 0 { _ = close(file) } }
@@ -51,7 +53,9 @@ import Schedule
         // Where the process is confined to some of the machine's processors, the others' idling is more than it can use.
         let free = min((idle - last.idle).seconds / length, cores)
         let others = cores - free - (own - last.own).seconds / length
-        return share.note(usedByOthers: others, steady: fewestRunning)
+        let available = share.note(usedByOthers: others, steady: fewestRunning)
+        // A quota need not be a whole number of cores.
+        return Cores(dealt: min(available.dealt, limit.share), spare: min(available.spare, limit.share))
     }
 
     /// What all processors together have idled since the start of the machine.
