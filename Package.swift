@@ -85,7 +85,7 @@ let package = Package(
         .target(name: "Bitstream", dependencies: ["Media"], swiftSettings: strictAndMarked),
         .target(name: "Telemetry", dependencies: ["Schedule", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Kernels", dependencies: ["CKernels", "Media"], swiftSettings: strictAndMarked),
-        .target(name: "Media", dependencies: ["CThreadSanitizer"], swiftSettings: strictAndMarked),
+        .target(name: "Media", swiftSettings: strictAndMarked),
 
         // C: system libraries and SIMD.
         .systemLibrary(name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]),
@@ -94,7 +94,6 @@ let package = Package(
         .target(name: "CKernels", cSettings: strictC),
         .target(
             name: "CKernelChecks", dependencies: ["CKernels"], cSettings: strictC + [.headerSearchPath("../CKernels")]),
-        .target(name: "CThreadSanitizer", cSettings: strictC),
 
         // Tests, one target a module.
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),

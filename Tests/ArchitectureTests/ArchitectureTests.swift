@@ -24,10 +24,10 @@ import Testing
         "Bitstream": ["Media"],
         "Telemetry": ["Schedule", "Media"],
         "Kernels": ["CKernels", "Media"],
-        "Media": ["CThreadSanitizer"],
+        "Media": [],
     ]
 
-    static let cModules: Set<String> = ["CSRT", "CSRTArrival", "CFFmpeg", "CKernels", "CKernelChecks", "CThreadSanitizer"]
+    static let cModules: Set<String> = ["CSRT", "CSRTArrival", "CFFmpeg", "CKernels", "CKernelChecks"]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -103,7 +103,7 @@ import Testing
         }
         var wanted: Set<String> = ["Enhance"]
         for _ in Self.allowed { for module in wanted { wanted.formUnion(Self.allowed[module] ?? []) } }
-        #expect(wanted == ["Enhance", "Kernels", "CKernels", "Media", "CThreadSanitizer"])
+        #expect(wanted == ["Enhance", "Kernels", "CKernels", "Media"])
         for module in wanted { #expect(!isUnsafe(try target(module)), "\(module) has unsafe flags") }
         #expect(isUnsafe(try target("Transport")))
     }

@@ -104,6 +104,34 @@ import Testing
     }
 }
 
+@Suite struct LockTests {
+    @Test func oneThreadAtATimeIsInside() {
+        final class Counter: Sendable {
+            let count = Lock(0)
+        }
+        let counter = Counter()
+        let threads = (0..<4).map { number in
+            StageThread(name: "count-\(number)") {
+                for _ in 0..<10_000 { counter.count.withLock { $0 += 1 } }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(counter.count.withLock { $0 } == 40_000)
+    }
+
+    @Test func anErrorLeavesTheLockOpen() {
+        struct Refused: Error, Equatable {}
+        let lock = Lock([1, 2])
+        #expect(throws: Refused()) {
+            try lock.withLock { numbers throws(Refused) in
+                numbers.append(3)
+                throw Refused()
+            }
+        }
+        #expect(lock.withLock { $0 } == [1, 2, 3])
+    }
+}
+
 @Suite struct MediaTimeTests {
     @Test func ticksToNanosecondsIsExactAndDoesNotOverflow() {
         #expect(MediaTime(ticks: 90_000).nanoseconds == .seconds(1))
