@@ -135,3 +135,12 @@ let package = Package(
         .testTarget(
             name: "CommandTests", dependencies: ["burnish", "Container", "Codec", "Transport", "Media"], swiftSettings: strict),
     ])
+
+// Only `tools/fuzz` sets this: with libFuzzer, which has a main function of its own, nothing else links.
+if Context.environment["BURNISH_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "burnish-fuzz", dependencies: ["Transport", "Container", "Bitstream", "Schedule", "Enhance", "Media"],
+            path: "Tests/Fuzz", exclude: ["Seeds"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
+}

@@ -1,0 +1,32 @@
+import Enhance
+import Media
+import Schedule
+
+/// The input is a weights file whose checksum is made right, since the fuzzer would not guess it.
+func fuzzWeights(_ input: UnsafeRawBufferPointer) {
+    var bytes = Array(input)
+    if bytes.count >= 4 {
+        let sum = crc32(bytes.dropLast(4))
+        for i in 0..<4 { bytes[bytes.count - 4 + i] = UInt8(truncatingIfNeeded: sum >> UInt32(8 * i)) }
+    }
+    _ = try? SuperResolutionNetwork(bytes)
+}
+
+private func crc32(_ bytes: some Sequence<UInt8>) -> UInt32 {
+    var register: UInt32 = 0xFFFF_FFFF
+    for byte in bytes {
+        register ^= UInt32(byte)
+        for _ in 0..<8 { register = register >> 1 ^ (register & 1 == 0 ? 0 : 0xEDB8_8320) }
+    }
+    return ~register
+}
+
+/// The input is a trace without its header line.
+func fuzzTrace(_ input: UnsafeRawBufferPointer) {
+    let text = Trace.header + "\n" + String(decoding: input, as: UTF8.self)
+    guard let records = try? Trace.read(text) else { return }
+    precondition((try? Trace.read(Trace.write(records))) == records, "a trace does not survive being written")
+    _ = Trace.timeline(records)
+    _ = Trace.order(records)
+    _ = Trace.loads(records)
+}

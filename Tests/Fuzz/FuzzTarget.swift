@@ -1,0 +1,67 @@
+import Foundation
+
+/// The parsers that read what others send. `tools/fuzz` builds and runs them.
+///
+/// Any input is right as long as nothing crashes, hangs, or reads memory that is not the input's. What else must hold is
+/// checked by the tests; here only what costs nothing to check.
+enum FuzzTarget: String, CaseIterable {
+    case url
+    case rtp
+    case transportStream = "transport-stream"
+    case h264
+    case weights
+    case trace
+
+    func run(_ input: UnsafeRawBufferPointer) {
+        switch self {
+        case .url: fuzzURL(input)
+        case .rtp: fuzzRTP(input)
+        case .transportStream: fuzzTransportStream(input)
+        case .h264: fuzzH264(input)
+        case .weights: fuzzWeights(input)
+        case .trace: fuzzTrace(input)
+        }
+    }
+
+    static let chosen: FuzzTarget = {
+        let name = ProcessInfo.processInfo.environment["BURNISH_FUZZ_TARGET"] ?? ""
+        guard let target = FuzzTarget(rawValue: name) else {
+            fatalError("BURNISH_FUZZ_TARGET must be one of \(allCases.map(\.rawValue))")
+        }
+        return target
+    }()
+}
+
+/// What libFuzzer calls with every input.
+@_cdecl("LLVMFuzzerTestOneInput") public func fuzzOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    FuzzTarget.chosen.run(UnsafeRawBufferPointer(start: start, count: count))
+    return 0
+}
+
+@_silgen_name("LLVMFuzzerRunDriver") private func runDriver(
+    _ count: UnsafeMutablePointer<CInt>, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ oneInput: @convention(c) (UnsafePointer<UInt8>, Int) -> CInt
+) -> CInt
+
+/// SwiftPM has the program begin here, not in libFuzzer's own `main`.
+@_cdecl("burnish_fuzz_main") public func fuzzMain(
+    _ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+) -> CInt {
+    var (count, arguments) = (count, arguments)
+    return runDriver(&count, &arguments, fuzzOneInput)
+}
+
+/// Reads every byte, so that the address sanitizer sees those that are not there.
+func touch(_ bytes: UnsafeRawBufferPointer) {
+    var sum: UInt8 = 0
+    for byte in bytes { sum ^= byte }
+    withExtendedLifetime(sum) {}
+}
+
+/// A copy with nothing readable behind its end, for a part of an input.
+func withCopy(of bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+    defer { copy.deallocate() }
+    copy.copyMemory(from: bytes)
+    body(UnsafeRawBufferPointer(copy))
+}

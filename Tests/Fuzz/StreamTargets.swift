@@ -1,0 +1,71 @@
+import Media
+
+@testable import Bitstream
+@testable import Container
+
+/// The input's first byte is the size of the pieces that the rest is pushed in; 255 stands for a table without its
+/// checksum, which the fuzzer would not guess.
+func fuzzTransportStream(_ input: UnsafeRawBufferPointer) {
+    guard input.count > 1 else { return }
+    let (mode, bytes) = (input[0], UnsafeRawBufferPointer(rebasing: input[1...]))
+    guard mode != 255 else { return fuzzTables(Array(bytes)) }
+    var options = TransportStreamDemuxer.Options()
+    options.unitLimit = 1 << 16
+    var demuxer = TransportStreamDemuxer(options: options)
+    let handler: TransportStreamDemuxer.Handler = { event in
+        if case .unit(let unit) = event { touch(unit.bytes) }
+    }
+    let piece = Int(mode) * 8 + 1
+    var at = 0
+    while at < bytes.count {
+        let end = min(at + piece, bytes.count)
+        let now = MonotonicTime(nanoseconds: Int64(at) * 10_000)
+        if mode & 1 == 1, let timer = demuxer.nextTimer, timer < now { demuxer.timeout(timer, handler: handler) }
+        if mode & 15 == 2, at & 64 != 0 { demuxer.noteLoss() }
+        withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[at..<end])) {
+            demuxer.push($0, arrival: now, sourceTime: nil, handler: handler)
+        }
+        at = end
+    }
+    _ = demuxer.diagnosis
+    demuxer.finish(handler: handler)
+}
+
+private func fuzzTables(_ section: [UInt8]) {
+    _ = ProgramAssociation(section)
+    _ = ProgramDescription(section, mapID: 0x1000)
+}
+
+/// The input's first byte is the size of the pieces that the byte stream grows by.
+func fuzzH264(_ input: UnsafeRawBufferPointer) {
+    guard input.count > 1 else { return }
+    let piece = Int(input[0]) * 4 + 1
+    let bytes = UnsafeRawBufferPointer(rebasing: input[1...])
+    _ = try? SequenceParameterSet(bytes)
+    var scanner = AccessUnitScanner()
+    var detector = FrameNumberGapDetector()
+    var (start, end) = (0, 0)
+    while end < bytes.count {
+        end = min(end + piece, bytes.count)
+        var isDone = false
+        while !isDone {
+            let finding = scanner.scan(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), isEnd: end == bytes.count)
+            switch finding {
+            case .nothing: isDone = true
+            case .continuation: break
+            case .unitStart(let offset):
+                precondition(offset >= 0 && start + offset <= end)
+                scanner.discard(before: offset)
+                start += offset
+            case .unitEnd(let offset):
+                precondition(offset > 0 && start + offset <= end)
+                withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[start..<start + offset])) {
+                    _ = AccessUnitSummary($0, &detector)
+                }
+                scanner.cut(at: offset)
+                start += offset
+            }
+        }
+    }
+    withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[start...])) { _ = AccessUnitSummary($0, &detector) }
+}
