@@ -140,7 +140,8 @@ let package = Package(
 if Context.environment["BURNISH_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
-            name: "burnish-fuzz", dependencies: ["Transport", "Container", "Bitstream", "Schedule", "Enhance", "Media"],
+            name: "burnish-fuzz",
+            dependencies: ["Simulation", "Transport", "Container", "Bitstream", "Telemetry", "Enhance", "Media"],
             path: "Tests/Fuzz", exclude: ["Seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }

@@ -1,6 +1,7 @@
 import Enhance
 import Media
-import Schedule
+import Simulation
+import Telemetry
 
 /// The input is a weights file whose checksum is made right, since the fuzzer would not guess it.
 func fuzzWeights(_ input: UnsafeRawBufferPointer) {
