@@ -7,7 +7,6 @@
 #include <libavutil/imgutils.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
-#include <libavutil/motion_vector.h>
 #include <libavutil/pixdesc.h>
 #include <libavutil/video_enc_params.h>
 #include <libswscale/swscale.h>

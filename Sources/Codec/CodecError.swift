@@ -3,9 +3,9 @@ import CFFmpeg
 /// What libav refused, where, and what to do about it.
 ///
 /// Every call into libav goes through ``check(_:_:at:_:advice:)``, so every failure carries libav's own code and words.
-/// Making one allocates (its strings): damage in a stream is not an error but a value, see ``DecoderOutput``.
+/// Making one allocates its strings. Damage in a stream is therefore no error but a value, ``CodecFault``.
 public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What went wrong, for a program to choose an exit code or a retry by.
+    /// What went wrong. A program chooses its exit code by it, or whether to try again.
     public enum Kind: Hashable, Sendable {
         /// The file or device is not there or cannot be opened.
         case cannotOpen
@@ -82,7 +82,7 @@ private func failure(
         _ = unsafe av_strerror(code, buffer.baseAddress!, buffer.count)
         return unsafe String(cString: buffer.baseAddress!)
     }
-    let log = LibraryLog.takeLastError()
+    let log = LibraryLog.popLastError()
     return CodecError(
         code == burnish_averror_enomem ? .outOfMemory : kind, operation: "\(operation)", code: code,
         message: log.isEmpty ? words : "\(words): \(log)", place: place, advice: advice)

@@ -2,9 +2,9 @@ import CFFmpeg
 import Glibc
 import Media
 
-/// Where libav's own log goes: nowhere, except that the last error line of a thread is kept (in a fixed buffer) to be
-/// put into the ``CodecError`` that follows it. libav would otherwise write to standard error, many lines for every
-/// damaged picture.
+/// Captures libav's own log. libav would otherwise write to standard error, many lines for every damaged picture.
+///
+/// A thread's last error line is kept in a fixed buffer, for the ``CodecError`` that follows it. All else is dropped.
 enum LibraryLog {
     private struct LastError {
         var thread: pthread_t = 0
@@ -12,8 +12,8 @@ enum LibraryLog {
     }
     private static let lastError = Lock(LastError())
 
-    /// Takes over libav's log, once per process. Every type of this module that calls libav does it first.
-    static func takeOver() { _ = installed }
+    /// Captures the log, once per process. Every type of this module that calls libav does it first.
+    static func capture() { _ = installed }
 
     private static let installed: Void = {
         unsafe av_log_set_callback { _, level, format, arguments in
@@ -32,8 +32,8 @@ enum LibraryLog {
         }
     }
 
-    /// This thread's last error line, which is forgotten then; empty when there was none.
-    static func takeLastError() -> String {
+    /// Returns this thread's last error line and forgets it; empty when there was none.
+    static func popLastError() -> String {
         lastError.withLock { last in
             guard last.thread == pthread_self(), last.text[0] != 0 else { return "" }
             let line = unsafe last.text.span.withUnsafeBufferPointer { unsafe String(cString: $0.baseAddress!) }

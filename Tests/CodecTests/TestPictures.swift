@@ -62,7 +62,7 @@ func encodeUnits(
 /// What came out of a decoder, kept without the samples.
 struct KeptOutput: Equatable {
     var id: Int64
-    var reason: UnresolvedReason?
+    var reason: CodecFault?
     var damage: PictureDamage = []
     var isKeyframe = false
     var size = PictureSize(width: 0, height: 0)
@@ -72,12 +72,11 @@ struct KeptOutput: Equatable {
     var meanLuma = 0
     /// Of the luma samples.
     var hash: UInt64 = 0
-    var isNewFormat = false
 }
 
 extension VideoDecoder {
-    /// Takes all outputs there are.
-    func takeAll(after: Int = 0) throws -> [KeptOutput] {
+    /// All outputs there are.
+    func allOutputs(after: Int = 0) throws -> [KeptOutput] {
         var outputs: [KeptOutput] = []
         while let output = try next() {
             switch consume output {
@@ -90,7 +89,7 @@ extension VideoDecoder {
                     KeptOutput(
                         id: picture.id, damage: picture.damage, isKeyframe: picture.isKeyframe, size: picture.size,
                         color: picture.color, after: after, meanLuma: sum / (view.y.height * view.y.width),
-                        hash: hash, isNewFormat: picture.isNewFormat))
+                        hash: hash))
             case .noPicture(let id, let reason): outputs.append(KeptOutput(id: id, reason: reason, after: after))
             }
         }
@@ -101,10 +100,10 @@ extension VideoDecoder {
         var outputs: [KeptOutput] = []
         for (i, unit) in units.enumerated() {
             try unit.withUnsafeBytes { _ = try decode($0, id: Int64(i), flags: flags(i)) }
-            outputs += try takeAll(after: i + 1)
+            outputs += try allOutputs(after: i + 1)
         }
         drain()
-        return outputs + (try takeAll(after: units.count))
+        return outputs + (try allOutputs(after: units.count))
     }
 }
 

@@ -9,22 +9,8 @@ public struct UnitFlags: OptionSet, Hashable, Sendable, BitwiseCopyable {
     public static let followsGap = UnitFlags(rawValue: 2)
 }
 
-/// Why no picture came of an access unit.
-public enum UnresolvedReason: Hashable, Sendable, BitwiseCopyable {
-    /// It precedes the first keyframe, or the first after a flush.
-    case awaitingKeyframe
-    /// libavcodec could make no picture of it, or dropped it as out of order.
-    case decodeError
-    /// It is the second field of a picture, which came out with the unit before.
-    case joined
-    /// No other picture refers to it, and the decoder was told to leave such ones out.
-    case skipped
-    /// The decoder was flushed while it was inside.
-    case flushed
-}
-
-/// Every unit that goes into a decoder yields exactly one of these: add them up and the books balance.
+/// What became of an access unit. Every unit that goes into a decoder yields exactly one of these.
 public enum DecoderOutput: ~Copyable {
     case picture(DecodedPicture)
-    case noPicture(id: Int64, reason: UnresolvedReason)
+    case noPicture(id: Int64, CodecFault)
 }

@@ -1,8 +1,9 @@
 import CFFmpeg
 
-/// A reusable input packet's memory: the bytes of one unit and the zeros after them that libavcodec's bit readers need.
-/// libavcodec would copy (and allocate) for every packet that it does not see as reference-counted, so the memory is
-/// wrapped in a buffer reference; the decoder is done with it when the send call returns.
+/// Reusable memory for an input packet: the bytes of one unit and the zeros after them that libavcodec's bit readers need.
+///
+/// The memory is wrapped in a buffer reference, because libavcodec copies every packet that is not reference-counted, which
+/// allocates. The decoder is done with the memory when the send call returns.
 @safe struct PaddedInput: ~Copyable {
     private var buffer: UnsafeMutablePointer<AVBufferRef>?
 

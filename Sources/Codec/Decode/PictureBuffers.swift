@@ -1,9 +1,10 @@
 import CFFmpeg
 import Media
 
-/// The memory that pictures are decoded into: pooled, 64-byte aligned rows, and readable bytes before and after every
-/// plane (``Media/Picture/slop``), which libavcodec's own buffers do not promise. Confined to its decoder's thread; the
-/// buffers themselves outlive it for as long as a picture refers to them.
+/// Pooled memory that pictures are decoded into. Rows are aligned to 64 bytes, and bytes before and after every plane are
+/// readable (``Media/Picture/slop``), which libavcodec's own buffers do not promise.
+///
+/// Confined to its decoder's thread. The buffers themselves outlive it for as long as a picture refers to them.
 @safe final class PictureBuffers {
     private var pool: OpaquePointer?
     private var strideY = 0

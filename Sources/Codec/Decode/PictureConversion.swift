@@ -1,6 +1,6 @@
 import CFFmpeg
 
-/// Brings pictures of any other sample format to 8-bit 4:2:0, of the same size. Rare in live streams and not on the
+/// Converts pictures of any other sample format to 8-bit 4:2:0 of the same size. Rare in live streams and not on the
 /// measured path: one `swscale` pass, with an allocation or two inside libav.
 @safe final class PictureConversion {
     private var scaler: OpaquePointer?
@@ -13,9 +13,17 @@ import CFFmpeg
         return format != AV_PIX_FMT_YUV420P.rawValue && format != AV_PIX_FMT_YUVJ420P.rawValue
     }
 
-    /// Converts `source` into the empty frame `target`.
+    /// Converts a frame and recycles it.
+    /// - Parameter pool: of both frames.
     /// - Throws: `unsupportedFormat` when swscale does not know the format.
-    func convert(
+    func convert(_ frame: consuming OwnedFrame, _ pool: FramePool, at place: String) throws(CodecError) -> OwnedFrame {
+        let target = try pool.emptyFrame()
+        unsafe try convert(frame.pointer, into: target.pointer, at: place)
+        pool.recycle(frame)
+        return target
+    }
+
+    private func convert(
         _ source: UnsafeMutablePointer<AVFrame>, into target: UnsafeMutablePointer<AVFrame>, at place: String
     ) throws(CodecError) {
         let (width, height) = unsafe (source.pointee.width, source.pointee.height)
@@ -30,11 +38,11 @@ import CFFmpeg
             let name = unsafe av_get_pix_fmt_name(format).map { unsafe String(cString: $0) } ?? "unknown"
             throw CodecError(
                 .unsupportedFormat, operation: "sws_getCachedContext",
-                message: "sample format \(name) cannot be brought to 8-bit 4:2:0", place: place,
+                message: "sample format \(name) cannot be converted to 8-bit 4:2:0", place: place,
                 advice: "convert the input with another program first")
         }
         unsafe try check(av_frame_copy_props(target, source), "av_frame_copy_props", at: place)
-        // RGB has no matrix of its own: what the picture becomes is written down with it.
+        // RGB has no matrix of its own. The converted picture says which one was used.
         if isRGB { unsafe target.pointee.colorspace = height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M }
         let isFull = unsafe !isRGB && source.pointee.color_range == AVCOL_RANGE_JPEG || isFullRange(format)
         if isFull {

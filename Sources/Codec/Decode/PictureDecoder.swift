@@ -1,15 +1,17 @@
-/// What a relay asks of a decoder: ``VideoDecoder``, or in tests one that fails.
+/// What a relay needs of a decoder: ``VideoDecoder``, or in tests one that fails.
 ///
 /// Confined to one thread at a time.
 public protocol PictureDecoder: AnyObject {
+    /// Skips pictures that no other refers to.
     var skipsNonReference: Bool { get set }
 
-    /// Takes one coded picture in; see ``VideoDecoder/decode(_:id:flags:)``.
-    /// - Returns: false where it was left out.
+    /// Decodes one coded picture; see ``VideoDecoder/decode(_:id:flags:)``.
+    /// - Returns: false where it was skipped.
     @discardableResult
     func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) -> Bool
-    /// The next picture or report; see ``VideoDecoder/next()``.
+    /// The next picture or fault; see ``VideoDecoder/next()``.
     func next() throws(CodecError) -> DecoderOutput?
+    /// Releases what is held back; see ``VideoDecoder/drain()``.
     func drain()
 }
 

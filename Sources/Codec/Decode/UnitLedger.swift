@@ -1,11 +1,11 @@
 import Bitstream
 
-/// The decoder's books: every access unit that went in comes out as a picture or is declared lost, exactly once, and
-/// what is known of damage to its references is attached to it. A pure value; the decoder tells it what happened.
+/// The decoder's books. Every access unit that went in comes out as a picture or is reported lost, exactly once, with what
+/// is known of damage to its references. A pure value; the decoder tells it what happened.
 ///
-/// Units are numbered in decoding order. A picture may leave long after its unit went in (B-frames), so damage is kept
-/// per unit: it starts at a unit, taints all that follow in decoding order, and ends at the next clean start (IDR, or
-/// recovery point), where it still taints pictures that are shown before that one.
+/// Units are numbered in decoding order. A picture may leave long after its unit went in (B-frames), so damage is kept for
+/// each unit. It starts at a unit, taints all that follow in decoding order, and ends at the next clean start (IDR, or
+/// recovery point). Pictures that are shown before that clean start stay tainted.
 struct UnitLedger {
     private struct Entry {
         var id: Int64 = 0
@@ -19,8 +19,9 @@ struct UnitLedger {
         var hasFailed = false
         /// It came out as a picture of two fields.
         var gaveFields = false
-        var reason: UnresolvedReason? = nil
-        var reasonIfLost = UnresolvedReason.decodeError
+        /// Why it is lost; nil while it may come out.
+        var fault: CodecFault? = nil
+        var faultIfLost = CodecFault.undecodable
     }
 
     /// More units than libavcodec ever holds back (16 pictures of delay, twice for fields, and runs of B-frames).
@@ -29,8 +30,10 @@ struct UnitLedger {
 
     private var entries = InlineArray<64, Entry>(repeating: Entry())
     private var nextNumber: Int64 = 0
-    private var pendingCount = 0
-    private var lostCount = 0
+    /// Units that have neither come out nor been found lost.
+    private(set) var pendingCount = 0
+    /// Units that are lost and not yet reported.
+    private(set) var lostCount = 0
     /// Decoding has met a clean start, or given a picture all the same.
     private var hasStarted = false
     private var isTainted = false
@@ -39,15 +42,13 @@ struct UnitLedger {
     /// The clean start that ended the last damage, until it has come out; -1 otherwise.
     private var pendingCleanStart: Int64 = -1
 
-    /// How many units have neither come out nor been reported lost.
-    var unresolvedCount: Int { pendingCount + lostCount }
-
-    /// A unit goes into the decoder. Returns the number that its picture will carry.
+    /// A unit goes into the decoder.
+    /// - Returns: the number that its picture will carry.
     mutating func sent(id: Int64, _ summary: AccessUnitSummary, _ flags: UnitFlags) -> Int64 {
         let number = nextNumber
         nextNumber += 1
         let slot = Int(number % Int64(Self.capacity))
-        precondition(!entries[slot].isPending, "the decoder's outputs must be taken until there are none")
+        precondition(!entries[slot].isPending, "call next() until it returns nil before the next decode()")
         if flags.contains(.followsGap) || summary.followsGap { isTainted = isTainted || hasStarted }
         let isClean = isCleanStart(summary)
         if isClean {
@@ -59,20 +60,20 @@ struct UnitLedger {
         entries[slot] = Entry(
             id: id, number: number, isPending: true, isReference: summary.isReference,
             isDamaged: flags.contains(.isDamaged), isTainted: isTainted, isCleanStart: isClean,
-            reasonIfLost: hasStarted ? .decodeError : .awaitingKeyframe)
+            faultIfLost: hasStarted ? .undecodable : .awaitingKeyframe)
         pendingCount += 1
         if flags.contains(.isDamaged), summary.isReference || !summary.hasSlice { isTainted = true }
         return number
     }
 
     /// A unit that is not given to the decoder at all.
-    mutating func skipped(id: Int64, _ reason: UnresolvedReason) {
+    mutating func skipped(id: Int64) {
         let slot = Int(nextNumber % Int64(Self.capacity))
-        precondition(!entries[slot].isPending, "the decoder's outputs must be taken until there are none")
+        precondition(!entries[slot].isPending, "call next() until it returns nil before the next decode()")
         entries[slot] = Entry(id: id, number: nextNumber, isPending: true)
         nextNumber += 1
         pendingCount += 1
-        lose(slot, reason)
+        lose(slot, .skipped)
     }
 
     /// The decoder refused the unit, or concealed so much that references to it are wrong.
@@ -83,12 +84,13 @@ struct UnitLedger {
     }
 
     /// A picture came out.
-    /// - Parameter isInterlaced: of two fields: the next unit may be its second one.
-    /// - Returns: the unit's id, whether others may refer to it and what is wrong with the picture; nil when the unit was already declared lost.
+    /// - Parameter isInterlaced: it has two fields, and the next unit may be its second one.
+    /// - Returns: the unit's id, whether others may refer to it and what is wrong with the picture; nil when the unit was
+    ///   already reported lost.
     mutating func cameOut(
         _ number: Int64, isKeyframe: Bool, isInterlaced: Bool, wasConcealed: Bool, lacksReference: Bool
     ) -> (id: Int64, isReference: Bool, damage: PictureDamage)? {
-        guard let slot = slot(of: number), entries[slot].isPending, entries[slot].reason == nil else { return nil }
+        guard let slot = slot(of: number), entries[slot].isPending, entries[slot].fault == nil else { return nil }
         let entry = entries[slot]
         entries[slot].isPending = false
         entries[slot].gaveFields = isInterlaced
@@ -107,8 +109,8 @@ struct UnitLedger {
 
     /// The decoder has given all that it can for now.
     /// - Parameters:
-    ///   - holdsNothing: it keeps no picture back, so what has not come out never will, except that the newest unit may
-    ///     be a field that waits for the other.
+    ///   - holdsNothing: it keeps no picture back, so that what has not come out never will. Only the newest unit may be a
+    ///     field that waits for the other.
     ///   - isEnd: nothing more will come out at all.
     mutating func settled(holdsNothing: Bool, isEnd: Bool) {
         if isEnd {
@@ -121,26 +123,15 @@ struct UnitLedger {
         }
     }
 
-    /// The decoder was emptied on purpose.
-    mutating func flushed() {
-        for slot in 0..<Self.capacity where entries[slot].isPending && entries[slot].reason == nil {
-            lose(slot, .flushed)
-        }
-        hasStarted = false
-        isTainted = false
-        refreshCountdown = nil
-        pendingCleanStart = -1
-    }
-
-    /// The oldest unit that is lost and was not reported yet; reports it.
-    mutating func takeLost() -> (id: Int64, reason: UnresolvedReason)? {
+    /// Reports the oldest unit that is lost and not yet reported.
+    mutating func popLost() -> (id: Int64, fault: CodecFault)? {
         guard lostCount > 0 else { return nil }
         for number in max(0, nextNumber - Int64(Self.capacity))..<nextNumber {
             let slot = Int(number % Int64(Self.capacity))
-            guard entries[slot].isPending, let reason = entries[slot].reason else { continue }
+            guard entries[slot].isPending, let fault = entries[slot].fault else { continue }
             entries[slot].isPending = false
             lostCount -= 1
-            return (entries[slot].id, reason)
+            return (entries[slot].id, fault)
         }
         return nil
     }
@@ -175,16 +166,16 @@ struct UnitLedger {
     private mutating func loseAll(before number: Int64) {
         guard pendingCount > 0 else { return }
         for slot in 0..<Self.capacity
-        where entries[slot].isPending && entries[slot].reason == nil && entries[slot].number < number {
+        where entries[slot].isPending && entries[slot].fault == nil && entries[slot].number < number {
             lose(slot)
         }
     }
 
-    private mutating func lose(_ slot: Int, _ reason: UnresolvedReason? = nil) {
-        guard entries[slot].reason == nil else { return }
+    private mutating func lose(_ slot: Int, _ fault: CodecFault? = nil) {
+        guard entries[slot].fault == nil else { return }
         let before = self.slot(of: entries[slot].number - 1)
         let isSecondField = before.map { entries[$0].gaveFields } ?? false
-        entries[slot].reason = reason ?? (isSecondField ? .joined : entries[slot].reasonIfLost)
+        entries[slot].fault = fault ?? (isSecondField ? .secondField : entries[slot].faultIfLost)
         pendingCount -= 1
         lostCount += 1
     }

@@ -2,15 +2,14 @@ import Bitstream
 import CFFmpeg
 import Media
 
-/// H.264 access units in, pictures out, with no delay beyond what the stream's own reordering asks for.
+/// Decodes H.264 access units with no delay beyond what the stream's own reordering asks for.
 ///
-/// Slice threads only: frame threads would hold back one picture each. How many pictures libavcodec holds back follows
-/// the reordering information in the stream (none for a stream without B-frames that says so or has no VUI at all); a
-/// stream with B-frames that does not say so costs its first few B-frames, and is right after that.
+/// It uses slice threads only, because frame threads would hold back one picture each. How many pictures libavcodec holds
+/// back follows the reordering information in the stream: none for a stream without B-frames that says so or has no VUI at
+/// all. A stream with B-frames that does not say so loses its first few B-frames and is right after that.
 ///
-/// Damage is not an error: it is concealed, flagged on the pictures (``PictureDamage``) until the next clean start, and
-/// units that give no picture are reported as such (``DecoderOutput``). Pictures that are not 8-bit 4:2:0 are
-/// converted.
+/// Damage is no error. It is concealed and flagged on the pictures (``PictureDamage``) until the next clean start, and
+/// units that give no picture are reported as such (``CodecFault``). Pictures that are not 8-bit 4:2:0 are converted.
 ///
 /// Confined to one thread at a time. Does not allocate per picture outside libav.
 ///
@@ -22,38 +21,33 @@ import Media
         public var threads = 1
         /// Exports the mean quantiser of each picture (``DecodedPicture/meanQuantiser``).
         public var exportsQuantisers = false
-        /// Exports motion vectors (``DecodedPicture/forEachMotionVector(_:)``).
-        public var exportsMotion = false
-        /// Streams with more luma samples than this are refused: hostile headers ask for gigabytes.
+        /// Pictures with more luma samples than this are refused, because hostile headers ask for gigabytes.
         public var maximumSamples = 4096 * 2304
 
         public init() {}
     }
 
-    /// Leave out pictures that no other refers to: the cheapest way to decode less. May be switched at any time.
+    /// Skips pictures that no other refers to, which is the cheapest way to decode less. May be switched at any time.
     public var skipsNonReference = false
-
-    /// How many units are inside: neither come out nor reported without a picture yet.
-    public var unresolvedCount: Int { ledger.unresolvedCount }
 
     private static let place = "H.264 decoder"
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     /// An empty frame for the next picture to come out into.
-    private var spare: UnsafeMutablePointer<AVFrame>?
+    private var spare: OwnedFrame
     private var input = PaddedInput()
-    private var ledger = UnitLedger()
+    private(set) var ledger = UnitLedger()
     private var gapDetector = FrameNumberGapDetector()
-    private var format = PictureFormat()
     private var isDraining = false
     /// The unit in `packet` goes in when the decoder is empty.
     private var waitingUnit: Int64?
-    private let shells = FrameShells()
+    private let pool = FramePool()
     private let buffers = PictureBuffers()
     private let conversion = PictureConversion()
 
     public init(_ configuration: Configuration = Configuration()) throws(CodecError) {
-        LibraryLog.takeOver()
+        LibraryLog.capture()
+        spare = try pool.emptyFrame()
         guard let codec = unsafe avcodec_find_decoder(AV_CODEC_ID_H264) else {
             throw CodecError(
                 .unsupportedCodec, operation: "avcodec_find_decoder", message: "libavcodec has no H.264 decoder",
@@ -69,36 +63,34 @@ import Media
         if configuration.exportsQuantisers {
             unsafe context.pointee.export_side_data |= AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS
         }
-        if configuration.exportsMotion { unsafe context.pointee.export_side_data |= AV_CODEC_EXPORT_DATA_MVS }
         unsafe buffers.attach(to: context)
         unsafe try check(
             avcodec_open2(context, codec, nil), "avcodec_open2", at: Self.place, advice: "lower the number of threads")
     }
 
     deinit {
-        if let frame = unsafe spare { unsafe shells.give(frame) }
         unsafe av_packet_free(&packet)
         unsafe avcodec_free_context(&context)
     }
 
-    /// Decodes the coded bytes of one picture (Annex B). Take all outputs with ``next()`` before the next call.
+    /// Decodes the coded bytes of one picture (Annex B). Call ``next()`` until it returns nil before the next call.
     /// - Parameters:
     ///   - unit: borrowed for the call; copied once into a padded buffer.
-    ///   - id: comes out again, once, with the picture or with the reason for there being none.
-    /// - Returns: false where ``skipsNonReference`` left it out.
-    /// - Throws: only what makes the decoder useless (memory); bad data is an output.
+    ///   - id: comes out again, once, with the picture or with the fault.
+    /// - Returns: false where ``skipsNonReference`` made it skip the unit.
+    /// - Throws: only what makes the decoder useless (no memory); bad data is an output.
     @discardableResult
     public func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags = []) throws(CodecError) -> Bool {
         if isDraining { reopen() }
         let summary = unsafe AccessUnitSummary(unit, &gapDetector)
         if skipsNonReference, summary.hasSlice, !summary.isReference {
-            ledger.skipped(id: id, .skipped)
+            ledger.skipped(id: id)
             return false
         }
         let number = ledger.sent(id: id, summary, flags)
         unsafe try input.fill(packet!, with: unit, at: Self.place)
-        // libavcodec never lowers the number of pictures that it holds back. Where a sender was started again with less
-        // reordering, what is inside has to come out first, or every picture would be late from here on.
+        // libavcodec never lowers the number of pictures that it holds back. Where a sender has restarted with less
+        // reordering, what is inside has to come out first, or every later picture would be late.
         if summary.isRefresh, let reordering = gapDetector.reordering,
             unsafe reordering < Int(context!.pointee.has_b_frames)
         {
@@ -115,24 +107,23 @@ import Media
         unsafe context!.pointee.reordered_opaque = number
         let code = unsafe avcodec_send_packet(context, packet)
         unsafe av_packet_unref(packet)
-        try noteFailure(code, of: number, "avcodec_send_packet")
+        try recordFailure(code, of: number, "avcodec_send_packet")
     }
 
-    /// The next picture or report; nil when the decoder needs another unit, or, after ``drain()``, when it is empty.
+    /// The next picture or fault; nil when the decoder needs another unit, or, after ``drain()``, when it is empty.
     public func next() throws(CodecError) -> DecoderOutput? {
         var failures = 0
         while true {
-            if unsafe spare == nil { unsafe spare = try shells.take() }
-            let code = unsafe avcodec_receive_frame(context, spare)
+            let code = unsafe avcodec_receive_frame(context, spare.pointer)
             if code == 0 {
-                if let picture = try takePicture() { return .picture(picture) }
+                if let picture = try makePicture() { return .picture(picture) }
                 continue
             }
             if code != burnish_averror_again && code != burnish_averror_eof {
-                // Bad data; but the same answer for ever would be a broken library.
+                // Bad data. But if the answer stays the same, the library is broken.
                 failures += 1
                 if failures > 32 { try check(code, "avcodec_receive_frame", at: Self.place) }
-                try noteFailure(code, of: -1, "avcodec_receive_frame")
+                try recordFailure(code, of: -1, "avcodec_receive_frame")
                 continue
             }
             if let number = waitingUnit {
@@ -144,23 +135,16 @@ import Media
             }
             let holdsNothing = unsafe context!.pointee.has_b_frames == 0
             ledger.settled(holdsNothing: holdsNothing, isEnd: code == burnish_averror_eof)
-            return ledger.takeLost().map { .noPicture(id: $0.id, reason: $0.reason) }
+            return ledger.popLost().map { .noPicture(id: $0.id, $0.fault) }
         }
     }
 
-    /// No more units for now: makes the decoder give out what it holds back. Take the outputs with ``next()``; decoding
-    /// can go on after that, from a keyframe.
+    /// Makes the decoder release what it holds back, because no more units come for now. Call ``next()`` for the outputs.
+    /// Decoding can go on after that, from a keyframe.
     public func drain() {
         guard !isDraining else { return }
         isDraining = true
         unsafe avcodec_send_packet(context, nil)
-    }
-
-    /// Forgets everything, as before the first unit. What was inside is reported as flushed by ``next()``.
-    public func flush() {
-        reopen()
-        unsafe context!.pointee.has_b_frames = 0
-        ledger.flushed()
     }
 
     private func reopen() {
@@ -171,39 +155,32 @@ import Media
         gapDetector.reset()
     }
 
-    private func noteFailure(_ code: Int32, of number: Int64, _ operation: StaticString) throws(CodecError) {
+    private func recordFailure(_ code: Int32, of number: Int64, _ operation: StaticString) throws(CodecError) {
         if code >= 0 { return }
         if code == burnish_averror_enomem || code == burnish_averror_again {
-            try check(code, operation, at: Self.place, advice: "take all outputs before the next unit")
+            try check(code, operation, at: Self.place, advice: "call next() until it returns nil before the next unit")
         }
         ledger.failed(number)
     }
 
-    /// Makes a picture of the frame in `spare`; nil when its unit was given up before.
-    private func takePicture() throws(CodecError) -> DecodedPicture? {
-        var frame = unsafe spare!
-        let errors = unsafe frame.pointee.decode_error_flags
-        let fate = unsafe ledger.cameOut(
-            frame.pointee.reordered_opaque, isKeyframe: frame.pointee.key_frame != 0,
-            isInterlaced: frame.pointee.interlaced_frame != 0,
+    /// Makes a picture of the frame in `spare`; nil when its unit was reported lost before.
+    private func makePicture() throws(CodecError) -> DecodedPicture? {
+        let fields = unsafe spare.pointer
+        let errors = unsafe fields.pointee.decode_error_flags
+        let outcome = unsafe ledger.cameOut(
+            fields.pointee.reordered_opaque, isKeyframe: fields.pointee.key_frame != 0,
+            isInterlaced: fields.pointee.interlaced_frame != 0,
             wasConcealed: errors & ~FF_DECODE_ERROR_MISSING_REFERENCE != 0,
             lacksReference: errors & FF_DECODE_ERROR_MISSING_REFERENCE != 0)
-        guard let (id, isReference, known) = fate else {
-            unsafe av_frame_unref(frame)
+        guard let (id, isReference, known) = outcome else {
+            unsafe av_frame_unref(fields)
             return nil
         }
-        unsafe spare = nil
+        var frame = try pool.emptyFrame()
+        swap(&frame, &spare)
         var damage = known
-        if unsafe frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
-        if unsafe PictureConversion.isNeeded(for: frame) {
-            let source = unsafe frame
-            defer { unsafe shells.give(source) }
-            let target = unsafe try shells.take()
-            unsafe try conversion.convert(source, into: target, at: Self.place)
-            unsafe frame = target
-        }
-        let isNew = unsafe format.update(from: frame)
-        return unsafe DecodedPicture(
-            taking: frame, from: shells, id: id, isReference: isReference, isNewFormat: isNew, damage: damage)
+        if unsafe fields.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
+        if unsafe PictureConversion.isNeeded(for: fields) { frame = try conversion.convert(frame, pool, at: Self.place) }
+        return DecodedPicture(frame, from: pool, id: id, isReference: isReference, damage: damage)
     }
 }

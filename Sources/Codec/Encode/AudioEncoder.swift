@@ -1,13 +1,13 @@
 import CFFmpeg
 
-/// Mono samples in, AAC-LC frames out (libavcodec's own encoder), without a container's header: raw data blocks of
-/// ISO/IEC 14496-3, 4.4.2.1. For instruments; a relay passes audio on untouched.
+/// Encodes mono samples as AAC-LC frames (libavcodec's own encoder) without a container's header: raw data blocks of
+/// ISO/IEC 14496-3, 4.4.2.1. For instruments; a relay passes audio through untouched.
 ///
 /// Confined to one thread at a time.
 @safe public final class AudioEncoder {
     public static let samplesInFrame = 1024
-    /// How many frames before the samples that were put in last the frame lies that comes out for them: the first frame
-    /// is half of what primes a decoder, and one is held.
+    /// How many frames the output lags behind the input: the first frame is half of what primes a decoder, and one is
+    /// held back.
     public static let delayInFrames = 2
     private static let place = "AAC encoder"
     private var context: UnsafeMutablePointer<AVCodecContext>?
@@ -20,7 +20,7 @@ import CFFmpeg
     ///   - bitRate: bits a second.
     /// - Throws: `unsupportedCodec` when libavcodec comes without an AAC encoder, `unsupportedFormat` for another rate.
     public init(sampleRate: Int, bitRate: Int) throws(CodecError) {
-        LibraryLog.takeOver()
+        LibraryLog.capture()
         guard let codec = unsafe avcodec_find_encoder(AV_CODEC_ID_AAC) else {
             throw CodecError(
                 .unsupportedCodec, operation: "avcodec_find_encoder", message: "libavcodec has no AAC encoder",
@@ -51,7 +51,7 @@ import CFFmpeg
 
     /// Encodes the next ``samplesInFrame`` samples.
     /// - Parameters:
-    ///   - sample: gives the n-th of them, -1…1.
+    ///   - sample: returns the n-th of them, -1…1.
     ///   - emit: called with the raw data block of the frame ``delayInFrames`` before these samples, borrowed for the
     ///     call; not called for the very first samples.
     public func encode(_ sample: (Int) -> Float, emit: (UnsafeRawBufferPointer) -> Void) throws(CodecError) {

@@ -4,7 +4,7 @@ import Media
 @unsafe public struct EncodedUnit: ~Copyable {
     /// Annex B: access unit delimiter, parameter sets before keyframes, slices. Not valid after the call.
     public let bytes: UnsafeRawBufferPointer
-    /// The number that the picture was given in with.
+    /// The number that the caller gave the picture.
     public let id: Int64
     public let presentationTime: MediaTime
     public let decodeTime: MediaTime

@@ -1,6 +1,6 @@
 import Media
 
-/// What a relay asks of an encoder: ``VideoEncoder``, or in tests one that fails.
+/// What a relay needs of an encoder: ``VideoEncoder``, or in tests one that fails.
 ///
 /// Confined to one thread at a time.
 public protocol PictureEncoder: AnyObject {

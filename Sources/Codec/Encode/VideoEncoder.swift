@@ -1,10 +1,10 @@
 import CFFmpeg
 import Media
 
-/// 8-bit 4:2:0 pictures in, H.264 access units out (libx264, through libavcodec), tuned for latency: every picture
-/// gives its unit before ``encode(_:id:at:asKeyframe:emit:)`` returns. No B-frames, no lookahead, no scene-cut
-/// keyframes (the source's keyframes are asked for by the caller), access unit delimiters, parameter sets before every
-/// keyframe.
+/// Encodes 8-bit 4:2:0 pictures as H.264 access units (libx264, through libavcodec), tuned for latency: each picture's unit
+/// is emitted before ``encode(_:id:at:asKeyframe:emit:)`` returns. There are no B-frames, no lookahead and no scene-cut
+/// keyframes (the caller asks for the source's keyframes). There are access unit delimiters, and parameter sets before
+/// every keyframe.
 ///
 /// Confined to one thread at a time. Does not allocate per picture outside libav, and does not copy the picture: x264
 /// makes its own copy while the call lasts.
@@ -19,7 +19,7 @@ import Media
     /// - Throws: `unsupportedFormat` for an odd size (4:2:0 in H.264 has none) or one beyond the codec's levels,
     ///   `unsupportedCodec` when libavcodec comes without libx264.
     public init(_ configuration: VideoEncoderConfiguration) throws(CodecError) {
-        LibraryLog.takeOver()
+        LibraryLog.capture()
         self.configuration = configuration
         let size = configuration.size
         guard configuration.frameRate.numerator > 0 else {
@@ -94,19 +94,19 @@ import Media
         unsafe frame.pointee.reordered_opaque = id
         unsafe frame.pointee.pict_type = asKeyframe ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
         unsafe try check(avcodec_send_frame(context, frame), "avcodec_send_frame", at: Self.place)
-        unsafe try takeUnits(emit)
+        unsafe try emitUnits(emit)
     }
 
-    /// Gives out what is still inside: nothing with the settings of live streams. No picture can follow.
+    /// Emits what is still inside: nothing with the settings of live streams. No picture can follow.
     public func finish(emit: (borrowing EncodedUnit) -> Void) throws(CodecError) {
         unsafe try check(avcodec_send_frame(context, nil), "avcodec_send_frame", at: Self.place)
-        unsafe try takeUnits(emit)
+        unsafe try emitUnits(emit)
     }
 
-    /// The coded picture just taken, for a muxer of libavformat's. Only valid inside `emit`.
+    /// The coded picture that is being emitted, for a muxer of libavformat's. Only valid inside `emit`.
     var currentPacket: UnsafeMutablePointer<AVPacket> { unsafe packet! }
 
-    private func takeUnits(_ emit: (borrowing EncodedUnit) -> Void) throws(CodecError) {
+    private func emitUnits(_ emit: (borrowing EncodedUnit) -> Void) throws(CodecError) {
         while true {
             let code = unsafe avcodec_receive_packet(context, packet)
             if code == burnish_averror_again || code == burnish_averror_eof { return }
@@ -122,8 +122,8 @@ import Media
         }
     }
 
-    /// The one frame that stands for every picture. libavcodec copies pictures that are not reference-counted, so it
-    /// carries a reference to nothing much; the planes that it points to belong to whoever calls `encode`.
+    /// Prepares the one frame that stands for every picture. libavcodec copies pictures that are not reference-counted, so
+    /// the frame carries a reference to one byte. The planes that it points to belong to the caller of `encode`.
     private func prepareFrame(_ frame: UnsafeMutablePointer<AVFrame>) throws(CodecError) {
         unsafe frame.pointee.buf.0 = try check(av_buffer_alloc(1), "av_buffer_alloc", at: Self.place)
         unsafe frame.pointee.width = Int32(configuration.size.width)

@@ -3,7 +3,7 @@ import Media
 
 /// How pictures are encoded. The defaults are for live streams.
 public struct VideoEncoderConfiguration: Hashable, Sendable {
-    /// x264's presets that can be had live on few cores, fastest first.
+    /// x264's presets that are fast enough for live streams on few cores, fastest first.
     public enum Preset: String, CaseIterable, Sendable { case ultrafast, superfast, veryfast, faster, medium, slow }
 
     public enum RateControl: Hashable, Sendable {
@@ -21,12 +21,12 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
     public var color = ColorDescription()
     public var preset = Preset.superfast
     public var rateControl = RateControl.quality(23, maximumRate: nil, bufferFrames: 2)
-    /// A picture is cut into as many slices as there are threads: less delay, a little more rate.
+    /// A picture is cut into as many slices as there are threads, which costs a little rate and saves delay.
     public var threads = 1
     /// A keyframe at least every so many pictures; nil: only the first and those asked for.
     public var keyframeInterval: Int?
-    /// For files: the unit of times, parameter sets in the container's header instead of before every keyframe, delay
-    /// allowed (lookahead and B-frames as the preset has them). Nil for live streams.
+    /// For files, the unit of times; nil for live streams. A file has its parameter sets in the container's header instead
+    /// of before every keyframe, and lookahead and B-frames as the preset has them.
     var fileTimeBase: Rational?
 
     public init(size: PictureSize, frameRate: Rational) {
@@ -93,8 +93,8 @@ extension AVRational {
 }
 
 extension ColorDescription {
-    /// Writes the description where encoders and muxers read it. Code points that libav has no name for are left out:
-    /// they come from damaged headers.
+    /// Writes the description where encoders and muxers read it. Code points that libav has no name for are left out,
+    /// because they come from damaged headers.
     func apply(to context: UnsafeMutablePointer<AVCodecContext>) {
         let (p, t, m) = (UInt32(primaries), UInt32(transfer), UInt32(matrix))
         if unsafe av_color_primaries_name(AVColorPrimaries(p)) != nil, p != 0 {

@@ -1,7 +1,9 @@
 import CFFmpeg
 
 /// A coded packet of a file's audio, on its way to another file untouched.
-@safe public struct CodedPacket: ~Copyable, @unchecked Sendable {
+///
+/// Confined to one thread at a time.
+@safe public struct CodedPacket: ~Copyable {
     var packet: UnsafeMutablePointer<AVPacket>?
     /// Which of the reader's audio streams it belongs to.
     public let stream: Int

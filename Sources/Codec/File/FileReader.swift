@@ -2,8 +2,8 @@ import CFFmpeg
 import Glibc
 import Media
 
-/// Reads a media file of any kind that libavformat knows: its main video as 8-bit 4:2:0 pictures in presentation order,
-/// its audio as coded packets to copy. Only local files and pipes are opened, whatever a playlist inside asks for.
+/// Reads a media file of any kind that libavformat knows: its main video as 8-bit 4:2:0 pictures in presentation order, its
+/// audio as coded packets to copy. It opens only local files and pipes, whatever a playlist inside asks for.
 ///
 /// Confined to one thread at a time. Not made for the live path: allocates.
 @safe public final class FileReader {
@@ -16,9 +16,10 @@ import Media
     public let video: FileVideo
     /// How many audio streams there are.
     public var audioStreamCount: Int { audioStreams.count }
-    /// How many packets of the video gave the decoder trouble so far, and stretches of the file could not be read.
+    /// How many packets of the video the decoder found damaged so far, and how many stretches of the file could not be
+    /// read.
     public private(set) var damagedPackets = 0
-    /// How often the file's stamps have gone back so far; the times given out have not.
+    /// How often the file's stamps have gone back so far. The times of pictures have not.
     public var jumps: Int { clock.jumps }
 
     let place: String
@@ -29,18 +30,17 @@ import Media
     private var packet: UnsafeMutablePointer<AVPacket>?
     private let videoIndex: Int32
     private let needsCopy: Bool
-    private let shells = FrameShells()
+    private let pool = FramePool()
     private let buffers = PictureBuffers()
     private let conversion = PictureConversion()
-    private var pictureFormat = PictureFormat()
     private var nextID: Int64 = 0
     private var lastTime: Int64?
     private var clock = RecordingClock()
     /// Attempts in a row that gave no packet and came no further in the file, and how far they came.
     private var failures = 0
     private var furthest: Int64 = -1
-    /// After so many of them the rest of the file is given up.
-    private static let patience = 100
+    /// After so many of them the rest of the file is abandoned.
+    private static let maximumFailures = 100
 
     /// Opens a file.
     /// - Parameters:
@@ -48,7 +48,7 @@ import Media
     ///   - maximumSamples: files with more luma samples a picture than this are refused.
     /// - Throws: `cannotOpen`, `noVideo`, `invalidData`, `unsupportedCodec`, `unsupportedFormat`.
     public init(path: String, maximumSamples: Int = 16384 * 8704) throws(CodecError) {
-        LibraryLog.takeOver()
+        LibraryLog.capture()
         place = path == "-" ? "standard input" : path
         unsafe format = try Self.open(path, at: place)
         var format: UnsafeMutablePointer<AVFormatContext>? = unsafe self.format
@@ -104,10 +104,10 @@ import Media
     /// - Throws: `noVideo` at the end of a file of which no picture could be decoded.
     public func next() throws(CodecError) -> Item? {
         while true {
-            let frame = unsafe try shells.take()
-            let code = unsafe avcodec_receive_frame(context, frame)
-            if code == 0 { return unsafe try makePicture(frame) }
-            unsafe shells.give(frame)
+            let frame = try pool.emptyFrame()
+            let code = unsafe avcodec_receive_frame(context, frame.pointer)
+            if code == 0 { return try makePicture(frame) }
+            pool.recycle(frame)
             if code == burnish_averror_eof {
                 if nextID > 0 { return nil }
                 throw CodecError(
@@ -147,13 +147,13 @@ import Media
         return unsafe try CodedPacket(moving: packet!, stream: audio)
     }
 
-    /// Something in the file makes no sense to its demuxer. Behind it there may be more.
+    /// Whether to read on after something in the file that made no sense to libavformat: more may follow.
     private func canReadOn() -> Bool {
         if failures == 0 { damagedPackets += 1 }
         let position = unsafe format!.pointee.pb.map { unsafe avio_seek($0, 0, SEEK_CUR) } ?? 0
         failures = position > furthest ? 1 : failures + 1
         furthest = max(furthest, position)
-        return failures < Self.patience
+        return failures < Self.maximumFailures
     }
 
     private func bridgeJumps(_ packet: UnsafeMutablePointer<AVPacket>) {
@@ -172,25 +172,21 @@ import Media
         if presentation != nil { unsafe packet.pointee.pts += shift }
     }
 
-    private func makePicture(_ decoded: UnsafeMutablePointer<AVFrame>) throws(CodecError) -> Item {
-        var frame = unsafe decoded
-        if unsafe needsCopy || PictureConversion.isNeeded(for: frame) {
-            defer { unsafe shells.give(decoded) }
-            unsafe frame = try shells.take()
-            unsafe try conversion.convert(decoded, into: frame, at: place)
+    private func makePicture(_ decoded: consuming OwnedFrame) throws(CodecError) -> Item {
+        var frame = decoded
+        if unsafe needsCopy || PictureConversion.isNeeded(for: frame.pointer) {
+            frame = try conversion.convert(frame, pool, at: place)
         }
-        let stamped = unsafe frame.pointee.best_effort_timestamp
+        let fields = unsafe frame.pointer
+        let stamped = unsafe fields.pointee.best_effort_timestamp
         let step = video.timeBase.value > 0 ? max(1, 1 / (video.frameRate.value * video.timeBase.value)) : 1
         let time = stamped != burnish_nopts ? stamped : lastTime.map { $0 + Int64(step.rounded()) } ?? 0
         lastTime = time
         defer { nextID += 1 }
-        let isNew = unsafe pictureFormat.update(from: frame)
         var damage: PictureDamage = []
-        if unsafe frame.pointee.decode_error_flags != 0 { damage.insert(.concealed) }
-        if unsafe frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
-        return .picture(
-            unsafe DecodedPicture(taking: frame, from: shells, id: nextID, isNewFormat: isNew, damage: damage),
-            time: time)
+        if unsafe fields.pointee.decode_error_flags != 0 { damage.insert(.concealed) }
+        if unsafe fields.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
+        return .picture(DecodedPicture(frame, from: pool, id: nextID, damage: damage), time: time)
     }
 
     private static func open(
@@ -199,13 +195,13 @@ import Media
         var format: UnsafeMutablePointer<AVFormatContext>?
         var options: OpaquePointer?
         unsafe av_dict_set(&options, "protocol_whitelist", "file,pipe", 0)
-        // What goes back is bridged here; libavformat would take all of it for a wrap and go 26 hours ahead.
+        // RecordingClock bridges stamps that go back. libavformat would treat each as a wrap and go 26 hours ahead.
         unsafe av_dict_set(&options, "correct_ts_overflow", "0", 0)
         defer { unsafe av_dict_free(&options) }
-        // The prefix keeps a colon in a name from being taken for a protocol.
+        // The prefix keeps libavformat from reading a name with a colon as a protocol.
         let url = path == "-" ? "pipe:0" : "file:\(path)"
         let code = unsafe avformat_open_input(&format, url, nil, &options)
-        // Only the operating system's own refusals mean that the file is not there; demuxers use any code.
+        // Only the operating system's own codes mean that the file is not there. Demuxers use any other code.
         let isBad = ![ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EIO, EMFILE].contains(-code)
         try check(
             code, "avformat_open_input", at: place, isBad ? .invalidData : .cannotOpen,

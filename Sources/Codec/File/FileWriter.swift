@@ -1,7 +1,7 @@
 import CFFmpeg
 import Media
 
-/// Writes pictures to a file: `.y4m` uncompressed, any other container that libavformat knows by its name with H.264
+/// Writes pictures to a file. A `.y4m` file is uncompressed. Any other name chooses a container of libavformat's, with H.264
 /// (libx264) and, where asked for, another file's audio copied.
 ///
 /// Confined to one thread at a time. Call ``finish()`` at the end: without it the file has no index and may be
@@ -18,12 +18,12 @@ import Media
 
     private enum Target {
         case uncompressed(Y4MWriter)
-        case container(ContainerWriter)
+        case container(EncodedFileWriter)
     }
     private let target: Target
 
-    /// Whether audio packets can be written.
-    public let takesAudio: Bool
+    /// Whether audio packets are written.
+    let copiesAudio: Bool
 
     /// - Parameters:
     ///   - path: its extension chooses the container; `-` is uncompressed on standard output.
@@ -34,13 +34,13 @@ import Media
     public init(
         path: String, video: FileVideo, copyingAudioOf audio: FileReader? = nil, settings: Settings = Settings()
     ) throws(CodecError) {
-        LibraryLog.takeOver()
+        LibraryLog.capture()
         if path == "-" || path.lowercased().hasSuffix(".y4m") {
             target = .uncompressed(try Y4MWriter(path: path, video: video))
-            takesAudio = false
+            copiesAudio = false
         } else {
-            target = .container(try ContainerWriter(path: path, video: video, audio: audio, settings: settings))
-            takesAudio = audio.map { $0.audioStreamCount > 0 } ?? false
+            target = .container(try EncodedFileWriter(path: path, video: video, audio: audio, settings: settings))
+            copiesAudio = audio.map { $0.audioStreamCount > 0 } ?? false
         }
     }
 
@@ -54,9 +54,9 @@ import Media
         }
     }
 
-    /// Copies an audio packet; nothing happens where ``takesAudio`` is false.
+    /// Copies an audio packet; does nothing where the file has no audio.
     public func write(_ packet: consuming CodedPacket) throws(CodecError) {
-        guard takesAudio, case .container(let writer) = target else { return }
+        guard copiesAudio, case .container(let writer) = target else { return }
         try writer.write(packet)
     }
 

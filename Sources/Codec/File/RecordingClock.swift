@@ -1,6 +1,6 @@
-/// Makes one time line of a recording whose stamps go back: several recordings in one file, or a sender that began anew.
-/// What follows a jump is laid behind what came before it, and the file's streams keep their offsets to each other,
-/// though each crosses the jump at a packet of its own. Stamps that have wrapped go on exactly.
+/// Makes one time line of a recording whose stamps go back: several recordings in one file, or a sender that restarted.
+/// What follows a jump is placed behind what came before it. The file's streams keep their offsets to each other, though
+/// each crosses the jump at a packet of its own. Stamps that have wrapped continue exactly.
 ///
 /// A pure value. All times are in microseconds.
 struct RecordingClock {
@@ -8,11 +8,11 @@ struct RecordingClock {
         /// Added to its stamps.
         var offset: Int64
         var epoch: Int
-        /// As given out.
+        /// With the offset added.
         var newestDecode: Int64?
     }
 
-    /// Stamps that go back by less are a fault of the multiplex and no other clock.
+    /// Stamps that go back by less are a fault of the multiplex, and no other clock.
     static let tolerance: Int64 = 500_000
     /// Streams cross a jump within so much of each other.
     private static let crossing: Int64 = 10_000_000

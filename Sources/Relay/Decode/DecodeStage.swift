@@ -121,24 +121,23 @@ final class DecodeStage: Sendable {
                 if let refused = pictures.push(DecodedFrame(ticket: ticket, picture: picture)) {
                     stream.ledger.close(refused.intoTicket(), as: .dropped(.shutdown))
                 }
-            case .noPicture(let id, let reason):
+            case .noPicture(let id, let fault):
                 guard let ticket = shelf.take(key: id) else { continue }
-                if reason == .skipped { stream.counters.add(.skippedByDecoder) }
-                stream.ledger.close(ticket, as: .dropped(reason.dropReason))
+                if fault == .skipped { stream.counters.add(.skippedByDecoder) }
+                stream.ledger.close(ticket, as: .dropped(fault.dropReason))
             }
         }
     }
 }
 
-extension UnresolvedReason {
+extension CodecFault {
     var dropReason: DropReason {
         switch self {
         case .awaitingKeyframe: .noKeyframe
-        case .decodeError: .decodeError
+        case .undecodable: .decodeError
         case .skipped: .overload
-        case .flushed: .discontinuity
         // Two units, one picture: the second adds none to the output.
-        case .joined: .cadence
+        case .secondField: .cadence
         }
     }
 }

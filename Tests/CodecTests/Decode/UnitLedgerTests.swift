@@ -25,14 +25,14 @@ import Testing
         var ledger = UnitLedger()
         let first = ledger.sent(id: 50, unit(refresh: true), [])
         ledger.settled(holdsNothing: true, isEnd: false)
-        #expect(ledger.takeLost() == nil)
+        #expect(ledger.popLost() == nil)
         _ = ledger.sent(id: 51, unit(), [])
         #expect(comeOut(&ledger, first, key: true, interlaced: true) == [])
         _ = ledger.sent(id: 52, unit(), [])
         ledger.settled(holdsNothing: true, isEnd: false)
-        let lost = ledger.takeLost()
-        #expect(lost?.id == 51 && lost?.reason == .joined)
-        #expect(ledger.takeLost() == nil && ledger.unresolvedCount == 1)
+        let lost = ledger.popLost()
+        #expect(lost?.id == 51 && lost?.fault == .secondField)
+        #expect(ledger.popLost() == nil && ledger.unresolvedCount == 1)
     }
 
     @Test func aRefusedUnitIsLostAtOnceAndTaintsWhatFollows() {
@@ -41,7 +41,7 @@ import Testing
         #expect(comeOut(&ledger, first, key: true) == [])
         ledger.failed(ledger.sent(id: 1, unit(), []))
         ledger.settled(holdsNothing: true, isEnd: false)
-        #expect(ledger.takeLost()?.reason == .decodeError)
+        #expect(ledger.popLost()?.fault == .undecodable)
         let third = ledger.sent(id: 2, unit(), [])
         #expect(comeOut(&ledger, third) == .reference)
         let fourth = ledger.sent(id: 3, unit(recovery: 0), [])
@@ -81,17 +81,22 @@ import Testing
         #expect(comeOut(&ledger, ledger.sent(id: 4, unit(), [])) == [])
     }
 
-    @Test func aPictureThatComesOutAfterItWasGivenUpIsRefused() {
+    @Test func aPictureThatComesOutAfterItWasLostIsRefused() {
         var ledger = UnitLedger()
         let old = ledger.sent(id: 0, unit(refresh: true), [])
         for i in 1...50 {
             _ = comeOut(&ledger, ledger.sent(id: Int64(i), unit(), []))
             ledger.settled(holdsNothing: false, isEnd: false)
-            while ledger.takeLost() != nil {}
+            while ledger.popLost() != nil {}
         }
         #expect(comeOut(&ledger, old) == nil)
         #expect(comeOut(&ledger, 49) == nil, "out a second time")
         #expect(comeOut(&ledger, 12345) == nil)
         #expect(ledger.unresolvedCount == 0)
     }
+}
+
+extension UnitLedger {
+    /// Units that have neither come out nor been reported lost.
+    var unresolvedCount: Int { pendingCount + lostCount }
 }

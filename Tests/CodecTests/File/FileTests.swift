@@ -84,7 +84,7 @@ import Testing
         #expect(reader.video.color.primaries == 1 && reader.video.color.range == .limited)
         let path = folder.file("out.\(container)").path
         let writer = try FileWriter(path: path, video: reader.video, copyingAudioOf: reader)
-        #expect(writer.takesAudio)
+        #expect(writer.copiesAudio)
         var (count, audio) = (0, 0)
         while let item = try reader.next() {
             switch consume item {

@@ -1,8 +1,10 @@
 import CFFmpeg
 import Media
 
-/// A libavformat container being written: one H.264 stream and copied audio.
-@safe final class ContainerWriter {
+/// Writes a container of libavformat's: one H.264 stream and copied audio.
+///
+/// Confined to one thread at a time.
+@safe final class EncodedFileWriter {
     private let place: String
     private let encoder: VideoEncoder
     private var format: UnsafeMutablePointer<AVFormatContext>?
@@ -44,7 +46,7 @@ import Media
 
     func write(_ picture: PictureView, at time: Int64) throws(CodecError) {
         var failure: CodecError?
-        unsafe try encoder.encode(picture, id: nextID, at: MediaTime(ticks: time)) { _ in failure = takeUnit(failure) }
+        unsafe try encoder.encode(picture, id: nextID, at: MediaTime(ticks: time)) { _ in failure = writeUnit(failure) }
         nextID += 1
         if let failure { throw failure }
     }
@@ -53,13 +55,13 @@ import Media
         unsafe try write(packet.packet!, to: packet.stream + 1)
     }
 
-    /// Completes the file. Its index is written whatever else fails: without it nothing of the file can be played.
+    /// Completes the file. The index is written whatever else fails, because without it nothing of the file can be played.
     func finish() throws(CodecError) {
         if isFinished { return }
         isFinished = true
         var failure: CodecError?
         do throws(CodecError) {
-            unsafe try encoder.finish { _ in failure = takeUnit(failure) }
+            unsafe try encoder.finish { _ in failure = writeUnit(failure) }
         } catch { failure = failure ?? error }
         let trailer = unsafe av_write_trailer(format)
         let closing = unsafe avio_closep(&format!.pointee.pb)
@@ -68,8 +70,9 @@ import Media
         try check(closing, "avio_closep", at: place, .writeFailed)
     }
 
-    /// Hands the encoder's current packet on; keeps the first failure.
-    private func takeUnit(_ failure: CodecError?) -> CodecError? {
+    /// Writes the encoder's current packet, unless something has failed before.
+    /// - Returns: the first failure.
+    private func writeUnit(_ failure: CodecError?) -> CodecError? {
         if let failure { return failure }
         do throws(CodecError) {
             unsafe try write(encoder.currentPacket, to: 0)
@@ -82,7 +85,8 @@ import Media
         unsafe packet.pointee.stream_index = Int32(index)
         unsafe packet.pointee.pos = -1
         unsafe av_packet_rescale_ts(packet, timeBases[index], stream.pointee.time_base)
-        // A muxer refuses what goes back, and ends the file with it. Of two recordings that overlap the first is kept.
+        // A muxer refuses a packet whose time goes back, and ends the file there. Of two recordings that overlap, keep the
+        // first.
         let decode = unsafe packet.pointee.dts
         if index > 0, decode != burnish_nopts {
             if decode <= lastDecodes[index] { return }
@@ -95,7 +99,7 @@ import Media
 
     private func addVideo() throws(CodecError) {
         let output = unsafe format!
-        // Negative: the container does not say, and writing its header will tell.
+        // A negative answer means that the container does not say. Then writing its header will tell.
         guard unsafe avformat_query_codec(output.pointee.oformat, AV_CODEC_ID_H264, FF_COMPLIANCE_NORMAL) != 0 else {
             throw CodecError(
                 .unsupportedCodec, operation: "avformat_query_codec", message: "this container cannot hold H.264",
