@@ -9,9 +9,7 @@ func fuzzTransportStream(_ input: UnsafeRawBufferPointer) {
     guard input.count > 1 else { return }
     let (mode, bytes) = (input[0], UnsafeRawBufferPointer(rebasing: input[1...]))
     guard mode != 255 else { return fuzzTables(Array(bytes)) }
-    var options = TransportStreamDemuxer.Options()
-    options.unitLimit = 1 << 16
-    var demuxer = TransportStreamDemuxer(options: options)
+    var demuxer = TransportStreamDemuxer(unitLimit: 1 << 16)
     let handler: TransportStreamDemuxer.Handler = { event in
         if case .unit(let unit) = event { touch(unit.bytes) }
     }
@@ -21,7 +19,7 @@ func fuzzTransportStream(_ input: UnsafeRawBufferPointer) {
         let end = min(at + piece, bytes.count)
         let now = MonotonicTime(nanoseconds: Int64(at) * 10_000)
         if mode & 1 == 1, let timer = demuxer.nextTimer, timer < now { demuxer.timeout(timer, handler: handler) }
-        if mode & 15 == 2, at & 64 != 0 { demuxer.noteLoss() }
+        if mode & 15 == 2, at & 64 != 0 { demuxer.recordLoss() }
         withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[at..<end])) {
             demuxer.push($0, arrival: now, sourceTime: nil, handler: handler)
         }
