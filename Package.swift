@@ -103,7 +103,9 @@ let package = Package(
         .target(
             name: "TestStreams", dependencies: ["Measure", "Container", "Bitstream", "Codec", "Media"], path: "Tests/TestStreams",
             swiftSettings: strict),
-        .testTarget(name: "TransportTests", dependencies: ["Transport", "Media", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "TransportTests", dependencies: ["Transport", "CSRTArrival", "Measure", "Media", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"],
             swiftSettings: strict),

@@ -8,14 +8,14 @@ public struct Message: Hashable, Sendable, BitwiseCopyable {
     public var byteCount: Int
     /// When its packet was here, as exactly as the endpoint can tell.
     public var arrival: MonotonicTime
-    /// When its sender says it was made, fitted to our clock; nil where the protocol does not tell.
+    /// When its sender says it was made, fitted to our clock; nil where the protocol does not say.
     public var sourceTime: MonotonicTime?
-    /// Counts the sender's messages: a step of more than one is a loss, or a message that its sender had to spread over
-    /// several packets, each of which counts. Starts anew with every connection.
+    /// Counts the sender's packets, mostly one a message. A step of more than one is a loss, or a message of several packets.
+    /// Starts anew with every connection.
     public var sequence: Int64
 }
 
-/// What ``Source/receive(into:until:)`` has to say.
+/// What ``Source/receive(into:until:)`` returns.
 public enum Received: Hashable, Sendable {
     /// The buffer's first `byteCount` bytes are a message.
     case message(Message)
@@ -31,9 +31,9 @@ public enum Received: Hashable, Sendable {
 /// What ``Sink/send(_:sourceTime:)`` did.
 public enum Sent: Hashable, Sendable, BitwiseCopyable {
     case sent
-    /// The protocol's buffer is full: the message was not taken.
+    /// The protocol's buffer is full: the message was not accepted.
     case wouldBlock
-    /// Nobody is there: the message was not taken.
+    /// Nobody is there: the message was not accepted.
     case notConnected
 }
 
@@ -47,24 +47,27 @@ public enum LegEvent: Hashable, Sendable {
     case disconnected(reason: String)
     /// A connection did not come about. A caller tries again by itself.
     case refused(reason: String)
-    /// So many of the sender's messages in a row will never come, or have come and are larger than any may be.
+    /// So many of the sender's messages in a row will never come, or have come and were too large.
     case gap(messages: Int64)
     /// The sender began its count of time anew, or the fit to its clock was lost: source times jump here.
     case clockReset
-    /// How messages of the next SRT connection will be taken out: its endpoint leaves the choice to us (`ingest=auto`), and the
-    /// present one has shown that the other way is fitter. Told once in a connection.
+    /// How messages of the next SRT connection will be read. Its endpoint leaves the choice to us (`ingest=auto`), and the
+    /// present connection has shown that the other way is fitter. Reported once in a connection.
     case nextIngest(SRTEndpoint.Ingest)
+    /// Messages of SRT cannot be read early in this process: no further connection is (``LegStatistics/earlyIngest``).
+    /// Reported once.
+    case earlyIngestFailed(reason: String)
 }
 
 /// A connection that has come about.
 public struct Connection: Hashable, Sendable {
     /// The other end's address and port.
     public var peer: String
-    /// What a caller asked a listener for; empty when it did not.
+    /// The stream that a caller asked its listener for; empty when it named none.
     public var streamID: String
     /// The recovery window that holds on this leg.
     public var window: Nanoseconds
-    /// How messages are taken out; nil on an output.
+    /// How messages are read; nil on an output.
     public var ingest: SRTEndpoint.Ingest?
     public var encrypted: Bool
 
@@ -93,6 +96,8 @@ extension LegEvent: CustomStringConvertible {
             "too much comes after its window: from the next connection on, unless a minute is quiet before, SRT's own delay"
                 + " (ingest=tsbpd)"
         case .nextIngest: "the last minute was quiet: from the next connection on, messages are read early again"
+        case .earlyIngestFailed(let reason):
+            "SRT cannot be read early here: \(reason); from the next connection on, SRT's own delay (ingest=tsbpd)"
         }
     }
 }

@@ -13,7 +13,7 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var window = Nanoseconds.zero
     /// Estimated capacity of the link, bits a second.
     public var bandwidth: Double = 0
-    /// What goes through just now, bits a second.
+    /// What passes now, bits a second.
     public var rate: Double = 0
     /// Packets in the protocol's buffer: not yet acknowledged (output) or not yet read (input).
     public var packetsBuffered: Int64 = 0
@@ -25,19 +25,32 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var packetsLost: Int64 = 0
     /// Output: packets sent again. Input: packets that came as a repeat.
     public var packetsRetransmitted: Int64 = 0
-    /// Packets given up: too late to send, or never delivered.
+    /// Packets dropped: too late to send, or never delivered.
     public var packetsDropped: Int64 = 0
-    /// Input: datagrams that are no packets of the stream, such as those of another sender or another kind (RTP).
-    public var packetsForeign: Int64 = 0
+    /// Input: datagrams that are not the stream's, such as those of another sender or another kind (RTP).
+    public var packetsUnexpected: Int64 = 0
     /// RTP: sender reports that came or went, and those that came and were not believed.
     public var reports: Int64 = 0
-    public var reportsLeftOut: Int64 = 0
+    public var reportsRejected: Int64 = 0
+    /// SRT input: messages read early whose packets left no arrival stamp.
+    public var messagesUnstamped: Int64 = 0
     public var bytesSent: Int64 = 0
     public var bytesReceived: Int64 = 0
+    /// Whether messages can be read early; nil where nobody wants that.
+    public var earlyIngest: EarlyIngest?
     /// False where the protocol did not say what it has buffered.
     var knowsBuffered = true
-    /// All packets of the peer's that are counted: what it sends, acknowledges and misses.
+    /// All packets of the peer that are counted: data, acknowledgements and loss reports.
     var packetsFromPeer: Int64 = 0
+
+    /// Whether this process sees what libsrt receives, without which nothing can be read early.
+    public enum EarlyIngest: String, Hashable, Sendable, BitwiseCopyable {
+        /// Assumed. The proof at the start has not ended, or there is no loopback for it.
+        case unproven
+        case proven
+        /// It does not: SRT's own delay holds (``LegEvent/earlyIngestFailed(reason:)``).
+        case failed
+    }
 
     public init() {}
 
@@ -48,9 +61,9 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
         packetsLost += earlier.packetsLost
         packetsRetransmitted += earlier.packetsRetransmitted
         packetsDropped += earlier.packetsDropped
-        packetsForeign += earlier.packetsForeign
+        packetsUnexpected += earlier.packetsUnexpected
         reports += earlier.reports
-        reportsLeftOut += earlier.reportsLeftOut
+        reportsRejected += earlier.reportsRejected
         bytesSent += earlier.bytesSent
         bytesReceived += earlier.bytesReceived
     }

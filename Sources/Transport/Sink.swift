@@ -32,9 +32,9 @@ public final class Sink: Sendable {
         }
     }
 
-    /// Waits for a caller's first connection. Returns at once for everything else: who listens or meets a peer half-way
-    /// may well be the first one there.
-    /// - Parameter stopped: asked every millisecond; when it says so, this returns without a connection.
+    /// Waits for a caller's first connection. Returns at once for everything else, because a listener or one side of a
+    /// rendezvous may be there first.
+    /// - Parameter stopped: asked every ``pollInterval``; when it says so, this returns without a connection.
     /// - Throws: why the first attempt failed, or `unreachable` when the time came first. The sink goes on calling.
     public func awaitConnection(
         until limit: MonotonicTime, stopped: () -> Bool = { false }
@@ -45,17 +45,19 @@ public final class Sink: Sendable {
             guard MonotonicTime.now() < limit else {
                 throw TransportError(.unreachable, place: url.description, "nobody answers there")
             }
-            (MonotonicTime.now() + .milliseconds(1)).sleep()
+            (MonotonicTime.now() + Self.pollInterval).sleep()
         }
     }
 
-    /// Hands over one message; never waits (except for a file's disk). None goes to a peer that has come since the first
-    /// before ``nextEvent()`` has told of it: what was begun for one is not finished to another. Until then it is
-    /// ``Sent/notConnected``, so who sends takes events, too.
+    /// Hands over one message; never waits (except for a file's disk).
+    ///
+    /// After the first connection, a message goes to another one only once ``nextEvent()`` has returned its event, so that
+    /// what was begun for one peer is not finished to another. Until then the result is ``Sent/notConnected``. So whoever
+    /// sends also asks for events.
     /// - Parameters:
     ///   - message: 1 to ``Message/largest`` bytes.
-    ///   - sourceTime: when the next hop is to think that the message was made; nil for now. Times from before the
-    ///     connection are taken as its beginning.
+    ///   - sourceTime: the time at which the message was made, for the next hop; nil for now. Times from before the
+    ///     connection count as its beginning.
     public func send(_ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime? = nil) -> Sent {
         precondition((1...Message.largest).contains(message.count), "a message has 1 to \(Message.largest) bytes")
         return switch leg {
@@ -69,10 +71,14 @@ public final class Sink: Sendable {
     /// Waits until the peer has everything that was sent, nobody is there, or the time comes.
     public func flush(until limit: MonotonicTime) {
         guard case .srt(let sink) = leg else { return }
-        while !sink.isFlushed && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+        while !sink.isFlushed && .now() < limit { (MonotonicTime.now() + Self.pollInterval).sleep() }
     }
 
-    /// The oldest event that has not been taken; nil when there is none. Costs one atomic load then.
+    /// How often a wait at the start or the end of a stream looks again: libsrt has no call that waits for either, and a
+    /// millisecond is short beside a connection's handshake.
+    private static let pollInterval = Nanoseconds.milliseconds(1)
+
+    /// Removes the oldest event; nil when there is none. Costs one atomic load then.
     public func nextEvent() -> LegEvent? {
         switch leg {
         case .srt(let sink): sink.nextEvent()

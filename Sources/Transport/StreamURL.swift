@@ -38,7 +38,7 @@ public enum StreamURL: Hashable, Sendable {
         }
     }
 
-    /// A session description names streams of the kind that is not read.
+    /// Refuses session descriptions, which name streams of a kind that is not read.
     private static func checked(path: String) throws(TransportError) -> String {
         guard !path.lowercased().hasSuffix(".sdp") else {
             throw TransportError(

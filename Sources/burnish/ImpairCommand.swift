@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Measure
 import Media
 import Transport
 

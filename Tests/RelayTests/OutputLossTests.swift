@@ -1,5 +1,6 @@
 import Codec
 import Container
+import Measure
 import Media
 import Schedule
 import Synchronization

@@ -31,7 +31,7 @@ struct AllocationTests {
             let source = try Source(
                 StreamURL(isSRT ? "srt://127.0.0.1:0?mode=listener&latency=20&ingest=\(kind)" : "\(kind)://127.0.0.1:0"))
             let sink = try Sink(StreamURL("\(isSRT ? "srt" : kind)://127.0.0.1:\(source.localPort)"))
-            try sink.awaitConnection(until: .now() + Reader.patience)
+            try sink.awaitConnection(until: .now() + Reader.timeout)
             let warmUp = 500
             let total = warmUp + AllocationTests.messages
             let sender = StageThread(name: "sender") {
@@ -53,7 +53,7 @@ struct AllocationTests {
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
             let before = counting.bySwift
             var received = 0
-            let limit = MonotonicTime.now() + Reader.patience
+            let limit = MonotonicTime.now() + Reader.timeout
             // A loss on the way is not this test's business.
             var quiet = 0
             while received < total && quiet < 40 && .now() < limit {

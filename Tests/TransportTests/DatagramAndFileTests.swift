@@ -130,7 +130,7 @@ struct DatagramAndFileTests {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
         defer { buffer.deallocate() }
         for _ in 0..<2 {
-            guard case .failed(let error) = source.receive(into: buffer, until: .now() + Reader.patience) else {
+            guard case .failed(let error) = source.receive(into: buffer, until: .now() + Reader.timeout) else {
                 Issue.record("no failure")
                 return
             }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Measure
 import Media
 import Testing
 
@@ -128,7 +129,7 @@ struct EarlyIngestMatrix {
             case .message(let message):
                 let now = MonotonicTime.now()
                 if began == nil { began = now }
-                if let began, now - began > Self.warmUp { tally.take(message, now, since: began) }
+                if let began, now - began > Self.warmUp { tally.add(message, now, since: began) }
             case .event(.gap(let messages)): tally.missing += messages
             case .event(.disconnected(let reason)): tally.remarks.append(reason)
             case .event, .idle, .end, .failed: continue
@@ -154,7 +155,7 @@ struct EarlyIngestMatrix {
 
         init(window: Nanoseconds) { self.window = window }
 
-        mutating func take(_ message: Message, _ now: MonotonicTime, since start: MonotonicTime) {
+        mutating func add(_ message: Message, _ now: MonotonicTime, since start: MonotonicTime) {
             held.append(now - message.arrival)
             let late = now - (message.sourceTime ?? now)
             age.append(late)

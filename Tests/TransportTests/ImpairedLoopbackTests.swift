@@ -1,3 +1,4 @@
+import Measure
 import Media
 import Synchronization
 import Testing
@@ -85,7 +86,7 @@ import Testing
         #expect(leg.reader.events.allSatisfy { if case .gap = $0 { false } else { true } })
     }
 
-    /// The trap that facts paid for: TSBPD off and the receiver's TLPKTDROP left on wedge an ordered sender's connection.
+    /// TSBPD off and the receiver's TLPKTDROP left on wedge an ordered sender's connection.
     @Test(arguments: [false, true]) func outageRecoversWithItsBacklog(inOrder: Bool) throws {
         let leg = try Leg(latency: 120, inOrder: inOrder)
         paced(leg.sink, 0..<20)
@@ -100,7 +101,7 @@ import Testing
         while next < 520 {
             let (_, bytes) = try #require(leg.reader.next(), "message \(next)")
             let index = number(of: bytes)
-            // Nothing is dropped: an ordered sender's messages all come. Of others, holes are waited for for a while.
+            // Nothing is dropped: an ordered sender's messages all come. With others, a gap is waited for for a while.
             #expect(inOrder ? index == next : index >= next)
             next = index + 1
         }
@@ -108,8 +109,8 @@ import Testing
         #expect(leg.reader.events.allSatisfy { if case .disconnected = $0 { false } else { true } })
     }
 
-    /// One packet never comes, whoever asks for it, and more come behind it than can be held: they all come out.
-    @Test func aHoleCostsNothingButItself() throws {
+    /// One packet never comes, however often it is asked for, and more come behind it than can be held: all of them are delivered.
+    @Test func aGapCostsNothingButItself() throws {
         let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .seconds(5), ingest: .early)
         let source = try SRTSource(endpoint, mostHeld: 64)
         let first = Lock<UInt32?>(nil)
@@ -130,7 +131,7 @@ import Testing
         defer { buffer.deallocate() }
         var numbers: [Int] = []
         var missing: [Int64] = []
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         while numbers.last != 299, .now() < limit {
             switch source.receive(into: buffer, until: limit) {
             case .message(let message): numbers.append(number(of: Array(buffer[..<message.byteCount])))
@@ -144,7 +145,7 @@ import Testing
     }
 
     /// A reader that was held up until nothing would be waited for finds the missing message in libsrt.
-    @Test func whatHasComeIsNotGivenUp() throws {
+    @Test func whatHasComeIsNotAbandoned() throws {
         let first = Lock<UInt32?>(nil)
         let isThere = Atomic<Bool>(false)
         let leg = try Leg(latency: 300) { datagram in
@@ -158,7 +159,7 @@ import Testing
         let source = leg.reader.source
         /// Waits until libsrt has so many, and filed those before the last.
         func arrived(_ count: Int64) -> Bool {
-            let limit = MonotonicTime.now() + Reader.patience
+            let limit = MonotonicTime.now() + Reader.timeout
             while source.statistics().packetsReceived < count, .now() < limit {
                 (MonotonicTime.now() + .milliseconds(1)).sleep()
             }
@@ -167,7 +168,7 @@ import Testing
         paced(leg.sink, 0..<20)
         for i in 0..<10 { #expect(leg.reader.nextNumber() == i) }
         #expect(arrived(19))
-        // Takes what lies behind the hole out of libsrt, and keeps it.
+        // Reads what lies behind the gap out of libsrt, and holds it.
         #expect(leg.reader.isIdle)
         isThere.store(true, ordering: .relaxed)
         #expect(arrived(20))

@@ -8,7 +8,7 @@ final class Reader {
     let source: Source
     private(set) var events: [LegEvent] = []
     private let buffer: UnsafeMutableRawBufferPointer
-    static let patience = Nanoseconds.seconds(20)
+    static let timeout = Nanoseconds.seconds(20)
 
     convenience init(_ url: String, room: Int = Message.largest) throws { try self.init(StreamURL(url), room: room) }
 
@@ -20,8 +20,8 @@ final class Reader {
     deinit { buffer.deallocate() }
 
     /// The next message's bytes; events on the way are kept. Nil at the end or when time is up.
-    func next(within patience: Nanoseconds = Reader.patience) -> (message: Message, bytes: [UInt8])? {
-        let limit = MonotonicTime.now() + patience
+    func next(within timeout: Nanoseconds = Reader.timeout) -> (message: Message, bytes: [UInt8])? {
+        let limit = MonotonicTime.now() + timeout
         while MonotonicTime.now() < limit {
             switch source.receive(into: buffer, until: limit) {
             case .message(let message): return (message, Array(buffer[..<message.byteCount]))
@@ -34,14 +34,14 @@ final class Reader {
     }
 
     /// Which numbered message comes next.
-    func nextNumber(within patience: Nanoseconds = Reader.patience) -> Int? {
-        next(within: patience).map { number(of: $0.bytes) }
+    func nextNumber(within timeout: Nanoseconds = Reader.timeout) -> Int? {
+        next(within: timeout).map { number(of: $0.bytes) }
     }
 
     /// Reads on until such an event has come (now or earlier).
     @discardableResult
     func wait(for wanted: (LegEvent) -> Bool) -> LegEvent? {
-        let limit = MonotonicTime.now() + Self.patience
+        let limit = MonotonicTime.now() + Self.timeout
         if let event = events.first(where: wanted) { return event }
         while MonotonicTime.now() < limit {
             if case .event(let event) = source.receive(into: buffer, until: limit) {
@@ -70,7 +70,7 @@ extension Sink {
 
     /// Waits for an event; events before it are dropped.
     func wait(for wanted: (LegEvent) -> Bool) -> LegEvent? {
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         while MonotonicTime.now() < limit {
             guard let event = nextEvent() else {
                 (MonotonicTime.now() + .milliseconds(1)).sleep()
@@ -103,7 +103,7 @@ final class Flag: Sendable {
     /// Waits until it is set.
     /// - Returns: false when it has not been for as long as only a failing test waits.
     func wait() -> Bool {
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         while !isSet.load(ordering: .acquiring) && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
         return isSet.load(ordering: .acquiring)
     }

@@ -67,8 +67,8 @@ private final class Hold {
 
     func begin(at sequence: Int64) { buffer.begin(at: sequence) }
     var count: Int { buffer.count }
-    var patience: MonotonicTime? { buffer.patience }
-    func skipHole() -> Int64 { buffer.skipHole() }
+    var gapDeadline: MonotonicTime? { buffer.gapDeadline }
+    func skipGap() -> Int64 { buffer.skipGap() }
     func isFar(_ sequence: Int64) -> Bool { buffer.isFar(sequence) }
 
     private static func message(_ sequence: Int64) -> Message {
@@ -79,18 +79,18 @@ private final class Hold {
         (0..<8).map { UInt8(truncatingIfNeeded: sequence >> (8 * $0)) }
     }
 
-    func take() -> Int64? {
+    func pop() -> Int64? {
         var bytes = [UInt8](repeating: 0, count: Message.largest)
-        guard let message = bytes.withUnsafeMutableBytes({ buffer.takeDue(into: $0) }) else { return nil }
+        guard let message = bytes.withUnsafeMutableBytes({ buffer.popDue(into: $0) }) else { return nil }
         #expect(Array(bytes[..<8]) == Self.contents(message.sequence))
         return message.sequence
     }
 
     func put(
-        _ sequence: Int64, packets: Int = 1, patience: MonotonicTime = MonotonicTime(nanoseconds: .max)
+        _ sequence: Int64, packets: Int = 1, gapDeadline: MonotonicTime = MonotonicTime(nanoseconds: .max)
     ) -> HoldBuffer.Verdict {
         Self.contents(sequence).withUnsafeBytes {
-            buffer.accept(Self.message(sequence), $0, packets: packets, patience: patience)
+            buffer.accept(Self.message(sequence), $0, packets: packets, gapDeadline: gapDeadline)
         }
     }
 
@@ -98,13 +98,13 @@ private final class Hold {
         var message = Self.message(sequence)
         message.byteCount = byteCount
         return [UInt8](repeating: 1, count: byteCount).withUnsafeBytes {
-            buffer.accept(message, $0, patience: message.arrival)
+            buffer.accept(message, $0, gapDeadline: message.arrival)
         }
     }
 
-    func passOver(_ sequence: Int64, packets: Int) -> Bool { buffer.passOver(sequence, packets: packets) }
+    func skip(_ sequence: Int64, packets: Int) -> Bool { buffer.skip(sequence, packets: packets) }
 
-    func skipHole(before sequence: Int64) -> Int64 { buffer.skipHole(before: sequence) }
+    func skipGap(before sequence: Int64) -> Int64 { buffer.skipGap(before: sequence) }
 }
 
 struct HoldBufferTests {
@@ -122,38 +122,38 @@ struct HoldBufferTests {
             if hold.isFar(sequence) { continue }
             if random.next() % 5 != 0 { waiting.remove(at: index) }
             if hold.put(sequence) == .deliver { out.append(sequence) }
-            while let sequence = hold.take() { out.append(sequence) }
+            while let sequence = hold.pop() { out.append(sequence) }
         }
         #expect(out == Array(100..<1100))
         #expect(hold.count == 0)
     }
 
-    @Test func aHoleIsGivenUpWhenPatienceEnds() {
+    @Test func aGapIsAbandonedAtItsDeadline() {
         let hold = Hold()
         #expect(hold.put(10) == .deliver)
-        #expect(hold.put(13, patience: MonotonicTime(nanoseconds: 500)) == .held)
-        #expect(hold.put(14, patience: MonotonicTime(nanoseconds: 600)) == .held)
-        #expect(hold.patience == MonotonicTime(nanoseconds: 500))
-        #expect(hold.take() == nil)
-        #expect(hold.skipHole() == 2)
-        #expect(hold.take() == 13)
-        #expect(hold.take() == 14)
-        #expect(hold.take() == nil)
-        // What was given up and comes after all is too late.
+        #expect(hold.put(13, gapDeadline: MonotonicTime(nanoseconds: 500)) == .held)
+        #expect(hold.put(14, gapDeadline: MonotonicTime(nanoseconds: 600)) == .held)
+        #expect(hold.gapDeadline == MonotonicTime(nanoseconds: 500))
+        #expect(hold.pop() == nil)
+        #expect(hold.skipGap() == 2)
+        #expect(hold.pop() == 13)
+        #expect(hold.pop() == 14)
+        #expect(hold.pop() == nil)
+        // A message of an abandoned gap that comes after all is too late.
         #expect(hold.put(11) == .duplicate)
         #expect(hold.put(15) == .deliver)
     }
 
-    @Test func aMessageOfSeveralPacketsLeavesNoHole() {
+    @Test func aMessageOfSeveralPacketsLeavesNoGap() {
         let hold = Hold()
         #expect(hold.put(10, packets: 3) == .deliver)
         #expect(hold.put(13, packets: 2) == .deliver)
         #expect(hold.put(18, packets: 4) == .held)
         #expect(hold.put(22) == .held)
-        #expect(hold.take() == nil)
+        #expect(hold.pop() == nil)
         #expect(hold.put(15, packets: 3) == .deliver)
-        #expect(hold.take() == 18)
-        #expect(hold.take() == 22)
+        #expect(hold.pop() == 18)
+        #expect(hold.pop() == 22)
         #expect(hold.put(23) == .deliver)
     }
 
@@ -164,39 +164,39 @@ struct HoldBufferTests {
         #expect(hold.put(2) == .held)
         #expect(hold.put(-1) == .held)
         #expect(hold.put(-1) == .duplicate)
-        #expect(hold.take() == nil)
+        #expect(hold.pop() == nil)
         #expect(hold.put(-3) == .deliver)
-        #expect(hold.take() == nil)
-        #expect(hold.skipHole() == 1)
-        #expect(hold.take() == -1)
+        #expect(hold.pop() == nil)
+        #expect(hold.skipGap() == 1)
+        #expect(hold.pop() == -1)
         #expect(hold.put(0) == .deliver)
         #expect(hold.put(1) == .deliver)
-        #expect(hold.take() == 2)
+        #expect(hold.pop() == 2)
     }
 
-    @Test func aUselessMessageIsPassedOverOnlyInItsTurn() {
+    @Test func anUnusableMessageIsSkippedOnlyInItsTurn() {
         let hold = Hold()
         #expect(hold.put(10) == .deliver)
-        #expect(hold.passOver(11, packets: 3))
-        #expect(!hold.passOver(15, packets: 3))
-        #expect(hold.put(18, patience: MonotonicTime(nanoseconds: 500)) == .held)
+        #expect(hold.skip(11, packets: 3))
+        #expect(!hold.skip(15, packets: 3))
+        #expect(hold.put(18, gapDeadline: MonotonicTime(nanoseconds: 500)) == .held)
         #expect(hold.put(14) == .deliver)
-        #expect(hold.skipHole() == 3)
-        #expect(hold.take() == 18)
+        #expect(hold.skipGap() == 3)
+        #expect(hold.pop() == 18)
     }
 
     /// Whatever numbers somebody invents, nothing is held that can never come out.
-    @Test func messagesWithinMessagesAreLetGoOf() {
+    @Test func messagesWithinMessagesAreForgotten() {
         let hold = Hold()
         #expect(hold.put(10) == .deliver)
         #expect(hold.put(13) == .held)
         #expect(hold.put(15) == .held)
         #expect(hold.put(11, packets: 4) == .deliver)
-        #expect(hold.take() == 15)
+        #expect(hold.pop() == 15)
         #expect(hold.put(20) == .held)
         #expect(hold.put(16, packets: 1 << 40) == .deliver)
         #expect(hold.count == 0)
-        #expect(hold.patience == nil)
+        #expect(hold.gapDeadline == nil)
     }
 
     @Test func noMessageMayOverwriteItsNeighbour() async {
@@ -216,16 +216,16 @@ struct HoldBufferTests {
         #expect(!hold.isFar(74))
         #expect(hold.isFar(75))
         #expect(hold.put(20) == .held)
-        #expect(hold.skipHole(before: 900) == 9)
-        #expect(hold.take() == 20)
-        #expect(hold.skipHole(before: 900) == 879)
-        #expect(hold.skipHole(before: 900) == 0)
+        #expect(hold.skipGap(before: 900) == 9)
+        #expect(hold.pop() == 20)
+        #expect(hold.skipGap(before: 900) == 879)
+        #expect(hold.skipGap(before: 900) == 0)
         #expect(hold.put(900) == .deliver)
     }
 
-    /// Whatever is lost for good, and however far the others run ahead: what has come comes out once and in order, unless
-    /// it came after its hole had been given up, and each number is told exactly once, as a message or as missing. A hole
-    /// is given up only for a message that lies as far ahead as the buffer reaches.
+    /// Whatever is lost for good, and however far the others run ahead: what has come is delivered once and in order, unless
+    /// it came after its gap had been abandoned. Each number is reported exactly once, as a message or as missing. A gap is
+    /// abandoned only for a message that lies as far ahead as the buffer reaches.
     @Test(arguments: 0..<40) func everyNumberIsAccountedForOnce(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         let hold = Hold()
@@ -251,15 +251,15 @@ struct HoldBufferTests {
         }
         for (_, sequence) in arriving {
             while hold.isFar(sequence) {
-                while let message = hold.take() { deliver(message) }
+                while let message = hold.pop() { deliver(message) }
                 guard hold.isFar(sequence) else { break }
                 #expect(sequence - next >= 64)
-                let missing = hold.skipHole(before: sequence)
+                let missing = hold.skipGap(before: sequence)
                 #expect(missing > 0)
                 told += missing
                 next += missing
             }
-            while let message = hold.take() { deliver(message) }
+            while let message = hold.pop() { deliver(message) }
             switch hold.put(sequence) {
             case .deliver: deliver(sequence)
             case .held: break
@@ -269,8 +269,8 @@ struct HoldBufferTests {
             }
         }
         while hold.count > 0 {
-            while let message = hold.take() { deliver(message) }
-            let missing = hold.skipHole()
+            while let message = hold.pop() { deliver(message) }
+            let missing = hold.skipGap()
             told += missing
             next += missing
         }

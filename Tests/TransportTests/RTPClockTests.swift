@@ -46,7 +46,7 @@ struct RTPClockTests {
             return SenderReport(source: 1, wallClock: UInt64(seconds) << 32 | fraction, timestamp: stamp(at: wall))
         }
 
-        func send(_ report: SenderReport, late: Double = 0) { clock.take(report, arrival: time(sent + delay + late)) }
+        func send(_ report: SenderReport, late: Double = 0) { clock.apply(report, arrival: time(sent + delay + late)) }
 
         /// Sends one frame.
         func step(extra: Double = 0, stamp other: UInt32? = nil) {
@@ -94,7 +94,7 @@ struct RTPClockTests {
         let path = Path(startingAt: 4_294_967_296 - 900_000)
         path.run(seconds: 2, reports: reports)
         path.run(seconds: 60, reports: reports) { #expect(isNear(path), "frame \($0)") }
-        #expect(path.restarts == 0 && path.clock.reportsLeftOut == 0)
+        #expect(path.restarts == 0 && path.clock.reportsRejected == 0)
     }
 
     @Test(arguments: [-1000e-6, -100e-6, 0, 100e-6, 1000e-6], [true, false])
@@ -105,7 +105,7 @@ struct RTPClockTests {
             // Half a minute to learn the slope, then within the jitter's lower part.
             if i > 1_200 { #expect((-1_500...2_500).contains(path.error ?? .infinity), "frame \(i)") }
         }
-        #expect(path.restarts == 0 && path.clock.reportsLeftOut == 0)
+        #expect(path.restarts == 0 && path.clock.reportsRejected == 0)
         #expect(abs(path.clock.skew - skew) < 60e-6)
     }
 
@@ -123,7 +123,7 @@ struct RTPClockTests {
             }
             before = path.mapped
         }
-        #expect(path.restarts == 0 && path.clock.reportsLeftOut == 0)
+        #expect(path.restarts == 0 && path.clock.reportsRejected == 0)
         #expect(abs(path.clock.reportedPace * (1 + stampSkew) - 1) < 20e-6)
     }
 
@@ -150,7 +150,7 @@ struct RTPClockTests {
             }
             if i > 1_800 { #expect(isNear(path, from: -2_500), "frame \(i)") }
         }
-        #expect(path.restarts == 0 && path.clock.reportsLeftOut == 0)
+        #expect(path.restarts == 0 && path.clock.reportsRejected == 0)
         #expect(abs(path.clock.reportedPace * 1.001 - 1) < 20e-6)
     }
 
@@ -176,7 +176,7 @@ struct RTPClockTests {
         }
         #expect(path.restarts == 0 && path.clock.reportedPace == 1 || abs(path.clock.reportedPace - 1) < 1e-5)
         // Each is told from the one before it, and so is the next right one.
-        if kind < 4 { #expect(path.clock.reportsLeftOut >= 19, "\(path.clock.reportsLeftOut)") }
+        if kind < 4 { #expect(path.clock.reportsRejected >= 19, "\(path.clock.reportsRejected)") }
     }
 
     /// A wall clock that was set once: the reports after it agree with each other.
@@ -192,7 +192,7 @@ struct RTPClockTests {
             }
             if i > 1_800 { #expect(isNear(path, from: -2_500), "frame \(i)") }
         }
-        #expect(path.restarts == 0 && path.clock.reportsLeftOut == 1)
+        #expect(path.restarts == 0 && path.clock.reportsRejected == 1)
     }
 
     @Test(arguments: [1e9, -1e9, 270_000, 2_147_483_640]) func anAnnouncedJumpIsFollowed(jump: Double) {
@@ -201,7 +201,7 @@ struct RTPClockTests {
         path.offset += jump
         path.send(path.report)
         path.run(seconds: 60) { #expect(isNear(path), "frame \($0)") }
-        #expect(path.restarts == 0 && path.unknown <= 31 * Path.packets && path.clock.reportsLeftOut == 0)
+        #expect(path.restarts == 0 && path.unknown <= 31 * Path.packets && path.clock.reportsRejected == 0)
     }
 
     @Test(arguments: [1e9, -1e9, 270_000, -270_000]) func aJumpThatNobodyAnnouncedIsTold(jump: Double) {
@@ -215,7 +215,7 @@ struct RTPClockTests {
         // A second is watched again; reports that come meanwhile do not move it.
         #expect(path.unknown - before <= 31 * Path.packets)
         path.run(seconds: 60) { #expect(isNear(path), "frame \($0)") }
-        #expect(path.restarts == 1 && path.clock.reportsLeftOut == 0)
+        #expect(path.restarts == 1 && path.clock.reportsRejected == 0)
     }
 
     /// Presentation times jump ahead and back; source times go on evenly, and none is later than its packet.
@@ -324,7 +324,7 @@ struct RTPClockTests {
             default: break
             }
             if random.next() % 20 == 0 {
-                clock.take(SenderReport(source: 1, wallClock: wall, timestamp: stamp), arrival: now)
+                clock.apply(SenderReport(source: 1, wallClock: wall, timestamp: stamp), arrival: now)
             }
             let reordered = random.next() % 10 == 0 ? UInt32(random.next() % 20_000) : 0
             let (time, _) = clock.map(timestamp: stamp &- reordered, arrival: now, isNext: random.next() % 8 != 0)

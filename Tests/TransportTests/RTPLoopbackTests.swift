@@ -1,4 +1,5 @@
 import Foundation
+import Measure
 import Media
 import Testing
 
@@ -69,7 +70,7 @@ struct RTPLoopbackTests {
 
         /// Reads on until something holds.
         func read(until isSo: () -> Bool) -> Bool {
-            let limit = MonotonicTime.now() + Reader.patience
+            let limit = MonotonicTime.now() + Reader.timeout
             while !isSo() {
                 guard .now() < limit else { return false }
                 _ = reader.next(within: .milliseconds(5))
@@ -117,7 +118,7 @@ struct RTPLoopbackTests {
         for i in 0..<50 {
             let sourceTime = begin + .milliseconds(Double(i) * 40)
             #expect(sink.send(numbered(i), sourceTime: sourceTime) == .sent)
-            let ready = sockets.stream.wait(or: bell, until: .now() + Reader.patience)
+            let ready = sockets.stream.wait(or: bell, until: .now() + Reader.timeout)
             #expect(ready == .ready)
             let received = sockets.stream.receive(none, buffer)
             let datagram = try #require(received)
@@ -131,7 +132,7 @@ struct RTPLoopbackTests {
             }
             before = header
         }
-        let ready = sockets.reports.wait(or: bell, until: .now() + Reader.patience)
+        let ready = sockets.reports.wait(or: bell, until: .now() + Reader.timeout)
         #expect(ready == .ready)
         let received = sockets.reports.receive(none, buffer)
         let datagram = try #require(received)
@@ -162,7 +163,7 @@ struct RTPLoopbackTests {
         #expect(raw.reader.nextNumber() == 65_542 && raw.gaps == [1])
         let figures = raw.figures
         #expect(figures.packetsReceived == 16 && figures.packetsDropped == 1 && figures.packetsLost == 4)
-        #expect(figures.packetsForeign == 0)
+        #expect(figures.packetsUnexpected == 0)
     }
 
     /// A reader that was held up finds the missing packet where it looks for the others.
@@ -185,7 +186,7 @@ struct RTPLoopbackTests {
         (MonotonicTime.now() + .milliseconds(60)).sleep()
         for _ in 0..<50 { raw.send(9, type: 96) }
         #expect(raw.reader.nextNumber() == 2 && raw.gaps == [1])
-        #expect(raw.figures.packetsForeign == 1)
+        #expect(raw.figures.packetsUnexpected == 1)
     }
 
     /// What is of no use does not keep the reader's thread, which may have been called.
@@ -203,7 +204,7 @@ struct RTPLoopbackTests {
             let limit = MonotonicTime.now() + .seconds(isCalled ? 3_600 : 0)
             guard case .idle = raw.reader.source.receive(into: buffer, until: limit) else { break }
             looks += 1
-            #expect(raw.figures.packetsForeign == 1 + Int64(looks) * 64)
+            #expect(raw.figures.packetsUnexpected == 1 + Int64(looks) * 64)
         }
         // The packet's source was told of then.
         #expect(looks == 2)
@@ -258,7 +259,7 @@ struct RTPLoopbackTests {
         let raw = try Raw()
         for number in 0..<20 { raw.send(number, type: 96) }
         for _ in 0..<20 { raw.send(datagram: [0x47, 0x40, 0x11, 0x10] + numbered(0, count: 184)) }
-        #expect(raw.read(until: { raw.figures.packetsForeign == 40 }))
+        #expect(raw.read(until: { raw.figures.packetsUnexpected == 40 }))
         #expect(raw.refusals(with: "payload type 96") == 1 && raw.refusals(with: "ffmpeg: -f rtp_mpegts)") == 2)
         #expect(raw.refusals(with: "udp://") == 1 && raw.reader.events.count == 3)
         raw.send(3)
@@ -273,11 +274,11 @@ struct RTPLoopbackTests {
         raw.source = 99
         raw.send(7_000)
         raw.send(7_001)
-        #expect(raw.read(until: { raw.figures.packetsForeign == 2 }))
+        #expect(raw.read(until: { raw.figures.packetsUnexpected == 2 }))
         #expect(raw.refusals(with: "another source") == 1)
         // It goes on to send, and is heard when the first has been silent for a while.
         var next = 7_002
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         var heard: Int?
         while heard == nil, .now() < limit {
             raw.send(next)
@@ -300,7 +301,7 @@ struct RTPLoopbackTests {
         #expect(raw.reader.nextNumber() == 3 && raw.gaps == [1])
         #expect(raw.reader.nextNumber() == 40_001 && raw.reader.nextNumber() == 40_002)
         #expect(raw.disconnections(with: "began anew") == 1 && raw.figures.connections == 2)
-        #expect(raw.figures.packetsForeign == 1)
+        #expect(raw.figures.packetsUnexpected == 1)
     }
 
     /// Its numbers lie within those that may have been overtaken: its time stamps tell that they have not.
@@ -314,7 +315,7 @@ struct RTPLoopbackTests {
         for number in 500 - behind...510 - behind { raw.send(number) }
         for number in 501 - behind...510 - behind { try #require(raw.reader.nextNumber() == number) }
         #expect(raw.disconnections(with: "began anew") == 1 && raw.figures.connections == 2)
-        #expect(raw.figures.packetsForeign == 1 && raw.gaps.isEmpty)
+        #expect(raw.figures.packetsUnexpected == 1 && raw.gaps.isEmpty)
     }
 
     /// What came while nobody read did not come when it is read.
@@ -329,10 +330,10 @@ struct RTPLoopbackTests {
             for number in 7_000..<7_010 { raw.send(number) }
             raw.source = ours
             raw.send(first)
-            guard MonotonicTime.now() - begin < RTPSource.givesWayAfter else { continue }
-            (MonotonicTime.now() + RTPSource.givesWayAfter + .milliseconds(50)).sleep()
+            guard MonotonicTime.now() - begin < RTPFeed.silenceTimeout else { continue }
+            (MonotonicTime.now() + RTPFeed.silenceTimeout + .milliseconds(50)).sleep()
             #expect(raw.reader.nextNumber() == first)
-            #expect(raw.figures.connections == 1 && raw.figures.packetsForeign == 10)
+            #expect(raw.figures.connections == 1 && raw.figures.packetsUnexpected == 10)
             return
         }
         Issue.record("the machine never sent twelve packets within a second")
@@ -350,7 +351,7 @@ struct RTPLoopbackTests {
         raw.send(report: raw.report(goodbye: true))
         raw.source = source
         raw.send(report: [1, 2, 3])
-        #expect(raw.read(until: { raw.figures.reports == 2 && raw.figures.packetsForeign == 1 }))
+        #expect(raw.read(until: { raw.figures.reports == 2 && raw.figures.packetsUnexpected == 1 }))
         #expect(raw.reader.events.count == 2)
         raw.send(datagram: raw.report(goodbye: true))
         #expect(raw.read(until: { raw.disconnections(with: "goodbye") == 1 }))
@@ -452,7 +453,7 @@ struct RTPLoopbackTests {
             }
         }
         var numbers: [Int] = []
-        while let index = reader.nextNumber(within: numbers.isEmpty ? Reader.patience : .seconds(1)) { numbers.append(index) }
+        while let index = reader.nextNumber(within: numbers.isEmpty ? Reader.timeout : .seconds(1)) { numbers.append(index) }
         sender.join()
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
         let gaps = reader.events.reduce(0) { if case .gap(let messages) = $1 { $0 + Int(messages) } else { $0 } }

@@ -180,10 +180,10 @@ struct RTPOrderTests {
         var order = RTPOrder()
         func judge(_ number: UInt16) -> RTPOrder.Verdict { order.judge(number, timestamp: 0) }
         _ = order.begin(at: 100, timestamp: 0)
-        #expect(judge(40_000) == .astray)
+        #expect(judge(40_000) == .unexpected)
         #expect(judge(101) == .at(.init(number: 101, step: 1)))
         // What came between makes the next one a single one again.
-        #expect(judge(40_001) == .astray && judge(40_003) == .astray && judge(40_004) == .anew)
+        #expect(judge(40_001) == .unexpected && judge(40_003) == .unexpected && judge(40_004) == .startsAnew)
         #expect(order.begin(at: 40_004, timestamp: 0) == 40_004 && judge(40_005) == .at(.init(number: 40_005, step: 1)))
     }
 
@@ -198,8 +198,8 @@ struct RTPOrderTests {
             _ = order.judge(UInt16(truncatingIfNeeded: number), timestamp: stamp(number))
         }
         let first = UInt16(truncatingIfNeeded: highest - behind)
-        #expect(order.judge(first, timestamp: 77) == .astray)
-        #expect(order.judge(first &+ 1, timestamp: 77) == .anew)
+        #expect(order.judge(first, timestamp: 77) == .unexpected)
+        #expect(order.judge(first &+ 1, timestamp: 77) == .startsAnew)
         #expect(order.begin(at: first &+ 1, timestamp: 77) == Int64(first &+ 1))
         // Nothing is left of what was before.
         let next = order.judge(first &+ 2, timestamp: 77)
@@ -233,7 +233,7 @@ struct RTPOrderTests {
         _ = order.begin(at: 0, timestamp: 0)
         for number in 1..<UInt16(5_000) {
             #expect(order.judge(number, timestamp: UInt32(number)) == .at(.init(number: Int64(number), step: 1)))
-            if number % 3 == 0 { #expect(order.judge(number - 1, timestamp: 1 << 20) == .astray) }
+            if number % 3 == 0 { #expect(order.judge(number - 1, timestamp: 1 << 20) == .unexpected) }
         }
     }
 }
@@ -241,16 +241,16 @@ struct RTPOrderTests {
 struct StampOrderTests {
     private final class Stamps {
         var order = StampOrder()
-        func take(_ stamp: Int64) -> Int64 {
-            _ = order.take(stamp)
+        func insert(_ stamp: Int64) -> Int64 {
+            _ = order.insert(stamp)
             return order.inOrder(stamp)
         }
-        func isDeeper(_ stamp: Int64) -> Bool { order.take(stamp) }
+        func isDeeper(_ stamp: Int64) -> Bool { order.insert(stamp) }
     }
 
     @Test func whatIsInOrderStaysAsItIs() {
         let stamps = Stamps()
-        for i in 0..<1_000 { #expect(stamps.take(Int64(i / 3) * 3_000) == Int64(i / 3) * 3_000) }
+        for i in 0..<1_000 { #expect(stamps.insert(Int64(i / 3) * 3_000) == Int64(i / 3) * 3_000) }
         #expect(stamps.order.depth == 0)
     }
 
@@ -278,9 +278,9 @@ struct StampOrderTests {
 
     @Test func deepReorderingHasAnEnd() {
         let stamps = Stamps()
-        for i in 0..<200 { _ = stamps.take(Int64(200 - i) * 3_000) }
+        for i in 0..<200 { _ = stamps.insert(Int64(200 - i) * 3_000) }
         #expect(stamps.order.depth == StampOrder.most)
-        for i in 201..<400 { #expect(stamps.take(Int64(i) * 3_000) <= Int64(i) * 3_000) }
-        #expect(stamps.take(1_200_000) == Int64(400 - StampOrder.most) * 3_000)
+        for i in 201..<400 { #expect(stamps.insert(Int64(i) * 3_000) <= Int64(i) * 3_000) }
+        #expect(stamps.insert(1_200_000) == Int64(400 - StampOrder.most) * 3_000)
     }
 }

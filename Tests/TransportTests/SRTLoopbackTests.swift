@@ -42,15 +42,15 @@ import Testing
     /// libsrt shows a call as broken for a moment before it is connected: who looks at once sees that in every second one.
     @Test func aCallThatSucceedsIsNeverTakenForFailed() throws {
         let listening = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20))
-        let listener = try SRTListener(listening, place: "here", readingEarly: false)
+        let listener = try SRTListener(listening, place: "here", readingEarly: false, tap: ArrivalTap(raising: ReaderSignal()))
         let calling = SRTEndpoint(mode: .caller, host: "127.0.0.1", port: listener.port, latency: .milliseconds(20))
         let address = try SocketAddress.resolve(host: "127.0.0.1", port: listener.port, place: "here")
         for _ in 0..<60 {
             listener.admit(readingEarly: false, to: .free)
             let socket = try SRTSocket()
-            try socket.configure(for: calling, early: false)
+            try socket.configure(for: calling, early: false, tap: nil)
             try socket.use(address, with: srt_connect)
-            let limit = MonotonicTime.now() + Reader.patience
+            let limit = MonotonicTime.now() + Reader.timeout
             while case .underWay = socket.progress, .now() < limit {}
             guard case .connected = socket.progress else {
                 Issue.record("\(socket.state), reason \(srt_getrejectreason(socket.id))")
@@ -81,7 +81,7 @@ import Testing
     func wrongPassphrase(secret: String, reason: String) throws {
         let reader = try Reader("srt://127.0.0.1:0?mode=listener&passphrase=correct%20horse")
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20\(secret)"))
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         let failure = #expect(throws: TransportError.self) { try sink.awaitConnection(until: limit) }
         #expect(failure?.code == .refused)
         #expect(failure?.message.contains(reason) == true, "\(failure?.message ?? "")")
@@ -98,7 +98,7 @@ import Testing
         // Somebody who says nothing keeps the port, so that nobody else gets it.
         let silent = try Reader("udp://127.0.0.1:0")
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(silent.source.localPort)"))
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         let failure = #expect(throws: TransportError.self) { try sink.awaitConnection(until: limit) }
         #expect(failure?.code == .unreachable)
         #expect(sink.send(numbered(0)) == .notConnected)
@@ -132,7 +132,7 @@ import Testing
     @Test func nothingGoesToAReceiverThatTheSenderHasNotBeenToldOf() throws {
         let sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"))
         func wait(until isConnected: Bool) {
-            let limit = MonotonicTime.now() + Reader.patience
+            let limit = MonotonicTime.now() + Reader.timeout
             while sink.isConnected != isConnected && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
         }
         do {
@@ -161,7 +161,7 @@ import Testing
         #expect(reader.awaitConnection() != nil)
         #expect(sink.awaitPeer())
         reader.forget()
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         var index = 0
         var event: LegEvent?
         while event == nil, .now() < limit {
@@ -176,11 +176,11 @@ import Testing
     }
 
     @Test func whatIsToldOfConnectionsIsNotLostAmongRefusals() {
-        let events = EventBox()
-        for number in 0..<100 { events.put(.refused(reason: "caller \(number)")) }
-        events.put(.connected(Connection(peer: "camera")))
+        let events = EventQueue()
+        for number in 0..<100 { events.append(.refused(reason: "caller \(number)")) }
+        events.append(.connected(Connection(peer: "camera")))
         var told: [LegEvent] = []
-        while let event = events.take() { told.append(event) }
+        while let event = events.pop() { told.append(event) }
         #expect(told.count == 33 && told.last == .connected(Connection(peer: "camera")))
     }
 
@@ -275,7 +275,7 @@ import Testing
         #expect(reader.awaitConnection() != nil)
         #expect(asked.withLock { $0 } == ["burnish.invalid", "burnish.invalid"])
         var events: [String] = []
-        while let event = link.events.take() { events.append(event.description) }
+        while let event = link.events.pop() { events.append(event.description) }
         #expect(events.first == "no connection: no address yet")
     }
 
@@ -298,13 +298,13 @@ import Testing
         released.set()
         stopper.join()
         // What comes afterwards is nobody's business.
-        #expect(link.events.take() == nil)
+        #expect(link.events.pop() == nil)
     }
 
     /// A caller may come in long before it is served, and before anybody has looked at the listener.
     @Test(arguments: [true, false]) func aCallerThatHasWaitedLongIsReadAsItWasMet(early: Bool) throws {
         let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20))
-        let listener = try SRTListener(endpoint, place: "here", readingEarly: early)
+        let listener = try SRTListener(endpoint, place: "here", readingEarly: early, tap: ArrivalTap(raising: ReaderSignal()))
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)?latency=300"))
         #expect(sink.awaitPeer())
         // The next connections are met the other way.
@@ -321,14 +321,14 @@ import Testing
     }
 
     private func someoneWaits(at listener: SRTListener) -> Bool {
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         while !listener.someoneWaits && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
         return listener.someoneWaits
     }
 
     @Test func aCallerThatLeavesBeforeItsTurnWasNotRefused() throws {
         let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, streamID: "cam")
-        let listener = try SRTListener(endpoint, place: "here", readingEarly: true)
+        let listener = try SRTListener(endpoint, place: "here", readingEarly: true, tap: ArrivalTap(raising: ReaderSignal()))
         do {
             let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)?streamid=cam"))
             #expect(sink.awaitPeer())
@@ -337,7 +337,7 @@ import Testing
         }
         // libsrt hears of its leaving before it hears of the next one, who is refused, and told of.
         let other = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)?streamid=mic"))
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         var refusals: [String] = []
         while refusals.isEmpty && .now() < limit {
             (MonotonicTime.now() + .milliseconds(1)).sleep()
@@ -355,7 +355,7 @@ import Testing
         exchange(reader, sink, count: 5)
         let other = try Sink(StreamURL("srt://127.0.0.1:\(reader.source.localPort)?latency=20"))
         // It is let in as soon as the first has been silent for a second, so keep that one talking.
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         var refused = false
         while !refused && .now() < limit {
             exchange(reader, sink, count: 1)

@@ -1,3 +1,4 @@
+import Measure
 import Media
 import Synchronization
 import Testing
@@ -90,10 +91,10 @@ import Testing
             isOver.store(true, ordering: .relaxed)
             sender.join()
         }
-        if isUnread { (MonotonicTime.now() + SRTLink.givesWayAfter + .milliseconds(50)).sleep() }
+        if isUnread { (MonotonicTime.now() + SRTLink.peerSilenceTimeout + .milliseconds(50)).sleep() }
         let second = try Caller(reader.source.localPort)
         if isUnread { #expect(isRefusal(second.answer)) }
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         var next = 0
         while !reader.events.contains(where: isRefusal), .now() < limit {
             try #require(reader.nextNumber() == next)
@@ -121,7 +122,7 @@ import Testing
             #expect(second.hasAsked.wait())
             first.proxy.isDark = false
             send(40..<60, first)
-            guard MonotonicTime.now() - silentFrom < SRTLink.givesWayAfter * 3 / 4 else { continue }
+            guard MonotonicTime.now() - silentFrom < SRTLink.peerSilenceTimeout * 3 / 4 else { continue }
             // It sends on, and what was lost is sent again meanwhile.
             var (sent, read) = (60, 20)
             var answer: LegEvent?
@@ -211,7 +212,7 @@ import Testing
         let first = try Listening(sending.sink.localPort)
         var next = try #require(first.reader.nextNumber())
         let second = try Listening(sending.sink.localPort)
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         while !sending.told.contains(where: isRefusal), .now() < limit {
             next += 1
             try #require(first.reader.nextNumber() == next)
@@ -224,7 +225,7 @@ import Testing
         #expect(sending.sink.statistics().connections == 1)
     }
 
-    // MARK: The door
+    // MARK: Admission
 
     @Test func manyWhoAreRefusedAreToldOfOnceASecond() {
         var refusal = RepeatedRefusal(reason: "called")
@@ -232,10 +233,10 @@ import Testing
         for millisecond in 0..<10_000 {
             let now = MonotonicTime(nanoseconds: Int64(millisecond) * 1_000_000)
             // For 2.5 seconds; then two at once, seconds later.
-            if millisecond < 2_500 || millisecond == 8_000, let text = refusal.note("caller \(millisecond)", at: now) {
+            if millisecond < 2_500 || millisecond == 8_000, let text = refusal.record("caller \(millisecond)", at: now) {
                 told.append(text)
             }
-            if millisecond == 8_000 { #expect(refusal.note("another", at: now) == nil) }
+            if millisecond == 8_000 { #expect(refusal.record("another", at: now) == nil) }
             if let text = refusal.due(at: now) { told.append("\(text), at \(millisecond)") }
         }
         #expect(
@@ -249,13 +250,13 @@ import Testing
         let endpoint = SRTEndpoint(
             mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20), streamID: streamID,
             passphrase: passphrase)
-        let listener = try SRTListener(endpoint, place: "here", readingEarly: true)
+        let listener = try SRTListener(endpoint, place: "here", readingEarly: true, tap: ArrivalTap(raising: ReaderSignal()))
         listener.admit(readingEarly: true, to: .held(heard: .now()))
         return listener
     }
 
     private func wait(until isTrue: () -> Bool) -> Bool {
-        let limit = MonotonicTime.now() + Reader.patience
+        let limit = MonotonicTime.now() + Reader.timeout
         while !isTrue() && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
         return isTrue()
     }
@@ -357,43 +358,43 @@ import Testing
         #expect(listener.callersUnanswered == 0)
     }
 
-    // MARK: Hearing
+    // MARK: Silence
 
     private func at(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
 
     @Test func aPacketCameBetweenTwoLooks() {
-        var hearing = PeerHearing(since: at(100), lookingEvery: .milliseconds(20))
-        hearing.look(packets: 0, from: at(120), to: at(121))
-        #expect(hearing.atEarliest == at(100) && hearing.silence == .milliseconds(20))
-        hearing.look(packets: 3, from: at(140), to: at(141))
-        #expect(hearing.atEarliest == at(120) && hearing.silence == .zero)
-        hearing.look(packets: 3, from: at(160), to: at(161))
-        #expect(hearing.atEarliest == at(120) && hearing.silence == .milliseconds(19))
-        hearing.look(packets: 3, from: at(180), to: at(181))
-        #expect(hearing.atEarliest == at(120) && hearing.silence == .milliseconds(38))
-        hearing.look(packets: 4, from: at(200), to: at(201))
-        #expect(hearing.atEarliest == at(180) && hearing.silence == .zero)
+        var silence = PeerSilence(since: at(100), samplingEvery: .milliseconds(20))
+        silence.sample(packets: 0, from: at(120), to: at(121))
+        #expect(silence.lastHeard == at(100) && silence.duration == .milliseconds(20))
+        silence.sample(packets: 3, from: at(140), to: at(141))
+        #expect(silence.lastHeard == at(120) && silence.duration == .zero)
+        silence.sample(packets: 3, from: at(160), to: at(161))
+        #expect(silence.lastHeard == at(120) && silence.duration == .milliseconds(19))
+        silence.sample(packets: 3, from: at(180), to: at(181))
+        #expect(silence.lastHeard == at(120) && silence.duration == .milliseconds(38))
+        silence.sample(packets: 4, from: at(200), to: at(201))
+        #expect(silence.lastHeard == at(180) && silence.duration == .zero)
     }
 
     @Test func whoNeedSayNothingIsNotSilent() {
-        var hearing = PeerHearing(since: at(100), lookingEvery: .milliseconds(20))
-        hearing.look(packets: 1, from: at(120), to: at(120))
-        hearing.look(packets: 1, from: at(140), to: at(140))
-        hearing.expectNothing()
-        #expect(hearing.atEarliest == at(100) && hearing.silence == .zero, "no sign of life, and no silence either")
-        hearing.look(packets: 1, from: at(160), to: at(160))
-        #expect(hearing.silence == .milliseconds(20))
+        var silence = PeerSilence(since: at(100), samplingEvery: .milliseconds(20))
+        silence.sample(packets: 1, from: at(120), to: at(120))
+        silence.sample(packets: 1, from: at(140), to: at(140))
+        silence.expectNothing()
+        #expect(silence.lastHeard == at(100) && silence.duration == .zero, "no sign of life, and no silence either")
+        silence.sample(packets: 1, from: at(160), to: at(160))
+        #expect(silence.duration == .milliseconds(20))
     }
 
     /// What came while the machine stood still has not been taken in, either.
     @Test func aMachineThatStandsStillIsNoSilence() {
-        var hearing = PeerHearing(since: at(100), lookingEvery: .milliseconds(20))
-        hearing.look(packets: 0, from: at(120), to: at(120))
-        hearing.look(packets: 0, from: at(5_120), to: at(5_120))
-        #expect(hearing.silence == .milliseconds(60))
+        var silence = PeerSilence(since: at(100), samplingEvery: .milliseconds(20))
+        silence.sample(packets: 0, from: at(120), to: at(120))
+        silence.sample(packets: 0, from: at(5_120), to: at(5_120))
+        #expect(silence.duration == .milliseconds(60))
         for time in stride(from: Int64(5_140), through: 6_120, by: 20) {
-            hearing.look(packets: 0, from: at(time), to: at(time))
+            silence.sample(packets: 0, from: at(time), to: at(time))
         }
-        #expect(hearing.silence == .milliseconds(1_060), "but it is one whenever the machine looks")
+        #expect(silence.duration == .milliseconds(1_060), "but it is one whenever the machine looks")
     }
 }

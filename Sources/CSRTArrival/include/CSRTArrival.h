@@ -1,31 +1,91 @@
-// What libsrt 1.5.1 does not tell and not say while TSBPD is off: when a packet came, that it can now be read, and that
-// its source time is wanted.
+// What libsrt does not tell its readers while TSBPD is off, and does not say for them.
 //
-// With TSBPD off, libsrt makes a message readable as soon as its packet has come, but wakes readers (blocking calls and
-// epoll alike) only on its 10 ms acknowledgement tick. Its network thread, however, asks the kernel for the next
-// datagram right after it has filed the last one. The linker hands those calls to us (--wrap=recvmsg, --wrap=sendmsg, see
-// Package.swift), so that
-// - each call that follows a datagram moves a counter on and wakes whoever waits for it: nobody needs to poll;
-// - the kernel's arrival stamp and the flags of every data packet are kept for whoever reads the message;
-// - handshakes can be read and completed. With TSBPD off, libsrt tells its peer that nobody cares for source times: the
-//   peer then dates each packet with the time of its sending, repeats included, whatever its application says, and the
-//   two do not agree on a window. For sockets that ask for it we say on the wire what is true: messages are wanted with
-//   their source times, within this window, and also when they are late;
-// - a caller can be left without an answer. libsrt's hook only lets it in or turns it away for good; a caller that hears
-//   nothing asks again every 250 ms until it gives up the call, after three seconds by default.
+// With TSBPD off, libsrt makes a message readable as soon as its packet has come, but wakes its readers (blocking calls and
+// epoll alike) only on its 10 ms acknowledgement tick. Its receiving thread, however, asks the kernel for the next datagram
+// right after it has filed the last one. So the linker hands libsrt's calls of recvmsg and sendmsg to this module
+// (--wrap, see Package.swift), where
+// - a call that follows a datagram raises the reader's signal: nobody needs to poll;
+// - the kernel's arrival stamp and the flags of each data packet are kept for whoever reads its message;
+// - handshakes are read and completed. With TSBPD off, libsrt tells its peer that nobody wants source times. The peer then
+//   dates each packet with the time of its sending, repeats included, whatever its application says, and the two do not
+//   agree on a window. For sockets that ask for it, the handshake says that messages are wanted with their source
+//   times, within this window, and also when they are late;
+// - a caller can be left without an answer. libsrt's listen callback can only let it in or refuse it for good. A caller that
+//   hears nothing asks again every 250 ms until its own timeout, after three seconds by default.
+//
+// The linker's option replaces the two calls in all statically linked code. A call is touched only where the socket is
+// bound to an address that a tap is attached to, and only where the call has the shape of libsrt's. Every other call
+// goes straight to the kernel. libsrt has no hook that does this: it can be given a UDP socket (srt_bind_acquire), but
+// reads it without room for a stamp, and its reader would still have to poll.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
-/// How often libsrt has finished with a datagram, in this process, on any socket. Wraps.
-uint32_t burnish_srt_arrivals(void);
+// MARK: Versions
 
-/// Blocks until the counter differs from `seen`, or CLOCK_MONOTONIC reaches `deadline_ns`, or a signal comes.
-void burnish_srt_arrivals_wait(uint32_t seen, int64_t deadline_ns);
+/// Whether libsrt's calls have the known shape in this version (`srt_getversion`'s form: major << 16 | minor << 8 | patch).
+/// Its sources were compared from 1.5.0 to 1.5.4; everything was measured with 1.5.1. The build checks the headers.
+bool burnish_srt_knows_version(uint32_t version);
 
-/// Moves the counter on as a datagram would: ends every wait. Any thread.
-void burnish_srt_arrivals_wake(void);
+// MARK: Signals
+
+/// Wakes one reader. Reference counted: taps keep the one that they raise.
+typedef struct burnish_srt_signal burnish_srt_signal;
+
+burnish_srt_signal *burnish_srt_signal_create(void);
+void burnish_srt_signal_release(burnish_srt_signal *signal);
+
+/// How often the signal has been raised. Wraps. Any thread.
+uint32_t burnish_srt_signal_count(const burnish_srt_signal *signal);
+
+/// Ends every wait, and the next one of whoever has not seen the new count. Any thread.
+void burnish_srt_signal_raise(burnish_srt_signal *signal);
+
+/// Blocks until the count differs from `seen`, or CLOCK_MONOTONIC reaches `deadline_ns`, or a system signal comes.
+void burnish_srt_signal_wait(burnish_srt_signal *signal, uint32_t seen, int64_t deadline_ns);
+
+// MARK: Taps
+
+/// Sees what one of libsrt's UDP sockets receives and sends. Reference counted: libsrt's threads may be inside one that
+/// its owner has retired.
+typedef struct burnish_srt_tap burnish_srt_tap;
+
+/// - Parameter signal: raised whenever libsrt has filed a datagram.
+burnish_srt_tap *burnish_srt_tap_create(burnish_srt_signal *signal);
+
+/// From now on the tap sees the UDP socket that is bound to this local address. Call it once, when libsrt has bound the
+/// socket and before it calls or listens.
+void burnish_srt_tap_attach(burnish_srt_tap *tap, const struct sockaddr *address, socklen_t length);
+
+/// Detaches the tap and drops the owner's reference.
+void burnish_srt_tap_retire(burnish_srt_tap *tap);
+
+/// Opens a memory of its own for an SRT socket on this UDP socket; the oldest of the last few is forgotten for it. To be
+/// called before the socket's handshake goes out: before connecting, or in the listen callback.
+/// - Parameter window_ms: its handshakes ask for source times, for this window at least, and for no drops; -1 where
+///   they are to say what libsrt says.
+void burnish_srt_tap_open(burnish_srt_tap *tap, int32_t socket, int32_t window_ms);
+
+/// Whether the tap still has a memory for this socket. Any thread.
+bool burnish_srt_tap_has(burnish_srt_tap *tap, int32_t socket);
+
+/// The window in milliseconds that `burnish_srt_tap_open` was called with; -1 when there was none. Any thread.
+int32_t burnish_srt_tap_window_requested(burnish_srt_tap *tap, int32_t socket);
+
+/// The window in milliseconds that the listener settled on for the socket that called it, or that the other side of a
+/// rendezvous asked for; -1 when it did not say. Any thread.
+int32_t burnish_srt_tap_window_of_peer(burnish_srt_tap *tap, int32_t socket);
+
+/// The window in milliseconds that a caller asks the receiver for; -1 when its handshake does not say. Valid only on
+/// libsrt's thread, inside the listen callback.
+int32_t burnish_srt_window_of_caller(void);
+
+/// The reason to refuse a caller with that libsrt may give and that a tap does not send: the caller asks again.
+enum { burnish_srt_no_answer_yet = 2999 };
+
+// MARK: Packets
 
 /// A data packet as it was on the wire.
 typedef struct {
@@ -39,26 +99,21 @@ typedef struct {
     bool first;
 } burnish_srt_packet;
 
-/// Looks up a packet of the last few thousand by the receiving socket and the packet's sequence number. Any thread.
-bool burnish_srt_packet_find(int32_t socket, int32_t sequence, burnish_srt_packet *packet);
+/// Looks up one of the last 8192 packets of an SRT socket by its sequence number. Any thread.
+bool burnish_srt_tap_find(burnish_srt_tap *tap, int32_t socket, int32_t sequence, burnish_srt_packet *packet);
 
 /// How many packets the message has whose last packet this is, as far as they are remembered; at least 1. Any thread.
-int32_t burnish_srt_message_packets(int32_t socket, int32_t last);
+int32_t burnish_srt_tap_message_packets(burnish_srt_tap *tap, int32_t socket, int32_t last);
 
-/// Has this socket's handshakes ask for source times, for this window at least, and for no drops. To be called before the handshake
-/// goes out: before connecting, or in the hook that judges a caller. Any thread.
-void burnish_srt_want_source_times(int32_t socket, int32_t window_ms);
+// MARK: Faults, for tests
 
-/// The window in milliseconds that the last call for this socket gave; -1 when there was none. Any thread.
-int32_t burnish_srt_window_wanted(int32_t socket);
+typedef enum {
+    burnish_srt_fault_none,
+    /// Handshakes and signals work, packets leave no stamps.
+    burnish_srt_fault_no_stamps,
+    /// Every call goes straight to the kernel, as though the linker had not handed it over.
+    burnish_srt_fault_blind,
+} burnish_srt_fault;
 
-/// The window in milliseconds that a caller asks of the receiver. Valid on libsrt's thread only, inside the hook that
-/// judges the caller; -1 when its handshake does not say.
-int32_t burnish_srt_window_asked_by_caller(void);
-
-/// The reason to refuse a caller with that libsrt may give and that is never sent: the caller asks again.
-enum { burnish_srt_no_answer_yet = 2999 };
-
-/// The window in milliseconds that the listener settled on for the socket that called it, or the other side of a rendezvous
-/// asked for; -1 when it did not say.
-int32_t burnish_srt_window_asked_by_listener(int32_t socket);
+/// Breaks the tap on purpose. Any thread.
+void burnish_srt_tap_break(burnish_srt_tap *tap, burnish_srt_fault fault);

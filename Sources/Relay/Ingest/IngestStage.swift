@@ -109,7 +109,7 @@ final class IngestStage {
             demuxer.recordLoss()
             followsGap = true
         case .clockReset: stream.sourceHasChanged()
-        case .listening, .refused, .nextIngest: break
+        case .listening, .refused, .nextIngest, .earlyIngestFailed: break
         }
     }
 

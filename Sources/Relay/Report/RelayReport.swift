@@ -26,6 +26,10 @@ public struct RelayReport: Codable, Sendable {
         public var bytesSent, bytesReceived: Int64
         /// Datagrams that were none of the stream's, and RTP's sender reports: all, and those that were not believed.
         public var packetsForeign, reports, reportsLeftOut: Int64
+        /// SRT input: messages read early whose packets left no arrival stamp, and whether messages can be read early
+        /// (`unproven`, `proven` or `failed`; nil where nobody wants that).
+        public var messagesUnstamped: Int64
+        public var earlyIngest: String?
 
         init(url: StreamURL, _ statistics: LegStatistics) {
             self.url = url.description
@@ -39,9 +43,11 @@ public struct RelayReport: Codable, Sendable {
             packetsDropped = statistics.packetsDropped
             bytesSent = statistics.bytesSent
             bytesReceived = statistics.bytesReceived
-            packetsForeign = statistics.packetsForeign
+            packetsForeign = statistics.packetsUnexpected
             reports = statistics.reports
-            reportsLeftOut = statistics.reportsLeftOut
+            reportsLeftOut = statistics.reportsRejected
+            messagesUnstamped = statistics.messagesUnstamped
+            earlyIngest = statistics.earlyIngest?.rawValue
         }
     }
 

@@ -1,10 +1,10 @@
 import Media
 
-/// Keeps messages that came past a hole until the hole is filled or given up, and hands them on in the sender's order.
-/// Senders that do not mark their messages as ordered (srt-live-transmit, GStreamer) have libsrt deliver them that way
-/// when TSBPD is off.
+/// Keeps messages that came past a gap until the gap is filled or abandoned, and delivers them in the sender's order. With
+/// TSBPD off, libsrt delivers messages past a gap where their sender does not mark them as ordered (srt-live-transmit,
+/// GStreamer).
 ///
-/// Fixed memory, taken at `init`. Owned by one thread.
+/// Fixed memory, allocated by `init`. Owned by one thread.
 @safe struct HoldBuffer: ~Copyable {
     private struct Slot {
         static let none = Int64.min
@@ -15,7 +15,7 @@ import Media
         var arrival = MonotonicTime(nanoseconds: 0)
         var sourceTime: MonotonicTime?
         /// When the messages missing before this one stop being worth a wait.
-        var patience = MonotonicTime(nanoseconds: 0)
+        var gapDeadline = MonotonicTime(nanoseconds: 0)
     }
 
     private let capacity: Int
@@ -25,7 +25,7 @@ import Media
     private(set) var count = 0
     /// The earliest of the messages that are held, if any are.
     private var first: Int64 = 0
-    /// The sequence that the reader wants next; nil before the first message of a connection.
+    /// The sequence of the message that is to be delivered next; nil before the first message of a connection.
     private(set) var expected: Int64?
 
     /// - Parameters:
@@ -56,10 +56,10 @@ import Media
     /// Files a message that has just come.
     /// - Parameters:
     ///   - packets: how many numbers it takes up, from its sequence on.
-    ///   - patience: until when to wait for what is missing before it.
-    /// - Returns: `deliver` when it is the one that is due and the caller passes it on itself.
+    ///   - gapDeadline: until when to wait for what is missing before it.
+    /// - Returns: `deliver` when it is the one that is due: the caller delivers it.
     mutating func accept(
-        _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int = 1, patience: MonotonicTime
+        _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int = 1, gapDeadline: MonotonicTime
     ) -> Verdict {
         guard let expected, message.sequence != expected else {
             advance(to: message.sequence + Int64(packets))
@@ -68,35 +68,34 @@ import Media
         guard message.sequence > expected else { return .duplicate }
         let index = index(of: message.sequence)
         if slots[index].sequence == message.sequence { return .duplicate }
-        unsafe keep(message, contents, packets: packets, patience: patience)
+        unsafe keep(message, contents, packets: packets, gapDeadline: gapDeadline)
         return .held
     }
 
-    /// Passes over a message that has come and is of no use.
-    /// - Returns: false when it is not the one that is due: it is missed like one that has not come.
-    mutating func passOver(_ sequence: Int64, packets: Int) -> Bool {
+    /// Skips a message that has come and cannot be used.
+    /// - Returns: false when it is not the one that is due: it counts as missing.
+    mutating func skip(_ sequence: Int64, packets: Int) -> Bool {
         guard sequence == expected else { return false }
         advance(to: sequence + Int64(packets))
         return true
     }
 
     private mutating func keep(
-        _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int, patience: MonotonicTime
+        _ message: Message, _ contents: UnsafeRawBufferPointer, packets: Int, gapDeadline: MonotonicTime
     ) {
         precondition((0...room).contains(message.byteCount), "the message would overwrite its neighbour")
-        precondition(!isFar(message.sequence), "the message would take an earlier one's place")
+        precondition(!isFar(message.sequence), "the message would overwrite an earlier one")
         let index = index(of: message.sequence)
         unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(index * room)...]).copyMemory(
             from: UnsafeRawBufferPointer(rebasing: contents[..<message.byteCount]))
         slots[index] = Slot(
             sequence: message.sequence, packets: packets, byteCount: message.byteCount, arrival: message.arrival,
-            sourceTime: message.sourceTime, patience: patience)
+            sourceTime: message.sourceTime, gapDeadline: gapDeadline)
         first = count == 0 ? message.sequence : min(first, message.sequence)
         count += 1
     }
 
-    /// What is held before the new place is let go of: a message that lies within another one's numbers is none of an
-    /// honest sender's.
+    /// Forgets what is held before the new place. No honest sender's message lies within another one's numbers.
     private mutating func advance(to next: Int64) {
         var sequence = expected ?? next
         let end = min(next, sequence + Int64(capacity))
@@ -114,20 +113,15 @@ import Media
         while slots[index(of: first)].sequence != first { first += 1 }
     }
 
-    /// Numbers from before a wrap that a connection begins with are negative.
+    /// A connection may begin shortly before its numbers wrap: earlier ones are negative then.
     private func index(of sequence: Int64) -> Int {
         let place = Int(sequence % Int64(capacity))
         return place < 0 ? place + capacity : place
     }
 
-    /// Nothing that is missing will come any more: every hole is given up at once.
-    mutating func expire() {
-        for i in slots.indices { slots[i].patience = MonotonicTime(nanoseconds: 0) }
-    }
-
-    /// Gives up what is missing before this message, but first what is missing before a held one that comes earlier.
+    /// Abandons what is missing before this message, but first what is missing before a held one that comes earlier.
     /// - Returns: how many messages that are; zero when this message is due, or others are due before it.
-    mutating func skipHole(before sequence: Int64) -> Int64 {
+    mutating func skipGap(before sequence: Int64) -> Int64 {
         guard let expected else { return 0 }
         let next = count > 0 ? min(first, sequence) : sequence
         guard next > expected else { return 0 }
@@ -135,12 +129,12 @@ import Media
         return next - expected
     }
 
-    /// Whether a message with this sequence is too far ahead to be kept: what is missing before it must be given up
-    /// first (``skipHole(before:)``).
+    /// Whether a message with this sequence is too far ahead to be kept: what is missing before it must be abandoned
+    /// first (``skipGap(before:)``).
     func isFar(_ sequence: Int64) -> Bool { expected.map { sequence - $0 >= Int64(capacity) } ?? false }
 
-    /// Takes the message that is due, when it is here.
-    mutating func takeDue(into buffer: UnsafeMutableRawBufferPointer) -> Message? {
+    /// Removes the message that is due, if it is here.
+    mutating func popDue(into buffer: UnsafeMutableRawBufferPointer) -> Message? {
         guard count > 0, let expected else { return nil }
         let index = index(of: expected)
         let slot = slots[index]
@@ -153,16 +147,16 @@ import Media
             byteCount: slot.byteCount, arrival: slot.arrival, sourceTime: slot.sourceTime, sequence: slot.sequence)
     }
 
-    /// Until when the messages that are missing before the first held one are waited for; nil when none are.
-    var patience: MonotonicTime? {
+    /// Until when the messages that are missing before the first held one are worth a wait; nil when none is missing.
+    var gapDeadline: MonotonicTime? {
         guard count > 0 else { return nil }
-        return slots[index(of: first)].patience
+        return slots[index(of: first)].gapDeadline
     }
 
-    /// Gives up what is missing before the first held message.
+    /// Abandons what is missing before the first held message.
     /// - Returns: how many messages that are.
-    mutating func skipHole() -> Int64 {
+    mutating func skipGap() -> Int64 {
         guard count > 0 else { return 0 }
-        return skipHole(before: first)
+        return skipGap(before: first)
     }
 }

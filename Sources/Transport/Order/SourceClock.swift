@@ -15,18 +15,18 @@ struct SourceClock: Sendable {
     static let span = 32
     /// Clocks that differ by more are not believed: the slope is clamped.
     static let largestSkew = 1500e-6
-    /// Until the points cover this much, the slope is taken as zero: jitter would swamp it.
+    /// Until the points cover this much, the slope counts as zero, because jitter would swamp it.
     static let leastBaseline = 8_000_000.0  // µs
     /// A message this much earlier than the fit allows means that the sender started anew.
-    static let leap: Int64 = 1_000_000  // µs
-    /// A fit that every message has been late against for long describes a time that is gone.
-    struct Patience: Sendable {
-        /// What counts as late, and for how long; µs.
+    static let jump: Int64 = 1_000_000  // µs
+    /// When every message has been late against the fit for long, the fit is out of date.
+    struct LateTolerance: Sendable {
+        /// From how much on a message counts as late, and for how long all may be; µs.
         var lateness: Int64
-        var time: Int64
+        var timeout: Int64
 
-        /// Senders that repeat what was lost have a backlog after an outage.
-        static let ofBacklogs = Patience(lateness: 1_000_000, time: 10_000_000)
+        /// Senders that send again what was lost have a backlog after an outage.
+        static let forBacklogs = LateTolerance(lateness: 1_000_000, timeout: 10_000_000)
     }
 
     /// The lowest point of one second, in microseconds relative to the first message.
@@ -39,7 +39,7 @@ struct SourceClock: Sendable {
     private var filled = 0
     private var bucket: Int64 = 0
 
-    private let patience: Patience
+    private let lateTolerance: LateTolerance
     private var originSource: Int64 = 0
     private var originArrival: Int64 = 0  // ns
     private var started = false
@@ -49,14 +49,14 @@ struct SourceClock: Sendable {
     private var level = 0.0
     private var slope = 0.0
 
-    init(patience: Patience = .ofBacklogs) { self.patience = patience }
+    init(lateTolerance: LateTolerance = .forBacklogs) { self.lateTolerance = lateTolerance }
 
     /// The difference in pace, as a fraction: positive when the sender's clock is slow against ours.
     var skew: Double { slope }
 
-    /// Takes one message's two times.
+    /// Maps one message's source time and improves the fit by it.
     /// - Parameter source: in microseconds.
-    /// - Returns: the source time on our clock, and whether the sender's count was found to have started anew.
+    /// - Returns: the source time on our clock, and whether the sender's count has started anew.
     mutating func map(source: Int64, arrival: MonotonicTime) -> (time: MonotonicTime, restarted: Bool) {
         guard started else {
             start(source, arrival)
@@ -66,15 +66,15 @@ struct SourceClock: Sendable {
         let y = Double(arrival.nanoseconds - originArrival) / 1e3 - x
         let excess = y - (level + slope * x)
 
-        if excess < -Double(Self.leap) {
+        if excess < -Double(Self.jump) {
             start(source, arrival)
             return (arrival, true)
         }
-        if excess > Double(patience.lateness) {
+        if excess > Double(lateTolerance.lateness) {
             // A backlog after an outage looks like this for as long as it lasts; a restarted count stays.
             let since = lateSince ?? arrival.nanoseconds
             lateSince = since
-            if arrival.nanoseconds - since > patience.time * 1_000 {
+            if arrival.nanoseconds - since > lateTolerance.timeout * 1_000 {
                 start(source, arrival)
                 return (arrival, true)
             }
@@ -83,13 +83,13 @@ struct SourceClock: Sendable {
         }
 
         insert(Point(source: x, delay: y), second: Int64(x / 1e6))
-        // The fit may have moved: what counts is that no message lies below it.
+        // The fit may have moved. No message may lie below it.
         level = min(level, y - slope * x)
         return (originTime + Nanoseconds(Int64((x + level + slope * x) * 1e3)), false)
     }
 
-    /// The sender's count is found to run `ratio` times as fast as it was taken to: what is remembered is put as though it
-    /// had been counted so all along. The time that belongs to `source` stays where it is.
+    /// The sender's count turns out to run `ratio` times as fast as assumed. What is remembered is recounted as though it had
+    /// run so all along. The time that belongs to `source` stays where it is.
     mutating func stretch(by ratio: Double, about source: Int64) {
         guard started else { return }
         let pivot = Double(source - originSource)

@@ -1,7 +1,7 @@
 import Media
 
 /// Turns a sender's 32-bit count of time, which wraps, into one that does not: SRT's microseconds (71.6 minutes a round) and
-/// RTP's ticks of 90 kHz (13.3 hours). Judged by elapsed time rather than by the last count alone, it survives silences of
+/// RTP's ticks of 90 kHz (13.3 hours). It goes by elapsed time and not by the last count alone, so it survives silences of
 /// any length.
 struct WrappingCount: Sendable {
     private let perSecond: Int64

@@ -13,7 +13,7 @@ struct SenderReport: Hashable, Sendable {
     var bytes: UInt32 = 0
 }
 
-/// What an RTCP datagram of another tells a receiver.
+/// What an RTCP datagram tells a receiver.
 struct RTCPDatagram: Hashable, Sendable {
     /// Its last sender report.
     var report: SenderReport?
@@ -23,15 +23,15 @@ struct RTCPDatagram: Hashable, Sendable {
     private static let senderReport: UInt8 = 200
     private static let receiverReport: UInt8 = 201
     private static let sourceDescription: UInt8 = 202
-    private static let leave: UInt8 = 203
+    private static let bye: UInt8 = 203
 
     /// Whether a datagram on the stream's own port is RTCP (RFC 5761, 4): its second byte is a packet type, which no
     /// payload type with or without its marker is.
     static func isPlausible(secondByte: UInt8) -> Bool { (192...223).contains(secondByte) }
 
     /// Reads all packets of a datagram.
-    /// - Returns: nil when it is none: the packets' lengths must make up the datagram's, and it begins with a report, as
-    ///   RFC 3550 (A.2) has it.
+    /// - Returns: nil when it is not RTCP. RFC 3550 (A.2) demands that the packets' lengths add up to the datagram's, and that
+    ///   it begins with a report.
     init?(reading bytes: UnsafeRawBufferPointer) {
         var start = 0
         repeat {
@@ -55,7 +55,7 @@ struct RTCPDatagram: Hashable, Sendable {
                 timestamp: UInt32(truncatingIfNeeded: body.bigEndian(at: 12, 4)),
                 packets: UInt32(truncatingIfNeeded: body.bigEndian(at: 16, 4)),
                 bytes: UInt32(truncatingIfNeeded: body.bigEndian(at: 20, 4)))
-        } else if type == Self.leave, count > 0, body.count >= 4 {
+        } else if type == Self.bye, count > 0, body.count >= 4 {
             goodbye = unsafe goodbye ?? UInt32(truncatingIfNeeded: body.bigEndian(at: 0, 4))
         }
     }
@@ -63,13 +63,13 @@ struct RTCPDatagram: Hashable, Sendable {
     /// The most bytes that ``write(_:name:isGoodbye:to:)`` writes.
     static let mostBytes = reportByteCount + 8
     private static let reportByteCount = 28 + 8 + 2 + nameByteCount + 2
-    /// A name of 16 hexadecimal digits: random, and no host's (RFC 7022). With its item's two bytes and two zeros that end
-    /// the list it fills whole words.
+    /// A random name of 16 hexadecimal digits (RFC 7022). With its item's two bytes and the two zeros that end the list it
+    /// fills whole words.
     private static let nameByteCount = 16
 
-    /// Writes a sender report, the name that must go along with it, and at the end a goodbye.
+    /// Writes a sender report, the name that must go with it, and a goodbye if wanted.
     /// - Parameter bytes: at least ``mostBytes``.
-    /// - Returns: how many bytes it takes.
+    /// - Returns: how many bytes were written.
     static func write(
         _ report: SenderReport, name: UInt64, isGoodbye: Bool = false, to bytes: UnsafeMutableRawBufferPointer
     ) -> Int {
@@ -90,7 +90,7 @@ struct RTCPDatagram: Hashable, Sendable {
         }
         unsafe bytes.setBigEndian(0, at: 38 + nameByteCount, 2)
         guard isGoodbye else { return reportByteCount }
-        unsafe bytes.setBigEndian(header(leave, count: 1, words: 1), at: reportByteCount, 4)
+        unsafe bytes.setBigEndian(header(bye, count: 1, words: 1), at: reportByteCount, 4)
         unsafe bytes.setBigEndian(UInt64(report.source), at: reportByteCount + 4, 4)
         return mostBytes
     }
@@ -104,7 +104,7 @@ struct RTCPDatagram: Hashable, Sendable {
 func wallClockNow() -> UInt64 {
     var wall = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &wall)
-    // From 1900 to 1970; seconds wrap in 2036, as everybody's do.
+    // From 1900 to 1970; NTP's seconds wrap in 2036.
     let seconds = UInt64(truncatingIfNeeded: wall.tv_sec + 2_208_988_800) & 0xffff_ffff
     return seconds << 32 | (UInt64(wall.tv_nsec) << 32) / 1_000_000_000
 }

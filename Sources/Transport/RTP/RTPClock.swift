@@ -3,20 +3,20 @@ import Media
 /// Maps a source's RTP timestamps to our monotonic clock.
 ///
 /// Timestamps are unwrapped, put in order (``StampOrder``), counted in microseconds of the sender's wall clock at the pace
-/// that its reports tell (``ReportedPace``; before there are any, 90 kHz is 90 kHz), and that count is fitted to our clock
-/// (``SourceClock``). What a jump that a report announced takes away is given back, so that it does not show.
+/// that its reports tell (``ReportedPace``; before there are any, 90 kHz), and that count is fitted to our clock
+/// (``SourceClock``). A jump that a report announced is subtracted, so that source times do not show it.
 ///
-/// What timestamps say is the sender's own affair. They are believed once they have gone on with time for a second, in which
-/// encoders start, and for as long as they do; where they do not, there are no source times.
+/// Senders may write anything into timestamps. They are believed once they have advanced with time for a second, in which
+/// encoders start, and for as long as they do. Where they do not, there are no source times.
 ///
 /// A pure value; allocates nothing.
 struct RTPClock: Sendable {
-    /// How far apart from where they should be timestamps make a leap. Sound may lie a second behind the pictures.
-    static let leap = 2 * MediaTime.ticksPerSecond
-    /// How long timestamps are watched at a time.
-    static let watch = Nanoseconds.seconds(1)
-    /// Nothing is sent again over RTP: what is late for long is not a backlog but as it is now.
-    static let patience = SourceClock.Patience(lateness: 100_000, time: 2_000_000)
+    /// Timestamps this far from where they should be have jumped. Sound may lie a second behind the pictures.
+    static let jump = 2 * MediaTime.ticksPerSecond
+    /// How long timestamps are watched before they are judged.
+    static let watchPeriod = Nanoseconds.seconds(1)
+    /// Nothing is sent again over RTP, so packets that are late for long are no backlog: the network is slower now.
+    static let lateTolerance = SourceClock.LateTolerance(lateness: 100_000, timeout: 2_000_000)
 
     private var timestamps = WrappingCount(perSecond: MediaTime.ticksPerSecond)
     /// What announced jumps have added.
@@ -27,10 +27,10 @@ struct RTPClock: Sendable {
     /// The sender's time in microseconds at one tick, from where the present pace holds.
     private var base: (ticks: Int64, time: Double) = (0, 0)
     private var pace = 1.0
-    private var fit = SourceClock(patience: patience)
+    private var fit = SourceClock(lateTolerance: lateTolerance)
     /// Where the present watch began; nil before the first packet.
     private var watched: (ticks: Int64, arrival: MonotonicTime)?
-    /// Timestamps go on with time.
+    /// Timestamps advance with time.
     private(set) var isSteady = false
 
     init() {}
@@ -39,12 +39,13 @@ struct RTPClock: Sendable {
     var skew: Double { fit.skew }
     /// What the reports say of the timestamps' pace.
     var reportedPace: Double { pace }
-    var reportsLeftOut: Int64 { reports.leftOut }
+    var reportsRejected: Int64 { reports.rejected }
 
-    /// Takes one packet's two times.
-    /// - Parameter isNext: it comes in the sender's order. What others have overtaken says nothing of how stamps are ordered.
-    /// - Returns: the source time on our clock, nil while timestamps are not to be believed, and whether source times jump
-    ///   or end here.
+    /// Maps one packet's timestamp.
+    /// - Parameter isNext: it comes in the sender's order. A packet that others have overtaken does not show how the sender
+    ///   orders its stamps.
+    /// - Returns: the source time on our clock, nil while timestamps are not believed, and whether source times jump or
+    ///   end here.
     mutating func map(
         timestamp wire: UInt32, arrival: MonotonicTime, isNext: Bool = true
     ) -> (time: MonotonicTime?, restarted: Bool) {
@@ -52,9 +53,9 @@ struct RTPClock: Sendable {
         var restarted = false
         if let newest = order.newest {
             let expected = newest + MediaTime.ticks(in: max(.zero, arrival - newestArrival))
-            if (ticks - expected).magnitude > UInt64(Self.leap) {
-                let jump = reports.takeJump { abs(Self.distance(ticks - $0, expected)) <= Self.leap }
-                // Counted from the bare timestamp again: whoever leaps for ever does not count beyond all bounds.
+            if (ticks - expected).magnitude > UInt64(Self.jump) {
+                let jump = reports.claimJump { abs(Self.distance(ticks - $0, expected)) <= Self.jump }
+                // Counted from the bare timestamp again, so that a sender that jumps for ever does not count beyond all bounds.
                 timestamps = WrappingCount(perSecond: MediaTime.ticksPerSecond)
                 let bare = timestamps.unwrap(wire, arrival: arrival)
                 if let jump {
@@ -62,7 +63,7 @@ struct RTPClock: Sendable {
                     added = bare - ticks
                 } else {
                     restarted = isSteady
-                    leave()
+                    startAnew()
                     ticks = bare
                     added = 0
                 }
@@ -70,8 +71,8 @@ struct RTPClock: Sendable {
         }
         if isNext || order.newest == nil {
             let isNewest = order.newest.map { ticks > $0 } ?? true
-            if order.take(ticks), isSteady {
-                fit = SourceClock(patience: Self.patience)
+            if order.insert(ticks), isSteady {
+                fit = SourceClock(lateTolerance: Self.lateTolerance)
                 restarted = true
             }
             if isNewest { newestArrival = arrival }
@@ -82,11 +83,11 @@ struct RTPClock: Sendable {
         return (time, restarted || isAnew)
     }
 
-    /// Takes a report of the source.
-    mutating func take(_ report: SenderReport, arrival: MonotonicTime) {
-        reports.take(report, arrival: arrival)
+    /// Applies a report of the source.
+    mutating func apply(_ report: SenderReport, arrival: MonotonicTime) {
+        reports.apply(report, arrival: arrival)
         guard reports.pace != pace else { return }
-        // The past is put as though this had been known: no time jumps.
+        // The past is recounted at the new pace, so that no time jumps.
         let now = order.newest ?? base.ticks
         let time = senderTime(now)
         fit.stretch(by: reports.pace / pace, about: Int64(time))
@@ -96,18 +97,18 @@ struct RTPClock: Sendable {
 
     private func senderTime(_ ticks: Int64) -> Double { base.time + Double(ticks - base.ticks) / 0.09 * pace }
 
-    /// How far apart two counts are that are known but for whole circles.
+    /// The difference of two counts that are known up to whole circles of 32 bits.
     private static func distance(_ a: Int64, _ b: Int64) -> Int64 { Int64(Int32(truncatingIfNeeded: a - b)) }
 
-    /// Timestamps go on somewhere else, and nobody has said so.
-    private mutating func leave() {
+    /// Timestamps have jumped, and no report announced it.
+    private mutating func startAnew() {
         order.restart()
         reports.forget()
         watched = nil
         isSteady = false
     }
 
-    /// Sees once a second whether timestamps go on as time does, roughly: pauses and bursts are a sender's good right.
+    /// Judges once a second whether timestamps advance with time, roughly, because senders may pause and send bursts.
     /// - Returns: whether they have ceased to.
     private mutating func judge(_ arrival: MonotonicTime) -> Bool {
         guard let newest = order.newest, let watched else {
@@ -115,12 +116,12 @@ struct RTPClock: Sendable {
             return false
         }
         let elapsed = arrival - watched.arrival
-        guard elapsed >= Self.watch else { return false }
-        let went = MediaTime(ticks: newest - watched.ticks).nanoseconds
+        guard elapsed >= Self.watchPeriod else { return false }
+        let advanced = MediaTime(ticks: newest - watched.ticks).nanoseconds
         self.watched = (newest, arrival)
         let wasSteady = isSteady
-        isSteady = abs((went - elapsed).count) <= elapsed.count / 2
-        if isSteady && !wasSteady { fit = SourceClock(patience: Self.patience) }
+        isSteady = abs((advanced - elapsed).count) <= elapsed.count / 2
+        if isSteady && !wasSteady { fit = SourceClock(lateTolerance: Self.lateTolerance) }
         return wasSteady && !isSteady
     }
 }

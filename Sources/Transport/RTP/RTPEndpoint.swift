@@ -10,10 +10,10 @@ public struct RTPEndpoint: Hashable, Sendable {
     /// How long an input waits for a packet that others have overtaken; nil for ``defaultLatency``.
     public var latency: Nanoseconds?
 
-    /// Nothing is sent again in plain RTP, so this is for packets that took another way, which come within milliseconds.
-    /// It delays nothing but what comes behind a loss, and that by less than a frame at 30 a second.
+    /// Plain RTP sends nothing again, so this is for packets that took another way, which come within milliseconds. It
+    /// delays only what comes behind a loss, and by less than a frame at 30 a second.
     public static let defaultLatency = Nanoseconds.milliseconds(20)
-    /// Beyond this a packet is lost, not late.
+    /// A packet that is later than this is lost.
     static let longestLatency: Int64 = 5_000  // ms
 
     public init(host: String, port: UInt16, latency: Nanoseconds? = nil) {

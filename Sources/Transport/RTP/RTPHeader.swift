@@ -1,4 +1,4 @@
-/// What stands before an RTP packet's payload (RFC 3550, 5.1).
+/// An RTP packet's header (RFC 3550, 5.1).
 struct RTPHeader: Hashable, Sendable {
     /// The fixed part, without contributing sources and extension.
     static let byteCount = 12
@@ -12,7 +12,7 @@ struct RTPHeader: Hashable, Sendable {
     /// The synchronisation source: who sends.
     var source: UInt32
 
-    // What lies around the payload.
+    // What else surrounds the payload.
     private var contributors = 0
     private var isExtended = false
     private var isPadded = false
@@ -27,7 +27,7 @@ struct RTPHeader: Hashable, Sendable {
 
     /// Reads the fixed part.
     /// - Parameter bytes: at least ``byteCount``.
-    /// - Returns: nil when it is no header of this version.
+    /// - Returns: nil when it is not a header of this version.
     init?(reading bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= Self.byteCount, unsafe bytes[0] >> 6 == 2 else { return nil }
         contributors = unsafe Int(bytes[0] & 0x0f)
@@ -40,8 +40,8 @@ struct RTPHeader: Hashable, Sendable {
         source = unsafe UInt32(truncatingIfNeeded: bytes.bigEndian(at: 8, 4))
     }
 
-    /// Where the payload lies in what comes after the fixed part.
-    /// - Returns: nil when the packet is not as long as it says.
+    /// Where the payload lies in the bytes after the fixed part.
+    /// - Returns: nil when the packet is shorter than its header says.
     func payload(in rest: UnsafeRawBufferPointer) -> Range<Int>? {
         var start = contributors * 4
         if isExtended {
@@ -57,7 +57,7 @@ struct RTPHeader: Hashable, Sendable {
         return start <= end ? start..<end : nil
     }
 
-    /// Writes a plain header; contributors, extension and padding are other senders'.
+    /// Writes a plain header, without contributors, extension and padding.
     /// - Parameter bytes: at least ``byteCount``.
     func write(to bytes: UnsafeMutableRawBufferPointer) {
         unsafe bytes[0] = 0x80
@@ -69,7 +69,7 @@ struct RTPHeader: Hashable, Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// A number of so many bytes, the highest first. The caller has seen that they are there.
+    /// A number of so many bytes, the highest first. The caller has checked that they are there.
     func bigEndian(at start: Int, _ count: Int) -> UInt64 {
         var value: UInt64 = 0
         for i in start..<start + count { value = unsafe value << 8 | UInt64(self[i]) }

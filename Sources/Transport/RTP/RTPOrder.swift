@@ -1,26 +1,25 @@
 /// Where RTP packets stand by their 16-bit numbers (RFC 3550, A.1): near the highest so far, or so far off that the source
 /// may have begun to count anew, which a second packet in a row confirms.
 ///
-/// A source that begins anew a little behind where it was would have its packets taken for copies of earlier ones. Copies,
-/// by whichever way and in whatever bursts they come, have their original's time stamp: a number that comes again with another
-/// one is as far off as one from nowhere.
+/// Packets of a source that begins anew a little behind where it was look like copies of earlier ones. But a copy has its
+/// original's time stamp, however it comes. So a known number with another time stamp counts as far off, too.
 struct RTPOrder: Sendable {
     struct Place: Hashable, Sendable {
         /// Counts the source's packets, without wrapping.
         var number: Int64
-        /// From the highest number so far: 1 for the next one, less for those that others have overtaken.
+        /// From the highest number so far: 1 for the next one, less for one that others have overtaken.
         var step: Int64
     }
 
     enum Verdict: Hashable, Sendable {
         case at(Place)
-        /// A single packet from nowhere.
-        case astray
+        /// A single packet that is far off.
+        case unexpected
         /// The source counts anew from here.
-        case anew
+        case startsAnew
     }
 
-    /// More packets in a row are not lost but counted otherwise: 9 s at 20 Mb/s.
+    /// A longer step is no loss but a new count: 9 s at 20 Mb/s.
     static let mostLost: Int64 = 1 << 14
     /// No packet is overtaken by more, and no copy is further behind: 0.5 s at 20 Mb/s.
     static let mostOvertaken: Int64 = 1 << 10
@@ -36,12 +35,12 @@ struct RTPOrder: Sendable {
     private var numbers = SequenceUnwrapper(bits: 16)
     /// The number that would confirm a new count.
     private var expected: UInt16?
-    /// The newest packets, each at the place that its number's last bits say.
+    /// The newest packets, each at the place given by its number's last bits.
     private var seen = [Seen](repeating: Seen(), count: Int(mostOvertaken))
 
     init() {}
 
-    /// Takes the first packet.
+    /// Begins with the first packet.
     mutating func begin(at number: UInt16, timestamp: UInt32) -> Int64 {
         numbers = SequenceUnwrapper(bits: 16)
         expected = nil
@@ -53,21 +52,21 @@ struct RTPOrder: Sendable {
 
     mutating func judge(_ number: UInt16, timestamp: UInt32) -> Verdict {
         let step = numbers.step(to: Int64(number))
-        guard (1 - Self.mostOvertaken...Self.mostLost).contains(step) else { return judgeStray(number) }
+        guard (1 - Self.mostOvertaken...Self.mostLost).contains(step) else { return judgeFarOff(number) }
         var after = numbers
         let packet = Seen(number: after.unwrap(Int64(number)), timestamp: timestamp)
         let place = place(of: packet.number)
-        if seen[place].number == packet.number, seen[place].timestamp != timestamp { return judgeStray(number) }
+        if seen[place].number == packet.number, seen[place].timestamp != timestamp { return judgeFarOff(number) }
         numbers = after
         seen[place] = packet
         expected = nil
         return .at(Place(number: packet.number, step: step))
     }
 
-    private mutating func judgeStray(_ number: UInt16) -> Verdict {
-        if expected == number { return .anew }
+    private mutating func judgeFarOff(_ number: UInt16) -> Verdict {
+        if expected == number { return .startsAnew }
         expected = number &+ 1
-        return .astray
+        return .unexpected
     }
 
     private func place(of number: Int64) -> Int { Int(truncatingIfNeeded: number & (Self.mostOvertaken - 1)) }

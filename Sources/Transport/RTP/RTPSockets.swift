@@ -3,7 +3,7 @@ struct RTPSockets: ~Copyable {
     let stream: DatagramSocket
     let reports: DatagramSocket
 
-    /// How often a free pair is looked for.
+    /// How many free ports are tried for a pair.
     private static let attempts = 64
 
     private init(_ stream: consuming DatagramSocket, _ reports: consuming DatagramSocket) {
@@ -21,7 +21,7 @@ struct RTPSockets: ~Copyable {
             return RTPSockets(
                 stream, try DatagramSocket(boundTo: address.with(port: endpoint.port + 1), place: above))
         }
-        // The system gives one port; whether the next one is free is luck.
+        // The system gives one port. The next one may be taken.
         for _ in 0..<attempts {
             let first = try DatagramSocket(boundTo: address, place: place)
             guard first.localPort < .max,

@@ -8,13 +8,13 @@ import Media
 struct ReportedPace: Sendable {
     /// Two reports whose clocks differ by more between them contradict each other.
     static let mostDifference = 0.005
-    /// That much more may come from how a sender reads its clocks; µs.
-    static let reading = 20_000.0
-    /// How far a report's wall clock may run apart from ours between two reports: what the network may do to them; µs.
-    static let transport = 1_000_000.0
-    /// Reports tell a pace from this much time on; µs.
+    /// So much more may come from how a sender reads its clocks; µs.
+    static let readingError = 20_000.0
+    /// How far a report's wall clock may run apart from ours between two reports, because the network delays them; µs.
+    static let transportError = 1_000_000.0
+    /// Reports that lie at least this far apart tell a pace; µs.
     private static let leastBaseline = 4_000_000.0
-    /// The beginning of what the pace is taken over moves on at this age; µs.
+    /// The span over which the pace is taken moves on at this age; µs.
     private static let baseline = 30_000_000.0
 
     private struct Pair {
@@ -35,35 +35,35 @@ struct ReportedPace: Sendable {
 
     private var stamps = WrappingCount(perSecond: MediaTime.ticksPerSecond)
     private var last: Pair?
-    /// From where the pace is taken, and from where it will be.
+    /// The beginning of the present span, and of the next one.
     private var first: Pair?
     private var next: Pair?
     private var announced: Int64?
     /// How long 90,000 ticks take by the sender's wall clock, in seconds: 1 when it counts as it should, and before its
     /// reports tell.
     private(set) var pace = 1.0
-    /// Reports that contradicted the ones before them or the packets, and were left out.
-    private(set) var leftOut: Int64 = 0
+    /// Reports that contradicted earlier ones or the packets, and were not used.
+    private(set) var rejected: Int64 = 0
 
-    mutating func take(_ report: SenderReport, arrival: MonotonicTime) {
-        // No such clock.
+    mutating func apply(_ report: SenderReport, arrival: MonotonicTime) {
+        // The sender has no such clock.
         guard report.wallClock != 0 else { return }
         if announced != nil {
-            // No packet has jumped as the last report said.
+            // The last report announced a jump, and no packet has made it.
             announced = nil
-            leftOut += 1
+            rejected += 1
         }
         let ticks = stamps.unwrap(report.timestamp, arrival: arrival)
         let pair = Pair(ticks: ticks, wall: report.wallClock, arrival: arrival)
         guard let last, let first else { return begin(at: report, arrival) }
         let step = pair.since(last)
-        guard step.wall > 0, abs(step.wall - step.arrival) <= Self.transport + Self.mostDifference * step.arrival else {
-            // Its wall clock was set, or it makes things up. What comes next may agree with it.
-            leftOut += 1
+        guard step.wall > 0, abs(step.wall - step.arrival) <= Self.transportError + Self.mostDifference * step.arrival else {
+            // The sender's wall clock was set, or its reports are wrong. The next one may agree with this one.
+            rejected += 1
             return begin(at: report, arrival)
         }
         let difference = step.stamps - step.wall
-        guard abs(difference) <= Self.reading + Self.mostDifference * step.wall else {
+        guard abs(difference) <= Self.readingError + Self.mostDifference * step.wall else {
             announced = Int64(difference * 0.09)
             return begin(at: report, arrival)
         }
@@ -71,7 +71,7 @@ struct ReportedPace: Sendable {
         let whole = pair.since(first)
         guard whole.wall >= Self.leastBaseline else { return }
         let told = whole.wall / whole.stamps
-        if abs(told - 1) <= Self.mostDifference { pace = told } else { leftOut += 1 }
+        if abs(told - 1) <= Self.mostDifference { pace = told } else { rejected += 1 }
         let later = next ?? pair
         if pair.since(later).wall >= Self.baseline {
             self.first = later
@@ -81,8 +81,8 @@ struct ReportedPace: Sendable {
         }
     }
 
-    /// Compares what comes with this report, whose timestamp counts from itself: whoever leaps for ever does not count
-    /// beyond all bounds.
+    /// Compares later reports with this one. Timestamps are counted from it, so that a sender that jumps for ever does not
+    /// count beyond all bounds.
     private mutating func begin(at report: SenderReport, _ arrival: MonotonicTime) {
         stamps = WrappingCount(perSecond: MediaTime.ticksPerSecond)
         let ticks = stamps.unwrap(report.timestamp, arrival: arrival)
@@ -91,14 +91,14 @@ struct ReportedPace: Sendable {
         next = nil
     }
 
-    /// How far the packets' timestamps jump, in ticks, if the last report said so: they do so now.
-    mutating func takeJump(where fits: (Int64) -> Bool) -> Int64? {
+    /// The jump of the packets' timestamps, in ticks, if the last report announced one that fits. Each is claimed once.
+    mutating func claimJump(where fits: (Int64) -> Bool) -> Int64? {
         guard let jump = announced, fits(jump) else { return nil }
         announced = nil
         return jump
     }
 
-    /// The packets' timestamps have jumped and no report said so: what the next one says is compared with nothing.
+    /// The packets' timestamps have jumped and no report announced it: the next report is compared with none.
     mutating func forget() {
         last = nil
         first = nil

@@ -1,14 +1,14 @@
 /// Turns the stamps of a sender that dates packets by when their picture is shown into ones that never go back.
 ///
-/// Where pictures are coded in another order than they are shown in, stamps jump ahead and back (FFmpeg's `rtp_mpegts`
-/// writes a picture's presentation time, and the sound's between). Where at most `depth` of the stamps before one are later
-/// than it, the one that is `depth` places below the latest goes on evenly and is never later than the packet's own: it is
-/// the decoding time, less a constant, that encoders derive in the same way. `depth` is learnt; senders whose stamps are in
-/// order have none.
+/// Where pictures are coded in another order than they are shown in, stamps jump ahead and back: FFmpeg's `rtp_mpegts`
+/// writes a picture's presentation time, and the sound's between. Suppose that at most `depth` of the stamps before each one
+/// are later than it. Then the stamp `depth` places below the latest advances evenly and is never later than the packet's
+/// own. It is the decoding time less a constant, which encoders derive in the same way. `depth` is learnt, and zero for
+/// senders whose stamps are in order.
 ///
 /// A pure value; allocates nothing.
 struct StampOrder: Sendable {
-    /// Deeper reordering is none. H.264 has 16 pictures at most; the sound's stamps come on top.
+    /// Anything deeper is not reordering. H.264 reorders 16 pictures at most; the sound's stamps come on top.
     static let most = 24
 
     /// The latest distinct stamps so far, the latest first.
@@ -16,9 +16,9 @@ struct StampOrder: Sendable {
     private var count = 0
     private(set) var depth = 0
 
-    /// Takes the next packet's stamp.
-    /// - Returns: whether its like has not been seen before: what was returned up to now was too late.
-    mutating func take(_ stamp: Int64) -> Bool {
+    /// Inserts the next packet's stamp.
+    /// - Returns: whether the depth has grown: what ``inOrder(_:)`` returned up to now was too late.
+    mutating func insert(_ stamp: Int64) -> Bool {
         var place = 0
         while place < count && latest[place] > stamp { place += 1 }
         if place == count || latest[place] != stamp { insert(stamp, at: place) }
@@ -44,6 +44,6 @@ struct StampOrder: Sendable {
     /// The stamp in order that goes with a packet's own.
     func inOrder(_ stamp: Int64) -> Int64 { count > 0 ? min(stamp, latest[min(depth, count - 1)]) : stamp }
 
-    /// The stamps go on somewhere else.
+    /// The stamps have jumped.
     mutating func restart() { count = 0 }
 }

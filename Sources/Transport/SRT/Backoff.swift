@@ -1,7 +1,7 @@
 import Media
 
-/// How long a caller waits before it calls again: doubling from 100 ms to 5 s, each wait drawn from the upper half of
-/// its span so that many callers of one restarted server do not call in step ("equal jitter", Brooker 2015).
+/// How long a caller waits before it calls again. The wait doubles from 100 ms to 5 s, and each one is drawn from the upper
+/// half of its span, so that many callers of one restarted server do not call in step ("equal jitter", Brooker 2015).
 struct Backoff: Sendable {
     static let first = Nanoseconds.milliseconds(100)
     static let longest = Nanoseconds.milliseconds(5_000)
@@ -11,7 +11,7 @@ struct Backoff: Sendable {
 
     init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
-    /// The wait before the next attempt; each call counts as a failure.
+    /// The wait before the next attempt. Each call counts as a failure.
     mutating func next() -> Nanoseconds {
         let half = span.count / 2
         let wait = Nanoseconds(half + Int64(random.next() % UInt64(half + 1)))

@@ -1,16 +1,16 @@
 import Media
 
-/// Judges whether a leg is fit for early reading, from one second's figures after the other. A pure value.
+/// Judges whether a leg is fit for early reading, from the figures of each second. A pure value.
 ///
 /// Early reading shows every message sooner than SRT's own delay would, as long as recovery is quicker than the window.
-/// When it is not, senders that mark their messages as ordered (FFmpeg) make it worse: one missing packet holds back
-/// all behind it beyond their time, where TSBPD would give up the one and deliver the others. The sign of that is
-/// messages that come after their source time plus the window although packets do arrive. (During an outage none
-/// arrive, and both ways of reading lose the same.)
+/// Otherwise it may be worse: where a sender marks its messages as ordered (FFmpeg), one missing packet holds back all
+/// behind it beyond their time, and TSBPD would drop the one and deliver the others. The sign of that is messages that come
+/// after their source time plus the window although packets do arrive. (During an outage none arrive, and both ways of
+/// reading lose the same.)
 struct IngestPolicy: Sendable {
     /// One second of a leg.
     struct Second: Hashable, Sendable {
-        /// Messages read, and those of them that were past their window when libsrt let them go.
+        /// Messages read, and those of them that were past their window when libsrt delivered them.
         var messages: Int64 = 0
         var late: Int64 = 0
         /// Packets found missing, and packets that came as a repeat.
@@ -41,7 +41,7 @@ struct IngestPolicy: Sendable {
 
     init() {}
 
-    /// Takes the figures of one more second.
+    /// Judges one more second.
     /// - Returns: whether the next connection should be read early.
     mutating func judge(_ second: Second, readEarly: Bool) -> Bool {
         guard second.messages > 0 else { return isFit }

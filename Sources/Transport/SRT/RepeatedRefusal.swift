@@ -1,32 +1,31 @@
 import Media
 
-/// Callers that are refused for one and the same reason, as an operator is to hear of them: some programs call a hundred
-/// times a second, each time from another port, so the first is told, and once a second how many more there were. A pure
-/// value.
+/// Callers that are refused for the same reason, as an operator hears of them. Some programs call a hundred times a second,
+/// each time from another port, so the first one is reported, and once a second how many more there were. A pure value.
 struct RepeatedRefusal {
-    private static let tellsEvery = Nanoseconds.seconds(1)
+    private static let reportInterval = Nanoseconds.seconds(1)
 
-    /// What they did, behind their address or number.
+    /// What they did; stands behind their address or number.
     let reason: String
-    private var untold = 0
-    private var told: MonotonicTime?
+    private var unreported = 0
+    private var lastReport: MonotonicTime?
 
     init(reason: String) { self.reason = reason }
 
-    /// - Returns: what to tell of this caller at once; nil when one like it was told of a moment ago.
-    mutating func note(_ caller: String, at now: MonotonicTime) -> String? {
-        if let told, untold > 0 || now - told < Self.tellsEvery {
-            untold += 1
+    /// - Returns: what to report of this caller at once; nil when one like it was reported a moment ago.
+    mutating func record(_ caller: String, at now: MonotonicTime) -> String? {
+        if let lastReport, unreported > 0 || now - lastReport < Self.reportInterval {
+            unreported += 1
             return nil
         }
-        told = now
+        lastReport = now
         return "\(caller) \(reason)"
     }
 
-    /// What is to be told of those that were not, now that a second has passed.
+    /// What to report of those that were only counted, once a second has passed.
     mutating func due(at now: MonotonicTime) -> String? {
-        guard untold > 0, let last = told, now - last >= Self.tellsEvery else { return nil }
-        defer { (untold, told) = (0, now) }
-        return "\(untold) more \(reason)"
+        guard unreported > 0, let last = lastReport, now - last >= Self.reportInterval else { return nil }
+        defer { (unreported, lastReport) = (0, now) }
+        return "\(unreported) more \(reason)"
     }
 }

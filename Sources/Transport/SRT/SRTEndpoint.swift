@@ -4,9 +4,9 @@ import Media
 public struct SRTEndpoint: Hashable, Sendable {
     public enum Mode: String, CaseIterable, Sendable { case listener, caller, rendezvous }
 
-    /// How a receiving leg takes messages out of libsrt.
+    /// When a receiving leg reads messages out of libsrt.
     public enum Ingest: String, CaseIterable, Sendable {
-        /// As soon as their packets are there; the window is the reader's to apply.
+        /// As soon as their packets are there; the reader applies the window.
         case early
         /// When SRT's window has passed, as every plain receiver does.
         case tsbpd
@@ -17,11 +17,11 @@ public struct SRTEndpoint: Hashable, Sendable {
     public var mode: Mode
     /// Empty for any local address (listener only).
     public var host: String
-    /// 0 only for a listener: any free port, which ``LegEvent/listening(port:)`` tells.
+    /// 0 only for a listener: any free port, which ``LegEvent/listening(port:)`` reports.
     public var port: UInt16
     /// The recovery window asked for; nil leaves libsrt's default (120 ms).
     public var latency: Nanoseconds?
-    /// A caller tells it to the listener. A listener that has one lets only callers in that tell the same.
+    /// A caller sends it to the listener. A listener that has one admits only callers that send the same.
     public var streamID: String?
     public var passphrase: Secret?
     /// Length of the encryption key in bytes: 16, 24 or 32.
@@ -30,8 +30,8 @@ public struct SRTEndpoint: Hashable, Sendable {
     /// The port that a rendezvous is called from; nil for the same as the peer's, as SRT has it. For tests, whose two ends
     /// share one address.
     var localPort: UInt16?
-    /// The most bytes of a packet with all its headers; nil for SRT's own 1500. For tests: what is smaller has messages
-    /// spread over several packets.
+    /// The most bytes of a packet with all its headers; nil for SRT's own 1500. For tests: smaller packets have messages
+    /// spread over several of them.
     var packetSize: Int?
 
     public init(

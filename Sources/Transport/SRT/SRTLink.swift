@@ -1,5 +1,4 @@
 import CSRT
-import CSRTArrival
 import Glibc
 import Media
 import Synchronization
@@ -9,35 +8,48 @@ import Synchronization
 final class SRTLink: Sendable {
     enum Direction { case input, output }
 
-    static let connectTime = Nanoseconds.seconds(3)
+    static let connectTimeout = Nanoseconds.seconds(3)
     /// A connection that has held for so long makes the next failure's wait short again.
     static let holdsAfter = Nanoseconds.seconds(2)
-    /// How often the thread looks at a connection, and how often at an attempt.
-    static let lookEvery = Nanoseconds.milliseconds(20)
-    static let lookSoon = Nanoseconds.milliseconds(2)
-    /// A listener's peer that has been silent for so long gives way to a new caller, which waits for that at the door:
-    /// libsrt's callers ask for three seconds whether they may come in.
-    static let givesWayAfter = Nanoseconds.seconds(1)
-    /// The reader gets this long to take what a lost connection has left in libsrt's buffer.
-    static let drainTime = Nanoseconds.seconds(1)
+    /// How often the thread samples a connection's state. libsrt has no call that waits for a break or a silent peer; this is
+    /// far less than the timeouts that depend on it.
+    static let connectionPollInterval = Nanoseconds.milliseconds(20)
+    /// How often it samples a call that is under way and a listener that waits for one: part of the time to the first
+    /// picture.
+    static let attemptPollInterval = Nanoseconds.milliseconds(2)
+    static let acceptPollInterval = Nanoseconds.milliseconds(4)
+    /// A listener's peer that has been silent for so long gives way to a new caller, which waits for that: libsrt's callers
+    /// ask for three seconds whether they are admitted.
+    static let peerSilenceTimeout = Nanoseconds.seconds(1)
+    /// The reader gets this long to read what a lost connection has left in libsrt's buffer.
+    static let drainTimeout = Nanoseconds.seconds(1)
 
     let endpoint: SRTEndpoint
     let place: String
     let direction: Direction
-    let events = EventBox()
+    let events = EventQueue()
+    /// Wakes the thread that reads from the leg: a packet, an event or an interruption has come.
+    let signal = ReaderSignal()
+    let health: ArrivalHealth
 
     /// The present connection's socket, or -1.
     let socket = Atomic<Int32>(-1)
     /// The last socket that the reader found empty and broken.
     let drained = Atomic<Int32>(-1)
-    /// The last socket that its user has given up.
-    private let givenUp = Atomic<Int32>(-1)
+    /// The last socket that its user has abandoned.
+    private let abandoned = Atomic<Int32>(-1)
     /// The number of the present connection's first packet, or -1.
     let firstSequence = Atomic<Int32>(-1)
+    /// Messages read early whose packets left no stamp. Counted by the reader.
+    let messagesUnstamped = Atomic<Int64>(0)
+    /// Somebody wants the reader to return.
+    let isInterrupted = Atomic<Bool>(false)
+    private let presentTap = Lock<ArrivalTap?>(nil)
     private let window = Atomic<Int64>(0)
     private let readsEarly = Atomic<Bool>(true)
     /// What the next connection is to do when the endpoint leaves the choice to us.
     let nextReadsEarly = Atomic<Bool>(true)
+    private let hasReportedHealth = Atomic<Bool>(false)
 
     private let stopping = Atomic<Bool>(false)
     private let totals = Lock(LegStatistics())
@@ -48,84 +60,101 @@ final class SRTLink: Sendable {
     let localPort: UInt16
 
     /// Opens the endpoint and begins to connect.
-    /// - Parameter resolver: looks up whom a caller calls.
+    /// - Parameters:
+    ///   - health: whether messages can be read early; the process's own, except in tests.
+    ///   - resolver: looks up whom a caller calls.
     /// - Throws: `cannotBind` or `unresolvable` for a listener that cannot be had; a caller fails later.
     init(
-        _ endpoint: SRTEndpoint, direction: Direction,
+        _ endpoint: SRTEndpoint, direction: Direction, health: ArrivalHealth = .shared,
         resolver: @escaping NameLookup.Resolver = { (host, port, place) throws(TransportError) in
             try SocketAddress.resolve(host: host, port: port, place: place)
         }
     ) throws(TransportError) {
+        _ = SRTLibrary.started
         self.endpoint = endpoint
         self.direction = direction
+        self.health = health
         self.resolver = resolver
         place = endpoint.description
         nextReadsEarly.store(endpoint.ingest != .tsbpd, ordering: .relaxed)
+        let wantsEarly = direction == .input && endpoint.ingest != .tsbpd
         if endpoint.mode == .listener {
             let listener = try SRTListener(
-                endpoint, place: place, readingEarly: direction == .input && endpoint.ingest != .tsbpd)
+                endpoint, place: place, readingEarly: wantsEarly && health.failure == nil,
+                tap: ArrivalTap(raising: signal, fault: health.fault), health: health)
             localPort = listener.port
-            events.put(.listening(port: listener.port))
+            events.append(.listening(port: listener.port))
             start { $0.serve(listener) }
         } else {
             localPort = 0
             start { $0.call() }
         }
+        if wantsEarly { health.beginProof() }
     }
 
     private func start(_ run: @escaping @Sendable (SRTLink) -> Void) {
         let link = self
-        SRTLibrary.live.withLock { $0.append(link) }
+        SRTLibrary.add(link)
         thread.withLock { $0 = StageThread(name: direction == .input ? "srt-in" : "srt-out") { run(link) } }
-    }
-
-    /// Closes the connection and ends the thread, which calls nothing that cannot be left soon.
-    func stop() {
-        stopping.store(true, ordering: .releasing)
-        burnish_srt_arrivals_wake()
-        thread.withLock { $0.take() }?.join()
-        SRTLibrary.live.withLock { $0.removeAll { $0 === self } }
     }
 
     var negotiatedWindow: Nanoseconds { Nanoseconds(window.load(ordering: .acquiring)) }
     /// Whether the present connection is read with TSBPD off.
     var isEarly: Bool { readsEarly.load(ordering: .acquiring) }
+    /// Sees the present connection's packets; nil before the first connection.
+    var tap: ArrivalTap? { presentTap.withLock { $0 } }
     /// Why no connection has come about yet; nil when one has, or nothing has been tried.
     var failureBeforeFirstConnection: TransportError? { firstFailure.withLock { $0 } }
 
-    /// Closes a connection of which nothing is to be had any more, if it is still the present one.
-    func giveUp(_ id: SRTSOCKET) { givenUp.store(id, ordering: .relaxed) }
+    /// Has the reader return, now or at its next wait.
+    func interrupt() {
+        isInterrupted.store(true, ordering: .releasing)
+        signal.raise()
+    }
+
+    /// Closes a connection that is of no use any more, if it is still the present one.
+    func abandon(_ id: SRTSOCKET) { abandoned.store(id, ordering: .relaxed) }
 
     func statistics() -> LegStatistics {
         let id = socket.load(ordering: .acquiring)
         let earlier = totals.withLock { $0 }
-        guard id >= 0, var now = LegStatistics(of: id, window: negotiatedWindow) else { return earlier }
-        now.addCounters(of: earlier)
-        now.connections = earlier.connections
-        return now
+        var figures = earlier
+        if id >= 0, let now = LegStatistics(of: id, window: negotiatedWindow) {
+            figures = now
+            figures.addCounters(of: earlier)
+            figures.connections = earlier.connections
+        }
+        figures.messagesUnstamped = messagesUnstamped.load(ordering: .relaxed)
+        if wantsEarly { figures.earlyIngest = health.state }
+        return figures
     }
 
     // MARK: The thread
 
     private var isStopping: Bool { stopping.load(ordering: .acquiring) }
+    private var wantsEarly: Bool { direction == .input && endpoint.ingest != .tsbpd }
+    /// Whether the next connection is to be read early.
+    private var willReadEarly: Bool {
+        direction == .input && nextReadsEarly.load(ordering: .relaxed) && health.failure == nil
+    }
 
     private func call() {
         var backoff = Backoff(seed: UInt64(bitPattern: MonotonicTime.now().nanoseconds) ^ UInt64(getpid()))
         while !isStopping {
             do throws(TransportError) {
-                let early = nextReadsEarly.load(ordering: .relaxed)
                 guard let address = try findPeer() else { return }
-                let connection = try connect(to: address, early: early)
+                let early = willReadEarly
+                let tap = ArrivalTap(raising: signal, fault: health.fault)
+                let connection = try connect(to: address, early: early, tap: tap)
                 let began = MonotonicTime.now()
-                let asked = burnish_srt_window_asked_by_listener(connection.id)
+                let asked = tap.windowOfPeer(of: connection.id)
                 attend(
-                    connection, peer: address, streamID: endpoint.streamID ?? "", early: early && direction == .input,
-                    windowAsked: asked
+                    connection, tap: tap, peer: address, streamID: endpoint.streamID ?? "", early: early, windowAsked: asked
                 ) { _, _ in false }
                 if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
             } catch {
                 if isStopping { return }
-                note(error)
+                record(error)
             }
             // Two who want to meet must both be there most of the time.
             if endpoint.mode == .rendezvous { backoff.reset() }
@@ -135,49 +164,58 @@ final class SRTLink: Sendable {
 
     private func serve(_ listener: SRTListener) {
         while !isStopping {
-            tend(listener, place: .free)
+            admitCallers(of: listener, to: .free)
             guard let caller = listener.accept() else {
-                pause(until: .now() + Self.lookSoon * 2)
+                pause(until: .now() + Self.acceptPollInterval)
                 continue
             }
             let (early, windowAsked) = (caller.early, caller.windowAsked)
             let connection = caller.connection
             let streamID = connection.text(SRTO_STREAMID)
             let peer = connection.peer
-            attend(connection, peer: peer, streamID: streamID, early: early, windowAsked: windowAsked) {
+            attend(
+                connection, tap: listener.tap, peer: peer, streamID: streamID, early: early, windowAsked: windowAsked
+            ) {
                 self.givesWay($0, figures: $1, to: listener)
             }
         }
     }
 
-    /// Whether a listener's peer is to go, as somebody else has come in. Has the door open while it may.
-    private func givesWay(_ peer: PeerHearing, figures: LegStatistics, to listener: SRTListener) -> Bool {
-        let isSilent = peer.silence >= Self.givesWayAfter
-        // A receiver that has been sent nothing for so long need not say anything, and nobody waits to hear it.
+    /// Whether a listener's peer is to go, because another caller has been admitted. Meanwhile decides who is.
+    private func givesWay(_ silence: PeerSilence, figures: LegStatistics, to listener: SRTListener) -> Bool {
+        let isSilent = silence.duration >= Self.peerSilenceTimeout
+        // A receiver that has been sent nothing for so long need not say anything: callers would wait for nothing.
         let isIdle =
-            direction == .output && figures.packetsBuffered == 0 && .now() - peer.atEarliest >= Self.givesWayAfter
-        tend(listener, place: isSilent ? .free : isIdle ? .taken : .held(heard: peer.atEarliest))
+            direction == .output && figures.packetsBuffered == 0
+            && .now() - silence.lastHeard >= Self.peerSilenceTimeout
+        admitCallers(of: listener, to: isSilent ? .free : isIdle ? .taken : .held(heard: silence.lastHeard))
         guard listener.someoneWaits else { return false }
         guard isSilent else {
-            // It sends on after all, and nobody waits for ever at its side.
+            // The peer sends again after all, and nobody waits for ever beside it.
             listener.dismiss()
             return false
         }
-        // What libsrt hands out by the clock may be due only after the next caller has come, whose messages wait: at the door
-        // it would send none, and who calls is mostly the same sender, started again. With windows beyond the silence, it
-        // may be sent away yet. What lies behind a hole is not handed out at all.
+        // With TSBPD, messages may be due only after the next caller has been admitted, and that caller's messages wait. A
+        // caller without an answer would send none, and it is mostly the same sender, started again. Where the window is
+        // longer than the timeout, the caller may still be dismissed. Messages behind a gap never become due.
         return direction == .output || figures.packetsBuffered == 0
-            || peer.silence >= Self.givesWayAfter + negotiatedWindow
+            || silence.duration >= Self.peerSilenceTimeout + negotiatedWindow
     }
 
-    private func tell(_ event: LegEvent) {
-        events.put(event)
-        burnish_srt_arrivals_wake()
+    private func report(_ event: LegEvent) {
+        events.append(event)
+        signal.raise()
     }
 
-    private func tend(_ listener: SRTListener, place: SRTListener.Place) {
-        listener.admit(readingEarly: direction == .input && nextReadsEarly.load(ordering: .relaxed), to: place)
-        for refusal in listener.refusals() { tell(.refused(reason: refusal)) }
+    /// Reports once that nothing can be read early.
+    private func reportHealth() {
+        guard wantsEarly, let reason = health.failure, !hasReportedHealth.exchange(true, ordering: .relaxed) else { return }
+        report(.earlyIngestFailed(reason: reason))
+    }
+
+    private func admitCallers(of listener: SRTListener, to place: SRTListener.Place) {
+        listener.admit(readingEarly: willReadEarly, to: place)
+        for refusal in listener.refusals() { report(.refused(reason: refusal)) }
     }
 
     /// The address to call; nil when the leg is stopped before it is known.
@@ -187,20 +225,22 @@ final class SRTLink: Sendable {
             host: endpoint.host, port: endpoint.port, place: place, resolver: resolver)
         while !isStopping {
             if let result = lookup.result { return try result.get() }
-            pause(until: .now() + Self.lookSoon)
+            pause(until: .now() + Self.attemptPollInterval)
         }
         return nil
     }
 
     /// One attempt of a caller (or of one side of a rendezvous).
-    private func connect(to address: SocketAddress, early: Bool) throws(TransportError) -> SRTSocket {
+    private func connect(
+        to address: SocketAddress, early: Bool, tap: ArrivalTap
+    ) throws(TransportError) -> SRTSocket {
         let socket: SRTSocket
-        do {
-            socket = try begin(to: address, early: early)
+        do throws(SRTFailure) {
+            socket = try SRTSocket.calling(address, for: endpoint, early: early, tap: tap)
         } catch {
             throw TransportError(.system, place: place, error.text)
         }
-        let limit = MonotonicTime.now() + Self.connectTime
+        let limit = MonotonicTime.now() + Self.connectTimeout
         while true {
             switch socket.progress {
             case .connected: return socket
@@ -208,19 +248,8 @@ final class SRTLink: Sendable {
             case .failed: throw failure(of: socket)
             }
             if isStopping || MonotonicTime.now() > limit { throw failure(of: socket) }
-            pause(until: .now() + Self.lookSoon)
+            pause(until: .now() + Self.attemptPollInterval)
         }
-    }
-
-    private func begin(to address: SocketAddress, early: Bool) throws(SRTFailure) -> SRTSocket {
-        let socket = try SRTSocket()
-        try socket.configure(for: endpoint, early: early && direction == .input)
-        if endpoint.mode == .rendezvous {
-            let local = address.anyAddress(port: endpoint.localPort ?? endpoint.port)
-            unsafe try socket.use(local, with: srt_bind)
-        }
-        unsafe try socket.use(address, with: srt_connect)
-        return socket
     }
 
     private func failure(of socket: borrowing SRTSocket) -> TransportError {
@@ -239,20 +268,21 @@ final class SRTLink: Sendable {
         }
     }
 
-    private func note(_ error: TransportError) {
+    private func record(_ error: TransportError) {
         firstFailure.withLock { failure in
             if failure == nil && totals.withLock({ $0.connections }) == 0 { failure = error }
         }
-        tell(.refused(reason: error.message))
+        report(.refused(reason: error.message))
     }
 
     /// Publishes a connection and stays with it until it breaks, somebody takes its place, or the leg is stopped.
     /// - Parameters:
+    ///   - tap: sees its packets.
     ///   - peer: a caller's is the address that it called.
-    ///   - replaced: looks at when the peer was heard of, and at the figures, whether somebody else takes its place.
+    ///   - isReplaced: decides from the peer's silence and the figures whether another caller takes its place.
     private func attend(
-        _ connection: consuming SRTSocket, peer: SocketAddress?, streamID: String, early: Bool, windowAsked: Int32,
-        replaced: (PeerHearing, LegStatistics) -> Bool
+        _ connection: consuming SRTSocket, tap: ArrivalTap, peer: SocketAddress?, streamID: String, early: Bool,
+        windowAsked: Int32, isReplaced: (PeerSilence, LegStatistics) -> Bool
     ) {
         var milliseconds = connection.integer(direction == .input ? SRTO_RCVLATENCY : SRTO_PEERLATENCY) ?? 0
         // The larger wish counts. libsrt sees to that itself only while TSBPD is on.
@@ -260,70 +290,85 @@ final class SRTLink: Sendable {
         window.store(Int64(milliseconds) * 1_000_000, ordering: .releasing)
         readsEarly.store(early, ordering: .releasing)
         firstSequence.store(connection.integer(SRTO_ISN) ?? -1, ordering: .releasing)
+        presentTap.withLock { $0 = tap }
         totals.withLock { $0.connections += 1 }
         firstFailure.withLock { $0 = nil }
         let id = connection.id
-        // Who is told of the connection can send at once; who reads is told of it before its first message.
+        // A sender that hears of the connection can send at once. A reader hears of it before its first message.
         if direction == .output { socket.store(id, ordering: .releasing) }
-        tell(
+        report(
             .connected(
                 Connection(
                     peer: peer?.description ?? "unknown address", streamID: streamID,
                     window: negotiatedWindow, ingest: direction == .input ? (early ? .early : .tsbpd) : nil,
                     encrypted: endpoint.passphrase != nil)))
         socket.store(id, ordering: .releasing)
-        burnish_srt_arrivals_wake()
+        signal.raise()
 
-        var reason = "stopped"
-        // libsrt gives no figures of a broken connection: those of the last look stand for its end.
         var figures = LegStatistics()
-        var hearing = PeerHearing(since: .now(), lookingEvery: Self.lookEvery)
-        while !isStopping {
-            let begin = MonotonicTime.now()
-            if var now = LegStatistics(of: id, window: .zero) {
-                if !now.knowsBuffered { now.packetsBuffered = figures.packetsBuffered }
-                figures = now
-            }
-            hearing.look(packets: figures.packetsFromPeer, from: begin, to: .now())
-            // A receiver has all that it was sent: nothing is to be heard of it.
-            if direction == .output, figures.packetsBuffered == 0 { hearing.expectNothing() }
-            if connection.state != SRTS_CONNECTED {
-                reason = "the peer has gone"
-                break
-            }
-            if givenUp.load(ordering: .relaxed) == id {
-                reason = "it takes nothing any more"
-                connection.close()
-                break
-            }
-            if replaced(hearing, figures) {
-                reason = "silent while another caller came"
-                // The reader finds a lost connection, and gives out what it holds.
-                connection.close()
-                break
-            }
-            pause(until: .now() + Self.lookEvery)
-        }
+        let reason = watch(connection, &figures, isReplaced: isReplaced)
         if direction == .input {
-            let limit = MonotonicTime.now() + Self.drainTime
-            burnish_srt_arrivals_wake()
+            let limit = MonotonicTime.now() + Self.drainTimeout
+            signal.raise()
             while drained.load(ordering: .acquiring) != id && !isStopping && .now() < limit {
-                pause(until: .now() + Self.lookSoon)
+                pause(until: .now() + Self.attemptPollInterval)
             }
         }
         socket.store(-1, ordering: .releasing)
         figures = LegStatistics(of: id, window: .zero) ?? figures
         totals.withLock { $0.addCounters(of: figures) }
-        tell(.disconnected(reason: reason))
-        burnish_srt_arrivals_wake()
+        report(.disconnected(reason: reason))
+    }
+
+    /// Samples a connection until it is over.
+    /// - Parameter figures: the last ones. libsrt gives none of a broken connection.
+    /// - Returns: why it is over.
+    private func watch(
+        _ connection: borrowing SRTSocket, _ figures: inout LegStatistics,
+        isReplaced: (PeerSilence, LegStatistics) -> Bool
+    ) -> String {
+        var silence = PeerSilence(since: .now(), samplingEvery: Self.connectionPollInterval)
+        while !isStopping {
+            let begin = MonotonicTime.now()
+            if var now = LegStatistics(of: connection.id, window: .zero) {
+                if !now.knowsBuffered { now.packetsBuffered = figures.packetsBuffered }
+                figures = now
+            }
+            silence.sample(packets: figures.packetsFromPeer, from: begin, to: .now())
+            // A receiver that has all that was sent need not say anything.
+            if direction == .output, figures.packetsBuffered == 0 { silence.expectNothing() }
+            if connection.state != SRTS_CONNECTED { return "the peer has gone" }
+            if abandoned.load(ordering: .relaxed) == connection.id {
+                connection.close()
+                return "it takes nothing any more"
+            }
+            if isReplaced(silence, figures) {
+                // The reader finds a lost connection, and delivers what it holds.
+                connection.close()
+                return "silent while another caller came"
+            }
+            pause(until: .now() + Self.connectionPollInterval)
+        }
+        return "stopped"
     }
 
     /// Sleeps in short steps, so that stopping does not wait for a long backoff.
     private func pause(until time: MonotonicTime) {
         while !isStopping {
+            reportHealth()
             let now = MonotonicTime.now()
             if now >= time { return }
-            min(time, now + Self.lookEvery).sleep()
+            min(time, now + Self.connectionPollInterval).sleep()
         }
+    }
+}
+
+extension SRTLink: SRTLibraryUser {
+    /// Closes the connection and ends the thread, which calls nothing that cannot be left soon.
+    func stop() {
+        stopping.store(true, ordering: .releasing)
+        signal.raise()
+        thread.withLock { $0.take() }?.join()
+        SRTLibrary.remove(self)
     }
 }

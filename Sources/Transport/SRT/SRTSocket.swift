@@ -1,50 +1,6 @@
 import CSRT
-import CSRTArrival
 import Glibc
 import Media
-
-/// libsrt, started once for the process and shut down when it exits.
-enum SRTLibrary {
-    /// Touch it before any other call.
-    static let started: Void = {
-        srt_startup()
-        // What libsrt prints about refused connections arrives here as events; without this it would go to standard
-        // error.
-        srt_setloglevel(LOG_CRIT)
-        atexit {
-            // A thread that still calls libsrt while its globals are destroyed would crash the exit.
-            for link in SRTLibrary.live.withLock({ $0 }) { link.stop() }
-            srt_cleanup()
-        }
-    }()
-
-    /// The legs whose threads run.
-    static let live = Lock<[SRTLink]>([])
-
-    /// libsrt's clock minus ours, in nanoseconds: zero in the usual build, which reads CLOCK_MONOTONIC too.
-    static func clockOffset() -> Int64 {
-        let before = MonotonicTime.now()
-        let theirs = srt_time_now()
-        let after = MonotonicTime.now()
-        let offset = theirs * 1_000 - (before.nanoseconds + after.nanoseconds) / 2
-        return offset.magnitude < 1_000_000 ? 0 : offset
-    }
-}
-
-/// A failed libsrt call: the library's own code and text.
-struct SRTFailure: Error {
-    let code: Int32
-    let systemCode: Int32
-
-    /// The calling thread's last failure.
-    static var last: SRTFailure {
-        var systemCode: Int32 = 0
-        let code = unsafe srt_getlasterror(&systemCode)
-        return SRTFailure(code: code, systemCode: systemCode)
-    }
-
-    var text: String { unsafe String(cString: srt_strerror(code, systemCode)) }
-}
 
 /// An SRT socket, closed in `deinit`. Its number may be used by other threads: libsrt refuses calls on closed numbers
 /// and does not give them out again soon.
@@ -58,6 +14,27 @@ struct SRTSocket: ~Copyable {
     }
 
     init(adopting id: SRTSOCKET) { self.id = id }
+
+    /// A socket that calls: non-blocking, its handshake is under way when this returns.
+    /// - Parameters:
+    ///   - early: whether it is to read with TSBPD off.
+    ///   - tap: sees its UDP socket from the first packet on.
+    static func calling(
+        _ address: SocketAddress, for endpoint: SRTEndpoint, early: Bool, tap: ArrivalTap
+    ) throws(SRTFailure) -> SRTSocket {
+        let socket = try SRTSocket()
+        try socket.configure(for: endpoint, early: early, tap: tap)
+        // Bound first, so that the tap is there when the answer comes.
+        let port = endpoint.mode == .rendezvous ? endpoint.localPort ?? endpoint.port : 0
+        let local = address.anyAddress(port: port)
+        // libsrt insists that somebody chooses. IPv4 addresses may be written in IPv6.
+        if local.isAnyIPv6 { try socket.set(SRTO_IPV6ONLY, Int32(0)) }
+        unsafe try socket.use(local, with: srt_bind)
+        guard let bound = socket.localAddress else { throw .last }
+        tap.attach(to: bound)
+        unsafe try socket.use(address, with: srt_connect)
+        return socket
+    }
 
     deinit { close() }
 
@@ -119,7 +96,8 @@ struct SRTSocket: ~Copyable {
         }
     }
 
-    var localPort: UInt16 { unsafe address(by: srt_getsockname)?.port ?? 0 }
+    var localAddress: SocketAddress? { unsafe address(by: srt_getsockname) }
+    var localPort: UInt16 { localAddress?.port ?? 0 }
     var peer: SocketAddress? { unsafe address(by: srt_getpeername) }
 
     private func address(
@@ -136,11 +114,11 @@ struct SRTSocket: ~Copyable {
 
 extension SRTSocket {
     /// The settings of a live, non-blocking socket that both directions and both modes share.
-    func configure(for endpoint: SRTEndpoint, early: Bool) throws(SRTFailure) {
+    func configure(for endpoint: SRTEndpoint, early: Bool, tap: ArrivalTap?) throws(SRTFailure) {
         try set(SRTO_TRANSTYPE, SRTT_LIVE)
         try set(SRTO_RCVSYN, false)
         try set(SRTO_SNDSYN, false)
-        // Our own output is up to 1456 bytes; the peer's limit is its own matter.
+        // Our own messages have up to 1456 bytes. The peer has its own limit.
         if let size = endpoint.packetSize {
             try set(SRTO_MSS, Int32(size))
             try set(SRTO_PAYLOADSIZE, Int32(Message.largest))
@@ -152,22 +130,22 @@ extension SRTSocket {
         if let length = endpoint.keyLength { try set(SRTO_PBKEYLEN, Int32(length)) }
         if endpoint.mode != .listener, let streamID = endpoint.streamID { try set(SRTO_STREAMID, streamID) }
         if endpoint.mode == .rendezvous { try set(SRTO_RENDEZVOUS, true) }
-        try Self.setIngest(early: early, on: id)
+        try Self.setIngest(early: early, on: id, tap: tap)
     }
 
     /// Chooses when messages become readable; possible until the handshake is answered.
     /// - Parameter windowAsked: what the peer wants, in milliseconds, as far as it is known.
-    static func setIngest(early: Bool, windowAsked: Int32 = 0, on id: SRTSOCKET) throws(SRTFailure) {
+    static func setIngest(
+        early: Bool, windowAsked: Int32 = 0, on id: SRTSOCKET, tap: ArrivalTap?
+    ) throws(SRTFailure) {
         try set(SRTO_TSBPDMODE, !early, on: id)
-        // With TSBPD off and this left on, an outage wedges the connection for good when the sender marks its messages
-        // as ordered: the packets that it drops are waited for for ever. In a listener's hook the option comes too late;
-        // there the handshake says so (below).
+        // With TSBPD off and this left on, an outage wedges the connection for good when the sender marks its messages as
+        // ordered: libsrt waits for ever for the packets that the sender has dropped. In a listener's callback the option
+        // comes too late; there the completed handshake says the same.
         try set(SRTO_TLPKTDROP, !early, on: id)
-        if early {
-            var window: Int32 = 0
-            var length = Int32(MemoryLayout<Int32>.size)
-            guard unsafe srt_getsockflag(id, SRTO_RCVLATENCY, &window, &length) != SRT_ERROR else { throw .last }
-            burnish_srt_want_source_times(id, max(window, windowAsked))
-        }
+        var window: Int32 = 0
+        var length = Int32(MemoryLayout<Int32>.size)
+        guard unsafe srt_getsockflag(id, SRTO_RCVLATENCY, &window, &length) != SRT_ERROR else { throw .last }
+        tap?.open(id, requesting: early ? max(window, windowAsked) : nil)
     }
 }

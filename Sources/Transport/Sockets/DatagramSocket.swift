@@ -3,17 +3,14 @@ import Glibc
 import Media
 import Synchronization
 
-/// A UDP socket that is bound to an address (and joined to it, when it is a multicast group) or sends to one. Never waits
-/// but in ``wait(or:until:)``.
+/// A UDP socket that is bound to an address (and joined to it, when it is a multicast group) or sends to one. Waits only in
+/// ``wait(or:until:)``.
 struct DatagramSocket: ~Copyable {
     private let socket: Descriptor
     /// The port that it is bound to; 0 where it only sends.
     let localPort: UInt16
-    /// When it was last found empty, or made, in monotonic nanoseconds: what is read later has come later.
+    /// When it was last found empty, or made, in monotonic nanoseconds: what is read later came later.
     private let emptyAt = Atomic<Int64>(MonotonicTime.now().nanoseconds)
-
-    /// After so many datagrams of which there is nothing to tell, a reader looks up: a flood does not hold it for ever.
-    static let mostUntold = 64
 
     /// A datagram that has come.
     struct Arrived {
@@ -53,16 +50,16 @@ struct DatagramSocket: ~Copyable {
     }
 
     /// Waits for a datagram.
-    func wait(or bell: borrowing Bell, until limit: MonotonicTime) -> Descriptor.Readiness {
+    func wait(or bell: Bell, until limit: MonotonicTime) -> Descriptor.Readiness {
         socket.wait(for: POLLIN, or: bell, until: limit)
     }
 
-    /// Whether a reader that has not waited is to leave: the bell was rung, or its time has come.
-    func mustLeave(for bell: borrowing Bell, at limit: MonotonicTime) -> Bool {
+    /// Whether a reader that has not waited is to return: the bell was rung, or the time has come.
+    func mustReturn(for bell: Bell, at limit: MonotonicTime) -> Bool {
         wait(or: bell, until: MonotonicTime(nanoseconds: 0)) == .interrupted || .now() >= limit
     }
 
-    /// Takes the next datagram, if one has come: its first bytes into `head`, the others into `body`.
+    /// Reads the next datagram, if one has come: its first bytes into `head`, the others into `body`.
     func receive(_ head: UnsafeMutableRawBufferPointer, _ body: UnsafeMutableRawBufferPointer) -> Arrived? {
         // Room for one control message with a timespec: header 16, payload 16, aligned.
         var control: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
@@ -105,8 +102,8 @@ struct DatagramSocket: ~Copyable {
         return arrived
     }
 
-    /// When something came that has this age by the wall clock, which may have been set in between: not later than now, nor
-    /// before there was nothing yet.
+    /// When something came that has this age by the wall clock, which may have been set in between. Never later than now,
+    /// and never before the socket was last empty.
     static func arrival(age: Int64, now: MonotonicTime, earliest: MonotonicTime) -> MonotonicTime {
         now - min(max(.zero, Nanoseconds(age)), max(.zero, now - earliest))
     }
@@ -128,7 +125,8 @@ struct DatagramSocket: ~Copyable {
     }
 }
 
-func openUDP(_ address: SocketAddress, place: String) throws(TransportError) -> Descriptor {
+/// An unbound, non-blocking UDP socket of the address's family.
+package func openUDP(_ address: SocketAddress, place: String) throws(TransportError) -> Descriptor {
     let number = socket(
         address.family, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard number >= 0 else { throw TransportError(.system, place: place, "no socket: \(Descriptor.lastError)") }

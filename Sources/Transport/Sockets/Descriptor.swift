@@ -3,8 +3,8 @@ import Glibc
 import Media
 
 /// A file descriptor, closed in `deinit` unless it was lent.
-struct Descriptor: ~Copyable {
-    let number: Int32
+package struct Descriptor: ~Copyable {
+    package let number: Int32
     private let owned: Bool
 
     init(owning number: Int32) {
@@ -21,13 +21,13 @@ struct Descriptor: ~Copyable {
     deinit { if owned { close(number) } }
 
     /// The kernel's text for the calling thread's last error.
-    static var lastError: String { unsafe String(cString: strerror(errno)) }
+    package static var lastError: String { unsafe String(cString: strerror(errno)) }
 
-    /// The ways in which `poll` may end.
+    /// The ways in which a wait may end.
     enum Readiness { case ready, interrupted, timedOut }
 
     /// Waits until the descriptor is ready for `events`, or `bell` is rung, or the time comes.
-    func wait(for events: Int32, or bell: borrowing Bell, until limit: MonotonicTime) -> Readiness {
+    func wait(for events: Int32, or bell: Bell, until limit: MonotonicTime) -> Readiness {
         var descriptors = (
             pollfd(fd: number, events: Int16(events), revents: 0),
             pollfd(fd: bell.number, events: Int16(POLLIN), revents: 0)
@@ -40,7 +40,7 @@ struct Descriptor: ~Copyable {
             }
             if count < 0 && errno == EINTR && MonotonicTime.now() < limit { continue }
             if descriptors.1.revents != 0 {
-                bell.quieten()
+                bell.silence()
                 return .interrupted
             }
             return descriptors.0.revents != 0 ? .ready : .timedOut
@@ -48,20 +48,20 @@ struct Descriptor: ~Copyable {
     }
 }
 
-/// Ends another thread's wait on a descriptor. Thread-safe.
-struct Bell: ~Copyable, Sendable {
-    /// Readable while the bell rings.
-    let number: Int32
-    private let clapper: Int32
+/// Ends another thread's wait on a descriptor: a pipe that is readable while the bell rings. Thread-safe.
+package final class Bell: Sendable {
+    /// The end that is waited on.
+    package let number: Int32
+    private let writeEnd: Int32
 
-    init() {
+    package init() {
         var ends: (Int32, Int32) = (-1, -1)
         let code = unsafe withUnsafeMutableBytes(of: &ends) {
             unsafe pipe($0.baseAddress!.assumingMemoryBound(to: Int32.self))
         }
         precondition(code == 0, "the process has no file descriptor left")
-        (number, clapper) = ends
-        for end in [number, clapper] {
+        (number, writeEnd) = ends
+        for end in [ends.0, ends.1] {
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
         }
@@ -69,15 +69,15 @@ struct Bell: ~Copyable, Sendable {
 
     deinit {
         close(number)
-        close(clapper)
+        close(writeEnd)
     }
 
-    func ring() {
+    package func ring() {
         var byte: UInt8 = 1
-        _ = unsafe write(clapper, &byte, 1)
+        _ = unsafe write(writeEnd, &byte, 1)
     }
 
-    func quieten() {
+    package func silence() {
         var bytes: UInt64 = 0
         while unsafe read(number, &bytes, 8) > 0 {}
     }

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// What became of the datagrams of one output. Counted by the thread that sends, read by any.
+/// Counts the datagrams of one output: the thread that sends writes, any thread reads.
 struct SentDatagrams: ~Copyable {
     private let sent = Atomic<Int64>(0)
     private let dropped = Atomic<Int64>(0)
     private let sentBytes = Atomic<Int64>(0)
 
-    /// Those that have gone out, and their payload.
+    /// Those that have gone out, and the bytes of their payload.
     var count: Int64 { sent.load(ordering: .relaxed) }
     var bytes: Int64 { sentBytes.load(ordering: .relaxed) }
 
-    func note(_ outcome: Sent, byteCount: Int) {
+    func record(_ outcome: Sent, byteCount: Int) {
         if outcome == .sent {
             sent.add(1, ordering: .relaxed)
             sentBytes.add(Int64(byteCount), ordering: .relaxed)
@@ -19,7 +19,7 @@ struct SentDatagrams: ~Copyable {
         }
     }
 
-    /// A datagram output is connected from the beginning: nobody tells it otherwise.
+    /// A datagram output counts as connected from the beginning, because no peer ever answers.
     func statistics() -> LegStatistics {
         var figures = LegStatistics()
         figures.connected = true

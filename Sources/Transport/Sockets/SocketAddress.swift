@@ -2,7 +2,7 @@ import CSRT  // Some of the kernel's names are filed under whichever module incl
 import Glibc
 
 /// An IPv4 or IPv6 address with a port, in the kernel's form.
-struct SocketAddress: Sendable {
+package struct SocketAddress: Sendable {
     private var storage = sockaddr_storage()
     private(set) var length: socklen_t = 0
 
@@ -10,16 +10,16 @@ struct SocketAddress: Sendable {
 
     /// Looks up a host's first address; blocks for as long as the resolver does.
     /// - Parameter host: a name, an address, or empty for any local IPv4 address.
-    static func resolve(host: String, port: UInt16, place: String) throws(TransportError) -> SocketAddress {
-        try look(host: host, port: port, place: place, flags: AI_NUMERICSERV)
+    package static func resolve(host: String, port: UInt16, place: String) throws(TransportError) -> SocketAddress {
+        try lookUp(host: host, port: port, place: place, flags: AI_NUMERICSERV)
     }
 
-    /// The address that a host is given by; nil when it is a name. Never blocks.
+    /// The address of a host that is written as one; nil when it is a name. Never blocks.
     static func numeric(host: String, port: UInt16) -> SocketAddress? {
-        try? look(host: host, port: port, place: host, flags: AI_NUMERICSERV | AI_NUMERICHOST)
+        try? lookUp(host: host, port: port, place: host, flags: AI_NUMERICSERV | AI_NUMERICHOST)
     }
 
-    private static func look(
+    private static func lookUp(
         host: String, port: UInt16, place: String, flags: Int32
     ) throws(TransportError) -> SocketAddress {
         var hints = unsafe addrinfo()
@@ -45,14 +45,14 @@ struct SocketAddress: Sendable {
     }
 
     /// Lets a C function read the address.
-    func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    package func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         unsafe withUnsafePointer(to: storage) {
             unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0, length) }
         }
     }
 
     /// Lets a C function write an address.
-    static func filled(
+    package static func filled(
         by body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
     ) -> SocketAddress? {
         var address = SocketAddress()
@@ -66,7 +66,7 @@ struct SocketAddress: Sendable {
         return address
     }
 
-    var family: Int32 { Int32(storage.ss_family) }
+    package var family: Int32 { Int32(storage.ss_family) }
 
     /// The IPv6 address `::`, which stands for IPv4 as well.
     var isAnyIPv6: Bool {
@@ -111,7 +111,7 @@ struct SocketAddress: Sendable {
             socket, Int32(IPPROTO_IPV6), IPV6_JOIN_GROUP, &request, socklen_t(MemoryLayout<ipv6_mreq>.size)) == 0
     }
 
-    var port: UInt16 {
+    package var port: UInt16 {
         switch family {
         case AF_INET: withIPv4 { UInt16(bigEndian: $0.sin_port) }
         case AF_INET6: withIPv6 { UInt16(bigEndian: $0.sin6_port) }
@@ -136,7 +136,7 @@ struct SocketAddress: Sendable {
 
 extension SocketAddress: CustomStringConvertible {
     /// `127.0.0.1:9000` or `[::1]:9000`.
-    var description: String {
+    package var description: String {
         var text: [CChar] = Array(repeating: 0, count: Int(NI_MAXHOST))
         let code = unsafe withSockaddr {
             unsafe getnameinfo($0, $1, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
@@ -148,7 +148,7 @@ extension SocketAddress: CustomStringConvertible {
 }
 
 extension SocketAddress: Equatable {
-    static func == (a: Self, b: Self) -> Bool {
+    package static func == (a: Self, b: Self) -> Bool {
         guard a.family == b.family, a.port == b.port else { return false }
         switch a.family {
         case AF_INET: return a.withIPv4 { $0.sin_addr.s_addr } == b.withIPv4 { $0.sin_addr.s_addr }

@@ -2,69 +2,96 @@ import Media
 import Synchronization
 
 /// Receives datagrams, as they are, with the kernel's arrival stamps. `receive` belongs to one thread.
-final class UDPSource: @unchecked Sendable {
-    private let socket: DatagramSocket
-    private let bell = Bell()
-    private let connected = Atomic<Bool>(false)
-    private let packets = Atomic<Int64>(0)
-    private let bytes = Atomic<Int64>(0)
-    private var sequence: Int64 = 0
-    private var announced = false
+final class UDPSource: Sendable {
+    private let bell: Bell
+    private let figures: Figures
+    private let receiver: ThreadConfined<Receiver>
+    let localPort: UInt16
+
+    /// Counted by the thread that receives, read by any.
+    private final class Figures: Sendable {
+        let connected = Atomic<Bool>(false)
+        let packets = Atomic<Int64>(0)
+        let bytes = Atomic<Int64>(0)
+    }
 
     init(_ endpoint: UDPEndpoint) throws(TransportError) {
         let place = endpoint.description
         let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
-        socket = try DatagramSocket(boundTo: address, place: place)
+        let socket = try DatagramSocket(boundTo: address, place: place)
+        localPort = socket.localPort
+        bell = Bell()
+        figures = Figures()
+        receiver = ThreadConfined(Receiver(socket, bell, figures))
     }
 
-    var localPort: UInt16 { socket.localPort }
     func interrupt() { bell.ring() }
 
     func statistics() -> LegStatistics {
-        var figures = LegStatistics()
-        figures.connected = connected.load(ordering: .relaxed)
-        figures.connections = figures.connected ? 1 : 0
-        figures.packetsReceived = packets.load(ordering: .relaxed)
-        figures.bytesReceived = bytes.load(ordering: .relaxed)
-        return figures
+        var statistics = LegStatistics()
+        statistics.connected = figures.connected.load(ordering: .relaxed)
+        statistics.connections = statistics.connected ? 1 : 0
+        statistics.packetsReceived = figures.packets.load(ordering: .relaxed)
+        statistics.bytesReceived = figures.bytes.load(ordering: .relaxed)
+        return statistics
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
-        if !announced {
-            announced = true
-            return .event(.listening(port: localPort))
+        receiver.use { unsafe $0.receive(into: buffer, until: limit) }
+    }
+
+    private struct Receiver: ~Copyable {
+        private let socket: DatagramSocket
+        private let bell: Bell
+        private let figures: Figures
+        private var sequence: Int64 = 0
+        private var hasReportedPort = false
+
+        /// After so many empty datagrams in a row, the receiver asks whether to return: a flood does not hold it for ever.
+        private static let mostEmpty = 64
+
+        init(_ socket: consuming DatagramSocket, _ bell: Bell, _ figures: Figures) {
+            self.socket = socket
+            self.bell = bell
+            self.figures = figures
         }
-        var untold = 0
-        while true {
-            if untold == DatagramSocket.mostUntold {
-                untold = 0
-                if socket.mustLeave(for: bell, at: limit) { return .idle }
+
+        mutating func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
+            if !hasReportedPort {
+                hasReportedPort = true
+                return .event(.listening(port: socket.localPort))
             }
-            let none = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
-            if let datagram = unsafe socket.receive(none, buffer) {
-                // An empty one has nothing to tell.
-                guard datagram.byteCount > 0 else {
-                    untold += 1
-                    continue
+            var empty = 0
+            while true {
+                if empty == Self.mostEmpty {
+                    empty = 0
+                    if socket.mustReturn(for: bell, at: limit) { return .idle }
                 }
-                sequence += 1
-                packets.add(1, ordering: .relaxed)
-                bytes.add(Int64(datagram.byteCount), ordering: .relaxed)
-                connected.store(true, ordering: .relaxed)
-                return .message(
-                    Message(
-                        byteCount: datagram.byteCount, arrival: datagram.time, sourceTime: nil, sequence: sequence))
-            }
-            switch socket.wait(or: bell, until: limit) {
-            case .ready: continue
-            case .interrupted, .timedOut: return .idle
+                let none = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+                if let datagram = unsafe socket.receive(none, buffer) {
+                    guard datagram.byteCount > 0 else {
+                        empty += 1
+                        continue
+                    }
+                    sequence += 1
+                    figures.packets.add(1, ordering: .relaxed)
+                    figures.bytes.add(Int64(datagram.byteCount), ordering: .relaxed)
+                    figures.connected.store(true, ordering: .relaxed)
+                    return .message(
+                        Message(
+                            byteCount: datagram.byteCount, arrival: datagram.time, sourceTime: nil, sequence: sequence))
+                }
+                switch socket.wait(or: bell, until: limit) {
+                case .ready: continue
+                case .interrupted, .timedOut: return .idle
+                }
             }
         }
     }
 }
 
-/// Sends datagrams to one address. Never waits. `send` belongs to one thread.
-final class UDPSink: @unchecked Sendable {
+/// Sends datagrams to one address. Never waits. Any thread may send, because a datagram goes out whole.
+final class UDPSink: Sendable {
     private let socket: DatagramSocket
     private let datagrams = SentDatagrams()
 
@@ -81,7 +108,7 @@ final class UDPSink: @unchecked Sendable {
 
     func send(_ message: UnsafeRawBufferPointer) -> Sent {
         let sent = unsafe socket.send(UnsafeRawBufferPointer(start: nil, count: 0), message)
-        datagrams.note(sent, byteCount: message.count)
+        datagrams.record(sent, byteCount: message.count)
         return sent
     }
 }

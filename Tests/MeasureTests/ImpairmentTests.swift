@@ -1,8 +1,8 @@
 import Media
-import TestSupport
 import Testing
+import Transport
 
-@testable import Transport
+@testable import Measure
 
 struct ImpairmentTests {
     private func run(_ settings: ImpairmentSettings, count: Int = 10_000, direction: UInt64 = 0) -> [Impairment.Verdict] {

@@ -8,7 +8,7 @@ public struct ImpairmentSettings: Hashable, Sendable {
     public var delay = Nanoseconds.zero
     /// Up to so much more, evenly distributed. Order is kept: a datagram waits for the one before it.
     public var jitter = Nanoseconds.zero
-    /// Share of datagrams that are held back so long that later ones pass them.
+    /// Share of datagrams that are held back so long that later ones overtake them.
     public var reorder = 0.0
     /// How long those are held back.
     public var reorderBy = Nanoseconds.milliseconds(10)
@@ -33,7 +33,7 @@ public struct Impairment: Sendable {
 
     private let settings: ImpairmentSettings
     private var random: SplitMix64
-    /// When the link has sent off everything that it was given.
+    /// When the link will have sent everything that it was given.
     private var linkFree = Nanoseconds.zero
     private var lastDelivery = Nanoseconds.zero
 

@@ -1,0 +1,74 @@
+import Glibc
+import Media
+import Synchronization
+
+/// Writes a file or pipe. A file's writes wait for the kernel; a full pipe says so instead. `send` belongs to one
+/// thread.
+final class FileSink: Sendable {
+    private let file: Descriptor
+    private let bell = Bell()
+    private let isPipe: Bool
+    private let packets = Atomic<Int64>(0)
+    private let bytes = Atomic<Int64>(0)
+    private let broken = Atomic<Bool>(false)
+    private let events = EventQueue()
+    /// With a pipe's usual 64 KiB, a short pause of the reader would cost messages.
+    private static let pipeCapacity: Int32 = 1 << 20
+    /// Linux's F_SETPIPE_SZ, which Glibc's module leaves out.
+    private static let setPipeCapacity: Int32 = 1031
+
+    /// - Parameter path: nil for standard output.
+    init(path: String?) throws(TransportError) {
+        // When the reader has gone, write() fails and the process goes on.
+        signal(SIGPIPE, SIG_IGN)
+        if let path {
+            let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+            guard number >= 0 else {
+                throw TransportError(.inaccessible, place: oneLine(path), "cannot be written: \(Descriptor.lastError)")
+            }
+            file = Descriptor(owning: number)
+        } else {
+            file = Descriptor(lending: STDOUT_FILENO)
+        }
+        var status = stat()
+        isPipe = unsafe fstat(file.number, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+        // The kernel refuses where the user's pipes hold too much already.
+        if isPipe { _ = fcntl(file.number, Self.setPipeCapacity, Self.pipeCapacity) }
+    }
+
+    func statistics() -> LegStatistics {
+        var figures = LegStatistics()
+        figures.connected = !isBroken
+        figures.connections = 1
+        figures.packetsSent = packets.load(ordering: .relaxed)
+        figures.bytesSent = bytes.load(ordering: .relaxed)
+        return figures
+    }
+
+    /// A write failed. What follows would have a gap, so nothing is written any more.
+    var isBroken: Bool { broken.load(ordering: .acquiring) }
+    func nextEvent() -> LegEvent? { events.pop() }
+
+    func send(_ message: UnsafeRawBufferPointer) -> Sent {
+        guard !isBroken else { return .notConnected }
+        // Ready means that PIPE_BUF bytes fit, more than a message: the write below will not wait.
+        if isPipe && file.wait(for: POLLOUT, or: bell, until: .now()) != .ready { return .wouldBlock }
+        var written = 0
+        while written < message.count {
+            let count = unsafe write(file.number, message.baseAddress! + written, message.count - written)
+            if count < 0 && errno == EINTR { continue }
+            // Another program may have made a lent descriptor non-blocking.
+            if count < 0 && errno == EAGAIN && written == 0 { return .wouldBlock }
+            if count <= 0 {
+                // In this order: a caller that sees that the sink is broken finds the event.
+                events.append(.disconnected(reason: count < 0 ? Descriptor.lastError : "nothing more can be written"))
+                broken.store(true, ordering: .releasing)
+                return .notConnected
+            }
+            written += count
+        }
+        packets.add(1, ordering: .relaxed)
+        bytes.add(Int64(message.count), ordering: .relaxed)
+        return .sent
+    }
+}

@@ -1,0 +1,60 @@
+import Media
+
+/// A packet of the stream, as its protocol read it.
+@safe struct ArrivedPacket {
+    var message: Message
+    /// How many sequence numbers it takes up.
+    var packets = 1
+    /// Until when it is worth waiting for what is missing before it.
+    var gapDeadline: MonotonicTime
+    /// The sender's clock starts anew with it.
+    var restartsClock = false
+    /// Valid until the feed reads again.
+    var contents: UnsafeRawBufferPointer
+}
+
+/// What ``OrderedReceiver`` needs of a protocol: its packets, however they come, and its events.
+///
+/// The receiver calls the requirements in the order in which they stand here.
+protocol PacketFeed: ~Copyable {
+    /// The next thing to tell that has nothing to do with the order of messages.
+    mutating func nextEvent() -> LegEvent?
+
+    /// Whether messages are those of another connection from now on: nothing that is held belongs to it.
+    mutating func hasChangedConnection() -> Bool
+
+    /// The source has gone or is to go: nothing is worth a wait any more, and ``leave()`` is called when no message is held.
+    var isLeaving: Bool { get }
+    mutating func leave() -> LegEvent?
+
+    /// What must be told before the packet that was read last.
+    mutating func eventBeforePacket() -> LegEvent?
+
+    /// Whatever had come by this time has been read.
+    var readUpTo: MonotonicTime { get }
+
+    /// Whether a reader that has found nothing for long is to return: somebody interrupted it, or the time has come.
+    mutating func mustReturn(at limit: MonotonicTime) -> Bool
+
+    /// Reads what has come; never waits.
+    /// - Parameters:
+    ///   - buffer: the reader's, in which the packet may lie.
+    ///   - hold: tells whether a packet is the first one, whose number the feed may announce.
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer, _ hold: inout HoldBuffer) -> Reading
+
+    /// Sleeps until something may have come.
+    mutating func wait(until limit: MonotonicTime) -> Descriptor.Readiness
+
+    /// So many messages will not come any more.
+    mutating func recordGap(messages: Int64)
+}
+
+/// What ``PacketFeed/read(into:_:)`` found.
+enum Reading {
+    case packet(ArrivedPacket)
+    case event(LegEvent)
+    /// Something that holds no message.
+    case noMessage
+    /// Nothing more has come.
+    case empty
+}
