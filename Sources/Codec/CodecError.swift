@@ -57,7 +57,7 @@ public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
 /// - Parameters:
 ///   - code: what the call returned; negative is an error.
 ///   - operation: the C function's name.
-///   - kind: what a failure here means, where the code itself does not tell.
+///   - kind: what a failure here means, where the code itself does not say.
 @discardableResult
 func check(
     _ code: Int32, _ operation: StaticString, at place: @autoclosure () -> String, _ kind: CodecError.Kind = .library,

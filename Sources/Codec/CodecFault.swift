@@ -1,7 +1,7 @@
 /// Why no picture came of an access unit.
 ///
-/// This is the module's only description of faults in coded data. Each is reported once, as a ``DecoderOutput``. The module
-/// keeps no counts: who wants them counts the outputs. What makes a codec unusable is a ``CodecError``.
+/// This is the module's only description of faults in coded data. Each is reported once, as a ``DecoderOutput``. The
+/// module keeps no counts: who wants them counts the outputs. What makes a codec unusable is a ``CodecError``.
 public enum CodecFault: Hashable, Sendable, BitwiseCopyable {
     /// It precedes the first keyframe.
     case awaitingKeyframe

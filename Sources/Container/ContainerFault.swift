@@ -2,11 +2,11 @@ import Media
 
 /// Something of a container that did not come, or that cannot be used.
 ///
-/// This is the module's only description of faults, and events are their only way out. Each is reported once, when it is
-/// found. The module keeps no counts: who wants them counts the events.
+/// This is the module's only description of faults, and events are their only way out. Each is reported once, when it
+/// is found. The module keeps no counts: who wants them counts the events.
 public enum ContainerFault: Hashable, Sendable, BitwiseCopyable {
-    /// Bytes that belong to no packet were skipped, in search of the next packet's start or because bytes before them are
-    /// missing.
+    /// Bytes that belong to no packet were skipped, in search of the next packet's start or because bytes before them
+    /// are missing.
     case unalignedBytes(Int)
     /// A packet has `transport_error_indicator` or an impossible adaptation field.
     case brokenPacket

@@ -22,7 +22,8 @@ import Media
     public let serial: Int
     /// The unit; valid only until the handler returns.
     @unsafe public let bytes: UnsafeRawBufferPointer
-    /// Nil for what has no stamp of its own: the second and later pictures of one PES packet (ISO/IEC 13818-1, 2.4.3.7).
+    /// Nil for what has no stamp of its own: the second and later pictures of one PES packet (ISO/IEC 13818-1,
+    /// 2.4.3.7).
     public let presentation: MediaTime?
     public let decode: MediaTime?
     /// When the message with its first packet arrived.

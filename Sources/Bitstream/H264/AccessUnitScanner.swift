@@ -1,5 +1,5 @@
 /// Follows the NAL units of an H.264 byte stream (ITU-T H.264, annex B) while it grows, and finds where one access unit
-/// ends and the next begins (7.4.1.2.3). It looks at every byte once, keeps no bytes, and never looks past those it has.
+/// ends and the next begins (7.4.1.2.3). It reads every byte once, keeps no bytes, and never reads past those it has.
 ///
 /// A pure value. It allocates only where a sequence parameter set is new.
 public struct AccessUnitScanner {

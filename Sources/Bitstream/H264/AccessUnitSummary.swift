@@ -12,7 +12,7 @@ public struct AccessUnitSummary: Equatable, Sendable {
     /// From the recovery point message: after how many frames the pictures are right again; nil without the message.
     public var recoveryFrameCount: Int?
 
-    /// Decoding can start here, and this and later pictures (in output order) need no earlier ones.
+    /// Decoding can start at this picture: it and all that are shown later need no earlier ones.
     public var isCleanStart: Bool { isRefresh || recoveryFrameCount == 0 }
 
     public init() {}
@@ -20,7 +20,8 @@ public struct AccessUnitSummary: Equatable, Sendable {
     /// Reads an access unit. Allocates only where a sequence parameter set is new.
     /// - Parameters:
     ///   - unit: a whole access unit in annex B form. Any bytes at all; not kept.
-    ///   - detector: keeps what carries over from unit to unit: give it all units of a stream, in decoding order.
+    ///   - detector: keeps parameter sets and frame numbers from unit to unit. All units of a stream must be read with
+    ///     the same one, in decoding order.
     public init(_ unit: UnsafeRawBufferPointer, _ detector: inout FrameNumberGapDetector) {
         var next = unsafe NALScanner.nextUnit(in: unit, from: 0)
         while let at = next {

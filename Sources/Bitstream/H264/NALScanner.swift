@@ -1,8 +1,8 @@
-/// Finds NAL units in a byte stream (ITU-T H.264, annex B). All searches for start codes are made here.
+/// Finds NAL units in a byte stream (ITU-T H.264, annex B). No other code searches for start codes.
 enum NALScanner {
     /// Searches for the next start code, 00 00 01.
     /// - Parameters:
-    ///   - bytes: looked at from `position` to the end, and no further.
+    ///   - bytes: read from `position` to the end, and no further.
     ///   - position: where the search begins. When no start code is found, it moves to where a search must begin when
     ///     more bytes have come.
     /// - Returns: the offset of the start code's first byte.

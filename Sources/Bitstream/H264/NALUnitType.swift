@@ -1,4 +1,4 @@
-/// What a NAL unit holds: `nal_unit_type` (ITU-T H.264, table 7-1), as far as it is told apart here.
+/// What a NAL unit holds: `nal_unit_type` (ITU-T H.264, table 7-1). Types that are handled alike share a case.
 enum NALUnitType {
     /// A slice of a picture that is no instantaneous refresh, or its data partition A.
     case slice

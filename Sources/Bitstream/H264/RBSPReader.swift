@@ -1,5 +1,6 @@
-/// Reads the bits of a NAL unit's payload (ITU-T H.264, 7.2 and 9.1), skipping emulation prevention bytes as it goes.
-/// Reading past the end gives zeros and sets ``isExhausted``: callers check once, at the end.
+/// Reads the bits of a NAL unit's payload (ITU-T H.264, 7.2 and 9.1) and skips emulation prevention bytes.
+///
+/// Reading past the end returns zeros and sets ``isExhausted``, so that callers check once, at the end.
 @safe struct RBSPReader {
     private let bytes: UnsafeRawBufferPointer
     private var position: Int
@@ -8,12 +9,10 @@
     private var bitsLeft = 0
     private(set) var isExhausted = false
 
-    /// - Parameters:
-    ///   - bytes: the NAL unit with its header byte, without its start code; must outlive the reader.
-    ///   - skipping: header bytes to leave out.
-    init(_ bytes: UnsafeRawBufferPointer, skipping: Int = 1) {
+    /// - Parameter bytes: the NAL unit with its header byte, without its start code; must outlive the reader.
+    init(_ bytes: UnsafeRawBufferPointer) {
         unsafe self.bytes = bytes
-        position = skipping
+        position = 1
     }
 
     /// The next byte without emulation prevention.
@@ -49,7 +48,7 @@
         return value
     }
 
-    /// `ue(v)`: at most 2³² − 2; an impossible prefix exhausts the reader.
+    /// `ue(v)`: at most 2³² − 2. An impossible prefix exhausts the reader.
     mutating func unsigned() -> Int {
         var leading = 0
         while bit() == 0 {
@@ -68,14 +67,14 @@
         return code & 1 == 1 ? (code + 1) / 2 : -(code / 2)
     }
 
-    /// The next whole byte. Bits of a byte that was begun are left out.
+    /// The next whole byte. What is left of a byte that was begun is skipped.
     mutating func alignedByte() -> UInt8 {
         load()
         bitsLeft = 0
         return current
     }
 
-    /// Passes over whole bytes, not counting emulation prevention.
+    /// Skips whole bytes, not counting emulation prevention.
     mutating func skipBytes(_ count: Int) {
         var left = count
         while left > 0, !isExhausted {

@@ -56,8 +56,8 @@ public struct SequenceParameterSet: Hashable, Sendable {
         guard !r.isExhausted else { throw .truncated }
         color = usability.color
         frameRate = usability.frameRate
-        if let told = usability.reordering, told <= 16 {
-            reordering = told
+        if let stated = usability.reordering, stated <= 16 {
+            reordering = stated
         } else {
             // Baseline has no B slices; picture order type 2 is decoding order (7.4.2.1.1); some intra profiles have
             // constraint_set3 say the same (E.2.1).

@@ -1,4 +1,4 @@
-/// The front of a slice header (ITU-T H.264, 7.3.3): what tells pictures apart and what shows that one is missing.
+/// The front of a slice header (ITU-T H.264, 7.3.3): what shows where a picture begins and that one is missing.
 struct SliceHeader {
     /// `first_mb_in_slice`: 0 for the first slice of a picture that arrives in order.
     let firstMacroblock: Int

@@ -2,7 +2,7 @@
 enum SupplementalInformation {
     private static let recoveryPoint = 6
 
-    /// Looks for a recovery point message (D.1.8).
+    /// Searches for a recovery point message (D.1.8).
     /// - Parameter nal: the NAL unit with its header byte, without its start code. Any bytes at all.
     /// - Returns: `recovery_frame_cnt`, after how many frames the pictures are right; nil without a whole message.
     static func recoveryFrameCount(in nal: UnsafeRawBufferPointer) -> Int? {

@@ -1,9 +1,10 @@
 import CFFmpeg
 
-/// Reusable memory for an input packet: the bytes of one unit and the zeros after them that libavcodec's bit readers need.
+/// Reusable memory for an input packet: the bytes of one unit and the zeros after them that libavcodec's bit readers
+/// need.
 ///
-/// The memory is wrapped in a buffer reference, because libavcodec copies every packet that is not reference-counted, which
-/// allocates. The decoder is done with the memory when the send call returns.
+/// The memory is wrapped in a buffer reference, because libavcodec copies every packet that is not reference-counted,
+/// which allocates. The decoder is done with the memory when the send call returns.
 @safe struct PaddedInput: ~Copyable {
     private var buffer: UnsafeMutablePointer<AVBufferRef>?
 

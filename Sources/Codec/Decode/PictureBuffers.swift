@@ -1,8 +1,8 @@
 import CFFmpeg
 import Media
 
-/// Pooled memory that pictures are decoded into. Rows are aligned to 64 bytes, and bytes before and after every plane are
-/// readable (``Media/Picture/slop``), which libavcodec's own buffers do not promise.
+/// Pooled memory that pictures are decoded into. Rows are aligned to 64 bytes, and bytes before and after every plane
+/// are readable (``Media/Picture/slop``), which libavcodec's own buffers do not promise.
 ///
 /// Confined to its decoder's thread. The buffers themselves outlive it for as long as a picture refers to them.
 @safe final class PictureBuffers {
@@ -32,7 +32,7 @@ import Media
         }
     }
 
-    /// Gives the frame memory for a picture of at least this size.
+    /// Attaches memory for a picture of at least this size to the frame.
     /// - Returns: 0, or libav's code for a lack of memory.
     func fill(_ frame: UnsafeMutablePointer<AVFrame>, width: Int, height: Int) -> Int32 {
         let slop = Picture.slop

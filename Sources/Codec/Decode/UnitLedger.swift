@@ -1,11 +1,11 @@
 import Bitstream
 
-/// The decoder's books. Every access unit that went in comes out as a picture or is reported lost, exactly once, with what
-/// is known of damage to its references. A pure value; the decoder tells it what happened.
+/// The decoder's books. Every access unit that went in comes out as a picture or is reported lost, exactly once, with
+/// what is known of damage to its references. A pure value; the decoder reports to it what happened.
 ///
-/// Units are numbered in decoding order. A picture may leave long after its unit went in (B-frames), so damage is kept for
-/// each unit. It starts at a unit, taints all that follow in decoding order, and ends at the next clean start (IDR, or
-/// recovery point). Pictures that are shown before that clean start stay tainted.
+/// Units are numbered in decoding order. A picture may leave long after its unit went in (B-frames), so damage is kept
+/// for each unit. It starts at a unit, taints all that follow in decoding order, and ends at the next clean start (IDR,
+/// or recovery point). Pictures that are shown before that clean start stay tainted.
 struct UnitLedger {
     private struct Entry {
         var id: Int64 = 0
@@ -34,7 +34,7 @@ struct UnitLedger {
     private(set) var pendingCount = 0
     /// Units that are lost and not yet reported.
     private(set) var lostCount = 0
-    /// Decoding has met a clean start, or given a picture all the same.
+    /// A clean start has come, or a picture without one.
     private var hasStarted = false
     private var isTainted = false
     /// Reference pictures left until a gradual refresh is complete.
@@ -66,7 +66,7 @@ struct UnitLedger {
         return number
     }
 
-    /// A unit that is not given to the decoder at all.
+    /// A unit was skipped and does not go into the decoder.
     mutating func skipped(id: Int64) {
         let slot = Int(nextNumber % Int64(Self.capacity))
         precondition(!entries[slot].isPending, "call next() until it returns nil before the next decode()")
@@ -85,8 +85,8 @@ struct UnitLedger {
 
     /// A picture came out.
     /// - Parameter isInterlaced: it has two fields, and the next unit may be its second one.
-    /// - Returns: the unit's id, whether others may refer to it and what is wrong with the picture; nil when the unit was
-    ///   already reported lost.
+    /// - Returns: the unit's id, whether others may refer to it and what is wrong with the picture; nil when the unit
+    ///   was already reported lost.
     mutating func cameOut(
         _ number: Int64, isKeyframe: Bool, isInterlaced: Bool, wasConcealed: Bool, lacksReference: Bool
     ) -> (id: Int64, isReference: Bool, damage: PictureDamage)? {
@@ -107,10 +107,10 @@ struct UnitLedger {
         return (entry.id, entry.isReference, damage)
     }
 
-    /// The decoder has given all that it can for now.
+    /// The decoder has returned all that it can for now.
     /// - Parameters:
-    ///   - holdsNothing: it keeps no picture back, so that what has not come out never will. Only the newest unit may be a
-    ///     field that waits for the other.
+    ///   - holdsNothing: it keeps no picture back, so that what has not come out never will. Only the newest unit may
+    ///     be a field that waits for the other.
     ///   - isEnd: nothing more will come out at all.
     mutating func settled(holdsNothing: Bool, isEnd: Bool) {
         if isEnd {

@@ -4,9 +4,9 @@ import Media
 
 /// Decodes H.264 access units with no delay beyond what the stream's own reordering asks for.
 ///
-/// It uses slice threads only, because frame threads would hold back one picture each. How many pictures libavcodec holds
-/// back follows the reordering information in the stream: none for a stream without B-frames that says so or has no VUI at
-/// all. A stream with B-frames that does not say so loses its first few B-frames and is right after that.
+/// It uses slice threads only, because frame threads would hold back one picture each. How many pictures libavcodec
+/// holds back follows the reordering information in the stream: none for a stream without B-frames that says so or has
+/// no VUI at all. A stream with B-frames that does not say so loses its first few B-frames and is right after that.
 ///
 /// Damage is no error. It is concealed and flagged on the pictures (``PictureDamage``) until the next clean start, and
 /// units that give no picture are reported as such (``CodecFault``). Pictures that are not 8-bit 4:2:0 are converted.
@@ -139,8 +139,8 @@ import Media
         }
     }
 
-    /// Makes the decoder release what it holds back, because no more units come for now. Call ``next()`` for the outputs.
-    /// Decoding can go on after that, from a keyframe.
+    /// Makes the decoder release what it holds back, because no more units come for now. Call ``next()`` for the
+    /// outputs. Decoding can go on after that, from a keyframe.
     public func drain() {
         guard !isDraining else { return }
         isDraining = true
@@ -180,7 +180,9 @@ import Media
         swap(&frame, &spare)
         var damage = known
         if unsafe fields.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
-        if unsafe PictureConversion.isNeeded(for: fields) { frame = try conversion.convert(frame, pool, at: Self.place) }
+        if unsafe PictureConversion.isNeeded(for: fields) {
+            frame = try conversion.convert(frame, pool, at: Self.place)
+        }
         return DecodedPicture(frame, from: pool, id: id, isReference: isReference, damage: damage)
     }
 }

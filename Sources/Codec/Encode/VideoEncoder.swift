@@ -1,10 +1,10 @@
 import CFFmpeg
 import Media
 
-/// Encodes 8-bit 4:2:0 pictures as H.264 access units (libx264, through libavcodec), tuned for latency: each picture's unit
-/// is emitted before ``encode(_:id:at:asKeyframe:emit:)`` returns. There are no B-frames, no lookahead and no scene-cut
-/// keyframes (the caller asks for the source's keyframes). There are access unit delimiters, and parameter sets before
-/// every keyframe.
+/// Encodes 8-bit 4:2:0 pictures as H.264 access units (libx264, through libavcodec), tuned for latency: each picture's
+/// unit is emitted before ``encode(_:id:at:asKeyframe:emit:)`` returns. There are no B-frames, no lookahead and no
+/// scene-cut keyframes (the caller asks for the source's keyframes). There are access unit delimiters, and parameter
+/// sets before every keyframe.
 ///
 /// Confined to one thread at a time. Does not allocate per picture outside libav, and does not copy the picture: x264
 /// makes its own copy while the call lasts.
@@ -122,8 +122,8 @@ import Media
         }
     }
 
-    /// Prepares the one frame that stands for every picture. libavcodec copies pictures that are not reference-counted, so
-    /// the frame carries a reference to one byte. The planes that it points to belong to the caller of `encode`.
+    /// Prepares the one frame that stands for every picture. libavcodec copies pictures that are not reference-counted,
+    /// so the frame carries a reference to one byte. The planes that it points to belong to the caller of `encode`.
     private func prepareFrame(_ frame: UnsafeMutablePointer<AVFrame>) throws(CodecError) {
         unsafe frame.pointee.buf.0 = try check(av_buffer_alloc(1), "av_buffer_alloc", at: Self.place)
         unsafe frame.pointee.width = Int32(configuration.size.width)

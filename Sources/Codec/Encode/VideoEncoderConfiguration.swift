@@ -25,8 +25,8 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
     public var threads = 1
     /// A keyframe at least every so many pictures; nil: only the first and those asked for.
     public var keyframeInterval: Int?
-    /// For files, the unit of times; nil for live streams. A file has its parameter sets in the container's header instead
-    /// of before every keyframe, and lookahead and B-frames as the preset has them.
+    /// For files, the unit of times; nil for live streams. A file has its parameter sets in the container's header
+    /// instead of before every keyframe, and lookahead and B-frames as the preset has them.
     var fileTimeBase: Rational?
 
     public init(size: PictureSize, frameRate: Rational) {

@@ -55,7 +55,8 @@ import Media
         unsafe try write(packet.packet!, to: packet.stream + 1)
     }
 
-    /// Completes the file. The index is written whatever else fails, because without it nothing of the file can be played.
+    /// Completes the file. The index is written whatever else fails, because without it nothing of the file can be
+    /// played.
     func finish() throws(CodecError) {
         if isFinished { return }
         isFinished = true
@@ -85,8 +86,8 @@ import Media
         unsafe packet.pointee.stream_index = Int32(index)
         unsafe packet.pointee.pos = -1
         unsafe av_packet_rescale_ts(packet, timeBases[index], stream.pointee.time_base)
-        // A muxer refuses a packet whose time goes back, and ends the file there. Of two recordings that overlap, keep the
-        // first.
+        // A muxer refuses a packet whose time goes back, and ends the file there. Of two recordings that overlap, keep
+        // the first.
         let decode = unsafe packet.pointee.dts
         if index > 0, decode != burnish_nopts {
             if decode <= lastDecodes[index] { return }

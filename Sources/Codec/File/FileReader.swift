@@ -2,8 +2,8 @@ import CFFmpeg
 import Glibc
 import Media
 
-/// Reads a media file of any kind that libavformat knows: its main video as 8-bit 4:2:0 pictures in presentation order, its
-/// audio as coded packets to copy. It opens only local files and pipes, whatever a playlist inside asks for.
+/// Reads a media file of any kind that libavformat knows: its main video as 8-bit 4:2:0 pictures in presentation order,
+/// its audio as coded packets to copy. It opens only local files and pipes, whatever a playlist inside asks for.
 ///
 /// Confined to one thread at a time. Not made for the live path: allocates.
 @safe public final class FileReader {

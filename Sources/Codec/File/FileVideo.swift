@@ -9,7 +9,7 @@ public struct FileVideo: Hashable, Sendable {
     /// The unit of presentation times, in seconds.
     public var timeBase: Rational
     public var color = ColorDescription()
-    /// How many pictures there are, as far as the container tells; an estimate where only a duration is known.
+    /// How many pictures there are, as far as the container says; an estimate where only a duration is known.
     public var pictureCount: Int?
 
     public init(size: PictureSize, frameRate: Rational, timeBase: Rational? = nil) {

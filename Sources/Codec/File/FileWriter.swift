@@ -1,8 +1,8 @@
 import CFFmpeg
 import Media
 
-/// Writes pictures to a file. A `.y4m` file is uncompressed. Any other name chooses a container of libavformat's, with H.264
-/// (libx264) and, where asked for, another file's audio copied.
+/// Writes pictures to a file. A `.y4m` file is uncompressed. Any other name chooses a container of libavformat's, with
+/// H.264 (libx264) and, where asked for, another file's audio copied.
 ///
 /// Confined to one thread at a time. Call ``finish()`` at the end: without it the file has no index and may be
 /// unreadable.

@@ -1,8 +1,8 @@
 import Media
 
 extension FileReader {
-    /// Copies the next pictures of the video, for benchmarks that use them many times. Pictures of another size than the
-    /// file's are left out.
+    /// Copies the next pictures of the video, for benchmarks that use them many times. Pictures of another size than
+    /// the file's are left out.
     /// - Returns: fewer than `count` when the file ends before.
     public func copyPictures(_ count: Int) throws(CodecError) -> [Picture] {
         var copies: [Picture] = []

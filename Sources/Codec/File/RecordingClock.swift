@@ -1,6 +1,6 @@
 /// Makes one time line of a recording whose stamps go back: several recordings in one file, or a sender that restarted.
-/// What follows a jump is placed behind what came before it. The file's streams keep their offsets to each other, though
-/// each crosses the jump at a packet of its own. Stamps that have wrapped continue exactly.
+/// What follows a jump is placed behind what came before it. The file's streams keep their offsets to each other,
+/// though each crosses the jump at a packet of its own. Stamps that have wrapped continue exactly.
 ///
 /// A pure value. All times are in microseconds.
 struct RecordingClock {

@@ -3,7 +3,8 @@ import Glibc
 import Media
 
 /// Writes uncompressed pictures as YUV4MPEG2: exact samples, size, frame rate, aspect, chroma location and range. The
-/// format has no place for primaries, transfer and matrix, nor for times, so pictures follow each other at the frame rate.
+/// format has no place for primaries, transfer and matrix, nor for times, so pictures follow each other at the frame
+/// rate.
 ///
 /// Confined to one thread at a time.
 @safe final class Y4MWriter {

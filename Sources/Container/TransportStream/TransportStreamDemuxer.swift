@@ -1,13 +1,13 @@
 import Bitstream
 import Media
 
-/// Takes an MPEG transport stream apart (ISO/IEC 13818-1) and delivers each access unit of its main video as soon as its
-/// last packet has come, where libavformat waits for the first of the next. docs/design/access-units.md explains how the
-/// end is known.
+/// Takes an MPEG transport stream apart (ISO/IEC 13818-1) and delivers each access unit of its main video as soon as
+/// its last packet has come, where libavformat waits for the first of the next. docs/design/access-units.md explains
+/// how the end is known.
 ///
-/// It follows one program, the first with H.264 video. That stream's units come out as access units, the program's other
-/// streams as whole PES payloads. Whatever the bytes are, it neither fails nor grows without bound: what it cannot use it
-/// reports as a ``ContainerFault``, and ``diagnosis`` says in one value what is missing.
+/// It follows one program, the first with H.264 video. That stream's units come out as access units, the program's
+/// other streams as whole PES payloads. Whatever the bytes are, it neither fails nor grows without bound: what it
+/// cannot use it reports as a ``ContainerFault``, and ``diagnosis`` says in one value what is missing.
 ///
 /// After each stream has reached its largest unit, it allocates nothing. Not thread-safe: one thread owns it.
 public struct TransportStreamDemuxer: ~Copyable {
@@ -30,7 +30,8 @@ public struct TransportStreamDemuxer: ~Copyable {
     private(set) var packets = 0
     private var packetsBeforeRestart = 0
 
-    /// Packets so far of PIDs that no table names or that are not used: other programs, and tables beside the program's.
+    /// Packets so far of PIDs that no table names or that are not used: other programs, and tables beside the
+    /// program's.
     public private(set) var unusedPackets = 0
 
     private enum Route {
@@ -73,8 +74,8 @@ public struct TransportStreamDemuxer: ~Copyable {
         largestMessage = max(largestMessage, bytes.count)
     }
 
-    /// The transport knows that bytes before the next ones are missing. Continuity counters have 4 bits and may not show
-    /// it.
+    /// Records that bytes before the next ones are missing, as the transport knows. Continuity counters have 4 bits and
+    /// may not show it.
     public mutating func recordLoss() {
         for stream in streams { stream.recordHiddenLoss() }
         aligner.reset()
@@ -89,8 +90,8 @@ public struct TransportStreamDemuxer: ~Copyable {
         streams[mainVideoIndex].video!.timePassed(now, &context, handler)
     }
 
-    /// The stream ends or is interrupted: delivers what is there. More may be pushed: the tables stay, but how units end
-    /// is learnt anew, since another sender may have taken over.
+    /// Delivers what is there, because the stream ends or is interrupted. More may be pushed. The tables stay, but how
+    /// units end is learnt anew, because another sender may come.
     public mutating func finish(handler: Handler) {
         for stream in streams { stream.finish(&context, handler) }
         aligner.reset()
@@ -98,9 +99,9 @@ public struct TransportStreamDemuxer: ~Copyable {
         largestMessage = 0
     }
 
-    /// Another sender may take over: delivers what is there and forgets everything about the stream. The next tables, and
-    /// the next parameters, are reported even if they are the same; units are counted from 0 again. Until then
-    /// ``diagnosis`` describes what has come since.
+    /// Delivers what is there and forgets everything about the stream, because another sender may come. The next tables
+    /// and the next parameters are reported even if they are the same, and units are counted from 0 again.
+    /// ``diagnosis`` describes only what comes from now on.
     public mutating func restart(handler: Handler) {
         finish(handler: handler)
         packetsBeforeRestart = packets

@@ -21,7 +21,7 @@ import Testing
         return splitAtDelimiters([UInt8](try Data(contentsOf: file)))
     }
 
-    @Test func everyUnitGivesItsPictureAtOnce() throws {
+    @Test func everyPictureComesOutAtOnce() throws {
         let units = try encodeUnits(configuration(), count: 40, keyframeEvery: 20)
         #expect(units.map(\.id) == (0..<40).map { $0 * 7 + 1 })
         #expect(units.filter(\.isKeyframe).map(\.id) == [1, 141])
@@ -123,7 +123,7 @@ import Testing
         #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
     }
 
-    @Test func aSenderStartedAgainWithoutReorderingIsNotHeldBack() throws {
+    @Test func aSenderRestartedWithoutReorderingIsNotHeldBack() throws {
         let before = try stream(["-bf", "3", "-b_strategy", "0"], frames: 20)
         let after = try encodeUnits(configuration(), count: 10).map(\.bytes)
         let outputs = try VideoDecoder().decodeAll(before + after)
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func nonReferencePicturesCanBeLeftOut() throws {
+    @Test func nonReferencePicturesCanBeSkipped() throws {
         let units = try stream(["-bf", "2", "-b_strategy", "0", "-x264-params", "b-pyramid=none"])
         let decoder = try VideoDecoder()
         decoder.skipsNonReference = true

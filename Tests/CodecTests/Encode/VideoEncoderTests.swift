@@ -9,7 +9,7 @@ import Testing
     }
 
     @Test(arguments: VideoEncoderConfiguration.Preset.allCases, [1, 2])
-    func everyPictureGivesItsUnitBeforeTheCallReturns(
+    func everyUnitIsEmittedBeforeTheCallReturns(
         _ preset: VideoEncoderConfiguration.Preset, _ threads: Int
     ) throws {
         var configuration = self.configuration()
@@ -78,7 +78,7 @@ import Testing
             try encoder.encode(picture.view, id: Int64(i), at: MediaTime(ticks: Int64(i) * 3000)) {
                 units.append(Array($0.bytes))
             }
-            // What a pool would do with a picture that was given back.
+            // A pool may overwrite a picture that was returned to it.
             fill(128)
         }
         let outputs = try VideoDecoder().decodeAll(units)

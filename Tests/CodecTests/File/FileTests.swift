@@ -124,7 +124,8 @@ import Testing
         }
     }
 
-    /// Two recordings in one file, each with its own clock: the second follows the first, and sound stays with its picture.
+    /// Two recordings in one file, each with its own clock: the second follows the first, and sound stays with its
+    /// picture.
     @Test(arguments: ["libx264", "mpeg2video"]) func stampsThatGoBackAreBridged(codec: String) throws {
         let folder = try TemporaryFolder()
         var whole = Data()
@@ -141,7 +142,9 @@ import Testing
         let contents = try read(reader)
         #expect(contents.times.count == 88 && reader.jumps == 1, "\(contents.times.count) \(reader.jumps)")
         let steps = zip(contents.times.dropFirst(), contents.times).map { $0 - $1 }
-        #expect(steps.enumerated().allSatisfy { $1 == 3600 || $0 == 49 && (1...18_000).contains($1) }, "\(steps.filter { $0 != 3600 })")
+        #expect(
+            steps.enumerated().allSatisfy { $1 == 3600 || $0 == 49 && (1...18_000).contains($1) },
+            "\(steps.filter { $0 != 3600 })")
 
         let path = folder.file("out.mp4").path
         let again = try FileReader(path: folder.file("whole.ts").path)
@@ -158,7 +161,7 @@ import Testing
     }
 
     /// 33 bits are used up after 26.5 hours: no picture is moved by that.
-    @Test func stampsThatWrapGoOn() throws {
+    @Test func stampsThatWrapContinue() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("a.ts").path
         let made = try runTool([

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Container
 
-/// When a unit was here. What was lost and sent again comes after packets that are behind it, which then wait for it: in
-/// the stream's order, times of arrival go back and forth.
+/// When a unit has arrived. A packet that was lost and sent again arrives after packets that follow it in the stream,
+/// so that arrival times do not rise in the stream's order.
 @Suite struct ArrivalTests {
     /// How a multiplex lays units into PES packets.
     enum Habit: CaseIterable {
@@ -43,7 +43,7 @@ import Testing
         return packets
     }
 
-    @Test(arguments: Habit.allCases) func aUnitIsHereWhenTheLastOfItsPacketsHasCome(habit: Habit) {
+    @Test(arguments: Habit.allCases) func aUnitHasArrivedWhenTheLastOfItsPacketsHas(habit: Habit) {
         var random = SplitMix64(seed: 51)
         var stream = SyntheticStream()
         let units = units(habit, into: &stream, &random)
@@ -58,7 +58,7 @@ import Testing
         if habit == .lengths { #expect(harvest.video.contains { $0.evidence == .length }) }
     }
 
-    @Test(arguments: [true, false]) func aUnitThatPassesIsHereWhenTheLastOfItsPacketsHasCome(bounded: Bool) {
+    @Test(arguments: [true, false]) func aPassedUnitHasArrivedWhenTheLastOfItsPacketsHas(bounded: Bool) {
         var random = SplitMix64(seed: 52)
         var stream = SyntheticStream(tables: false)
         let sound = SyntheticStream.videoID + 1
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// Takes a stream apart whose packets come in messages of their own, each at its time.
+    /// Pushes each packet as a message of its own, at its time.
     private static func harvest(_ stream: SyntheticStream, _ arrivals: [Int64]) -> Harvest {
         let harvest = Harvest()
         var demuxer = TransportStreamDemuxer()

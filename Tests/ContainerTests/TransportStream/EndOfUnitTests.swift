@@ -3,7 +3,7 @@ import Testing
 
 @testable import Container
 
-/// When a unit's end is believed, and what happens when a stream misleads.
+/// Which signs of a unit's end are trusted, and what happens when a stream misleads.
 @Suite struct EndOfUnitTests {
     /// `count` units, one PES each; sizes vary so that some fill their last packet.
     static func plain(
@@ -23,7 +23,7 @@ import Testing
         #expect(harvest.torn.isEmpty)
     }
 
-    @Test func stuffingIsBelievedAfterItsProbation() {
+    @Test func stuffingIsTrustedAfterItsProbation() {
         var random = SplitMix64(seed: 1)
         var stream = SyntheticStream()
         let units = Self.plain(100, into: &stream, &random)
@@ -34,7 +34,7 @@ import Testing
         #expect(harvest.video.filter { $0.evidence == .stuffing }.allSatisfy { $0.after == $0.lastArrival })
     }
 
-    @Test func lengthIsBelievedAfterThreeUnits() {
+    @Test func lengthIsTrustedAfterThreeUnits() {
         var random = SplitMix64(seed: 2)
         var stream = SyntheticStream()
         let units = Self.plain(40, bounded: true, into: &stream, &random)
@@ -53,7 +53,7 @@ import Testing
         #expect(harvest.video[60..<79].allSatisfy { $0.evidence == .nextStart })
     }
 
-    @Test func stuffingInTheMiddleIsNeverBelieved() {
+    @Test func stuffingInTheMiddleIsNeverTrusted() {
         var random = SplitMix64(seed: 4)
         var stream = SyntheticStream()
         let units = (0..<200).map { k in
@@ -80,7 +80,7 @@ import Testing
         #expect(harvest.torn == [80] && counters.tornUnits == 1)
         #expect(harvest.video.count == units.count)
         for (k, unit) in harvest.video.enumerated() where k != 80 { #expect(unit.bytes == units[k]) }
-        // Everything up to the next keyframe (90) hangs on the torn picture; nothing is believed afterwards.
+        // Everything up to the next keyframe (90) depends on the torn picture. No sign is trusted afterwards.
         #expect(harvest.video[81..<90].allSatisfy { $0.damage == .followsTorn })
         #expect(harvest.video[90...].allSatisfy { !$0.damage.contains(.followsTorn) })
         #expect(harvest.video[81..<140].allSatisfy { $0.evidence == .nextStart })
@@ -106,7 +106,7 @@ import Testing
     }
 
     /// A muxer that begins to flush each slice: the picture's slicing tells that some are missing.
-    @Test func aPictureWithoutItsUsualSlicesIsNotHandedOn() {
+    @Test func aPictureWithoutItsUsualSlicesIsNotDelivered() {
         var random = SplitMix64(seed: 7)
         var stream = SyntheticStream()
         var units = Self.plain(80, slices: 4, into: &stream, &random)
@@ -249,8 +249,8 @@ import Testing
         Self.expectExact(sender.harvest, sender.units)
     }
 
-    /// A sender that begins to flush messages inside of units has one of them torn, which is told, and no other.
-    @Test func aFlushedMessageInsideAUnitIsBelievedOnce() {
+    /// When a sender begins to flush messages inside units, one unit is torn, which is reported, and no other.
+    @Test func aFlushedMessageInsideAUnitIsTrustedOnce() {
         var sender = FlushingSender()
         for _ in 0..<100 { _ = sender.send([7, 2]) }
         for _ in 0..<300 { _ = sender.send([4, 5]) }
@@ -260,7 +260,7 @@ import Testing
         #expect(sender.harvest.video.filter { !known.contains($0.bytes) }.count == 1)
     }
 
-    /// Whether a unit had ended that was handed on by a flushed message, nobody knows when what came next is lost.
+    /// When the bytes after a flushed message are lost, nobody knows whether the unit had ended that it delivered.
     @Test(arguments: [60, 100]) func aLossBehindAFlushedMessageRestartsItsRun(probation: Int) {
         var sender = FlushingSender()
         func pass(_ count: Int) {
@@ -283,7 +283,7 @@ import Testing
         Self.expectExact(sender.harvest, sender.units)
     }
 
-    /// A loss elsewhere takes no trust away: it is known where the unit ends.
+    /// A loss elsewhere costs no trust, because it is known where the unit ends.
     @Test func aLossInsideAUnitLeavesTheRunOfFlushedMessages() {
         var sender = FlushingSender()
         for _ in 0..<100 { _ = sender.send([7, 2]) }

@@ -103,7 +103,9 @@ struct SyntheticStream {
     /// The last packet once more.
     mutating func repeatLast() { packets.append(packets.last!) }
 
-    mutating func skipContinuity(by n: Int, id: Int = Self.videoID) { continuity[id] = ((continuity[id] ?? 15) + n) & 15 }
+    mutating func skipContinuity(by n: Int, id: Int = Self.videoID) {
+        continuity[id] = ((continuity[id] ?? 15) + n) & 15
+    }
 
     // MARK: PES
 

@@ -69,7 +69,7 @@ import Testing
         #expect(diagnosis == .noParameters)
     }
 
-    @Test func aSectionWithAWrongChecksumIsNotBelieved() {
+    @Test func aSectionWithAWrongChecksumIsDropped() {
         var stream = SyntheticStream(tables: false)
         stream.addSection(SyntheticStream.association([(1, 0x100)]), id: 0)
         var map = SyntheticStream.map(program: 1, streams: [(0x101, 0x1B, [])])
@@ -169,9 +169,9 @@ import Testing
         }
     }
 
-    /// The first packet of a unit is lost when the one before was handed on already: what is left of it belongs to nothing,
-    /// and takes neither stamps nor slices from the unit after.
-    @Test(arguments: [true, false]) func aLostBeginningTakesNothingFromTheNextUnit(hasDelimiters: Bool) {
+    /// The first packet of a unit is lost after the unit before was delivered. What is left of the unit belongs to
+    /// nothing, and the unit after it keeps its stamps and slices.
+    @Test(arguments: [true, false]) func aLostBeginningLeavesTheNextUnitWhole(hasDelimiters: Bool) {
         var random = SplitMix64(seed: 36)
         var stream = SyntheticStream()
         var units: [[UInt8]] = []
@@ -201,7 +201,7 @@ import Testing
     }
 
     /// Sixteen packets lost leave the continuity counter as it was.
-    @Test func aLossThatCountersHideIsToldByTheTransport() {
+    @Test func aLossThatCountersHideIsReportedByTheTransport() {
         var random = SplitMix64(seed: 28)
         var stream = SyntheticStream()
         let unit = SyntheticPicture.unit(size: 184 * 30, isKey: true, &random)

@@ -3,9 +3,9 @@ import Foundation
 import Glibc
 import Media
 
-/// Pushes each file given in messages of 1,316 bytes: how the ends of units were known; and over and over again: speed,
-/// and how often malloc was called after the first two rounds, which should be never (else the
-/// exit code is 1). tools/check/count_allocations.c must be preloaded: it counts.
+/// Pushes each file in messages of 1,316 bytes. The first round shows how the ends of units were known. Many rounds show the
+/// speed, and how often malloc was called after the first two rounds. That should be never: otherwise the exit code is 1.
+/// tools/check/count_allocations.c must be preloaded, because it counts.
 @_silgen_name("burnish_count") func countAllocations(_ on: CInt)
 @_silgen_name("burnish_counted_swift") func allocationsBySwift() -> Int
 @_silgen_name("burnish_counted_others") func allocationsByOthers() -> Int

@@ -1,7 +1,8 @@
 import Bitstream
 import Media
 
-/// Puts the main video's access units together and decides when one is complete. docs/design/access-units.md explains how.
+/// Puts the main video's access units together and decides when one is complete. docs/design/access-units.md explains
+/// how.
 struct AccessUnitAssembly {
     private enum Phase {
         /// No unit is begun; bytes are dropped until one begins.
@@ -173,7 +174,7 @@ struct AccessUnitAssembly {
 
     // MARK: Units
 
-    /// When a unit that ends with the newest packet was here, and when it was sent.
+    /// When a unit that ends with the newest packet had arrived, and when it was sent.
     private var newestEnd: MessageTime { MessageTime(arrival: max(latest, last.arrival), source: last.source) }
 
     private mutating func scan(

@@ -11,9 +11,9 @@ struct EndSigns: OptionSet {
 
 /// Learns which signs tell the end of a unit in one stream, by comparing each with what came next. A pure value.
 ///
-/// A sign is trusted after it has been right `run` times in a row. One contradiction ends that. A second probation, much
-/// longer, may restore the trust; a second contradiction is final. So a stream that misleads after a long time of good
-/// behaviour costs at most two torn pictures for each sign until it is interrupted. Each is reported
+/// A sign is trusted after it has been right `run` times in a row. One contradiction ends that. A second probation,
+/// much longer, may restore the trust; a second contradiction is final. So a stream that misleads after a long time of
+/// good behaviour costs at most two torn pictures for each sign until it is interrupted. Each is reported
 /// (``ContainerFault/tornUnit(serial:)``) unless a loss hides it (``recordUnjudged(_:)``).
 struct EndOfUnitTrust {
     struct Sign {
@@ -74,8 +74,9 @@ struct EndOfUnitTrust {
         if signs.contains(.flush) { flush.judge(wasRight) }
     }
 
-    /// Bytes were lost behind a unit that was delivered by this evidence, so that nobody will know whether it had ended.
-    /// The run of flushed messages begins anew, because one cause may make a sender flush inside a unit and lose bytes.
+    /// Bytes were lost behind a unit that was delivered by this evidence, so that nobody will know whether it had
+    /// ended. The run of flushed messages begins anew, because one cause may make a sender flush inside a unit and lose
+    /// bytes.
     mutating func recordUnjudged(_ evidence: EndEvidence) {
         if evidence == .flush || evidence == .timer { flush.right = 0 }
     }
@@ -107,8 +108,8 @@ struct EndOfUnitTrust {
     /// By which evidence a packet with these signs ends its unit; nil when it may not.
     func accepts(_ signs: EndSigns, _ picture: AccessUnitScanner.Picture) -> EndEvidence? {
         if signs.contains(.length), length.isTrusted { return .length }
-        // GStreamer's muxer stuffs the middle of one unit in 360. It writes lengths, and omits one only where the unit is
-        // too large. Such a unit waits for the next.
+        // GStreamer's muxer stuffs the middle of one unit in 360. It writes lengths, and omits one only where the unit
+        // is too large. Such a unit waits for the next.
         if signs.contains(.stuffing), length.right == 0, trustsStuffing, isSlicedAsUsual(picture) { return .stuffing }
         return nil
     }

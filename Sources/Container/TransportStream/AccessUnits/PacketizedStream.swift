@@ -19,8 +19,8 @@ struct UnitStamp {
     var decode: MediaTime?
 }
 
-/// One elementary stream of the program: continuity, PES headers and the unit that is being put together. What makes the
-/// main video different lies in ``AccessUnitAssembly``.
+/// One elementary stream of the program: continuity, PES headers and the unit that is being put together. What makes
+/// the main video different lies in ``AccessUnitAssembly``.
 final class PacketizedStream {
     typealias Handler = (TransportStreamEvent) -> Void
 
@@ -152,7 +152,7 @@ final class PacketizedStream {
         recordLoss()
     }
 
-    /// Tells a packet's payload from the one before it.
+    /// A number by which a payload is compared with the one before it.
     private static func digest(_ payload: UnsafeRawBufferPointer) -> UInt64 {
         var sum: UInt64 = UInt64(payload.count)
         var at = 0

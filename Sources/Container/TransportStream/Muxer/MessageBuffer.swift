@@ -1,5 +1,5 @@
-/// Gathers transport packets into messages of seven (1,316 bytes: what SRT and UDP carry), and emits each as soon as it is
-/// full or the unit ends. Allocates once.
+/// Gathers transport packets into messages of seven (1,316 bytes: what SRT and UDP carry), and emits each as soon as it
+/// is full or the unit ends. Allocates once.
 @safe struct MessageBuffer: ~Copyable {
     static let capacity = 7 * TransportPacket.size
     private let bytes: UnsafeMutableRawBufferPointer

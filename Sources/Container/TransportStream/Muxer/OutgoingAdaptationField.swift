@@ -1,4 +1,5 @@
-/// The adaptation field of a transport packet that goes out (ISO/IEC 13818-1, 2.4.3.4): clock reference, flags, stuffing.
+/// The adaptation field of a transport packet that goes out (ISO/IEC 13818-1, 2.4.3.4): clock reference, flags,
+/// stuffing.
 struct OutgoingAdaptationField {
     /// The program clock reference in 90 kHz ticks (any, it is wrapped to 33 bits); nil for none.
     var clock: Int64?

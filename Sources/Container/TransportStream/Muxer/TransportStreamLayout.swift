@@ -1,4 +1,5 @@
-/// What a transport stream that goes out holds: one program with an H.264 stream and any number of streams passed through.
+/// What a transport stream that goes out holds: one program with an H.264 stream and any number of streams passed
+/// through.
 public struct TransportStreamLayout: Hashable, Sendable {
     /// An elementary stream whose PES payloads go out as they came in.
     public struct PassedStream: Hashable, Sendable {
@@ -26,8 +27,9 @@ public struct TransportStreamLayout: Hashable, Sendable {
     /// The video stream's packet identifier; those passed through follow it.
     public let videoPID: UInt16 = 0x100
     public let mapPID: UInt16 = 0x1000
-    /// How far the program clock runs behind the video's decode times, in 90 kHz ticks. A receiver that follows the clock
-    /// has this much time between a unit's arrival and its decoding, and streams may lag behind the video by as much.
+    /// How far the program clock runs behind the video's decode times, in 90 kHz ticks. A receiver that follows the
+    /// clock has this much time between a unit's arrival and its decoding, and streams may lag behind the video by as
+    /// much.
     let clockLead: Int64 = 4500
 
     public init() {}

@@ -1,11 +1,12 @@
 import Media
 
 /// Writes access units and passed-through PES payloads as transport stream messages (ISO/IEC 13818-1). It holds nothing
-/// back: when a call returns, every byte of the unit is emitted. The receiver knows without waiting for the next unit that
-/// this one is complete: from the PES length, or, for video units beyond its 16 bits, from the stuffing in the last packet.
+/// back: when a call returns, every byte of the unit is emitted. The receiver knows without waiting for the next unit
+/// that this one is complete: from the PES length, or, for video units beyond its 16 bits, from the stuffing in the
+/// last packet.
 ///
-/// libavformat's muxer is not used because it wants audio as frames with codec parameters, where we have PES payloads to
-/// pass on untouched, and because it ties its clock to its own interleaving.
+/// libavformat's muxer is not used because it wants audio as frames with codec parameters, where we have PES payloads
+/// to pass on untouched, and because it ties its clock to its own interleaving.
 ///
 /// Confined to one thread at a time; does not allocate after `init`. Continuity counters run on over an output's
 /// reconnection.
@@ -16,8 +17,8 @@ import Media
     private static let tableInterval: Int64 = 6000
     /// Clock references are to be no further apart than this (40 ms, the recommendation of ETSI TR 101 290).
     private static let longestClockInterval: Int64 = 3600
-    /// Where video units come too seldom for that, a clock reference goes out with another stream's unit when the last one
-    /// is this old (19 ms; an AAC frame lasts 21).
+    /// Where video units come too seldom for that, a clock reference goes out with another stream's unit when the last
+    /// one is this old (19 ms; an AAC frame lasts 21).
     private static let clockInterval: Int64 = 1700
     /// A clock that moves by more than this (1 s) does not follow from the one before.
     private static let jump: Int64 = 90_000
@@ -85,7 +86,8 @@ import Media
         var field = OutgoingAdaptationField(clock: clock.ticks, isJump: clock.isJump, isRandomAccess: isKeyframe)
         let firstRoom = TransportPacket.size - 4 - field.length
         let rest = header.length + unit.count - firstRoom
-        // Without a length only stuffing tells the end, so there must be some. One byte in the first packet moves the end.
+        // Without a length only stuffing tells the end, so there must be some. One byte in the first packet moves the
+        // end.
         if !header.hasLength, rest >= 0, rest % (TransportPacket.size - 4) == 0 { field.stuffing = 1 }
         unsafe writePES(header, unit, pid: layout.videoPID, counter: 2, field, emit)
         unsafe message.flush(emit)
@@ -103,7 +105,8 @@ import Media
             if isTableDue(at: ticks, backwards: false) { unsafe writeTables(at: ticks, emit) }
             unsafe writeClockIfDue(at: ticks - layout.clockLead, emit)
         }
-        // A payload that came with a length may be a few bytes too long for our header. Then its rest gets another header.
+        // A payload that came with a length may be a few bytes too long for our header. Then its rest gets another
+        // header.
         var rest = unsafe payload[...]
         var time = presentationTime
         repeat {

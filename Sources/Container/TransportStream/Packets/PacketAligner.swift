@@ -1,5 +1,5 @@
-/// Cuts bytes of any length into 188-byte packets. After garbage it finds the packets' beginning again. A packet that lies
-/// whole in the input is not copied.
+/// Cuts bytes of any length into 188-byte packets. After garbage it finds the packets' beginning again. A packet that
+/// lies whole in the input is not copied.
 @safe struct PacketAligner: ~Copyable {
     /// Bytes to cut.
     @safe struct Input {

@@ -38,7 +38,9 @@ struct ProgramFollower {
         var outcome = Outcome()
         if packet.pid == 0 {
             var found: [ProgramAssociation] = []
-            outcome.brokenSections = unsafe association.push(payload, packet: packet, skipsRepeats: current != nil) { section in
+            outcome.brokenSections = unsafe association.push(
+                payload, packet: packet, skipsRepeats: current != nil
+            ) { section in
                 if let table = ProgramAssociation(section) { found.append(table) }
             }
             for table in found where adopt(table) { outcome.isChanged = true }
@@ -66,7 +68,7 @@ struct ProgramFollower {
         sections.removeAll { $0.sectionNumber == table.sectionNumber }
         sections.append(table)
         sections.sort { $0.sectionNumber < $1.sectionNumber }
-        // Until all sections are here, the previous programs stay.
+        // The previous programs stay until all sections have come.
         guard sections.count > table.lastSectionNumber else { return false }
         let entries = sections.flatMap(\.entries).prefix(Self.programLimit)
         candidates = entries.map { entry in

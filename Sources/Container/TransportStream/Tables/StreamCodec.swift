@@ -39,7 +39,7 @@ public enum StreamCodec: Hashable, Sendable {
         }
     }
 
-    /// - Parameter descriptors: the elementary stream's descriptor loop; tells apart what shares stream type 6.
+    /// - Parameter descriptors: the elementary stream's descriptor loop. Codecs that share stream type 6 differ by it.
     init(streamType: UInt8, descriptors: [UInt8]) {
         switch streamType {
         case 0x01: self = .mpeg1Video

@@ -1,6 +1,6 @@
 import Testing
 
-/// Reads transport packets strictly and slowly, for tests: checks every counter and gives PES packets as complete as
+/// Reads transport packets strictly and slowly, for tests: checks every counter and returns PES packets as complete as
 /// they are when the bytes end.
 struct PacketReader {
     struct Unit {

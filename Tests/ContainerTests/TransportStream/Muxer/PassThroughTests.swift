@@ -5,7 +5,7 @@ import Testing
 
 @testable import Container
 
-/// Streams made by FFmpeg, taken apart by our demultiplexer, put together by our multiplexer, and read by FFmpeg again.
+/// Streams made by FFmpeg, read by our demultiplexer, written by our multiplexer, and read by FFmpeg again.
 @Suite struct PassThroughTests {
     private struct Unit {
         var stream: Int

@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func aMuxerGoesOnWithAnothersStream() throws {
+    @Test func aMuxerContinuesAnothersStream() throws {
         var layouts = [TransportStreamLayout(), TransportStreamLayout(), TransportStreamLayout()]
         layouts[1].passedStreams = [.aac]
         layouts[2].passedStreams = [.aac, .aac]
