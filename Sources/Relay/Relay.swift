@@ -5,29 +5,33 @@ import Schedule
 import Telemetry
 import Transport
 
-/// One stream, from its source to its sink: four threads and the queues between them. See docs/design/architecture.md.
+/// One stream, from its source to its sink: five threads and the queues between them. See docs/design/architecture.md.
 ///
 /// `run` belongs to one thread; `stop` may be called from any.
 public final class Relay: Sendable {
-    private let stream: StreamState
+    private let channels: StreamChannels
     private let source: Source
     private let sink: Sink
     private let passing = PassingStreams()
     private let units: UnitQueue
     private let pictures = BoundedQueue<DecodedFrame>(capacity: 2)
     private let finished = BoundedQueue<FinishedFrame>(capacity: 2)
+    private let output: SendStage
 
     /// Opens both ends.
     /// - Throws: what keeps an end from being opened: an address in use, a file that is not there, an output that
     ///   refuses.
     public init(_ configuration: RelayConfiguration) throws(TransportError) {
-        stream = StreamState(configuration)
-        units = UnitQueue(stream: stream)
+        channels = StreamChannels(configuration)
+        units = UnitQueue(books: channels.books)
         source = try Source(configuration.input)
         sink = try Sink(configuration.output)
+        output = SendStage(sink: sink, passing: passing, channels: channels)
     }
 
-    public var configuration: RelayConfiguration { stream.configuration }
+    private var control: StreamControl { channels.control }
+
+    public var configuration: RelayConfiguration { channels.configuration }
     /// The ports that the ends are bound to; 0 where they have none of their own.
     public var inputPort: UInt16 { source.localPort }
     public var outputPort: UInt16 { sink.localPort }
@@ -38,12 +42,12 @@ public final class Relay: Sendable {
         // An output that refuses from the very start is a mistake that somebody should hear of at once; later it is a
         // fault that may pass, and is tried again.
         do throws(TransportError) {
-            try sink.awaitConnection(until: .now() + configuration.firstConnection) { [stream] in stream.isStopping }
+            try sink.awaitConnection(until: .now() + configuration.firstConnection) { [control] in control.isStopping }
         } catch {
             throw RelayFailure(.transport(error))
         }
         let trace = try openTrace()
-        stream.outputIsConnected = sink.isConnected
+        channels.connection.isConnected = sink.isConnected
         let start = MonotonicTime.now()
         let threads = startStages()
         var meter = MachineMeter(
@@ -51,8 +55,8 @@ public final class Relay: Sendable {
         var nextStatus = start + .seconds(1)
         var (nextSample, nextGlance) = (start, start)
         var former = (time: start, emitted: UInt64(0))
-        while !stream.events.isClosed || stream.events.count > 0 {
-            if let event = stream.events.pop(until: min(nextStatus, nextGlance)) {
+        while !control.events.isClosed || control.events.count > 0 {
+            if let event = control.events.pop(until: min(nextStatus, nextGlance)) {
                 observe(.event(event))
                 continue
             }
@@ -62,7 +66,7 @@ public final class Relay: Sendable {
                 nextGlance = now + MachineMeter.glances
             }
             if now >= nextSample {
-                if configuration.watchesMachine, let available = meter.sample() { stream.availableCores = available }
+                if configuration.watchesMachine, let available = meter.sample() { channels.available.cores = available }
                 nextSample = now + CoreShare.period
             }
             if now >= nextStatus {
@@ -79,8 +83,8 @@ public final class Relay: Sendable {
         sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
         write(trace)
         let report = report(since: start)
-        if let failure = stream.firstFailure { throw RelayFailure(failure, report) }
-        if !configuration.input.isLive, !stream.isStopping, stream.ledger.books.isUndecodable {
+        if let failure = control.firstFailure { throw RelayFailure(failure, report) }
+        if !configuration.input.isLive, !control.isStopping, channels.books.ledger.books.isUndecodable {
             let text = "\(configuration.input): none of its \(report.frames.originals) pictures could be decoded"
             throw RelayFailure(.input(text), report)
         }
@@ -89,24 +93,24 @@ public final class Relay: Sendable {
 
     /// Ends the relay: what has arrived is still sent. Safe to call at any time, more than once.
     public func stop() {
-        stream.stop()
+        control.stop()
         source.interrupt()
     }
 
     /// What the stream has done up to now.
     public func report(since start: MonotonicTime) -> RelayReport {
         RelayReport(
-            seconds: (MonotonicTime.now() - start).seconds, ledger: stream.ledger, counters: stream.counters,
+            seconds: (MonotonicTime.now() - start).seconds, ledger: channels.books.ledger, counters: channels.books.counters,
             targetRate: configuration.fps,
-            schedule: .init(stream.rungs, stream.withPlanner { $0.demand }, cores: stream.cores),
+            schedule: .init(channels.schedule.rungs, channels.schedule.demand, cores: channels.cores),
             input: .init(url: configuration.input, source.statistics()),
-            output: .init(url: configuration.output, sink.statistics()))
+            output: .init(url: configuration.output, sink.statistics(), units: output.outputBooks))
     }
 
     private func openTrace() throws(RelayFailure) -> TraceFile? {
         guard let path = configuration.tracePath else { return nil }
         do {
-            return try TraceFile(path: path, ledger: stream.ledger)
+            return try TraceFile(path: path, ledger: channels.books.ledger)
         } catch {
             let text = "the trace cannot be written: \(error.localizedDescription)"
             throw RelayFailure(.transport(TransportError(.inaccessible, place: path, text)))
@@ -117,37 +121,40 @@ public final class Relay: Sendable {
     private func write(_ trace: TraceFile?) {
         guard let trace else { return }
         let hadFailed = trace.failure != nil
-        stream.counters.add(.traceRecordsMissed, trace.write())
+        channels.books.counters.add(.traceRecordsMissed, trace.write())
         if let failure = trace.failure, !hadFailed {
-            stream.report(.note("the trace ends here: \(failure.localizedDescription)"))
+            control.report(.note("the trace ends here: \(failure.localizedDescription)"))
         }
     }
 
     private func startStages() -> [StageThread] {
         [
-            StageThread(name: "ingest") { [source, units, passing, stream] in
-                IngestStage(source: source, queue: units, passing: passing, stream: stream).run()
+            StageThread(name: "ingest") { [source, units, passing, channels] in
+                IngestStage(source: source, queue: units, passing: passing, channels: channels).run()
             },
-            StageThread(name: "decode") { [units, pictures, stream] in
-                DecodeStage(units: units, pictures: pictures, stream: stream).run()
+            StageThread(name: "decode") { [units, pictures, channels] in
+                DecodeStage(units: units, pictures: pictures, channels: channels).run()
             },
-            StageThread(name: "enhance") { [pictures, finished, units, stream] in
-                EnhanceStage(pictures: pictures, finished: finished, units: units, stream: stream).run()
+            StageThread(name: "enhance") { [pictures, finished, units, channels] in
+                EnhanceStage(pictures: pictures, finished: finished, units: units, channels: channels).run()
             },
-            StageThread(name: "emit") { [finished, passing, sink, stream] in
-                EmitStage(finished: finished, passing: passing, sink: sink, stream: stream).run()
-                stream.events.close()
+            StageThread(name: "encode") { [finished, output, channels] in
+                EncodeStage(finished: finished, output: output, channels: channels).run()
+            },
+            StageThread(name: "send") { [output, channels] in
+                output.run()
+                channels.control.events.close()
             },
         ]
     }
 
     private func status(since start: MonotonicTime) -> RelayStatus {
         RelayStatus(
-            seconds: (MonotonicTime.now() - start).seconds, books: stream.ledger.books,
-            latency: stream.ledger.withLatency { $0.original.quantile(0.5) },
-            rung: stream.rungs.rung, demand: stream.withPlanner { $0.demand }, cores: stream.cores,
+            seconds: (MonotonicTime.now() - start).seconds, books: channels.books.ledger.books,
+            latency: channels.books.ledger.withLatency { $0.original.quantile(0.5) },
+            rung: channels.schedule.rungs.rung, demand: channels.schedule.demand, cores: channels.cores,
             input: source.statistics(), output: sink.statistics(),
-            packetsLost: stream.counters[.inputPacketsLost])
+            packetsLost: channels.books.counters[.inputPacketsLost])
     }
 }
 

@@ -129,6 +129,8 @@ public struct Planner: Policy, Sendable {
     /// as much of the processors.
     public static func coresEncoding(threads: Int) -> Double { 1 / (0.5 + 0.5 / Double(threads)) }
 
+    public var knownDemand: Capacity.Demand? { demand }
+
     /// What the stream needs of the machine.
     public var demand: Capacity.Demand {
         let workers = threads(configuration.workers)
@@ -212,7 +214,7 @@ public struct Planner: Policy, Sendable {
         // None with the first original is no sign: there is no pair yet.
         let asked = Double(frame.synthesised)
         synthesised = synthesised.map { $0 + (asked - $0) / 16 } ?? (asked > 0 ? asked : nil)
-        rhythm.note(arrived: frame.arrived ?? rhythm.arrived + 1, newestEmitBy: frame.newestEmitBy)
+        rhythm.observe(arrived: frame.arrived ?? rhythm.arrived + 1, newestEmitBy: frame.newestEmitBy)
         let slack = Double((frame.emitBy - frame.now).count)
         freshSlack = max(slack, freshSlack + (slack - freshSlack) / 16)
     }

@@ -19,4 +19,10 @@ public protocol Policy: Sendable {
     mutating func encode(_ frame: EncodeRequest) -> DropReason?
     /// An original was emitted so long before its deadline; negative: so late.
     mutating func emitted(slack: Nanoseconds)
+    /// What the stream needs of the machine; nil where the policy does not know.
+    var knownDemand: Capacity.Demand? { get }
+}
+
+extension Policy {
+    public var knownDemand: Capacity.Demand? { nil }
 }

@@ -12,7 +12,7 @@ public struct Expectation: Sendable, BitwiseCopyable {
     public init() {}
 
     /// An original has arrived. Originals come in the order in which they are decoded.
-    public mutating func note(_ time: MediaTime, emitBy: MonotonicTime) {
+    public mutating func observe(_ time: MediaTime, emitBy: MonotonicTime) {
         if let last, time != last {
             steps[count % 4] = abs(time - last)
             count += 1

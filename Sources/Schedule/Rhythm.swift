@@ -23,7 +23,7 @@ struct Rhythm: Sendable, BitwiseCopyable {
     /// - Parameters:
     ///   - arrived: originals since the stream began.
     ///   - newestEmitBy: when the last of them must be emitted.
-    mutating func note(arrived: Int, newestEmitBy: MonotonicTime) {
+    mutating func observe(arrived: Int, newestEmitBy: MonotonicTime) {
         self.arrived = arrived
         guard let since else { return self.since = (arrived, newestEmitBy) }
         let count = arrived - since.arrived

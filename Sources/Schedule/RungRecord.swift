@@ -11,7 +11,7 @@ public struct RungRecord: Sendable, BitwiseCopyable {
     public init() {}
 
     /// A frame was planned on this rung.
-    public mutating func note(_ new: Rung, at now: MonotonicTime) {
+    public mutating func record(_ new: Rung, at now: MonotonicTime) {
         if rung == new { return }
         if let rung {
             changes += 1

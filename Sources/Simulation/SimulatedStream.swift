@@ -10,36 +10,6 @@ struct Moment {
     var work = 0.0
 }
 
-/// A first-in first-out queue over one array that grows when it must: in the simulator even a queue that should be
-/// bounded may not be, since that is what it is there to find out.
-struct Line<Element> {
-    private var slots: [Element?] = Array(repeating: nil, count: 16)
-    private var head = 0
-    private(set) var count = 0
-
-    var isEmpty: Bool { count == 0 }
-    var first: Element? { slots[head] }
-    subscript(index: Int) -> Element { slots[(head + index) & (slots.count - 1)]! }
-
-    mutating func append(_ element: Element) {
-        if count == slots.count {
-            slots = (0..<count).map { self[$0] } + Array(repeating: nil, count: count)
-            head = 0
-        }
-        slots[(head + count) & (slots.count - 1)] = element
-        count += 1
-    }
-
-    mutating func removeFirst() -> Element {
-        defer {
-            slots[head] = nil
-            head = (head + 1) & (slots.count - 1)
-            count -= 1
-        }
-        return slots[head]!
-    }
-}
-
 /// One stream's pipeline in virtual time: decoder, enhancement and encoder, each a thread, with at most two raw frames
 /// in the queues between them, as in the relay.
 struct SimulatedStream<P: Policy> {
@@ -64,9 +34,8 @@ struct SimulatedStream<P: Policy> {
         case base, tiles, synthesising(Int), handingOver(Int)
     }
 
-    private(set) var policy: P
+    private var scheduler: StreamScheduler<P>
     private(set) var outcome = StreamOutcome()
-    private let order: SynthesisOrder
     /// The cores that a piece of work keeps busy.
     private let workers, encoders: Double
     private let keepsTimeline: Bool
@@ -88,8 +57,7 @@ struct SimulatedStream<P: Policy> {
 
     init(_ source: FrameSource, policy: P, order: SynthesisOrder, workers: Int, encoders: Int, keepsTimeline: Bool) {
         self.source = source
-        self.policy = policy
-        self.order = order
+        scheduler = StreamScheduler(policy, order: order)
         self.workers = Double(workers)
         self.encoders = Planner.coresEncoding(threads: encoders)
         self.keepsTimeline = keepsTimeline
@@ -119,7 +87,23 @@ struct SimulatedStream<P: Policy> {
     }
     private var stopped = false
 
-    mutating func use(_ cores: Cores) { policy.use(cores) }
+    mutating func use(_ cores: Cores) { scheduler.use(cores) }
+
+    private var order: SynthesisOrder { scheduler.order }
+
+    /// What a stage knows when it asks the scheduler.
+    private var state: PipelineState {
+        var state = PipelineState()
+        state.codedWaiting = coded.count
+        state.keyframeWaiting = codedKeyframes > 0
+        state.decodesAnother = decoding != nil
+        state.picturesWaiting = decoded.count
+        state.arrived = Int(outcome.originals)
+        state.newestEmitBy = newestEmitBy
+        state.encoderQueue = toEncode.count
+        state.encoderBusySince = encoding?.job.start
+        return state
+    }
 
     /// Lets everything happen that is due, and starts whatever can start.
     mutating func settle(_ moment: Moment, _ load: Load?) {
@@ -152,10 +136,7 @@ struct SimulatedStream<P: Policy> {
         guard decoding == nil, !coded.isEmpty else { return false }
         let frame = coded.removeFirst()
         if frame.isKeyframe { codedKeyframes -= 1 }
-        let request = UnitRequest(
-            now: moment.time, emitBy: frame.emitBy, isKeyframe: frame.isKeyframe, waiting: coded.count,
-            keyframeWaiting: codedKeyframes > 0)
-        switch policy.admit(request) {
+        switch scheduler.admit(at: moment.time, emitBy: frame.emitBy, isKeyframe: frame.isKeyframe, state) {
         case .drop(let reason): outcome.droppedOriginals[Int(reason.rawValue)] += 1
         case .decodeIfReferred where !frame.isReference: outcome.droppedOriginals[Int(DropReason.overload.rawValue)] += 1
         case .decode, .decodeIfReferred: decoding = (frame, job(frame.decode, moment, load))
@@ -167,7 +148,7 @@ struct SimulatedStream<P: Policy> {
     private mutating func finishDecoding(_ moment: Moment) -> Bool {
         guard let (frame, job) = decoding, isDone(job, moment) || job.end == 0 else { return false }
         if job.end != 0 {
-            policy.observe(.decode, moment.time - job.start, units: 1)
+            scheduler.observe(.decode, moment.time - job.start)
             decoding!.job.end = 0
         }
         guard decoded.count < Self.rawQueue else { return false }
@@ -188,16 +169,16 @@ struct SimulatedStream<P: Policy> {
         enhanceJob = nil
         switch enhancing {
         case .base:
-            enhanced!.plan!.stop = policy.refine(RefinementRequest(now: moment.time, plan: picture.plan!, base: cost))
-            policy.observe(.base, cost, units: 1)
+            enhanced!.plan!.stop = scheduler.refine(picture.plan!, base: cost, at: moment.time)
+            scheduler.observe(.base, cost)
             startTiles(enhanced!, moment, load)
         case .tiles:
             let tiles = Int(((job.end - job.startWork) / tileCost(picture, load, job)).rounded())
-            policy.observe(.tile(picture.plan!.tier), cost, units: tiles)
+            scheduler.observe(.tile(picture.plan!.tier), cost, units: tiles)
             enhanced!.tiles = tiles
             afterTiles(moment, load)
         case .synthesising(let made):
-            policy.observe(.synthesise, cost, units: 1)
+            scheduler.observe(.synthesise, cost)
             outcome.synthesised += 1
             enhancing = .handingOver(made)
         case .handingOver: break
@@ -208,11 +189,8 @@ struct SimulatedStream<P: Policy> {
     private mutating func startEnhancing(_ moment: Moment, _ load: Load?) -> Bool {
         guard !decoded.isEmpty else { return false }
         let frame = decoded.removeFirst()
-        let request = FrameRequest(
-            now: moment.time, emitBy: frame.emitBy, synthesised: frame.synthesised, order: order, tiles: frame.tiles,
-            waiting: coded.count + decoded.count + (decoding == nil ? 0 : 1), newestEmitBy: newestEmitBy,
-            arrived: Int(outcome.originals), encoderQueue: toEncode.count, encoderBusySince: encoding?.job.start)
-        let plan = policy.plan(request)
+        let plan = scheduler.plan(
+            at: moment.time, emitBy: frame.emitBy, synthesised: frame.synthesised, tiles: frame.tiles, state)
         if plan.rung != lastRung, lastRung >= 0 { outcome.rungChanges += 1 }
         lastRung = plan.rung
         if let reason = plan.drop {
@@ -260,8 +238,7 @@ struct SimulatedStream<P: Policy> {
     /// Makes the n-th synthesised frame; past the last one comes the original, which is number 0.
     private mutating func synthesise(_ number: Int, _ moment: Moment, _ load: Load?) {
         let picture = enhanced!
-        let request = SynthesisRequest(now: moment.time, plan: picture.plan!, order: order)
-        if number <= picture.plan!.synthesised, policy.synthesise(request) {
+        if number <= picture.plan!.synthesised, scheduler.synthesise(picture.plan!, at: moment.time) {
             enhancing = .synthesising(number)
             enhanceJob = job(picture.frame.synthesise, moment, load)
         } else if order == .beforeOriginal {
@@ -288,14 +265,11 @@ struct SimulatedStream<P: Policy> {
     private mutating func startEncoding(_ moment: Moment, _ load: Load?) -> Bool {
         guard encoding == nil, !toEncode.isEmpty else { return false }
         let picture = toEncode.removeFirst()
-        // Behind an interpolated frame its own original comes for certain.
-        var behind = picture.kind == .synthesised && order == .beforeOriginal ? picture.frame.emitBy : nil
-        for index in 0..<toEncode.count where toEncode[index].kind == .original && behind == nil {
+        var behind: MonotonicTime?
+        for index in 0..<toEncode.count where order.standsForOriginal(toEncode[index].kind) && behind == nil {
             behind = toEncode[index].emitBy
         }
-        let request = EncodeRequest(
-            now: moment.time, emitBy: picture.emitBy, kind: picture.kind, nextOriginalEmitBy: behind)
-        if let reason = policy.encode(request) {
+        if let reason = scheduler.encode(picture.kind, at: moment.time, emitBy: picture.emitBy, behind: behind) {
             if picture.kind == .original {
                 outcome.droppedOriginals[Int(reason.rawValue)] += 1
                 note(picture.frame, picture.plan!, latency: nil, tiles: picture.tiles)
@@ -312,7 +286,7 @@ struct SimulatedStream<P: Policy> {
     private mutating func finishEncoding(_ moment: Moment) -> Bool {
         guard let (picture, job) = encoding, isDone(job, moment) else { return false }
         encoding = nil
-        policy.observe(.encode, moment.time - job.start, units: 1)
+        scheduler.observe(.encode, moment.time - job.start)
         let isLate = moment.time > picture.emitBy
         if picture.kind == .synthesised {
             outcome.emittedSynthesised += 1
@@ -320,7 +294,7 @@ struct SimulatedStream<P: Policy> {
             return true
         }
         outcome.emittedOriginals += 1
-        policy.emitted(slack: picture.frame.emitBy - moment.time)
+        scheduler.emitted(slack: picture.frame.emitBy - moment.time)
         if isLate { outcome.lateOriginals += 1 }
         let tier = Int((picture.tiles > 0 ? picture.plan!.tier : .base).rawValue)
         outcome.framesByTier[tier] += 1
@@ -358,6 +332,6 @@ struct SimulatedStream<P: Policy> {
             if !originalIsGone { inFlight += 1 }
         }
         outcome.inFlight = inFlight
-        outcome.demand = (policy as? Planner)?.demand
+        outcome.demand = scheduler.demand
     }
 }

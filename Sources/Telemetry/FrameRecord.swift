@@ -47,6 +47,8 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     public var presentation: MediaTime
     /// Counts the source's clocks: nothing lies between frames of different ones.
     public var epoch: UInt32 = 0
+    /// Counts the senders, and the clocks that one sender's times were told by: what was learnt of one is void for the next.
+    public var sourceClock: UInt32 = 0
     /// When the sender made it, on this machine's clock, where the input tells; what deadlines are counted from.
     public var sourceTime: MonotonicTime?
     /// When it should be emitted.

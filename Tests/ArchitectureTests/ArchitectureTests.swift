@@ -188,4 +188,18 @@ import Testing
             }
         }
     }
+
+    /// Each of a stream's channels has the writers that its file names. A call that writes stands in no other stage.
+    @Test(arguments: [
+        ("arrivals.record(", ["Ingest"]), ("arrivals.declaredRate =", ["Ingest"]),
+        (".frameInside =", ["Decode"]), (".framesKept =", ["Decode"]), (".busySince =", ["Encode"]),
+        ("filledSlot.newest =", ["Encode"]), ("keyframes.request()", ["Channels", "Send"]),
+        ("keyframes.claim()", ["Encode"]), (".countReceiver()", ["Send"]), ("schedule.plan(", ["Enhance"]),
+        ("schedule.configure(", ["Enhance"]),
+    ]) func aChannelHasItsWriters(call: String, folders: [String]) throws {
+        let writers = try Self.swiftFiles(of: "Relay").filter {
+            try String(contentsOf: $0, encoding: .utf8).contains(call)
+        }
+        #expect(Set(writers.map { $0.deletingLastPathComponent().lastPathComponent }) == Set(folders))
+    }
 }

@@ -172,7 +172,7 @@ import Testing
 @Suite struct RateWatchTests {
     private func watch(_ intervals: [Double]) -> RateWatch {
         var watch = RateWatch()
-        for interval in intervals { watch.note(.milliseconds(interval)) }
+        for interval in intervals { watch.observe(.milliseconds(interval)) }
         return watch
     }
 

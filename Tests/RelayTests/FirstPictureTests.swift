@@ -14,23 +14,21 @@ import Transport
         let scratch = try Scratch()
         let configuration = RelayConfiguration(
             input: .standardStream, output: .file(path: scratch.path("out.ts")))
-        let stream = StreamState(configuration)
-        stream.schedule(Planner.Configuration(input: sizes[0], output: sizes[0], interval: .milliseconds(33.3)))
+        let stream = StreamChannels(configuration)
+        stream.schedule.configure(Planner.Configuration(input: sizes[0], output: sizes[0], interval: .milliseconds(33.3)))
         let finished = BoundedQueue<FinishedFrame>(capacity: sizes.count)
         for (index, size) in sizes.enumerated() {
             guard let picture = PicturePool(size: size, count: 1).lease() else { return nil }
-            let ticket = stream.ledger.open(.original, presentation: Timeline.start + Int64(index) * 3_000)
+            let ticket = stream.books.ledger.open(.original, presentation: Timeline.start + Int64(index) * 3_000)
             _ = finished.push(
                 FinishedFrame(
                     ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33.3),
                     turn: .now()))
         }
         finished.close()
-        EmitStage(
-            finished: finished, passing: PassingStreams(), sink: try Sink(configuration.output), stream: stream
-        ).run()
-        #expect(stream.ledger.books.emitted == UInt64(sizes.count))
-        return stream.withPlanner { $0.costs.knows(.encode) }
+        runOutput(finished, sink: try Sink(configuration.output), stream)
+        #expect(stream.books.ledger.books.emitted == UInt64(sizes.count))
+        return stream.schedule.withScheduler { $0.policy.costs.knows(.encode) }
     }
 
     @Test func itsEncodingIsNotLearntFrom() throws {

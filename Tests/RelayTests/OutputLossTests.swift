@@ -90,20 +90,20 @@ import Transport
         #expect(units.map(\.isKeyframe) == frames.map { $0 == frames.lowerBound })
     }
 
-    private func expectBooks(_ stream: StreamState, emitted: Int, lost: UInt64) {
-        let books = stream.ledger.books
+    private func expectBooks(_ stream: StreamChannels, emitted: Int, lost: UInt64) {
+        let books = stream.books.ledger.books
         #expect(books.balance && books.inFlight == 0, "\(books)")
         #expect(books.emitted == UInt64(emitted) && books.dropped == lost && books[.outputDown] == lost, "\(books)")
     }
 }
 
-/// An emit stage on a thread of its own, which is handed pictures one by one, and its output, an SRT listener.
+/// The encode and send stages, which are handed pictures one by one, and their output, an SRT listener.
 private final class Emitting {
     /// A picture that takes few bytes, or one that takes as many as it can and has nothing in common with others.
     enum Look { case still, noise }
 
     let sink: Sink
-    let stream: StreamState
+    let stream: StreamChannels
     let watch: Watch
     /// How many have been handed over.
     private(set) var frames = 0
@@ -121,11 +121,9 @@ private final class Emitting {
         var configuration = RelayConfiguration(
             input: .standardStream, output: try StreamURL("srt://127.0.0.1:0?mode=listener&latency=30000"))
         configuration.makeEncoder = { (configuration) throws(CodecError) in try WatchedEncoder(configuration, watch) }
-        let (stream, sink) = (StreamState(configuration), try Sink(configuration.output))
+        let (stream, sink) = (StreamChannels(configuration), try Sink(configuration.output))
         (self.stream, self.sink, self.watch) = (stream, sink, watch)
-        thread = StageThread(name: "emit") { [finished] in
-            EmitStage(finished: finished, passing: PassingStreams(), sink: sink, stream: stream).run()
-        }
+        thread = StageThread(name: "output") { [finished] in runOutput(finished, sink: sink, stream) }
     }
 
     static func time(of frame: Int) -> MediaTime { Timeline.start + Int64(frame) * 3_000 }
@@ -133,7 +131,7 @@ private final class Emitting {
     func hand(_ look: Look) {
         guard let picture = pool.lease() else { return }
         paint(picture.picture.mutableView, look)
-        let ticket = stream.ledger.open(.original, presentation: Self.time(of: frames))
+        let ticket = stream.books.ledger.open(.original, presentation: Self.time(of: frames))
         frames += 1
         _ = finished.push(
             FinishedFrame(
@@ -142,9 +140,9 @@ private final class Emitting {
 
     /// Waits for what becomes of the frame that was handed over.
     func fate() -> FrameFate? {
-        wait { stream.ledger.inFlight == 0 }
+        wait { stream.books.ledger.inFlight == 0 }
         var last: FrameFate?
-        _ = stream.ledger.read(since: &cursor) { _, fate in last = fate }
+        _ = stream.books.ledger.read(since: &cursor) { _, fate in last = fate }
         return last
     }
 
@@ -153,8 +151,8 @@ private final class Emitting {
         return fate()
     }
 
-    /// Waits until the emit thread has been told of so many connections.
-    func awaitReceivers(_ count: UInt64) { wait { stream.counters[.outputConnections] == count } }
+    /// Waits until the send stage has been told of so many connections.
+    func awaitReceivers(_ count: UInt64) { wait { stream.books.counters[.outputConnections] == count } }
 
     func wait(until isSo: () -> Bool) {
         while !isSo() { (MonotonicTime.now() + .milliseconds(1)).sleep() }
@@ -167,11 +165,11 @@ private final class Emitting {
         let message = [[UInt8]](repeating: packet, count: 7).flatMap { $0 }
         for count in counts {
             flush()
-            // The emit thread sends nothing meanwhile.
+            // The stages send nothing meanwhile.
             for _ in 0..<count { try #require(message.withUnsafeBytes { sink.send($0) } == .sent) }
         }
         #expect(emit(.noise) == .dropped(.outputDown))
-        let refused = Int(stream.counters[.outputMessagesRefused])
+        let refused = Int(stream.books.counters[.outputMessagesRefused])
         #expect(refused > 0 && refused * message.count < watch.unitSize, "not in the middle")
     }
 

@@ -137,13 +137,13 @@ import Transport
                 return nil
             }
         }
-        let stream = StreamState(configuration)
+        let stream = StreamChannels(configuration)
         let finished = BoundedQueue<FinishedFrame>(capacity: 2)
         let size = PictureSize(width: 160, height: 96)
         let pool = PicturePool(size: size, count: 2)
         for index in 0..<2 {
             guard let picture = pool.lease() else { break }
-            let ticket = stream.ledger.open(.original, presentation: Timeline.start + Int64(index) * 3_000)
+            let ticket = stream.books.ledger.open(.original, presentation: Timeline.start + Int64(index) * 3_000)
             _ = finished.push(
                 FinishedFrame(
                     ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33),
@@ -151,9 +151,9 @@ import Transport
         }
         finished.close()
         let sink = try Sink(configuration.output)
-        EmitStage(finished: finished, passing: passing, sink: sink, stream: stream).run()
+        runOutput(finished, passing: passing, sink: sink, stream)
         sink.flush(until: .now() + .seconds(1))
-        #expect(stream.ledger.books.emitted == 2)
+        #expect(stream.books.ledger.books.emitted == 2)
 
         var events: [String] = []
         var demuxer = TransportStreamDemuxer()
@@ -170,7 +170,7 @@ import Transport
         demuxer.finish(handler: take)
         // What belongs to a layout that was over before any picture had it has no map to go under.
         #expect(events == (changesBack ? ["map of 1"] : ["map of 1", "map of 2", "unit"]))
-        #expect(stream.counters[.passingDropped] == (changesBack ? 1 : 0))
+        #expect(stream.books.counters[.passingDropped] == (changesBack ? 1 : 0))
     }
 
     /// Another size is another encoder, and nothing beside the pictures is lost.

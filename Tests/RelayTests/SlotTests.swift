@@ -53,7 +53,7 @@ struct VirtualRelay {
         let emitBy = now + budget
         let mapped = timeline.map(
             frame: MediaTime(ticks: stamp), arrival: now, emitBy: emitBy, filled: repeater.filled)
-        expected.note(mapped.output, emitBy: emitBy)
+        expected.observe(mapped.output, emitBy: emitBy)
         guard isDecodable else { return drops.append(.noKeyframe) }
         var next = cadence
         let step = next.original(at: mapped.output, isJump: mapped.epoch != epoch, taken: repeater.filled?.slot)

@@ -7,12 +7,12 @@ import Transport
 @testable import Relay
 
 @Suite struct UnitQueueTests {
-    private let stream = StreamState(RelayConfiguration(input: .standardStream, output: .standardStream))
+    private let books = StreamBooks(keyframes: KeyframeRequests())
 
     /// Adds a unit of one byte, its number.
     private func add(_ number: UInt8, to queue: UnitQueue, isKeyframe: Bool = false, mayWait: Bool = false) {
         [number].withUnsafeBytes {
-            let ticket = stream.ledger.open(.original, presentation: MediaTime(ticks: Int64(number)))
+            let ticket = books.ledger.open(.original, presentation: MediaTime(ticks: Int64(number)))
             queue.add(ticket, $0, flags: [], isKeyframe: isKeyframe, mayWait: mayWait)
         }
     }
@@ -21,8 +21,8 @@ import Transport
     private func take(from queue: UnitQueue) -> UInt8? {
         guard let unit = queue.pop() else { return nil }
         let number = unit.buffer.bytes[0]
-        queue.giveBack(unit.buffer)
-        stream.ledger.close(unit.intoTicket(), as: .emitted)
+        queue.recycle(unit.buffer)
+        books.ledger.close(unit.intoTicket(), as: .emitted)
         return number
     }
 
@@ -34,14 +34,14 @@ import Transport
     }
 
     private func expectBooks(emitted: UInt64, overload: UInt64, shutdown: UInt64 = 0) {
-        let books = stream.ledger.books
-        #expect(books.balance && books.inFlight == 0, "\(books)")
-        #expect(books.emitted == emitted && books[.overload] == overload && books[.shutdown] == shutdown, "\(books)")
+        let counts = books.ledger.books
+        #expect(counts.balance && counts.inFlight == 0, "\(counts)")
+        #expect(counts.emitted == emitted && counts[.overload] == overload && counts[.shutdown] == shutdown, "\(counts)")
     }
 
     /// What the schedule decides by before the decoder.
     @Test func knowsWhetherAKeyframeWaits() {
-        let queue = UnitQueue(capacity: 4, stream: stream)
+        let queue = UnitQueue(capacity: 4, books: books)
         #expect(!queue.keyframeWaits)
         for n in 0..<4 { add(UInt8(n), to: queue, isKeyframe: n == 1) }
         // There is no room for this one, so it does not wait.
@@ -54,18 +54,18 @@ import Transport
 
     /// Nobody waits for the keyframe after it while those before it are too old.
     @Test func aKeyframeTakesThePlaceOfAllInAFullQueue() {
-        let queue = UnitQueue(capacity: 4, stream: stream)
+        let queue = UnitQueue(capacity: 4, books: books)
         for n in 0..<6 { add(UInt8(n), to: queue, isKeyframe: n == 0) }
         add(6, to: queue, isKeyframe: true)
         add(7, to: queue)
         #expect(rest(of: queue) == [6, 7] && !queue.keyframeWaits)
-        let books = stream.ledger.books
-        #expect(books.balance && books.inFlight == 0 && books.emitted == 2, "\(books)")
-        #expect(books[.overload] == 2 && books[.noKeyframe] == 4, "\(books)")
+        let counts = books.ledger.books
+        #expect(counts.balance && counts.inFlight == 0 && counts.emitted == 2, "\(counts)")
+        #expect(counts[.overload] == 2 && counts[.noKeyframe] == 4, "\(counts)")
     }
 
     @Test func aSourceThatCanWaitLosesNothing() {
-        let queue = UnitQueue(capacity: 16, stream: stream)
+        let queue = UnitQueue(capacity: 16, books: books)
         for n in 0..<12 { add(UInt8(n), to: queue, isKeyframe: n % 4 == 0, mayWait: true) }
         #expect(rest(of: queue) == Array(0..<12))
         expectBooks(emitted: 12, overload: 0)
@@ -73,7 +73,7 @@ import Transport
 
     /// A unit that follows a lost one is of no use, although there is room for it again.
     @Test func aFullQueueTakesNothingUntilAKeyframeComes() {
-        let queue = UnitQueue(capacity: 4, stream: stream)
+        let queue = UnitQueue(capacity: 4, books: books)
         for n in 0..<6 { add(UInt8(n), to: queue) }
         #expect(take(from: queue) == 0 && take(from: queue) == 1)
         add(6, to: queue)
@@ -84,7 +84,7 @@ import Transport
     }
 
     @Test func whatComesAfterTheEndIsShutDown() {
-        let queue = UnitQueue(capacity: 4, stream: stream)
+        let queue = UnitQueue(capacity: 4, books: books)
         queue.close()
         add(0, to: queue, isKeyframe: true)
         #expect(rest(of: queue).isEmpty)

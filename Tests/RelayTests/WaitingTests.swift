@@ -45,37 +45,37 @@ import Transport
         let halt = Halt()
         var configuration = RelayConfiguration(input: .standardStream, output: .standardStream)
         configuration.makeDecoder = { (configuration) throws(CodecError) in try HaltingDecoder(configuration, halt) }
-        let stream = StreamState(configuration)
-        let (units, pictures) = (UnitQueue(stream: stream), BoundedQueue<DecodedFrame>(capacity: 2))
+        let stream = StreamChannels(configuration)
+        let (units, pictures) = (UnitQueue(books: stream.books), BoundedQueue<DecodedFrame>(capacity: 2))
         let ids = try add(4, to: units, stream)
-        let decode = StageThread(name: "decode") { DecodeStage(units: units, pictures: pictures, stream: stream).run() }
+        let decode = StageThread(name: "decode") { DecodeStage(units: units, pictures: pictures, channels: stream).run() }
         let enhance = EnhanceStage(
-            pictures: pictures, finished: BoundedQueue<FinishedFrame>(capacity: 2), units: units, stream: stream)
+            pictures: pictures, finished: BoundedQueue<FinishedFrame>(capacity: 2), units: units, channels: stream)
         for (index, id) in ids.enumerated() {
             halt.await()
             guard let frame = pictures.pop() else { break }
             let popped = frame.ticket.record.id
-            #expect(popped == id && stream.unitInDecoder == id)
-            #expect(enhance.waiting(behind: id) == 3 - index)
+            #expect(popped == id && stream.decoder.frameInside == id)
+            #expect(enhance.pipelineState(behind: id).originalsBehind == 3 - index)
             // For the one before, this one is another.
-            if index > 0 { #expect(enhance.waiting(behind: ids[index - 1]) == 4 - index) }
-            stream.ledger.close(frame.intoTicket(), as: .emitted)
+            if index > 0 { #expect(enhance.pipelineState(behind: ids[index - 1]).originalsBehind == 4 - index) }
+            stream.books.ledger.close(frame.intoTicket(), as: .emitted)
             halt.goOn()
         }
         units.close()
         decode.join()
-        #expect(stream.unitInDecoder == nil && enhance.waiting(behind: ids[0]) == 0)
-        #expect(stream.ledger.books.emitted == 4 && stream.ledger.books.balance)
+        #expect(stream.decoder.frameInside == nil && enhance.pipelineState(behind: ids[0]).originalsBehind == 0)
+        #expect(stream.books.ledger.books.emitted == 4 && stream.books.ledger.books.balance)
     }
 
     /// Puts the units of a stream into the queue.
     /// - Returns: their frames' numbers.
-    private func add(_ count: Int, to units: UnitQueue, _ stream: StreamState) throws -> [UInt64] {
+    private func add(_ count: Int, to units: UnitQueue, _ stream: StreamChannels) throws -> [UInt64] {
         var ids: [UInt64] = []
         var demuxer = TransportStreamDemuxer()
         func take(_ event: TransportStreamEvent) {
             guard case .unit(let unit) = event else { return }
-            let ticket = stream.ledger.open(.original, presentation: unit.presentation ?? MediaTime(ticks: 0))
+            let ticket = stream.books.ledger.open(.original, presentation: unit.presentation ?? MediaTime(ticks: 0))
             ids.append(ticket.record.id)
             units.add(ticket, unit.bytes, flags: [], isKeyframe: unit.isKeyframe, mayWait: true)
         }

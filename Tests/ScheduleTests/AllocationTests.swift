@@ -36,7 +36,7 @@ struct AllocationTests {
                 let now = MonotonicTime(nanoseconds: index * 33_333_333)
                 let (time, emitBy) = (MediaTime(ticks: index * 3_000), now + .milliseconds(100 * random.unit() - 10))
                 let waiting = Int(random.unit() * 4)
-                expected.note(time, emitBy: emitBy)
+                expected.observe(time, emitBy: emitBy)
                 planner.use(Cores(0.5 + random.unit()))
                 _ = planner.admit(UnitRequest(now: now, emitBy: emitBy, isKeyframe: index % 60 == 0, waiting: waiting))
                 _ = cadence.original(at: time)

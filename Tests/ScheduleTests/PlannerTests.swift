@@ -454,7 +454,7 @@ import Testing
         func at(_ seconds: Double) -> MonotonicTime { MonotonicTime(nanoseconds: 0) + .seconds(seconds) }
         var record = RungRecord()
         #expect(record.rung == nil && Rung.all.allSatisfy { record.time(on: $0, until: at(9)) == .zero })
-        for (second, rung) in [(1.0, 2), (2, 2), (4, 0), (5, 6), (8, 0)] { record.note(Rung.all[rung], at: at(second)) }
+        for (second, rung) in [(1.0, 2), (2, 2), (4, 0), (5, 6), (8, 0)] { record.record(Rung.all[rung], at: at(second)) }
         #expect(record.changes == 3 && record.rung == Rung.all[0])
         #expect(Rung.all.map { record.time(on: $0, until: at(10)).seconds } == [3, 0, 3, 0, 0, 0, 3])
         #expect(Set(Rung.all.map(\.name)).count == 7)

@@ -19,14 +19,14 @@ import Testing
         for index in 0..<10 {
             let now = at(Double(index) * 100 / 3)
             let time = MediaTime(ticks: Int64(index) * 3_000)
-            expected.note(time, emitBy: now + Self.budget)
+            expected.observe(time, emitBy: now + Self.budget)
             if index > 0 { repeater.show(time + -1_500, now: now + .milliseconds(10)) }
             repeater.show(time, now: now + .milliseconds(10))
         }
     }
 
     @Test mutating func nothingIsFilledBeforeTheFirstFrame() {
-        expected.note(MediaTime(ticks: 0), emitBy: at(0))
+        expected.observe(MediaTime(ticks: 0), emitBy: at(0))
         #expect(repeater.filler(now: at(10_000), expected, isUnderWay: false) == .nothing)
         #expect(repeater.due(expected) == nil && repeater.place(MediaTime(ticks: 3_000), now: at(0))?.ticks == 3_000)
     }
@@ -109,7 +109,7 @@ import Testing
     /// Originals come in decoding order; what is missing is told by the order that they are shown in.
     @Test mutating func reorderedOriginalsMakeNoLongerInterval() {
         for (arrival, ticks) in [(0, 0), (33, 9_000), (67, 3_000), (100, 6_000), (133, 18_000), (167, 12_000)] {
-            expected.note(MediaTime(ticks: Int64(ticks)), emitBy: at(Double(arrival) + 180))
+            expected.observe(MediaTime(ticks: Int64(ticks)), emitBy: at(Double(arrival) + 180))
         }
         #expect(expected.emitBy(at: MediaTime(ticks: 18_000)) == at(313))
         #expect(expected.emitBy(at: MediaTime(ticks: 18_001)) == at(313) + MediaTime(ticks: 3_000).nanoseconds)

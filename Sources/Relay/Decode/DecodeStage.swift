@@ -16,12 +16,20 @@ struct DecodedFrame: ~Copyable, Sendable {
 final class DecodeStage: Sendable {
     private let units: UnitQueue
     private let pictures: BoundedQueue<DecodedFrame>
-    private let stream: StreamState
+    private let configuration: RelayConfiguration
+    private let books: StreamBooks
+    private let schedule: SharedScheduler
+    private let activity: DecoderActivity
+    private let control: StreamControl
 
-    init(units: UnitQueue, pictures: BoundedQueue<DecodedFrame>, stream: StreamState) {
+    init(units: UnitQueue, pictures: BoundedQueue<DecodedFrame>, channels: StreamChannels) {
         self.units = units
         self.pictures = pictures
-        self.stream = stream
+        configuration = channels.configuration
+        books = channels.books
+        schedule = channels.schedule
+        activity = channels.decoder
+        control = channels.control
     }
 
     /// Runs until the queue of units is closed and empty; then gives out what the decoder holds and closes its own queue.
@@ -30,47 +38,48 @@ final class DecodeStage: Sendable {
         var shelf = TicketShelf()
         var shown = ShownTimes()
         do throws(CodecError) {
-            var configuration = VideoDecoder.Configuration()
-            configuration.threads = stream.configuration.decodeThreads
-            configuration.exportsQuantisers = stream.configuration.tier > .base
-            let decoder = try stream.configuration.makeDecoder(configuration)
+            var decoding = VideoDecoder.Configuration()
+            decoding.threads = configuration.decodeThreads
+            decoding.exportsQuantisers = configuration.tier > .base
+            let decoder = try configuration.makeDecoder(decoding)
             while let unit = units.pop() {
-                stream.unitInDecoder = unit.ticket.record.id
-                defer { stream.unitInDecoder = nil }
+                activity.frameInside = unit.ticket.record.id
+                defer { activity.frameInside = nil }
                 let admission = admit(unit.ticket.record, isKeyframe: unit.isKeyframe)
                 if case .drop(let reason) = admission {
-                    stream.counters.add(.shedBeforeDecoder)
-                    giveUp(unit, reason)
+                    books.counters.add(.shedBeforeDecoder)
+                    drop(unit, reason)
                     continue
                 }
                 decoder.skipsNonReference = admission == .decodeIfReferred
                 try decode(consume unit, with: decoder, &shelf, &shown)
-                stream.heldByDecoder = shelf.count
+                activity.framesKept = shelf.count
             }
             decoder.drain()
             try takeOutputs(of: decoder, &shelf, &shown)
-            while let ticket = shelf.takeAny() { stream.ledger.close(ticket, as: .dropped(.decodeError)) }
+            while let ticket = shelf.takeAny() { books.drop(ticket, .decodeError) }
         } catch {
-            stream.fail(.codec(error))
-            while let ticket = shelf.takeAny() { stream.ledger.close(ticket, as: .dropped(.decodeError)) }
-            while let unit = units.pop() { giveUp(unit, .shutdown) }
+            control.fail(.codec(error))
+            while let ticket = shelf.takeAny() { books.drop(ticket, .decodeError) }
+            while let unit = units.pop() { drop(unit, .shutdown) }
         }
     }
 
     /// What the schedule would have done with a unit. A source that can wait is never too fast.
     private func admit(_ record: FrameRecord, isKeyframe: Bool) -> Admission {
-        guard stream.configuration.input.isLive else { return .decode }
+        guard configuration.input.isLive else { return .decode }
         let now = MonotonicTime.now()
-        let request = UnitRequest(
-            now: now, emitBy: record.deadline ?? now, isKeyframe: isKeyframe, waiting: units.count,
-            keyframeWaiting: units.keyframeWaits)
-        return stream.withPlanner { $0.admit(request) } ?? .decode
+        var state = PipelineState()
+        state.codedWaiting = units.count
+        state.keyframeWaiting = units.keyframeWaits
+        return schedule.withScheduler {
+            $0.admit(at: now, emitBy: record.deadline ?? now, isKeyframe: isKeyframe, state)
+        } ?? .decode
     }
 
-    private func giveUp(_ unit: consuming CodedPicture, _ reason: DropReason) {
-        units.giveBack(unit.buffer)
-        if unit.isKeyframe { stream.oweKeyframe() }
-        stream.ledger.close(unit.intoTicket(), as: .dropped(reason))
+    private func drop(_ unit: consuming CodedPicture, _ reason: DropReason) {
+        units.recycle(unit.buffer)
+        books.drop(unit.intoTicket(), reason)
     }
 
     private func decode(
@@ -80,7 +89,7 @@ final class DecodeStage: Sendable {
         let buffer = unit.buffer
         let flags = unit.flags
         var ticket = unit.intoTicket()
-        defer { units.giveBack(buffer) }
+        defer { units.recycle(buffer) }
         ticket.stamp(.decodeIn)
         let key = Int64(ticket.record.id)
         let started = MonotonicTime.now()
@@ -88,18 +97,18 @@ final class DecodeStage: Sendable {
         do throws(CodecError) {
             isInside = try unsafe decoder.decode(buffer.bytes, id: key, flags: flags)
         } catch {
-            stream.ledger.close(ticket, as: .dropped(.decodeError))
+            books.drop(ticket, .decodeError)
             throw error
         }
         if isInside {
             // The work for one unit. A picture that others are shown before stays inside for longer, which costs nothing.
             let cost = MonotonicTime.now() - started
-            _ = stream.withPlanner { $0.observe(.decode, cost) }
+            _ = schedule.withScheduler { $0.observe(.decode, cost) }
             ticket.record.decodeTime = cost
         } else {
             ticket.record.isReference = false
         }
-        if let evicted = shelf.put(ticket, key: key) { stream.ledger.close(evicted, as: .dropped(.decodeError)) }
+        if let evicted = shelf.put(ticket, key: key) { books.drop(evicted, .decodeError) }
         try takeOutputs(of: decoder, &shelf, &shown)
     }
 
@@ -116,15 +125,15 @@ final class DecodeStage: Sendable {
                 ticket.record.isReference = picture.isReference
                 if !picture.damage.isEmpty {
                     ticket.record.isDamaged = true
-                    stream.counters.add(.picturesDamaged)
+                    books.counters.add(.picturesDamaged)
                 }
                 if let refused = pictures.push(DecodedFrame(ticket: ticket, picture: picture)) {
-                    stream.ledger.close(refused.intoTicket(), as: .dropped(.shutdown))
+                    books.drop(refused.intoTicket(), .shutdown)
                 }
             case .noPicture(let id, let fault):
                 guard let ticket = shelf.take(key: id) else { continue }
-                if fault == .skipped { stream.counters.add(.skippedByDecoder) }
-                stream.ledger.close(ticket, as: .dropped(fault.dropReason))
+                if fault == .skipped { books.counters.add(.skippedByDecoder) }
+                books.drop(ticket, fault.dropReason)
             }
         }
     }

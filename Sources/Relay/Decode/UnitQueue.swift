@@ -14,17 +14,17 @@ import Telemetry
 final class UnitQueue: Sendable {
     private let units: BoundedQueue<CodedPicture>
     private let buffers: UnitBufferPool
-    private let stream: StreamState
+    private let books: StreamBooks
     /// The queue was full: what comes is of no use until the next keyframe.
     private let isPassingOver = Atomic<Bool>(false)
 
     private let keyframes = Atomic<Int>(0)
 
-    init(capacity: Int = 128, stream: StreamState) {
+    init(capacity: Int = 128, books: StreamBooks) {
         units = BoundedQueue(capacity: capacity)
         // One more is with the decoder, one with the ingest thread.
         buffers = UnitBufferPool(count: capacity + 2, capacity: 32 * 1024)
-        self.stream = stream
+        self.books = books
     }
 
     var count: Int { units.count }
@@ -37,11 +37,11 @@ final class UnitQueue: Sendable {
     ) {
         if isKeyframe {
             isPassingOver.store(false, ordering: .relaxed)
-            if !mayWait, units.count == units.capacity { giveUpAll() }
+            if !mayWait, units.count == units.capacity { dropAll() }
         }
-        guard !isPassingOver.load(ordering: .relaxed), let buffer = buffers.take() else {
+        guard !isPassingOver.load(ordering: .relaxed), let buffer = buffers.claim() else {
             isPassingOver.store(true, ordering: .relaxed)
-            return stream.ledger.close(ticket, as: .dropped(.overload))
+            return books.drop(ticket, .overload)
         }
         unsafe buffer.fill(bytes)
         let unit = CodedPicture(ticket: ticket, buffer: buffer, flags: flags, isKeyframe: isKeyframe)
@@ -49,17 +49,16 @@ final class UnitQueue: Sendable {
         if let refused = mayWait ? units.push(unit) : units.offer(unit) {
             if isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
             isPassingOver.store(true, ordering: .relaxed)
-            buffers.giveBack(buffer)
-            if isKeyframe { stream.oweKeyframe() }
-            stream.ledger.close(refused.intoTicket(), as: .dropped(units.isClosed ? .shutdown : .overload))
+            buffers.recycle(buffer)
+            books.drop(refused.intoTicket(), units.isClosed ? .shutdown : .overload)
         }
     }
 
-    private func giveUpAll() {
+    private func dropAll() {
         while let unit = units.pop(until: MonotonicTime(nanoseconds: 0)) {
             if unit.isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
-            buffers.giveBack(unit.buffer)
-            stream.ledger.close(unit.intoTicket(), as: .dropped(.noKeyframe))
+            buffers.recycle(unit.buffer)
+            books.drop(unit.intoTicket(), .noKeyframe)
         }
     }
 
@@ -69,6 +68,6 @@ final class UnitQueue: Sendable {
         if unit.isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
         return unit
     }
-    func giveBack(_ buffer: UnitBuffer) { buffers.giveBack(buffer) }
+    func recycle(_ buffer: UnitBuffer) { buffers.recycle(buffer) }
     func close() { units.close() }
 }

@@ -16,7 +16,7 @@ struct RateWatch {
     init() {}
 
     /// - Parameter interval: between an original and the one before; zero or less where that is not known.
-    mutating func note(_ interval: Nanoseconds) {
+    mutating func observe(_ interval: Nanoseconds) {
         guard interval > .zero else { return }
         let step = Double(interval.count)
         if Self.isSame(step, length) {

@@ -25,7 +25,18 @@ final class EnhanceStage {
     private let pictures: BoundedQueue<DecodedFrame>
     private let finished: BoundedQueue<FinishedFrame>
     private let units: UnitQueue
-    private let stream: StreamState
+    private let configuration: RelayConfiguration
+    private let books: StreamBooks
+    private let schedule: SharedScheduler
+    private let arrivals: Arrivals
+    private let decoder: DecoderActivity
+    private let encoder: EncoderActivity
+    private let filledSlot: FilledSlot
+    private let connection: OutputConnection
+    private let available: AvailableCores
+    private let control: StreamControl
+    /// The machine's cores that this process may use.
+    private let cores: Int
     private let workers: WorkerPool
     private var enhancement: Enhancement?
     /// No picture has come since the enhancement was made: what the first one costs, in memory that nobody has touched,
@@ -39,13 +50,22 @@ final class EnhanceStage {
 
     init(
         pictures: BoundedQueue<DecodedFrame>, finished: BoundedQueue<FinishedFrame>, units: UnitQueue,
-        stream: StreamState
+        channels: StreamChannels
     ) {
         self.pictures = pictures
         self.finished = finished
         self.units = units
-        self.stream = stream
-        let configuration = stream.configuration
+        configuration = channels.configuration
+        books = channels.books
+        schedule = channels.schedule
+        arrivals = channels.arrivals
+        decoder = channels.decoder
+        encoder = channels.encoder
+        filledSlot = channels.filledSlot
+        connection = channels.connection
+        available = channels.available
+        control = channels.control
+        cores = channels.cores
         workers = WorkerPool(threadCount: configuration.threads)
         cadence = Cadence(
             configuration.grid.map { .constant($0) } ?? .multiple(configuration.interpolate),
@@ -56,12 +76,12 @@ final class EnhanceStage {
     func run() {
         defer { finished.close() }
         // The first picture should not wait until they are read.
-        if stream.configuration.tier > .base { SuperResolutionNetwork.readShipped() }
+        if configuration.tier > .base { SuperResolutionNetwork.readShipped() }
         while let frame = pictures.pop() {
             // Enhancing for nobody would only heat the machine.
-            guard stream.outputIsConnected else {
+            guard connection.isConnected else {
                 enhancement?.forget()
-                stream.ledger.close(frame.intoTicket(), as: .dropped(.outputDown))
+                books.drop(frame.intoTicket(), .outputDown)
                 continue
             }
             enhance(frame)
@@ -72,9 +92,9 @@ final class EnhanceStage {
         do throws(EnhanceError) {
             try prepare(for: frame.picture.size)
         } catch {
-            if refused != frame.picture.size { stream.report(.note("pictures of this input cannot be enhanced: \(error)")) }
+            if refused != frame.picture.size { control.report(.note("pictures of this input cannot be enhanced: \(error)")) }
             refused = frame.picture.size
-            return stream.ledger.close(frame.ticket, as: .dropped(.decodeError))
+            return books.drop(frame.intoTicket(), .decodeError)
         }
         process(frame, with: enhancement!)
         isCold = false
@@ -83,33 +103,32 @@ final class EnhanceStage {
 
     private func prepare(for size: PictureSize) throws(EnhanceError) {
         if enhancement?.input == size { return }
-        let configuration = stream.configuration
         let made = try Enhancement(
             input: size, scale: configuration.scale(for: size), workers: workers,
             synthesising: configuration.synthesises ? configuration.synthesisOrder : nil, ceiling: configuration.tier,
             sharpness: configuration.sharpness)
         enhancement = made
         isCold = true
-        stream.report(.picture(input: size, output: made.output))
+        control.report(.picture(input: size, output: made.output))
         var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
         planning.ceiling = made.tileCount > 0 ? configuration.tier : .base
         planning.tilePixels = made.tilePixels
         planning.synthesises = configuration.synthesises
         planning.workers = configuration.threads
         planning.encoders = configuration.encodeThreads
-        planning.cores = stream.cores
+        planning.cores = cores
         planning.weights = configuration.weights
-        stream.schedule(planning)
+        schedule.configure(planning)
     }
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
         let time = frame.ticket.record.presentation
         var cadence = cadence
         let step = cadence.original(
-            at: time, isJump: frame.ticket.record.epoch != epoch, taken: stream.filled?.slot)
+            at: time, isJump: frame.ticket.record.epoch != epoch, taken: filledSlot.newest?.slot)
         if let reason = step.drop {
             self.cadence = cadence
-            return drop(frame, reason)
+            return books.drop(frame.intoTicket(), reason)
         }
         frame.ticket.stamp(.planned)
         frame.ticket.record.tilesWanted = Int32(clamping: enhancement.staleTiles)
@@ -119,14 +138,14 @@ final class EnhanceStage {
         let target = plan.drop == nil ? enhancement.lease() : nil
         // A frame that is dropped was never there: the next one makes a pair with the one before.
         guard let target else {
-            stream.counters.add(.shedByPlan)
-            return drop(frame, plan.drop ?? .overload)
+            books.counters.add(.shedByPlan)
+            return books.drop(frame.intoTicket(), plan.drop ?? .overload)
         }
         self.cadence = cadence
         epoch = frame.ticket.record.epoch
         frame.ticket.stamp(.enhanceIn)
         let result = enhancement.upscale(frame.picture, into: target, plan) { base in
-            stream.withPlanner { $0.refine(RefinementRequest(now: .now(), plan: plan, base: base)) }
+            schedule.withScheduler { $0.refine(plan, base: base, at: .now()) }
         }
         frame.ticket.stamp(.enhanceOut)
         note(result, plan.tier, in: &frame.ticket)
@@ -134,7 +153,7 @@ final class EnhanceStage {
         if step.pair == nil { enhancement.forget() }
         let record = frame.ticket.record
         let color = frame.picture.color
-        switch stream.configuration.synthesisOrder {
+        switch configuration.synthesisOrder {
         case .beforeOriginal:
             enhancement.take(frame.picture, target, until: plan.emitBy)
             let isReplaced = synthesise(step, beside: record, plan, color: color, with: enhancement)
@@ -152,8 +171,7 @@ final class EnhanceStage {
         at place: MediaTime?, _ step: Cadence.Step
     ) {
         guard let place else {
-            if ticket.record.isKeyframe { stream.oweKeyframe() }
-            return stream.ledger.close(ticket, as: .dropped(.cadence))
+            return books.drop(ticket, .cadence)
         }
         let turn = turn(of: place, beside: ticket.record)
         ticket.record.presentation = place
@@ -169,11 +187,6 @@ final class EnhanceStage {
         return own + MediaTime(ticks: time - original.presentation).nanoseconds
     }
 
-    private func drop(_ frame: consuming DecodedFrame, _ reason: DropReason) {
-        if frame.ticket.record.isKeyframe { stream.oweKeyframe() }
-        stream.ledger.close(frame.intoTicket(), as: .dropped(reason))
-    }
-
     private func note(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
         let computed = result.tilesSmall + result.tilesMedium
         ticket.record.tier = computed + result.tilesReused > 0 ? tier.rawValue : Tier.base.rawValue
@@ -181,35 +194,35 @@ final class EnhanceStage {
         ticket.record.tilesReused = Int32(clamping: result.tilesReused)
         ticket.record.baseTime = result.baseTime
         ticket.record.tileTime = computed > 0 ? result.tileTime : nil
-        stream.counters.add(.tilesSmall, UInt64(result.tilesSmall))
-        stream.counters.add(.tilesMedium, UInt64(result.tilesMedium))
-        stream.counters.add(.tilesReused, UInt64(result.tilesReused))
-        stream.counters.add(.tilesLeft, UInt64(result.tilesLeft))
+        books.counters.add(.tilesSmall, UInt64(result.tilesSmall))
+        books.counters.add(.tilesMedium, UInt64(result.tilesMedium))
+        books.counters.add(.tilesReused, UInt64(result.tilesReused))
+        books.counters.add(.tilesLeft, UInt64(result.tilesLeft))
         guard !isCold else { return }
-        _ = stream.withPlanner { planner in
-            planner.observe(.base, result.baseTime)
-            if computed > 0 { planner.observe(.tile(tier), result.tileTime, units: computed) }
+        _ = schedule.withScheduler {
+            $0.observe(base: result.baseTime, tiles: computed, of: tier, tileTime: result.tileTime)
         }
     }
 
-    /// How many originals have arrived behind one whose picture is here.
-    func waiting(behind id: UInt64) -> Int {
-        pictures.count + units.count + (stream.decodesAnother(than: id) ? 1 : 0)
+    /// What the pipeline holds behind and before an original.
+    func pipelineState(behind id: UInt64) -> PipelineState {
+        let newest = arrivals.newest
+        var state = PipelineState()
+        state.codedWaiting = units.count
+        state.decodesAnother = decoder.holdsAnother(than: id)
+        state.picturesWaiting = pictures.count
+        state.arrived = newest.count
+        state.newestEmitBy = newest.emitBy
+        state.encoderQueue = finished.count
+        state.encoderBusySince = encoder.busySince
+        return state
     }
 
     private func plan(_ record: FrameRecord, tiles: Int) -> FramePlan {
         let now = record[.planned]!
-        let request = FrameRequest(
-            now: now, emitBy: record.deadline ?? now, synthesised: Int(record.synthesisedAsked),
-            order: stream.configuration.synthesisOrder, tiles: tiles,
-            waiting: waiting(behind: record.id), newestEmitBy: stream.newestEmitBy, arrived: stream.arrived,
-            encoderQueue: finished.count, encoderBusySince: stream.encoderBusySince)
-        return stream.withPlanner { planner in
-            planner.use(stream.availableCores)
-            let plan = planner.plan(request)
-            stream.note(planner.level, at: now)
-            return plan
-        }!
+        return schedule.plan(
+            at: now, emitBy: record.deadline ?? now, synthesised: Int(record.synthesisedAsked), tiles: tiles,
+            pipelineState(behind: record.id), cores: available.cores)
     }
 
     /// Makes the frames that go with an original, as many as there is time for, in their order.
@@ -222,7 +235,7 @@ final class EnhanceStage {
         while made < min(step.count, plan.synthesised),
             synthesise(made, of: step, beside: original, plan, color: color, with: enhancement)
         { made += 1 }
-        if made < step.count || step.pair == nil, stream.configuration.synthesises { stream.counters.add(.synthesisSkipped) }
+        if made < step.count || step.pair == nil, configuration.synthesises { books.counters.add(.synthesisSkipped) }
         return made > 0 && made == step.count && step.slots[made - 1].presentation == step.originalAlone
     }
 
@@ -231,10 +244,7 @@ final class EnhanceStage {
         with enhancement: Enhancement
     ) -> Bool {
         let started = MonotonicTime.now()
-        let request = SynthesisRequest(now: started, plan: plan, order: stream.configuration.synthesisOrder)
-        let encoding = stream.withPlanner { planner -> Nanoseconds? in
-            planner.synthesise(request) ? Nanoseconds(Int64(planner.costs[.encode].high)) : nil
-        }
+        let encoding = schedule.withScheduler { $0.synthesise(plan, at: started) ? $0.longEncode : nil }
         guard let encoding = encoding ?? nil, let target = enhancement.lease() else { return false }
         // This picture, those behind it and their original have yet to be encoded by then.
         let behind = Int64(step.count - index + 1)
@@ -243,11 +253,12 @@ final class EnhanceStage {
         let method = enhancement.synthesise(phase: slot.phase.value, into: target, until: deadline - encoding * behind)
         guard let method else { return false }
         // Across a cut there is nothing to make: at a constant rate the frame before is repeated.
-        if method == .held, stream.configuration.fps != nil { return false }
+        if method == .held, configuration.fps != nil { return false }
 
-        var ticket = stream.ledger.open(.synthesised, presentation: slot.presentation)
+        var ticket = books.ledger.open(.synthesised, presentation: slot.presentation)
         ticket.record.deadline = deadline
         ticket.record.epoch = original.epoch
+        ticket.record.sourceClock = original.sourceClock
         let offset = MediaTime(ticks: slot.presentation - original.presentation).nanoseconds
         ticket.record.sourceTime = original.sourceTime.map { $0 + offset }
         ticket.record.isLateUnit = original.isLateUnit
@@ -255,13 +266,13 @@ final class EnhanceStage {
         ticket.record[.planned] = original[.planned]
         ticket.stamp(.enhanceIn, at: started)
         ticket.stamp(.enhanceOut)
-        _ = stream.withPlanner { $0.observe(.synthesise, .now() - started) }
+        _ = schedule.withScheduler { $0.observe(.synthesise, .now() - started) }
         let turn = turn(of: slot.presentation, beside: original)
         push(FinishedFrame(ticket: ticket, picture: target, color: color, interval: interval(of: step), turn: turn))
         return true
     }
 
     private func push(_ frame: consuming FinishedFrame) {
-        if let refused = finished.push(frame) { stream.ledger.close(refused.intoTicket(), as: .dropped(.shutdown)) }
+        if let refused = finished.push(frame) { books.drop(refused.intoTicket(), .shutdown) }
     }
 }

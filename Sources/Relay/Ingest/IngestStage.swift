@@ -14,11 +14,18 @@ final class IngestStage {
     private let source: Source
     private let queue: UnitQueue
     private let passing: PassingStreams
-    private let stream: StreamState
+    private let configuration: RelayConfiguration
+    private let books: StreamBooks
+    private let arrivals: Arrivals
+    private let filledSlot: FilledSlot
+    private let decoder: DecoderActivity
+    private let control: StreamControl
     private let pace: FilePace?
     private let mayWait: Bool
     private var timeline: Timeline
     private var deadline: Deadline
+    /// The number of the present sender and its clock.
+    private var sourceClock: UInt32 = 0
     /// Which of the output's passed streams a PID is; others are not passed.
     private var passed: [Int: Int] = [:]
     /// Units may be missing before the next one.
@@ -36,21 +43,28 @@ final class IngestStage {
         var codec: StreamCodec
     }
 
-    /// How long the thread waits at most before it looks whether it is to stop.
-    private static let longestWait = Nanoseconds.milliseconds(100)
-    /// How long a stream may give no video before somebody is told why.
-    private static let patience = Nanoseconds.seconds(3)
+    /// How often the thread checks whether the stream is to stop, while nothing arrives.
+    private static let stopCheckInterval = Nanoseconds.milliseconds(100)
+    /// How long a stream may give no video before an event says why, and how long until the next event.
+    private static let noVideoTimeout = Nanoseconds.seconds(3)
+    /// How often an input that comes frame by frame (for tests) checks whether the frame before is out.
+    private static let oneByOnePollInterval = Nanoseconds.milliseconds(0.2)
 
-    init(source: Source, queue: UnitQueue, passing: PassingStreams, stream: StreamState) {
+    init(source: Source, queue: UnitQueue, passing: PassingStreams, channels: StreamChannels) {
         self.source = source
         self.queue = queue
         self.passing = passing
-        self.stream = stream
+        configuration = channels.configuration
+        books = channels.books
+        arrivals = channels.arrivals
+        filledSlot = channels.filledSlot
+        decoder = channels.decoder
+        control = channels.control
         let isLive = source.url.isLive
         mayWait = !isLive
-        pace = isLive || !stream.configuration.pacesFiles ? nil : FilePace()
-        deadline = Deadline(budget: stream.configuration.budget)
-        timeline = Timeline(grid: stream.configuration.grid)
+        pace = isLive || !configuration.pacesFiles ? nil : FilePace()
+        deadline = Deadline(budget: configuration.budget)
+        timeline = Timeline(grid: configuration.grid)
     }
 
     /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
@@ -60,14 +74,14 @@ final class IngestStage {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
         defer { unsafe buffer.deallocate() }
         var demuxer = TransportStreamDemuxer()
-        while !stream.isStopping {
-            let limit = MonotonicTime.now() + Self.longestWait
+        while !control.isStopping {
+            let limit = MonotonicTime.now() + Self.stopCheckInterval
             switch unsafe source.receive(into: buffer, until: min(demuxer.nextTimer ?? limit, limit)) {
             case .message(let message):
                 unsafe demuxer.push(
                     UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), arrival: message.arrival,
                     sourceTime: message.sourceTime, handler: handle)
-                stream.counters.add(.inputPacketsUnused, UInt64(demuxer.unusedPackets - unusedPackets))
+                books.counters.add(.inputPacketsUnused, UInt64(demuxer.unusedPackets - unusedPackets))
                 unusedPackets = demuxer.unusedPackets
                 diagnose(demuxer, now: message.arrival)
             case .idle:
@@ -81,7 +95,7 @@ final class IngestStage {
                 return
             case .failed(let error):
                 demuxer.finish(handler: handle)
-                return stream.fail(.transport(error))
+                return control.fail(.transport(error))
             }
         }
         demuxer.finish(handler: handle)
@@ -90,10 +104,10 @@ final class IngestStage {
     // MARK: The leg
 
     private func follow(_ event: LegEvent, _ demuxer: inout TransportStreamDemuxer) {
-        stream.report(.input(event))
+        control.report(.input(event))
         switch event {
         case .connected(let connection):
-            stream.counters.add(.inputConnections)
+            books.counters.add(.inputConnections)
             deadline.recoveryWindow = connection.window
         case .disconnected:
             demuxer.restart(handler: handle)
@@ -102,13 +116,13 @@ final class IngestStage {
             stamps = PictureStamps()
             complaint = nil
             nextDiagnosis = nil
-            stream.sourceHasChanged()
+            sourceClock &+= 1
         case .gap(let messages):
-            stream.counters.add(.inputGaps)
-            stream.counters.add(.inputMessagesLost, UInt64(max(0, messages)))
+            books.counters.add(.inputGaps)
+            books.counters.add(.inputMessagesLost, UInt64(max(0, messages)))
             demuxer.recordLoss()
             followsGap = true
-        case .clockReset: stream.sourceHasChanged()
+        case .clockReset: sourceClock &+= 1
         case .listening, .refused, .nextIngest, .earlyIngestFailed: break
         }
     }
@@ -117,21 +131,21 @@ final class IngestStage {
     private func diagnose(_ demuxer: borrowing TransportStreamDemuxer, now: MonotonicTime) {
         guard stamps.newest == nil else { return }
         guard let due = nextDiagnosis else {
-            nextDiagnosis = now + Self.patience
+            nextDiagnosis = now + Self.noVideoTimeout
             return
         }
         guard now >= due else { return }
-        nextDiagnosis = now + Self.patience
+        nextDiagnosis = now + Self.noVideoTimeout
         let diagnosis = demuxer.diagnosis
         guard diagnosis != complaint, let text = diagnosis.complaint else { return }
         complaint = diagnosis
-        stream.report(.note("input: \(text)"))
+        control.report(.note("input: \(text)"))
     }
 
     /// A file without video cannot become better by waiting.
     private func complainAtEnd(_ demuxer: borrowing TransportStreamDemuxer) {
         guard stamps.newest == nil else { return }
-        stream.fail(.input("\(source.url): \(demuxer.diagnosis.complaint ?? "no complete picture in it")"))
+        control.fail(.input("\(source.url): \(demuxer.diagnosis.complaint ?? "no complete picture in it")"))
     }
 
     // MARK: Units
@@ -148,21 +162,21 @@ final class IngestStage {
     private func count(_ fault: ContainerFault, isMainVideo: Bool) {
         switch fault {
         case .gap(let packets):
-            stream.counters.add(.inputGaps)
-            stream.counters.add(.inputPacketsLost, UInt64(packets))
+            books.counters.add(.inputGaps)
+            books.counters.add(.inputPacketsLost, UInt64(packets))
             // Whole units may have lain in it.
             if isMainVideo { followsGap = true }
-        case .brokenPacket: stream.counters.add(.inputPacketsBroken)
-        case .scrambledPacket: stream.counters.add(.inputPacketsScrambled)
+        case .brokenPacket: books.counters.add(.inputPacketsBroken)
+        case .scrambledPacket: books.counters.add(.inputPacketsScrambled)
         case .oversizedUnit(let presentation, let isKeyframe):
-            stream.counters.add(.inputUnitsOversized)
+            books.counters.add(.inputUnitsOversized)
             if isMainVideo {
                 dropOversized(presentation, isKeyframe: isKeyframe)
             } else {
-                stream.counters.add(.passingIn)
-                stream.counters.add(.passingDropped)
+                books.counters.add(.passingIn)
+                books.counters.add(.passingDropped)
             }
-        case .tornUnit: stream.counters.add(.inputUnitsTorn)
+        case .tornUnit: books.counters.add(.inputUnitsTorn)
         // These have no counter.
         case .unalignedBytes, .duplicatePacket, .brokenSection, .brokenHeader, .orphanBytes: break
         }
@@ -171,16 +185,15 @@ final class IngestStage {
     /// A picture that was delivered, but is too large to be put together: a frame without a picture, and what comes after
     /// lacks a reference.
     private func dropOversized(_ presentation: MediaTime?, isKeyframe: Bool) {
-        let stamp = stamps.stamp(presentation, decode: nil, isAfterGap: followsGap, rate: stream.sourceRate)
+        let stamp = stamps.stamp(presentation, decode: nil, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let mapped = timeline.map(stamp.presentation, arrival: .now())
         note(mapped)
-        var ticket = stream.ledger.open(.original, presentation: mapped.output)
+        var ticket = books.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.lastPacket)
         ticket.record.epoch = mapped.epoch
         ticket.record.isKeyframe = isKeyframe
         ticket.record.isDamaged = true
-        if isKeyframe { stream.oweKeyframe() }
-        stream.ledger.close(ticket, as: .dropped(.decodeError))
+        books.drop(ticket, .decodeError)
         followsGap = true
     }
 
@@ -197,39 +210,40 @@ final class IngestStage {
         // A source that returns, and a map that changes, bring no other streams with the same.
         for each in program.streams where each.role == .ignored {
             guard ignored.insert(IgnoredStream(id: each.id, codec: each.codec)).inserted else { continue }
-            stream.counters.add(.streamsIgnored)
-            stream.report(.note("input: \(each.codec.name) on PID \(each.id) is left out"))
+            books.counters.add(.streamsIgnored)
+            control.report(.note("input: \(each.codec.name) on PID \(each.id) is left out"))
         }
     }
 
     private func describe(_ format: SequenceParameterSet) {
-        stream.sourceRate = format.frameRate
+        arrivals.declaredRate = format.frameRate
         let most = VideoDecoder.Configuration().maximumSamples
         if format.size.width * format.size.height > most {
-            stream.report(.note("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
+            control.report(.note("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
         }
     }
 
     private func takeVideo(_ unit: StreamUnit) {
         count(unit.evidence)
         let timing = stamps.stamp(
-            unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: stream.sourceRate)
+            unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let stamp = timing.presentation
         pace?.wait(for: unit.decode ?? stamp)
-        if stream.configuration.takesFramesOneByOne { waitForThoseBefore() }
+        if configuration.takesFramesOneByOne { waitForThoseBefore() }
 
         let paced = pace.map { _ in MonotonicTime.now() }
         let arrival = paced ?? unit.lastArrival
         let reordering = Self.wait(presentation: stamp, decode: unit.decode)
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
         let emitBy = deadline.emitBy(sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering))
-        let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: stream.filled)
+        let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: filledSlot.newest)
         note(mapped)
 
-        var ticket = stream.ledger.open(.original, presentation: mapped.output)
+        var ticket = books.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.firstPacket, at: paced ?? unit.firstArrival)
         ticket.stamp(.lastPacket, at: arrival)
         ticket.record.epoch = mapped.epoch
+        ticket.record.sourceClock = sourceClock
         ticket.record.sourceTime = sourceTime
         ticket.record.deadline = emitBy
         ticket.record.untimedStep = timing.step
@@ -237,9 +251,7 @@ final class IngestStage {
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)
-        stream.noteArrival(emitBy: emitBy)
-        // What came too late as it was does not make slots due that lie beyond it.
-        stream.expect(mapped.output, emitBy: max(emitBy, arrival))
+        arrivals.record(mapped.output, emitBy: emitBy, arrival: arrival)
 
         var flags: UnitFlags = []
         if unit.isDamaged { flags.insert(.isDamaged) }
@@ -249,12 +261,14 @@ final class IngestStage {
     }
 
     private func note(_ mapped: Timeline.Mapped) {
-        if mapped.isJump { stream.counters.add(.timelineJumps) }
+        if mapped.isJump { books.counters.add(.timelineJumps) }
         if mapped.moved > 0 { passing.move(mapped.epoch, by: mapped.moved) }
     }
 
     private func waitForThoseBefore() {
-        while stream.isWorking, !stream.isStopping { (MonotonicTime.now() + .milliseconds(0.2)).sleep() }
+        while books.hasWorkInFlight(decoder), !control.isStopping {
+            (MonotonicTime.now() + Self.oneByOnePollInterval).sleep()
+        }
     }
 
     /// How long before its turn a picture comes, because others that come after it are shown first: all its times count
@@ -265,10 +279,10 @@ final class IngestStage {
     }
 
     private func takePassing(_ unit: StreamUnit) {
-        stream.counters.add(.passingIn)
-        if unit.damage.contains(.packetsLost) { stream.counters.add(.passingDamaged) }
+        books.counters.add(.passingIn)
+        if unit.damage.contains(.packetsLost) { books.counters.add(.passingDamaged) }
         guard let index = passed[unit.stream], offer(unit, as: index) else {
-            return stream.counters.add(.passingDropped)
+            return books.counters.add(.passingDropped)
         }
     }
 
@@ -288,12 +302,12 @@ final class IngestStage {
 
     private func count(_ evidence: EndEvidence) {
         switch evidence {
-        case .length: stream.counters.add(.endByLength)
-        case .stuffing: stream.counters.add(.endByStuffing)
-        case .flush: stream.counters.add(.endByFlush)
-        case .timer: stream.counters.add(.endByTimer)
-        case .delimiter: stream.counters.add(.endByDelimiter)
-        case .nextStart, .endOfStream: stream.counters.add(.endByNextStart)
+        case .length: books.counters.add(.endByLength)
+        case .stuffing: books.counters.add(.endByStuffing)
+        case .flush: books.counters.add(.endByFlush)
+        case .timer: books.counters.add(.endByTimer)
+        case .delimiter: books.counters.add(.endByDelimiter)
+        case .nextStart, .endOfStream: books.counters.add(.endByNextStart)
         }
     }
 }

@@ -31,7 +31,19 @@ public struct RelayReport: Codable, Sendable {
         public var messagesUnstamped: Int64
         public var earlyIngest: String?
 
-        init(url: StreamURL, _ statistics: LegStatistics) {
+        /// The output's books over its coded units of video; nil on an input.
+        public var units: Units?
+
+        public struct Units: Codable, Sendable {
+            public var offered, sent, dropped, queued: UInt64
+            public var balance: Bool
+        }
+
+        init(url: StreamURL, _ statistics: LegStatistics, units: OutputBooks? = nil) {
+            self.units = units.map {
+                Units(
+                    offered: $0.offered, sent: $0.sent, dropped: $0.dropped, queued: $0.queued, balance: $0.balance)
+            }
             self.url = url.description
             connected = statistics.connected
             roundTripTime = statistics.roundTripTime.milliseconds

@@ -1,11 +1,13 @@
 import Container
 import Media
 
-/// The units of streams that pass through untouched, between the ingest and the emit thread.
+/// The units of streams that pass through untouched, between the ingest and the send stage.
 final class PassingStreams: Sendable {
+    /// Raised when a unit has come. The send stage waits for it.
+    let unitArrived = WakeUp()
     private let units: BoundedQueue<PassingUnit>
     private let buffers: UnitBufferPool
-    private let described = Lock((layout: TransportStreamLayout(), generation: 0))
+    private let described = Lock((layout: TransportStreamLayout(), number: 0))
     private let moved = Lock<(epoch: UInt32, ticks: Int64)?>(nil)
 
     init(capacity: Int = 256) {
@@ -16,10 +18,10 @@ final class PassingStreams: Sendable {
     /// What the output's program holds beside the video; set when the input's program is known or changes.
     var layout: TransportStreamLayout {
         get { described.withLock { $0.layout } }
-        set { described.withLock { if $0.layout != newValue { $0 = (newValue, $0.generation + 1) } } }
+        set { described.withLock { if $0.layout != newValue { $0 = (newValue, $0.number + 1) } } }
     }
     /// The layout with its number, counted from 1: a unit belongs to the one that it came under.
-    var numberedLayout: (layout: TransportStreamLayout, generation: Int) { described.withLock { $0 } }
+    var numberedLayout: (layout: TransportStreamLayout, number: Int) { described.withLock { $0 } }
 
     /// Takes a copy of a unit.
     /// - Returns: false when too many wait already: the unit is lost.
@@ -27,15 +29,16 @@ final class PassingStreams: Sendable {
         _ bytes: UnsafeRawBufferPointer, stream: Int, presentation: MediaTime?, provisionalEpoch: UInt32? = nil,
         arrival: MonotonicTime, sourceTime: MonotonicTime?, emitBy: MonotonicTime
     ) -> Bool {
-        guard let buffer = buffers.take() else { return false }
+        guard let buffer = buffers.claim() else { return false }
         unsafe buffer.fill(bytes)
         let unit = PassingUnit(
-            buffer: buffer, stream: stream, generation: numberedLayout.generation, presentation: presentation,
+            buffer: buffer, stream: stream, layoutNumber: numberedLayout.number, presentation: presentation,
             provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy)
         guard units.offer(unit) == nil else {
-            buffers.giveBack(buffer)
+            buffers.recycle(buffer)
             return false
         }
+        unitArrived.raise()
         return true
     }
 
@@ -51,5 +54,5 @@ final class PassingStreams: Sendable {
     }
 
     func next() -> PassingUnit? { units.pop(until: MonotonicTime(nanoseconds: 0)) }
-    func giveBack(_ unit: PassingUnit) { buffers.giveBack(unit.buffer) }
+    func recycle(_ unit: PassingUnit) { buffers.recycle(unit.buffer) }
 }

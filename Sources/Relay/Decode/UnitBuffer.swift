@@ -1,6 +1,4 @@
-import Codec
 import Media
-import Telemetry
 
 /// Memory for one coded unit: reused, grown when a larger unit comes, so that the steady state allocates nothing.
 @safe final class UnitBuffer: @unchecked Sendable {
@@ -45,33 +43,6 @@ final class UnitBufferPool: Sendable {
     }
 
     /// A free buffer, or nil when all are in use.
-    func take() -> UnitBuffer? { free.withLock { $0.popLast() } }
-    func giveBack(_ buffer: UnitBuffer) { free.withLock { $0.append(buffer) } }
-}
-
-/// One access unit of the main video on its way to the decoder.
-struct CodedPicture: ~Copyable, Sendable {
-    var ticket: FrameTicket
-    let buffer: UnitBuffer
-    let flags: UnitFlags
-    let isKeyframe: Bool
-
-    /// The ticket alone; the buffer is the caller's to give back.
-    consuming func intoTicket() -> FrameTicket { ticket }
-}
-
-/// One unit of a stream that passes through untouched.
-struct PassingUnit: Sendable {
-    let buffer: UnitBuffer
-    /// Which of the output's passed streams it belongs to.
-    let stream: Int
-    /// The layout that the number is for.
-    let generation: Int
-    let presentation: MediaTime?
-    /// The epoch of the time line that may still be moved under its presentation time; nil when that is settled.
-    let provisionalEpoch: UInt32?
-    let arrival: MonotonicTime
-    let sourceTime: MonotonicTime?
-    /// When it goes out at the latest, though the picture of its time has not.
-    let emitBy: MonotonicTime
+    func claim() -> UnitBuffer? { free.withLock { $0.popLast() } }
+    func recycle(_ buffer: UnitBuffer) { free.withLock { $0.append(buffer) } }
 }

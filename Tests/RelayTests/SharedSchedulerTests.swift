@@ -1,10 +1,9 @@
 import Media
 import Schedule
 import Testing
-import Transport
 @testable import Relay
 
-@Suite struct StreamStateTests {
+@Suite struct SharedSchedulerTests {
     private let small = PictureSize(width: 320, height: 180)
     private let large = PictureSize(width: 640, height: 360)
 
@@ -16,17 +15,17 @@ import Transport
 
     /// A source that changes its size does not put the schedule back to knowing nothing.
     @Test func whatWasLearntOfOneSizeHoldsForTheNext() throws {
-        let stream = StreamState(RelayConfiguration(input: .standardStream, output: .standardStream))
-        stream.schedule(planning(small))
-        for _ in 0..<40 { _ = stream.withPlanner { $0.observe(.decode, .milliseconds(3)) } }
-        func decoding() -> Double? { stream.withPlanner { $0.costs[.decode].mean } }
+        let schedule = SharedScheduler(order: .beforeOriginal)
+        schedule.configure(planning(small))
+        for _ in 0..<40 { _ = schedule.withScheduler { $0.observe(.decode, .milliseconds(3)) } }
+        func decoding() -> Double? { schedule.withScheduler { $0.policy.costs[.decode].mean } }
         #expect(abs(try #require(decoding()) - 3e6) < 1)
-        stream.schedule(planning(large))
+        schedule.configure(planning(large))
         #expect(abs(try #require(decoding()) - 12e6) < 4)
-        stream.schedule(planning(small))
+        schedule.configure(planning(small))
         #expect(abs(try #require(decoding()) - 3e6) < 1)
         // Without super-resolution there are other rungs: the schedule begins anew.
-        stream.schedule(planning(small, ceiling: .base))
+        schedule.configure(planning(small, ceiling: .base))
         #expect(decoding() == Planner(planning(small, ceiling: .base)).costs[.decode].mean)
     }
 }

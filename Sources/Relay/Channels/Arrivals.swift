@@ -1,0 +1,48 @@
+import Media
+import Schedule
+
+/// Channel: which originals have arrived, and what the source says of its rate.
+///
+/// - Writer: ingest, once for each original.
+/// - Readers: enhance (``newest``, for a plan), encode (``expectation``, for the slots of a constant rate, and
+///   ``declaredRate``, when it opens an encoder).
+/// - Read together: all fields of ``newest`` describe the same moment.
+///
+/// Thread-safe; each call holds a lock for well under a microsecond.
+final class Arrivals: Sendable {
+    /// How many originals have arrived since the stream began, and when the newest of them must be emitted.
+    struct Newest {
+        var count = 0
+        var emitBy = MonotonicTime(nanoseconds: 0)
+    }
+
+    private struct State {
+        var newest = Newest()
+        var expectation = Expectation()
+        var declaredRate: Rational?
+    }
+
+    private let state = Lock(State())
+
+    /// Records an original.
+    /// - Parameters:
+    ///   - output: its time on the output's time line.
+    ///   - arrival: when it arrived. A slot beyond it does not become due before, even if the original came late.
+    func record(_ output: MediaTime, emitBy: MonotonicTime, arrival: MonotonicTime) {
+        state.withLock { state in
+            state.newest = Newest(count: state.newest.count + 1, emitBy: emitBy)
+            state.expectation.observe(output, emitBy: max(emitBy, arrival))
+        }
+    }
+
+    var newest: Newest { state.withLock { $0.newest } }
+
+    /// What the source is expected to bring next.
+    var expectation: Expectation { state.withLock { $0.expectation } }
+
+    /// Frames a second, as the source's headers say; nil while they say nothing.
+    var declaredRate: Rational? {
+        get { state.withLock { $0.declaredRate } }
+        set { state.withLock { $0.declaredRate = newValue } }
+    }
+}

@@ -1,0 +1,60 @@
+import Media
+import Schedule
+
+/// Channel: the stream's scheduler. Every stage asks it about its frames, and reports to it what its work took.
+///
+/// - Writers: decode, enhance, encode and send.
+/// - Readers: they, and the observer (``demand``, ``rungs``).
+/// - Read together: what one call of ``withScheduler(_:)`` sees. ``rungs`` is recorded with each plan.
+///
+/// Thread-safe; a call holds a lock for about a microsecond.
+final class SharedScheduler: Sendable {
+    private struct State {
+        var scheduler: StreamScheduler<Planner>?
+        var rungs = RungRecord()
+    }
+
+    private let state = Lock(State())
+    private let order: SynthesisOrder
+
+    init(order: SynthesisOrder) { self.order = order }
+
+    /// Works with the scheduler under its lock; nil before the size of the first picture is known.
+    func withScheduler<Result: Sendable>(_ body: (inout StreamScheduler<Planner>) -> Result) -> Result? {
+        state.withLock { state in
+            guard state.scheduler != nil else { return nil }
+            return body(&state.scheduler!)
+        }
+    }
+
+    /// Plans an original, and records the rung on which the stream stands then.
+    /// - Parameter cores: what the stream may use of the machine.
+    /// - Precondition: ``configure(_:)`` was called.
+    func plan(
+        at now: MonotonicTime, emitBy: MonotonicTime, synthesised: Int, tiles: Int, _ pipeline: PipelineState, cores: Cores
+    ) -> FramePlan {
+        state.withLock { state in
+            state.scheduler!.use(cores)
+            let plan = state.scheduler!.plan(at: now, emitBy: emitBy, synthesised: synthesised, tiles: tiles, pipeline)
+            state.rungs.record(state.scheduler!.policy.level, at: now)
+            return plan
+        }
+    }
+
+    /// Plans for such pictures from now on. What was learnt of the machine is kept where only the size changes.
+    func configure(_ configuration: Planner.Configuration) {
+        state.withLock { state in
+            if state.scheduler == nil {
+                state.scheduler = StreamScheduler(Planner(configuration), order: order)
+            } else {
+                state.scheduler!.reconfigure(configuration)
+            }
+        }
+    }
+
+    /// Where the stream has stood on the ladder.
+    var rungs: RungRecord { state.withLock { $0.rungs } }
+
+    /// What the stream needs of the machine; nil before the first picture.
+    var demand: Capacity.Demand? { state.withLock { $0.scheduler?.demand } }
+}

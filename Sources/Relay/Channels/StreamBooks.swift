@@ -1,0 +1,26 @@
+import Media
+import Schedule
+import Telemetry
+
+/// Channel: the stream's telemetry. Every stage opens and closes frames here, and counts what it sees.
+///
+/// - Writers: all stages.
+/// - Readers: the observer, for status, report and trace.
+///
+/// Thread-safe; a call holds a lock for well under a microsecond.
+final class StreamBooks: Sendable {
+    let ledger = Ledger()
+    let counters = StreamCounters()
+    private let keyframes: KeyframeRequests
+
+    init(keyframes: KeyframeRequests) { self.keyframes = keyframes }
+
+    /// Ends a frame that does not go out. When it was a keyframe of the source, the next picture has to be one.
+    func drop(_ ticket: consuming FrameTicket, _ reason: DropReason) {
+        if ticket.record.isKeyframe, ticket.record.kind == .original { keyframes.request() }
+        ledger.close(ticket, as: .dropped(reason))
+    }
+
+    /// Whether originals are on their way: arrived, neither out nor dropped, and not kept by the decoder.
+    func hasWorkInFlight(_ decoder: DecoderActivity) -> Bool { ledger.inFlight > decoder.framesKept }
+}

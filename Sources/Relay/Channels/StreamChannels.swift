@@ -1,0 +1,29 @@
+import Schedule
+
+/// The channels of one stream: all that its stages share beside the queues that carry frames forward.
+///
+/// Each channel names its writers and its readers. A stage keeps only the channels that it uses.
+struct StreamChannels: Sendable {
+    let configuration: RelayConfiguration
+    /// The machine's cores that this process may use.
+    let cores: Int
+
+    let control = StreamControl()
+    let keyframes = KeyframeRequests()
+    let books: StreamBooks
+    let schedule: SharedScheduler
+    let arrivals = Arrivals()
+    let decoder = DecoderActivity()
+    let encoder = EncoderActivity()
+    let filledSlot = FilledSlot()
+    let connection = OutputConnection()
+    let available: AvailableCores
+
+    init(_ configuration: RelayConfiguration) {
+        self.configuration = configuration
+        cores = ProcessorLimit.current.cores
+        books = StreamBooks(keyframes: keyframes)
+        schedule = SharedScheduler(order: configuration.synthesisOrder)
+        available = AvailableCores(Cores(Double(cores)))
+    }
+}

@@ -1,0 +1,305 @@
+import Codec
+import Media
+import Schedule
+import Telemetry
+
+/// The encode thread: encodes each picture and delivers its coded unit to the output. At a constant rate it also fills the
+/// slots that no picture comes for.
+///
+/// A picture is encoded once; the output decides when its unit leaves (``SendStage``).
+///
+/// Confined to the thread that calls ``run()``.
+final class EncodeStage {
+    private let finished: BoundedQueue<FinishedFrame>
+    private let output: SendStage
+    private let configuration: RelayConfiguration
+    private let books: StreamBooks
+    private let schedule: SharedScheduler
+    private let arrivals: Arrivals
+    private let decoder: DecoderActivity
+    private let activity: EncoderActivity
+    private let filledSlot: FilledSlot
+    private let keyframes: KeyframeRequests
+    private let connection: OutputConnection
+    private let control: StreamControl
+
+    private var encoder: (any PictureEncoder)?
+    /// The encoder has encoded nothing yet. Its first picture is a keyframe into memory that it has never touched, so what
+    /// it costs says nothing of the next ones.
+    private var isCold = true
+    /// The source's real rate, and the rate that the encoder was opened for.
+    private var rate = RateWatch()
+    private var assumedRate = Rational(30)
+    /// A size that no encoder can do. It is reported once and not tried for every frame.
+    private var refused: PictureSize?
+    /// The last picture could not be encoded, so the next failure is no news.
+    private var isFailing = false
+    private var needsKeyframe = true
+    /// The presentation time of the newest picture that was encoded.
+    private var newest = MediaTime(ticks: .min)
+    /// Nil without a constant rate.
+    private let slots: SlotFiller?
+    /// Receivers that had come when the thread last checked.
+    private var receivers = 0
+
+    /// The longest wait for a picture at a constant rate. Arrivals make slots due, and this thread does not see them.
+    private static let slotPollInterval = Nanoseconds.milliseconds(20)
+    /// How often the thread checks an overdue slot while frames are on their way: one of them may fill it, or be dropped.
+    private static let overdueSlotPollInterval = Nanoseconds.milliseconds(4)
+
+    init(finished: BoundedQueue<FinishedFrame>, output: SendStage, channels: StreamChannels) {
+        self.finished = finished
+        self.output = output
+        configuration = channels.configuration
+        books = channels.books
+        schedule = channels.schedule
+        arrivals = channels.arrivals
+        decoder = channels.decoder
+        activity = channels.encoder
+        filledSlot = channels.filledSlot
+        keyframes = channels.keyframes
+        connection = channels.connection
+        control = channels.control
+        let hold = configuration.hold
+        slots = configuration.grid.map { SlotFiller(Repeater(grid: $0, hold: hold)) }
+    }
+
+    /// Runs until the queue of finished pictures is closed and empty, then tells the output that nothing more comes.
+    func run() {
+        defer { output.finish() }
+        while true {
+            let next = finished.pop(until: nextPoll())
+            followReceivers()
+            if let frame = consume next {
+                encode(frame)
+            } else if finished.isClosed && finished.count == 0 {
+                return
+            }
+            fillOverdueSlot()
+        }
+    }
+
+    /// A receiver that has just come begins with a keyframe, and the time that frames are repeated begins anew.
+    private func followReceivers() {
+        output.followConnection()
+        guard connection.receiversSoFar != receivers else { return }
+        receivers = connection.receiversSoFar
+        slots?.repeater.beginHold(now: .now())
+    }
+
+    // MARK: Pictures
+
+    private func encode(_ frame: consuming FinishedFrame) {
+        let now = MonotonicTime.now()
+        let size = frame.picture.picture.size.even
+        if let slots {
+            guard let slot = slots.repeater.place(frame.ticket.record.presentation, now: now) else {
+                return books.drop(frame.intoTicket(), .late)
+            }
+            frame.ticket.record.presentation = slot
+        }
+        if let reason = obstacle(to: frame.ticket.record, now) { return books.drop(frame.intoTicket(), reason) }
+        guard refused != size else { return books.drop(frame.intoTicket(), .encodeError) }
+        let (turn, color, time) = (frame.turn, frame.color, frame.ticket.record.presentation)
+        fillSlots(before: frame.ticket.record, turn: turn)
+        if frame.ticket.record.kind == .original { rate.observe(frame.interval) }
+        let picture = frame.picture.share()
+        let outcome = unsafe encode(picture.picture.view.even, color, frame.intoTicket(), sourceTime: .turn(turn))
+        guard outcome != .failed, let slots else { return }
+        slots.show(picture, color, at: time, now: now)
+        countEmptySlots(slots)
+    }
+
+    /// Why a finished picture is not worth encoding; nil when it is.
+    private func obstacle(to record: FrameRecord, _ now: MonotonicTime) -> DropReason? {
+        if !connection.isConnected { return .outputDown }
+        // Pictures are encoded in the order in which they are shown. One that is shown earlier belongs to a time that is gone.
+        if record.presentation <= newest { return .discontinuity }
+        let order = configuration.synthesisOrder
+        let behind = finished.first {
+            order.standsForOriginal($0.ticket.record.kind) ? $0.ticket.record.deadline : nil
+        }
+        return schedule.withScheduler {
+            $0.encode(record.kind, at: now, emitBy: record.deadline ?? now, behind: behind)
+        } ?? nil
+    }
+
+    private enum Outcome {
+        /// The unit was delivered to the output.
+        case delivered
+        /// The encoder gave no unit.
+        case nothing
+        /// The encoder threw. The next picture gets another one.
+        case failed
+    }
+
+    /// Encodes a picture and delivers its unit. The ticket goes on with the unit, or ends here as `encodeError`.
+    private func encode(
+        _ picture: PictureView, _ color: ColorDescription, _ ticket: consuming FrameTicket,
+        sourceTime: SendStage.SourceTime
+    ) -> Outcome {
+        let record = ticket.record
+        var pending: FrameTicket? = consume ticket
+        var outcome = Outcome.nothing
+        var cost: Nanoseconds?
+        do {
+            let isKeyframe = record.isKeyframe && record.kind == .original
+            unsafe try prepare(for: picture.size, color, asKeyframe: isKeyframe)
+            let asKeyframe = needsKeyframe || isKeyframe
+            if asKeyframe { books.counters.add(.keyframesForced) }
+            if asKeyframe || record.kind != .repeated { slots?.lastEntry = record.presentation }
+            newest = record.presentation
+            let start = MonotonicTime.now()
+            activity.busySince = start
+            defer { activity.busySince = nil }
+            pending!.stamp(.encodeIn, at: start)
+            unsafe try encoder!.encode(
+                picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe
+            ) { unit in
+                guard let ticket = pending.take() else { return }
+                let encoded = MonotonicTime.now()
+                activity.busySince = nil
+                cost = encoded - start
+                outcome = .delivered
+                unsafe output.deliver(unit, ticket, encoded: encoded, sourceTime)
+            }
+            isFailing = false
+        } catch {
+            report(error)
+            encoder = nil
+            outcome = .failed
+        }
+        needsKeyframe = outcome != .delivered
+        if let cost { reportCost(cost, of: record.kind) }
+        if let ticket = pending.take() { books.drop(ticket, .encodeError) }
+        return outcome
+    }
+
+    /// What a repeated frame costs says nothing of the others.
+    private func reportCost(_ cost: Nanoseconds, of kind: FrameKind) {
+        if kind == .repeated {
+            slots?.observe(repeatCost: cost)
+        } else if !isCold {
+            _ = schedule.withScheduler { $0.observe(.encode, cost) }
+        }
+        isCold = false
+    }
+
+    private func report(_ error: any Error) {
+        // What ends the relay is its last line.
+        if !isFailing, control.firstFailure == nil { control.report(.note("\(error)")) }
+        isFailing = true
+    }
+
+    /// Makes the output and the encoder ready for pictures of this kind.
+    private func prepare(for size: PictureSize, _ color: ColorDescription, asKeyframe: Bool) throws {
+        try output.prepare()
+        if keyframes.claim() { needsKeyframe = true }
+        if let encoder, encoder.configuration.size == size, encoder.configuration.color == color {
+            // Another rate is another allowance of bits for each picture. It is worth no keyframe of its own.
+            guard asKeyframe || needsKeyframe, slots == nil, rate.contradicts(assumedRate) else { return }
+        }
+        encoder = nil
+        assumedRate = rate.rate ?? arrivals.declaredRate ?? Rational(30)
+        let encoding = configuration.encoding(
+            of: size, color: color, rate: configuration.outputRate(source: assumedRate))
+        do throws(CodecError) {
+            encoder = try configuration.makeEncoder(encoding)
+        } catch {
+            if error.kind == .unsupportedFormat || error.kind == .unsupportedCodec { refused = size }
+            // No other picture will fare better.
+            if error.kind == .unsupportedCodec { control.fail(.codec(error)) }
+            throw error
+        }
+        slots?.makeSlate(of: size)
+        needsKeyframe = true
+        isCold = true
+    }
+
+    // MARK: The slots of a constant rate
+
+    /// Until when to wait for a picture; nil to wait for ever.
+    private func nextPoll() -> MonotonicTime? {
+        guard let slots else { return nil }
+        let now = MonotonicTime.now()
+        guard let due = slots.repeater.due(arrivals.expectation) else { return now + Self.slotPollInterval }
+        if due > now { return min(due, now + Self.slotPollInterval) }
+        return books.hasWorkInFlight(decoder) ? now + Self.overdueSlotPollInterval : now
+    }
+
+    /// Fills the slots before a frame's own. Frames come in order, so nothing else will fill them. But a frame that can be in
+    /// time is worth more than repeats before it, and one that is late has no time for those that are far more so.
+    private func fillSlots(before record: FrameRecord, turn: MonotonicTime) {
+        guard let slots else { return }
+        let (likely, safe) = schedule.withScheduler { $0.timeToEmit(record.kind) } ?? (.zero, .zero)
+        while true {
+            let now = MonotonicTime.now()
+            let isLate = record.deadline.map { now + likely > $0 } ?? false
+            if let deadline = record.deadline, !isLate, now + slots.repeatCost + safe > deadline { return }
+            let filler = slots.repeater.missing(
+                before: record.presentation, now: now, due: isLate ? record.deadline : nil)
+            guard let slot = filler.slot else { return }
+            fill(slot, filler, slots, .repeated(turn - MediaTime(ticks: record.presentation - slot).nanoseconds))
+        }
+    }
+
+    /// Fills one slot at a time: frames, connections and the end of the stream come before the next.
+    private func fillOverdueSlot() {
+        guard let slots else { return }
+        let now = MonotonicTime.now()
+        let filler = slots.repeater.filler(
+            now: now, arrivals.expectation, isUnderWay: books.hasWorkInFlight(decoder))
+        if let slot = filler.slot { fill(slot, filler, slots, .overdue(now)) }
+        if let filled = slots.repeater.filled, filled != filledSlot.newest { filledSlot.newest = filled }
+        countEmptySlots(slots)
+    }
+
+    /// Slots that pass while nobody receives the output do not count.
+    private func countEmptySlots(_ slots: SlotFiller) {
+        let empty = slots.repeater.takeLeftEmpty()
+        if empty > 0, connection.isConnected { books.counters.add(.slotsEmpty, UInt64(empty)) }
+    }
+
+    /// Encodes the last picture again, or the slate.
+    private func fill(
+        _ slot: MediaTime, _ filler: Repeater.Filler, _ slots: SlotFiller, _ sourceTime: SendStage.SourceTime
+    ) {
+        guard connection.isConnected, slot > newest, let shown = slots.shown.take() else { return }
+        var ticket = books.ledger.open(.repeated, presentation: slot)
+        ticket.stamp(.planned)
+        if slots.needsEntry(at: slot) { needsKeyframe = true }
+        let picture = filler.isSlate ? slots.slate ?? shown.picture.picture : shown.picture.picture
+        let outcome = unsafe encode(picture.view.even, shown.color, ticket, sourceTime: sourceTime)
+        // After a failure nothing is repeated until there is another picture.
+        if outcome == .failed { return }
+        slots.shown = consume shown
+        if filler.isSlate, outcome == .delivered { books.counters.add(.slates) }
+    }
+}
+
+extension Repeater.Filler {
+    /// The slot that is filled; nil where none is.
+    fileprivate var slot: MediaTime? {
+        switch self {
+        case .nothing: nil
+        case .repeated(let slot), .slate(let slot): slot
+        }
+    }
+    fileprivate var isSlate: Bool { if case .slate = self { true } else { false } }
+}
+
+extension PictureSize {
+    /// H.264 with 4:2:0 has whole chroma samples only. An odd picture, passed at its own size, loses its last column or row.
+    fileprivate var even: PictureSize { PictureSize(width: width & ~1, height: height & ~1) }
+}
+
+extension PictureView {
+    fileprivate var even: PictureView {
+        let size = unsafe size.even
+        let chroma = size.chroma
+        return unsafe PictureView(
+            y: PlaneView(base: y.base, stride: y.stride, width: size.width, height: size.height),
+            u: PlaneView(base: u.base, stride: u.stride, width: chroma.width, height: chroma.height),
+            v: PlaneView(base: v.base, stride: v.stride, width: chroma.width, height: chroma.height))
+    }
+}

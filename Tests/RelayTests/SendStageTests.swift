@@ -1,0 +1,117 @@
+import Codec
+import Media
+import Schedule
+import Telemetry
+import Testing
+import TestStreams
+import Transport
+@testable import Relay
+
+/// The queue between encoder and output. The send stage's own thread does not run here unless a test says so: what leaves
+/// was sent by the encode thread.
+@Suite(.timeLimit(.minutes(1))) struct SendStageTests {
+    private let scratch: Scratch
+    private let channels: StreamChannels
+    private let passing = PassingStreams()
+    private let sink: Sink
+    private let output: SendStage
+    private let pool = PicturePool(size: PictureSize(width: 160, height: 96), count: 2)
+
+    init() throws { try self.init(.paced) }
+
+    private init(_ pacing: RelayConfiguration.Pacing) throws {
+        scratch = try Scratch()
+        var configuration = RelayConfiguration(input: .standardStream, output: .file(path: scratch.path("out.ts")))
+        configuration.pacing = pacing
+        channels = StreamChannels(configuration)
+        sink = try Sink(configuration.output)
+        output = SendStage(sink: sink, passing: passing, channels: channels)
+        channels.connection.isConnected = true
+    }
+
+    /// Encodes pictures on this thread.
+    /// - Parameter turns: when each should leave.
+    private func encode(_ turns: [MonotonicTime], deadline: MonotonicTime? = nil) {
+        let finished = BoundedQueue<FinishedFrame>(capacity: 1)
+        let encode = StageThread(name: "encode") { [output, channels] in
+            EncodeStage(finished: finished, output: output, channels: channels).run()
+        }
+        for (index, turn) in turns.enumerated() {
+            var lease = pool.lease()
+            while lease == nil { lease = pool.lease() }
+            var ticket = channels.books.ledger.open(.original, presentation: Timeline.start + Int64(index) * 3_000)
+            ticket.record.deadline = deadline
+            _ = finished.push(
+                FinishedFrame(
+                    ticket: ticket, picture: lease.take()!, color: ColorDescription(), interval: .milliseconds(33),
+                    turn: turn))
+        }
+        finished.close()
+        encode.join()
+    }
+
+    private func expect(sent: UInt64, queued: UInt64) {
+        let books = output.outputBooks
+        #expect(books.sent == sent && books.queued == queued && books.balance, "\(books)")
+    }
+
+    /// The encoder goes on while units wait for their turn.
+    @Test func aPacedUnitWaitsBehindTheEncoder() {
+        let later = MonotonicTime.now() + .seconds(3600)
+        encode([later, later + .milliseconds(33), later + .milliseconds(66)])
+        expect(sent: 0, queued: 3)
+        #expect(channels.books.ledger.inFlight == 3)
+    }
+
+    /// No unit waits beyond its deadline.
+    @Test func theQueueIsBoundedInTime() {
+        let now = MonotonicTime.now()
+        encode([now + .seconds(3600)], deadline: now)
+        expect(sent: 1, queued: 0)
+    }
+
+    /// A queue that is full lets the oldest unit go at once; the encoder never waits.
+    @Test func theQueueIsBoundedInUnits() {
+        let later = MonotonicTime.now() + .seconds(3600)
+        encode((0..<70).map { later + .milliseconds(33) * $0 })
+        expect(sent: 6, queued: 64)
+        #expect(channels.books.ledger.books.emitted == 6)
+    }
+
+    /// A unit that is due goes straight through, but never before one that waits.
+    @Test func unitsKeepTheirOrder() {
+        let now = MonotonicTime.now()
+        encode([now, now + .seconds(3600), now])
+        expect(sent: 1, queued: 2)
+    }
+
+    /// In eager mode no unit waits and none is copied.
+    @Test func anEagerUnitGoesStraightThrough() throws {
+        let eager = try SendStageTests(.eager)
+        let later = MonotonicTime.now() + .seconds(3600)
+        eager.encode([later, later + .milliseconds(33)])
+        eager.expect(sent: 2, queued: 0)
+    }
+
+    /// What waits is sent by the stage's own thread when its time comes, and the books balance at the end.
+    @Test func everythingLeavesInTheEnd() {
+        let now = MonotonicTime.now()
+        let send = StageThread(name: "send") { [output] in output.run() }
+        encode((1...6).map { now + .milliseconds(5) * Int64($0) })
+        send.join()
+        expect(sent: 6, queued: 0)
+        let books = channels.books.ledger.books
+        #expect(books.emitted == 6 && books.balance, "\(books)")
+        #expect(TestStream.units(in: (try? scratch.read("out.ts")) ?? []).count == 6)
+    }
+
+    /// A passing unit wakes the send stage. It does not wait for a picture or for the stage's next poll.
+    @Test func aPassingUnitWakesTheStage() {
+        let isAccepted = [UInt8](repeating: 7, count: 20).withUnsafeBytes {
+            passing.offer(
+                $0, stream: 0, presentation: nil, arrival: .now(), sourceTime: nil, emitBy: .now() + .seconds(3600))
+        }
+        #expect(isAccepted)
+        passing.unitArrived.wait(until: .now() + .seconds(3600))
+    }
+}
