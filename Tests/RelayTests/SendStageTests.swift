@@ -31,7 +31,8 @@ import Transport
 
     /// Encodes pictures on this thread.
     /// - Parameter turns: when each should leave.
-    private func encode(_ turns: [MonotonicTime], deadline: MonotonicTime? = nil) {
+    /// - Parameter deadlines: none for those that it is too short for.
+    private func encode(_ turns: [MonotonicTime], deadlines: [MonotonicTime?] = []) {
         let finished = BoundedQueue<FinishedFrame>(capacity: 1)
         let encode = StageThread(name: "encode") { [output, channels] in
             EncodeStage(finished: finished, output: output, channels: channels).run()
@@ -40,7 +41,7 @@ import Transport
             var lease = pool.lease()
             while lease == nil { lease = pool.lease() }
             var ticket = channels.books.ledger.open(.original, presentation: Timeline.start + Int64(index) * 3_000)
-            ticket.record.deadline = deadline
+            ticket.record.deadline = index < deadlines.count ? deadlines[index] : nil
             _ = finished.push(
                 FinishedFrame(
                     ticket: ticket, picture: lease.take()!, color: ColorDescription(), interval: .milliseconds(33),
@@ -66,7 +67,7 @@ import Transport
     /// No unit waits beyond its deadline.
     @Test func theQueueIsBoundedInTime() {
         let now = MonotonicTime.now()
-        encode([now + .seconds(3600)], deadline: now)
+        encode([now + .seconds(3600)], deadlines: [now])
         expect(sent: 1, queued: 0)
     }
 
@@ -81,7 +82,7 @@ import Transport
     /// A unit that is due goes straight through, but never before one that waits.
     @Test func unitsKeepTheirOrder() {
         let now = MonotonicTime.now()
-        encode([now, now + .seconds(3600), now])
+        encode([now, now + .seconds(3600), now], deadlines: [now, nil, now])
         expect(sent: 1, queued: 2)
     }
 
