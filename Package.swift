@@ -122,8 +122,8 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "KernelsTests", dependencies: ["KernelChecks", "Kernels", "CKernels", "Media"], swiftSettings: strict),
         .testTarget(
-            name: "EnhanceTests", dependencies: ["Enhance", "KernelChecks", "Kernels", "Media"], resources: [.copy("Golden")],
-            swiftSettings: strict),
+            name: "EnhanceTests", dependencies: ["Enhance", "KernelChecks", "Kernels", "Media", "TestSupport"],
+            resources: [.copy("Golden")], swiftSettings: strict),
         .testTarget(name: "BenchTests", dependencies: ["Bench", "KernelChecks", "Media"], swiftSettings: strict),
         .testTarget(
             name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Media"], swiftSettings: strict),

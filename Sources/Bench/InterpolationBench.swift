@@ -144,10 +144,9 @@ public struct InterpolationBench {
     }
 
     /// Sessions of one thread each that make a frame each side by side, after another has made it alone.
-    private final class Crowd: PiecewiseWork, @unchecked Sendable {
+    private final class Crowd {
         private let pool: WorkerPool
         private let members: [Member]
-        private var pictures: (source: Picture, enhanced: Picture)?
         private var ratios: [Double] = []
 
         private final class Member {
@@ -160,6 +159,25 @@ public struct InterpolationBench {
                 self.variant = variant
                 self.output = output
             }
+
+            func makeFrame(_ source: Picture, _ enhanced: Picture) {
+                let start = MonotonicTime.now()
+                do throws(EnhanceError) {
+                    unsafe try variant.run(source.view, enhanced.view, into: output.mutableView)
+                } catch {
+                    self.error = error
+                }
+                time = .now() - start
+            }
+        }
+
+        /// A frame of every member. A piece is a member.
+        private struct SideBySide: PiecewiseWork {
+            let members: [Member]
+            let source: Picture
+            let enhanced: Picture
+
+            func perform(piece: Int, worker: Int) { members[piece].makeFrame(source, enhanced) }
         }
 
         /// - Parameter count: how many work at once; with one there is nothing to compare.
@@ -182,25 +200,13 @@ public struct InterpolationBench {
 
         func run(_ pictures: (Picture, Picture), isCounted: Bool) throws(EnhanceError) {
             guard let alone = members.last else { return }
-            self.pictures = pictures
-            perform(piece: members.count - 1, worker: 0)
-            pool.run(self, pieces: members.count - 1)
+            alone.makeFrame(pictures.0, pictures.1)
+            pool.run(
+                SideBySide(members: members, source: pictures.0, enhanced: pictures.1), pieces: members.count - 1)
             for member in members { if let error = member.error { throw error } }
             guard isCounted else { return }
             ratios.append(
                 members.dropLast().reduce(0) { $0 + Double(alone.time.count) / Double($1.time.count) })
-        }
-
-        func perform(piece: Int, worker: Int) {
-            guard let pictures else { return }
-            let (member, start) = (members[piece], MonotonicTime.now())
-            do throws(EnhanceError) {
-                unsafe try member.variant.run(
-                    pictures.source.view, pictures.enhanced.view, into: member.output.mutableView)
-            } catch {
-                member.error = error
-            }
-            member.time = .now() - start
         }
     }
 }

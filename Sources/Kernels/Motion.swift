@@ -192,7 +192,7 @@ extension Kernels {
 
 /// What samples of both pictures count at every phase of a sample, for one share of the second picture. Not thread-safe
 /// while it is being filled.
-@safe public final class BlendTaps: @unchecked Sendable {
+@safe public final class BlendTaps {
     fileprivate let table: UnsafeMutablePointer<burnish_motion_taps>
 
     public init() {
@@ -207,7 +207,7 @@ extension Kernels {
 }
 
 /// The overlapping windows of blocks between four cells, for one size of cell. Immutable, so any thread may use it.
-@safe public final class BlendWindows: @unchecked Sendable {
+@safe public final class BlendWindows {
     public let cellSize: Int
     fileprivate let weights: UnsafeMutablePointer<Int16>
 

@@ -1,7 +1,9 @@
 import Glibc
 
-/// A block of memory aligned to 64 bytes, freed with its owner: what a picture lies in, and scratch that a session
-/// takes once. Whoever owns it decides which thread uses it when.
+/// A block of memory aligned to 64 bytes, freed with its owner. Pictures lie in such blocks, and sessions keep their scratch
+/// in them.
+///
+/// `@unchecked Sendable` is safe because the block itself never changes. Its owner decides which thread uses the bytes when.
 @safe public struct AlignedMemory: ~Copyable, @unchecked Sendable {
     private let block: UnsafeMutableRawPointer
     private let memory: UnsafeMutableRawPointer
@@ -9,8 +11,8 @@ import Glibc
 
     private static let alignment = 64
 
-    /// Zeroed, so that bytes read beyond a row's end are always the same. A large block usually costs nothing until it
-    /// is used: the operating system gives each page, zeroed, when it is first touched.
+    /// The bytes are zeroed, so that bytes read beyond a row's end are always the same. A large block usually costs nothing
+    /// until it is used, because the operating system maps each page, zeroed, when it is first touched.
     public init(byteCount: Int) {
         self.byteCount = byteCount
         guard let block = unsafe calloc(1, byteCount + Self.alignment) else {
@@ -22,7 +24,7 @@ import Glibc
 
     deinit { unsafe free(block) }
 
-    /// Has the system give all of it now. What it holds is zeroed here and there.
+    /// Makes the system map all pages now. It overwrites some bytes with zero.
     func touch() {
         for offset in stride(from: 0, to: byteCount, by: 4096) {
             unsafe memory.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self)

@@ -1,10 +1,11 @@
 import Glibc
 
-/// A queue of fixed capacity between two threads of the frame path. Nothing is ever dropped by it: a full queue makes
-/// the producer wait (``push(_:)``) or refuses (``offer(_:)``), and what to do then is the caller's policy. Elements may
+/// A queue of fixed capacity between two threads of the frame path. It never drops an element: a full queue makes
+/// the producer wait (``push(_:)``) or refuses the element (``offer(_:)``), and the caller decides what to do then. Elements may
 /// be non-copyable. Never allocates after `init`.
 ///
-/// Thread-safe for any number of producers and consumers.
+/// Thread-safe for any number of producers and consumers. `@unchecked Sendable` is safe because `mutex` guards all fields
+/// that change.
 @safe public final class BoundedQueue<Element: ~Copyable & Sendable>: @unchecked Sendable {
     public let capacity: Int
     private let slots: UnsafeMutablePointer<Element>
@@ -29,7 +30,7 @@ import Glibc
     }
 
     deinit {
-        while filled > 0 { _ = takeFirst() }
+        while filled > 0 { _ = removeFirst() }
         unsafe pthread_cond_destroy(changed)
         unsafe pthread_mutex_destroy(mutex)
         unsafe changed.deallocate()
@@ -37,7 +38,7 @@ import Glibc
         unsafe slots.deallocate()
     }
 
-    /// How many elements wait just now.
+    /// How many elements are in the queue now.
     public var count: Int { locked { filled } }
 
     /// Adds an element, waiting while the queue is full.
@@ -57,7 +58,7 @@ import Glibc
         return append(element)
     }
 
-    /// Takes the oldest element, waiting for one until `time` (for ever when nil).
+    /// Removes the oldest element, waiting for one until `time` (for ever when nil).
     /// - Returns: nil when the time came first, or when the queue is closed and empty.
     public func pop(until time: MonotonicTime? = nil) -> Element? {
         unsafe pthread_mutex_lock(mutex)
@@ -72,12 +73,12 @@ import Glibc
             if unsafe pthread_cond_timedwait(changed, mutex, &limit) == ETIMEDOUT { break }
         }
         guard filled > 0 else { return nil }
-        let element = takeFirst()
+        let element = removeFirst()
         unsafe pthread_cond_broadcast(changed)
         return element
     }
 
-    /// What `body` says of the oldest element of which it says anything. The queue is locked meanwhile.
+    /// The first result that `body` returns, asked about the elements from the oldest on. The queue is locked meanwhile.
     public func first<Result>(_ body: (borrowing Element) -> Result?) -> Result? {
         locked {
             for index in 0..<filled {
@@ -87,7 +88,7 @@ import Glibc
         }
     }
 
-    /// No more elements go in; those inside can still be taken. Wakes everyone who waits.
+    /// Refuses further elements; those inside can still be popped. Wakes every waiting thread.
     public func close() {
         locked {
             closed = true
@@ -105,7 +106,7 @@ import Glibc
         return nil
     }
 
-    private func takeFirst() -> Element {
+    private func removeFirst() -> Element {
         let element = unsafe (slots + head).move()
         head = (head + 1) % capacity
         filled -= 1

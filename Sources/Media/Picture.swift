@@ -2,13 +2,12 @@ import Synchronization
 
 /// Memory for one 8-bit 4:2:0 picture: three planes in one 64-byte aligned block, every row 64-byte aligned.
 ///
-/// Written by one stage, then only read: whoever fills a picture holds its only ``PictureLease``, and hands on shares of
-/// it when done. That rule, which the lease enforces for lifetime and the stages keep for contents, is why it may cross
-/// threads.
-@safe public final class Picture: @unchecked Sendable {
+/// One stage writes it, then others only read it: the stage that fills a picture holds its only ``PictureLease`` and hands on
+/// shares when it is done. This rule makes it safe to share a picture between threads. The lease enforces it for the
+/// lifetime, and the stages keep it for the contents.
+@safe public final class Picture: Sendable {
     public let size: PictureSize
     fileprivate let memory: AlignedMemory
-    private let planes: MutablePictureView
     fileprivate let shares = Atomic<Int>(0)
 
     /// Bytes that stay readable (not writable) before and after every plane, for kernels that load whole vectors.
@@ -17,18 +16,18 @@ import Synchronization
     public init(size: PictureSize) {
         precondition(size.width > 0 && size.height > 0, "a picture needs a size")
         self.size = size
-        let chroma = size.chroma
-        let strideY = (size.width + 63) & ~63
-        let strideC = (chroma.width + 63) & ~63
-        let bytesY = strideY * size.height + 2 * Self.slop
-        let bytesC = strideC * chroma.height + 2 * Self.slop
-        memory = AlignedMemory(byteCount: bytesY + 2 * bytesC)
-        let base = unsafe memory.pointer().assumingMemoryBound(to: UInt8.self) + Self.slop
-        unsafe planes = MutablePictureView(
-            y: MutablePlaneView(base: base, stride: strideY, width: size.width, height: size.height),
-            u: MutablePlaneView(base: base + bytesY, stride: strideC, width: chroma.width, height: chroma.height),
-            v: MutablePlaneView(
-                base: base + bytesY + bytesC, stride: strideC, width: chroma.width, height: chroma.height))
+        memory = AlignedMemory(byteCount: Self.byteCount(size) + 2 * Self.byteCount(size.chroma))
+    }
+
+    /// Bytes from one row of a plane to the next.
+    private static func stride(_ plane: PictureSize) -> Int { (plane.width + 63) & ~63 }
+    /// Bytes of a plane, with its slop.
+    private static func byteCount(_ plane: PictureSize) -> Int { stride(plane) * plane.height + 2 * slop }
+
+    private func plane(_ size: PictureSize, at offset: Int) -> MutablePlaneView {
+        unsafe MutablePlaneView(
+            base: memory.pointer(at: offset + Self.slop).assumingMemoryBound(to: UInt8.self), stride: Self.stride(size),
+            width: size.width, height: size.height)
     }
 
     fileprivate func leaseIfFree() -> PictureLease? {
@@ -37,13 +36,17 @@ import Synchronization
     }
 
     /// The planes for reading. The view must not outlive the lease it was reached through.
-    @unsafe public var view: PictureView { unsafe planes.readOnly }
+    @unsafe public var view: PictureView { unsafe mutableView.readOnly }
     /// The planes for writing: only while the caller holds the picture's only lease.
-    @unsafe public var mutableView: MutablePictureView { unsafe planes }
+    @unsafe public var mutableView: MutablePictureView {
+        let (chroma, offset) = (size.chroma, Self.byteCount(size))
+        return unsafe MutablePictureView(
+            y: plane(size, at: 0), u: plane(chroma, at: offset), v: plane(chroma, at: offset + Self.byteCount(chroma)))
+    }
 }
 
-/// One share of a pooled picture. When the last share is gone, the picture is free to be leased again: no allocation, no
-/// reference to the pool, one atomic operation.
+/// One share of a pooled picture. When the last share is gone, the picture is free to be leased again. That costs one
+/// atomic operation, no allocation, and no reference to the pool.
 public struct PictureLease: ~Copyable, Sendable {
     public let picture: Picture
 
@@ -68,18 +71,19 @@ public final class PicturePool: Sendable {
         pictures = (0..<count).map { _ in Picture(size: size) }
     }
 
-    /// A free picture, or nil when all are in use: the bound on raw frames in flight. Its contents are left-overs.
+    /// A free picture, or nil when all are in use. So the pool's size bounds the raw frames in flight. The picture still has
+    /// the contents of its last use.
     public func lease() -> PictureLease? {
         for picture in pictures { if let lease = picture.leaseIfFree() { return lease } }
         return nil
     }
 
-    /// Has the system give the memory of all pictures that are free: otherwise it does so when each is first written,
-    /// of some only once queues are full. Takes about a millisecond for two megabytes.
+    /// Makes the system map the memory of all free pictures now. Otherwise it does so when a picture is first written, for
+    /// some only once queues are full. It takes about a millisecond for two megabytes.
     public func touch() {
         for picture in pictures { if let lease = picture.leaseIfFree() { lease.picture.memory.touch() } }
     }
 
-    /// How many pictures are leased just now.
+    /// How many pictures are leased now.
     public var inUse: Int { pictures.count { $0.shares.load(ordering: .relaxed) > 0 } }
 }

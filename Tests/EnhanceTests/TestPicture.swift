@@ -31,6 +31,16 @@ final class TestPicture {
         return MutablePictureView(y: views[0], u: views[1], v: views[2])
     }
 
+    /// The same samples in a picture without this padding.
+    var copied: Picture {
+        let picture = Picture(size: size)
+        let (from, to) = (view, picture.mutableView)
+        for (from, to) in [(from.y, to.y), (from.u, to.u), (from.v, to.v)] {
+            for y in 0..<from.height { to.row(y).update(from: from.row(y), count: from.width) }
+        }
+        return picture
+    }
+
     func set(_ plane: Int, _ x: Int, _ y: Int, _ value: UInt8) { planes[plane].row(y)[x] = value }
     func sample(_ plane: Int, _ x: Int, _ y: Int) -> Int { Int(planes[plane].row(y)[x]) }
 

@@ -91,7 +91,7 @@ import Testing
                 var walker = walkers[at]
                 let strip = plan.strips[walker.strip]
                 let most = min(walker.rest.count, random.number(in: 1...9))
-                guard let rows = progress.take(ofStrip: walker.strip, walker.direction, most: most) else {
+                guard let rows = progress.claimRows(ofStrip: walker.strip, walker.direction, most: most) else {
                     #expect(progress.rowsLeft(ofStrip: walker.strip) == 0)
                     walkers.remove(at: at)
                     continue
@@ -100,8 +100,8 @@ import Testing
                 let tile = progress.rows(of: walker.tileRow)
                 #expect(tile.contains(rows.lowerBound) && tile.contains(rows.upperBound - 1))
                 for row in rows { times[first * 512 + row - tile.lowerBound] += 1 }
-                if progress.noteBegun(rows.count, tileRow: walker.tileRow, of: strip) { begun[first] += 1 }
-                let isDone = progress.noteDone(rows.count, tileRow: walker.tileRow, of: strip)
+                if progress.recordBegun(rows.count, tileRow: walker.tileRow, of: strip) { begun[first] += 1 }
+                let isDone = progress.recordDone(rows.count, tileRow: walker.tileRow, of: strip)
                 #expect(isDone == times[first * 512..<first * 512 + tile.count].allSatisfy { $0 == 1 })
                 if isDone { done[first] += 1 }
                 switch walker.direction {
@@ -113,7 +113,7 @@ import Testing
                     if (strip.row..<strip.row + strip.rows).contains(walker.tileRow) {
                         walker.rest = progress.rows(of: walker.tileRow)
                     } else {
-                        walker.rest = 0..<1  // nothing is left to take
+                        walker.rest = 0..<1  // nothing is left to claim
                     }
                 }
                 walkers[at] = walker
@@ -129,29 +129,28 @@ import Testing
 }
 
 @Suite struct TwoEndedRangeTests {
-    @Test func threadsTakeEachNumberOnce() {
-        /// Each piece takes from one end until nothing is left.
-        final class Takers: PiecewiseWork, @unchecked Sendable {
+    @Test func threadsClaimEachNumberOnce() {
+        /// Each piece claims from one end until nothing is left.
+        final class Claims: PiecewiseWork {
             let range = TwoEndedRange()
-            var taken = Array(repeating: [Range<Int>](), count: 4)
+            let claimed = Lock(Array(repeating: [Range<Int>](), count: 4))
 
             func perform(piece: Int, worker: Int) {
                 var mine: [Range<Int>] = []
-                while let next = piece % 2 == 0 ? range.takeFirst(most: 1 + piece) : range.takeLast(most: 1 + piece) {
+                while let next = piece % 2 == 0 ? range.claimFirst(most: 1 + piece) : range.claimLast(most: 1 + piece) {
                     mine.append(next)
                 }
-                lock.withLock { _ in taken[piece] = mine }
+                claimed.withLock { $0[piece] = mine }
             }
-
-            private let lock = Lock(())
         }
-        let (workers, takers) = (WorkerPool(threadCount: 4), Takers())
+        let (workers, claims) = (WorkerPool(threadCount: 4), Claims())
         for count in [0, 1, 2, 7, 10_000] {
-            takers.range.fill(0..<count)
-            #expect(takers.range.count == count)
-            workers.run(takers, pieces: 4)
-            #expect(takers.range.count == 0)
-            #expect(takers.taken.joined().flatMap { Array($0) }.sorted() == Array(0..<count))
+            claims.range.fill(0..<count)
+            #expect(claims.range.count == count)
+            workers.run(claims, pieces: 4)
+            #expect(claims.range.count == 0)
+            let claimed = claims.claimed.withLock { $0 }
+            #expect(claimed.joined().flatMap { Array($0) }.sorted() == Array(0..<count))
         }
     }
 }

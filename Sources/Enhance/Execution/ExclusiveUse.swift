@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Stops the program where two threads use a session at once.
-struct OneAtATime: ~Copyable, Sendable {
-    private let isBusy = Atomic<Bool>(false)
+/// Stops the program when two threads use a session at once.
+struct ExclusiveUse: ~Copyable, Sendable {
+    private let isInUse = Atomic<Bool>(false)
 
     borrowing func begin(_ unit: StaticString = "frame") {
         precondition(
-            isBusy.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged,
-            "a session takes one \(unit) at a time")
+            isInUse.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged,
+            "a session processes one \(unit) at a time")
     }
 
-    borrowing func end() { isBusy.store(false, ordering: .releasing) }
+    borrowing func end() { isInUse.store(false, ordering: .releasing) }
 }

@@ -2,32 +2,12 @@ import Glibc
 import Media
 import Synchronization
 
-/// Work that falls into independent pieces: bands of rows, tiles, strips.
+/// A fixed set of threads that do pieces of work together with the caller.
 ///
-/// Implemented by a class that is made once with its session, so that handing out work allocates nothing.
-public protocol PiecewiseWork: AnyObject, Sendable {
-    /// Does one piece.
-    /// - Parameters:
-    ///   - piece: from 0; each is done exactly once, on any thread, begun in the order that the run asks for.
-    ///   - worker: which thread does it, 0 ..< the pool's `threadCount`: an index for scratch memory.
-    func perform(piece: Int, worker: Int)
-}
-
-/// In which order pieces of work are begun, and by whom.
-public enum PieceOrder: Sendable {
-    /// Ascending, each by the next thread that is free.
-    case ascending
-    /// Each thread has a part of its own, the first pieces for worker 0, and begins there; one that is done takes from
-    /// the ends of the others'. For steps that follow each other over the same rows of a picture: what a core has
-    /// written it reads again, and to fetch it from another core costs several times as much.
-    case ownPartFirst
-}
-
-/// A fixed set of threads that do pieces of work together with the caller. Threads are made once and wait on a
-/// condition between runs, after a moment of watching for the next: a frame is several runs close to each other, and to
-/// wake a thread takes tens of microseconds. ``run(_:pieces:order:)`` allocates nothing.
+/// The threads are made once. Between runs they poll for a moment and then sleep on a condition: a frame is several runs
+/// close to each other, and waking a thread takes tens of microseconds. ``run(_:pieces:order:)`` allocates nothing.
 ///
-/// One run at a time: a second thread that calls ``run(_:pieces:order:)`` waits for the first to finish.
+/// Thread-safe. The pool does one run at a time: a second thread that calls ``run(_:pieces:order:)`` waits for the first.
 @safe public final class WorkerPool: Sendable {
     /// How many threads work on a run, the caller among them.
     public let threadCount: Int
@@ -35,8 +15,8 @@ public enum PieceOrder: Sendable {
     private let threads: [StageThread]
 
     /// - Parameters:
-    ///   - threadCount: at least 1; 1 starts no thread, and the caller does everything.
-    ///   - name: for `ps -L`; at most 12 bytes, as the number follows.
+    ///   - threadCount: at least 1. With 1 no thread is started, and the caller does everything.
+    ///   - name: the threads' name in `ps -L`, at most 12 bytes. A number follows it.
     public init(threadCount: Int, name: String = "tile") {
         precondition(threadCount >= 1, "the caller is one of the threads")
         self.threadCount = threadCount
@@ -53,54 +33,56 @@ public enum PieceOrder: Sendable {
     }
 
     /// Does all pieces and returns when the last one is done.
-    public func run(_ work: some PiecewiseWork, pieces: Int, order: PieceOrder = .ascending) {
+    public func run<Work: PiecewiseWork>(_ work: Work, pieces: Int, order: PieceOrder = .ascending) {
         guard pieces > 0 else { return }
         if threads.isEmpty || pieces == 1 {
             for piece in 0..<pieces { work.perform(piece: piece, worker: 0) }
         } else {
-            shared.run(work, pieces: pieces, order: order)
+            unsafe withUnsafePointer(to: work) { unsafe shared.run(BorrowedWork($0), pieces: pieces, order: order) }
         }
     }
 
-    /// What the threads share. A class of its own, so that they do not keep the pool alive.
+    /// The state that the pool's threads share. It is a class of its own, so that the threads do not keep the pool alive.
     ///
-    /// Between runs that follow each other closely nothing but atomics is touched: a mutex that two threads want at the
-    /// same moment costs more than a small run does. The conditions are for threads that have given up watching.
+    /// Between runs that follow each other closely, threads touch nothing but atomics: a mutex that two threads want at the
+    /// same moment costs more than a small run does. The conditions are for threads that have stopped polling.
+    ///
+    /// `@unchecked Sendable` is safe because only the caller that holds `runLock` writes `run`, while `gate` keeps all other
+    /// threads out. `gate` also orders the accesses.
     @safe private final class Shared: @unchecked Sendable {
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private let started: UnsafeMutablePointer<pthread_cond_t>
         private let finished: UnsafeMutablePointer<pthread_cond_t>
-        /// Held by the caller for the length of a run.
-        private let turn: UnsafeMutablePointer<pthread_mutex_t>
-        // Written by the caller while no thread is in a run.
-        private var work: (any PiecewiseWork)?
-        private var order = PieceOrder.ascending
-        /// For each thread what is left of its part; only the first one is used where pieces ascend.
+        /// The caller holds it for the length of a run.
+        private let runLock: UnsafeMutablePointer<pthread_mutex_t>
+        /// The run under way.
+        private var run: (work: BorrowedWork, order: PieceOrder)?
+        /// For each thread the pieces that are left of its part. Only the first part is used where pieces ascend.
         private let parts: UnsafeMutablePointer<Part>
         private let threadCount: Int
-        /// Twice the number of threads that are in the run beside the caller, and 1 while others may join.
+        /// Twice the number of threads that are in the run beside the caller, plus 1 while others may join.
         private let gate = Atomic<Int>(0)
-        /// Counts runs, and the end.
+        /// Counts runs, and the end of the pool.
         private let announced = Atomic<Int>(0)
         private let stopping = Atomic<Bool>(false)
-        // Whether anybody sleeps: told before looking a last time at what is waited for, and looked at after changing it,
-        // so that either side sees the other.
+        // Whether anybody sleeps. A thread sets it before it checks a last time what it waits for. Whoever changes that
+        // reads it afterwards. So at least one of the two sees the other.
         private let sleeping = Atomic<Int>(0)
         private let callerSleeps = Atomic<Bool>(false)
 
-        /// How long a thread watches before it sleeps.
-        private static let patience = Nanoseconds.microseconds(50)
+        /// How long a thread polls before it sleeps.
+        private static let pollTimeout = Nanoseconds.microseconds(50)
 
         init(threadCount: Int) {
             self.threadCount = threadCount
             unsafe parts = .allocate(capacity: threadCount)
             for i in 0..<threadCount { unsafe (parts + i).initialize(to: Part()) }
             unsafe mutex = .allocate(capacity: 1)
-            unsafe turn = .allocate(capacity: 1)
+            unsafe runLock = .allocate(capacity: 1)
             unsafe started = .allocate(capacity: 1)
             unsafe finished = .allocate(capacity: 1)
             unsafe pthread_mutex_init(mutex, nil)
-            unsafe pthread_mutex_init(turn, nil)
+            unsafe pthread_mutex_init(runLock, nil)
             unsafe pthread_cond_init(started, nil)
             unsafe pthread_cond_init(finished, nil)
         }
@@ -110,18 +92,17 @@ public enum PieceOrder: Sendable {
             unsafe parts.deallocate()
             unsafe pthread_cond_destroy(finished)
             unsafe pthread_cond_destroy(started)
-            unsafe pthread_mutex_destroy(turn)
+            unsafe pthread_mutex_destroy(runLock)
             unsafe pthread_mutex_destroy(mutex)
             unsafe finished.deallocate()
             unsafe started.deallocate()
-            unsafe turn.deallocate()
+            unsafe runLock.deallocate()
             unsafe mutex.deallocate()
         }
 
-        func run(_ work: any PiecewiseWork, pieces: Int, order: PieceOrder) {
-            unsafe pthread_mutex_lock(turn)
-            self.work = work
-            self.order = order
+        func run(_ work: BorrowedWork, pieces: Int, order: PieceOrder) {
+            unsafe pthread_mutex_lock(runLock)
+            unsafe run = unsafe (work, order)
             switch order {
             case .ascending: unsafe parts[0].pieces.fill(0..<pieces)
             case .ownPartFirst:
@@ -132,11 +113,11 @@ public enum PieceOrder: Sendable {
             gate.store(1, ordering: .releasing)
             announce()
 
-            take(from: work, worker: 0)
+            unsafe performPieces(of: work, order, worker: 0)
 
-            // A thread that has not woken yet finds the gate shut; one that has joined is waited for.
+            // A thread that has not woken yet finds the gate shut. The caller waits for those that have joined.
             gate.subtract(1, ordering: .acquiringAndReleasing)
-            watch { gate.load(ordering: .acquiring) > 0 }
+            poll { gate.load(ordering: .acquiring) > 0 }
             if gate.load(ordering: .acquiring) > 0 {
                 unsafe pthread_mutex_lock(mutex)
                 callerSleeps.store(true, ordering: .sequentiallyConsistent)
@@ -144,8 +125,8 @@ public enum PieceOrder: Sendable {
                 callerSleeps.store(false, ordering: .relaxed)
                 unsafe pthread_mutex_unlock(mutex)
             }
-            self.work = nil
-            unsafe pthread_mutex_unlock(turn)
+            unsafe run = nil
+            unsafe pthread_mutex_unlock(runLock)
         }
 
         func stop() {
@@ -153,10 +134,11 @@ public enum PieceOrder: Sendable {
             announce()
         }
 
+        /// The body of a pool thread: joins every run until ``stop()``.
         func serve(worker: Int) {
             var seen = 0
             while true {
-                watch { announced.load(ordering: .acquiring) == seen }
+                poll { announced.load(ordering: .acquiring) == seen }
                 if announced.load(ordering: .acquiring) == seen {
                     unsafe pthread_mutex_lock(mutex)
                     sleeping.add(1, ordering: .sequentiallyConsistent)
@@ -169,7 +151,7 @@ public enum PieceOrder: Sendable {
                 seen = announced.load(ordering: .acquiring)
                 if stopping.load(ordering: .relaxed) { return }
                 guard join() else { continue }
-                take(from: work!, worker: worker)
+                if let (work, order) = unsafe run { unsafe performPieces(of: work, order, worker: worker) }
                 leave()
             }
         }
@@ -182,6 +164,7 @@ public enum PieceOrder: Sendable {
             unsafe pthread_mutex_unlock(mutex)
         }
 
+        /// - Returns: false when the run does not admit more threads.
         private func join() -> Bool {
             var seen = gate.load(ordering: .acquiring)
             while seen & 1 == 1 {
@@ -201,29 +184,29 @@ public enum PieceOrder: Sendable {
             unsafe pthread_mutex_unlock(mutex)
         }
 
-        /// Returns when the condition no longer holds, or after a moment.
-        private func watch(while condition: () -> Bool) {
-            let end = MonotonicTime.now() + Self.patience
+        /// Returns when the condition no longer holds, or after ``pollTimeout``.
+        private func poll(while condition: () -> Bool) {
+            let end = MonotonicTime.now() + Self.pollTimeout
             while condition(), MonotonicTime.now() < end {}
         }
 
-        private func take(from work: any PiecewiseWork, worker: Int) {
+        @unsafe private func performPieces(of work: BorrowedWork, _ order: PieceOrder, worker: Int) {
             let own = order == .ascending ? 0 : worker
-            while let taken = unsafe parts[own].pieces.takeFirst() {
-                work.perform(piece: taken.lowerBound, worker: worker)
+            while let claimed = unsafe parts[own].pieces.claimFirst() {
+                unsafe work.perform(piece: claimed.lowerBound, worker: worker)
             }
             guard order == .ownPartFirst else { return }
             for i in 1..<threadCount {
                 let other = (worker + i) % threadCount
-                while let taken = unsafe parts[other].pieces.takeLast() {
-                    work.perform(piece: taken.lowerBound, worker: worker)
+                while let claimed = unsafe parts[other].pieces.claimLast() {
+                    unsafe work.perform(piece: claimed.lowerBound, worker: worker)
                 }
             }
         }
     }
 
-    /// Pieces that threads take from. It fills two cache lines (processors fetch them in pairs), so that threads in
-    /// different parts do not wait for each other.
+    /// Pieces that threads claim. It fills two cache lines, because processors fetch them in pairs: threads in different
+    /// parts do not wait for each other.
     private struct Part: ~Copyable {
         let pieces = TwoEndedRange()
         private let padding = InlineArray<15, UInt64>(repeating: 0)

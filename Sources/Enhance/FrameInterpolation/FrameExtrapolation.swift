@@ -8,7 +8,7 @@ import Media
 /// motion before would have predicted it no better than the picture before it, a part stays where it is. Pictures are
 /// copied; frames are given in the order of time, from one thread at a time; two at once stop the program. Nothing is
 /// allocated after `init`.
-@safe public final class FrameExtrapolation: @unchecked Sendable {
+public final class FrameExtrapolation {
     private let synthesis: FrameSynthesis
     private let flow: FlowEstimator
     private let layer: MotionLayer
@@ -16,7 +16,7 @@ import Media
     private let trials: AlignedMemory
     private var newest = 0
     private var count = 0
-    private let turn = OneAtATime()
+    private let exclusive = ExclusiveUse()
 
     /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
     /// - Throws: `unsupportedSize`.
@@ -39,8 +39,8 @@ import Media
 
     /// Forgets the pictures: after a gap, a seek, a change of the source.
     public func reset() {
-        turn.begin()
-        defer { turn.end() }
+        exclusive.begin()
+        defer { exclusive.end() }
         count = 0
         flow.reset()
     }
@@ -54,8 +54,8 @@ import Media
     @unsafe public func push(
         _ source: PictureView, enhanced: PictureView, until stop: MonotonicTime? = nil
     ) throws(EnhanceError) {
-        turn.begin()
-        defer { turn.end() }
+        exclusive.begin()
+        defer { exclusive.end() }
         unsafe try synthesis.check(source, enhanced: enhanced)
         newest = 1 - newest
         count = min(count + 1, 3)
@@ -78,8 +78,8 @@ import Media
     @unsafe public func synthesise(
         distance: Double, into destination: MutablePictureView, until stop: MonotonicTime? = nil
     ) throws(EnhanceError) -> FrameInterpolationResult {
-        turn.begin()
-        defer { turn.end() }
+        exclusive.begin()
+        defer { exclusive.end() }
         guard distance > 0, distance <= 1 else {
             throw EnhanceError(.badParameter, "distance \(distance) is not above 0 and at most 1")
         }

@@ -5,9 +5,9 @@ import Media
 ///
 /// Pictures are copied, so that the caller's buffers are free again after ``push(_:enhanced:)``. Frames are given in
 /// the order of time, from one thread at a time; two at once stop the program. Nothing is allocated after `init`.
-public class FrameInterpolation: @unchecked Sendable {
+public class FrameInterpolation {
     private let engine: InterpolationEngine
-    private let turn = OneAtATime()
+    private let exclusive = ExclusiveUse()
 
     init(
         _ configuration: FrameInterpolationConfiguration, effort: InterpolationEffort, workers: WorkerPool
@@ -30,8 +30,8 @@ public class FrameInterpolation: @unchecked Sendable {
     ///     luma is not read then.
     /// - Throws: `sizeMismatch`; the session is then as before.
     @unsafe public func push(_ source: PictureView, enhanced: PictureView) throws(EnhanceError) {
-        turn.begin()
-        defer { turn.end() }
+        exclusive.begin()
+        defer { exclusive.end() }
         unsafe try engine.push(source, enhanced: enhanced)
     }
 
@@ -47,23 +47,23 @@ public class FrameInterpolation: @unchecked Sendable {
     @unsafe public func synthesise(
         phase: Double, into destination: MutablePictureView, until stop: MonotonicTime? = nil
     ) throws(EnhanceError) -> FrameInterpolationResult {
-        turn.begin()
-        defer { turn.end() }
+        exclusive.begin()
+        defer { exclusive.end() }
         return unsafe try engine.synthesise(phase: phase, into: destination, until: stop)
     }
 
     /// Says that the sequence has ended: new pictures are then made between the last two, whatever the ``lookahead``. A
     /// picture pushed afterwards begins another sequence.
     public func finish() {
-        turn.begin()
-        defer { turn.end() }
+        exclusive.begin()
+        defer { exclusive.end() }
         engine.finish()
     }
 
     /// Forgets the pictures: after a gap, a seek, a change of the source.
     public func reset() {
-        turn.begin()
-        defer { turn.end() }
+        exclusive.begin()
+        defer { exclusive.end() }
         engine.reset()
     }
 }

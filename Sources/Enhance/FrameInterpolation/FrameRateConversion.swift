@@ -14,7 +14,7 @@
 /// conversion.finish()                                             // from n - 1 to n, at the end
 /// try unsafe conversion.synthesise(phase: 0.5, into: between.mutableView)
 /// ```
-public final class FrameRateConversion: FrameInterpolation, @unchecked Sendable {
+public final class FrameRateConversion: FrameInterpolation {
     /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
     /// - Throws: `unsupportedSize`.
     public init(

@@ -1,8 +1,8 @@
 import Kernels
 import Media
 
-/// One picture of a pair as the interpolation keeps it: a pyramid of its luma to find motion in, and planes with margins
-/// to synthesise from.
+/// The interpolation's own copy of a picture: a pyramid of its luma to find motion in, and planes with margins to
+/// synthesise from.
 final class InterpolationPicture {
     let pyramid: LumaPyramid
     let luma: PaddedPlane
@@ -27,6 +27,12 @@ final class InterpolationPicture {
         case 1: u
         default: v
         }
+    }
+
+    /// Copies rows of a plane, luma, u or v by number, to one of the same size.
+    @unsafe func copy(_ index: Int, rows: Range<Int>, into output: MutablePlaneView) {
+        let plane = unsafe plane(index).view
+        for y in rows { unsafe output.row(y).update(from: plane.row(y), count: output.width) }
     }
 
     /// Independent pieces of ``load(piece:source:enhanced:kernels:)``, from the top to the bottom.

@@ -7,7 +7,7 @@
 /// try unsafe interpolation.push(small.view, enhanced: large.view)
 /// if interpolation.isReady { try unsafe interpolation.synthesise(phase: 0.5, into: between.mutableView, until: stop) }
 /// ```
-public final class LowLatencyFrameInterpolation: FrameInterpolation, @unchecked Sendable {
+public final class LowLatencyFrameInterpolation: FrameInterpolation {
     /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
     /// - Throws: `unsupportedSize`.
     public init(

@@ -4,26 +4,20 @@ import Media
 /// Flow between two luma pyramids in both directions, coarse to fine, each level's rows shared by several threads.
 ///
 /// Source of the algorithm: Kroeger, Timofte, Dai, Van Gool, "Fast Optical Flow using Dense Inverse Search", ECCV 2016;
-/// here in integers, on 8x8 patches, one for each cell of 4x4 samples, started from the coarser level, the neighbour
-/// and the last pair's flow instead of by densification.
-@safe final class FlowEstimator: PiecewiseWork, @unchecked Sendable {
+/// here in integers, on 8x8 patches, one for each cell of 4x4 samples. Instead of densification, a search starts from the
+/// coarser level, the neighbour and the last pair's flow.
+final class FlowEstimator {
     /// The level whose flow is the result; 0 is full size.
     let finestLevel: Int
     private let iterations: Int
     private let kernels: Kernels
     private let levels: [Level]
     private var hasSeed = false
-    /// How many pairs' motion is kept, and which is the last one's.
+    /// For how many pairs motion is kept, and which slot is the last pair's.
     private let history: Int
     private var slot = 0
 
-    // The pair in hand; valid during `estimate` only.
-    /// The levels that the pieces of work are from: one by rows, or several whole, for each direction.
-    private var working = 0..<0
-    private var pair: (from: LumaPyramid, to: LumaPyramid)?
-    private var stop: MonotonicTime?
-
-    /// With fewer rows a level is too little to share.
+    /// A level with fewer rows is too little to share by rows.
     private static let fewRows = 16
 
     /// One level's fields.
@@ -72,31 +66,33 @@ import Media
         unsafe levels[level].field(1, slot: (slot + history - age) % history)
     }
 
-    /// Forgets the last pair, whose flow would be tried first for the next.
+    /// Forgets the last pair. Otherwise its flow is tried first for the next pair.
     func reset() { hasSeed = false }
 
     /// Finds the flow of a pair.
     /// - Parameter stop: rows that are not begun by then keep what the coarser level says.
     /// - Returns: whether all was done in time.
     func estimate(from: LumaPyramid, to: LumaPyramid, until stop: MonotonicTime?, with workers: WorkerPool) -> Bool {
-        pair = (from, to)
-        self.stop = stop
-        turn()
-        // Both directions have nothing to do with each other.
+        advanceHistory()
+        // Small levels are too little to share by rows. Both directions have nothing to do with each other, so that each is
+        // a piece of its own.
         let small = max(levels.firstIndex { $0.rows < Self.fewRows } ?? levels.count, finestLevel)
-        working = small..<levels.count
-        if !working.isEmpty { workers.run(self, pieces: 2, order: .ownPartFirst) }
-        for level in stride(from: small - 1, through: finestLevel, by: -1) {
-            working = level..<level + 1
-            workers.run(self, pieces: 2 * levels[level].rows, order: .ownPartFirst)
+        if small < levels.count {
+            workers.run(
+                SmallLevels(estimator: self, from: from, to: to, levels: small..<levels.count, stop: stop), pieces: 2,
+                order: .ownPartFirst)
         }
-        pair = nil
+        for level in stride(from: small - 1, through: finestLevel, by: -1) {
+            workers.run(
+                LargeLevel(estimator: self, from: from, to: to, level: level, stop: stop),
+                pieces: 2 * levels[level].rows, order: .ownPartFirst)
+        }
         hasSeed = true
         return stop.map { MonotonicTime.now() < $0 } ?? true
     }
 
-    /// Makes room for a pair, with the last one's motion there to begin with.
-    private func turn() {
+    /// Makes room for a pair's motion. It begins as the last pair's.
+    private func advanceHistory() {
         guard history > 1 else { return }
         let last = slot
         slot = (slot + 1) % history
@@ -108,19 +104,39 @@ import Media
         }
     }
 
-    func perform(piece: Int, worker: Int) {
-        let direction = piece & 1
-        if levels[working.lowerBound].rows < Self.fewRows {
-            for level in working.reversed() {
-                for row in 0..<levels[level].rows { search(level: level, direction: direction, row: row) }
+    /// Several levels with few rows. A piece is a direction, through all levels.
+    private struct SmallLevels: PiecewiseWork {
+        let estimator: FlowEstimator
+        let from: LumaPyramid
+        let to: LumaPyramid
+        let levels: Range<Int>
+        let stop: MonotonicTime?
+
+        func perform(piece: Int, worker: Int) {
+            for level in levels.reversed() {
+                for row in 0..<estimator.levels[level].rows {
+                    estimator.search(from, to, level: level, direction: piece, row: row, until: stop)
+                }
             }
-        } else {
-            search(level: working.lowerBound, direction: direction, row: piece >> 1)
         }
     }
 
-    private func search(level: Int, direction: Int, row: Int) {
-        guard let pair else { return }
+    /// One level. A piece is a row in one direction.
+    private struct LargeLevel: PiecewiseWork {
+        let estimator: FlowEstimator
+        let from: LumaPyramid
+        let to: LumaPyramid
+        let level: Int
+        let stop: MonotonicTime?
+
+        func perform(piece: Int, worker: Int) {
+            estimator.search(from, to, level: level, direction: piece & 1, row: piece >> 1, until: stop)
+        }
+    }
+
+    private func search(
+        _ first: LumaPyramid, _ second: LumaPyramid, level: Int, direction: Int, row: Int, until stop: MonotonicTime?
+    ) {
         let (fine, rows) = (levels[level], row..<row + 1)
         let coarse = unsafe level + 1 < levels.count ? levels[level + 1].field(direction, slot: slot) : nil
         let field = unsafe fine.field(direction, slot: slot)
@@ -128,7 +144,7 @@ import Media
             unsafe keepCoarse(coarse, field, rows)
             return
         }
-        let (from, to) = direction == 0 ? (pair.from, pair.to) : (pair.to, pair.from)
+        let (from, to) = direction == 0 ? (first, second) : (second, first)
         unsafe kernels.searchMotion(
             from: from.levels[level].view, to: to.levels[level].view, coarse: coarse, into: field,
             costs: fine.costs(direction), isSeeded: hasSeed, iterations: iterations, rows: rows)

@@ -3,7 +3,7 @@ import Media
 
 /// Where samples of one picture lie in another: a vector for each cell of a grid, owned by the caller and filled by
 /// ``OpticalFlow``. Not thread-safe while it is being filled.
-public final class FlowField: @unchecked Sendable {
+public final class FlowField {
     /// A displacement in samples of the picture, x to the right, y down.
     public struct Vector: Hashable, Sendable, BitwiseCopyable {
         public var x: Float

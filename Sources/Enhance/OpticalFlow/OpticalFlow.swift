@@ -25,13 +25,13 @@ public struct OpticalFlowConfiguration: Sendable {
 ///
 /// Source of the algorithm: Kroeger, Timofte, Dai, Van Gool, "Fast Optical Flow using Dense Inverse Search", ECCV 2016.
 /// Pairs are submitted one at a time, from any thread; two at once stop the program. Nothing is allocated after `init`.
-public final class OpticalFlow: @unchecked Sendable {
+public final class OpticalFlow {
     public let configuration: OpticalFlowConfiguration
     private let workers: WorkerPool
     private let estimator: FlowEstimator
     private let before: LumaPyramid
     private let after: LumaPyramid
-    private let turn = OneAtATime()
+    private let exclusive = ExclusiveUse()
 
     /// - Parameter workers: the threads that share the work; they may be shared with other sessions.
     /// - Throws: `unsupportedSize`.
@@ -68,8 +68,8 @@ public final class OpticalFlow: @unchecked Sendable {
         _ first: PictureView, _ second: PictureView, forward: FlowField, backward: FlowField,
         until stop: MonotonicTime? = nil
     ) throws(EnhanceError) -> Bool {
-        turn.begin("pair")
-        defer { turn.end() }
+        exclusive.begin("pair")
+        defer { exclusive.end() }
         unsafe try first.check(size: configuration.size, "the first picture")
         unsafe try second.check(size: configuration.size, "the second picture")
         try check(forward)

@@ -3,8 +3,8 @@ import Media
 
 /// The `base` tier: doubles all three planes with separable filters, in bands that several threads share.
 ///
-/// Luma: eight fitted taps. Chroma: Catmull-Rom, placed where the chroma samples lie.
-@safe final class BaseUpscaler: PiecewiseWork, @unchecked Sendable {
+/// Luma has eight fitted taps. Chroma has Catmull-Rom, placed where the chroma samples lie.
+@safe final class BaseUpscaler {
     /// Output rows of one piece.
     private static let bandHeight = 48
 
@@ -15,9 +15,6 @@ import Media
     private let luma: DoublingFilter
     private var chroma: DoublingFilter
     private var chromaLocation: UInt8 = 0
-    // The frame in hand; valid during `upscale` only.
-    private var source: PictureView?
-    private var destination: MutablePictureView?
 
     init(size: PictureSize, kernels: Kernels, threadCount: Int) {
         self.kernels = kernels
@@ -32,64 +29,66 @@ import Media
     @unsafe func upscale(
         _ source: PictureView, into destination: MutablePictureView, chromaLocation: UInt8, with workers: WorkerPool
     ) {
-        unsafe begin(source, into: destination, chromaLocation: chromaLocation)
-        workers.run(self, pieces: lumaBands + chromaPieces)
-        end()
+        let frame = unsafe frame(source, into: destination, chromaLocation: chromaLocation)
+        workers.run(frame, pieces: lumaBands + frame.chromaPieces)
     }
 
-    /// Takes a frame of which the caller then asks for parts; ``end()`` lets go of it.
-    @unsafe func begin(_ source: PictureView, into destination: MutablePictureView, chromaLocation: UInt8) {
+    /// A frame whose parts the caller asks for one by one. Use it before the next one is made.
+    @unsafe func frame(_ source: PictureView, into destination: MutablePictureView, chromaLocation: UInt8) -> Frame {
         if chromaLocation != self.chromaLocation {
             chroma = BaseFilters.chroma(location: chromaLocation)
             self.chromaLocation = chromaLocation
         }
-        unsafe self.source = unsafe source
-        unsafe self.destination = unsafe destination
+        return unsafe Frame(upscaler: self, source: source, destination: destination)
     }
 
-    func end() {
-        unsafe source = nil
-        unsafe destination = nil
+    /// One picture and where its enlargement goes. All parts are independent of each other: several threads may do them at
+    /// once. The views must outlive this value.
+    @safe struct Frame: PiecewiseWork {
+        fileprivate let upscaler: BaseUpscaler
+        let source: PictureView
+        let destination: MutablePictureView
+
+        /// Does the bands of luma, then the pieces of chroma.
+        func perform(piece: Int, worker: Int) {
+            let lumaBands = upscaler.lumaBands
+            if piece >= lumaBands { return performChroma(piece: piece - lumaBands, worker: worker) }
+            unsafe upscaler.double(band: piece, of: source.y, into: destination.y, upscaler.luma, worker: worker)
+        }
+
+        /// How many pieces the chroma planes have, from the top to the bottom.
+        var chromaPieces: Int { 2 * upscaler.chromaBands }
+
+        func performChroma(piece: Int, worker: Int) {
+            if piece % 2 == 0 {
+                unsafe upscaler.double(
+                    band: piece / 2, of: source.u, into: destination.u, upscaler.chroma, worker: worker)
+            } else {
+                unsafe upscaler.double(
+                    band: piece / 2, of: source.v, into: destination.v, upscaler.chroma, worker: worker)
+            }
+        }
+
+        /// Writes the luma of a part of the picture, given in input samples.
+        func performLuma(_ region: PictureRegion, worker: Int) {
+            unsafe upscaler.kernels.double(
+                source.y, into: destination.y, columns: region.x..<region.x + region.width,
+                rows: 2 * region.y..<2 * (region.y + region.height), filter: upscaler.luma,
+                scratch: upscaler.scratch(of: worker))
+        }
     }
 
     private var lumaBands: Int { (2 * size.height + Self.bandHeight - 1) / Self.bandHeight }
     private var chromaBands: Int { (2 * size.chroma.height + Self.bandHeight - 1) / Self.bandHeight }
 
-    func perform(piece: Int, worker: Int) {
-        if piece >= lumaBands { return performChroma(piece: piece - lumaBands, worker: worker) }
-        guard let source = unsafe source, let destination = unsafe destination else { return }
-        unsafe band(piece, source.y, destination.y, luma, scratch.pointer(at: worker * scratchStride))
-    }
+    private func scratch(of worker: Int) -> UnsafeMutableRawPointer { unsafe scratch.pointer(at: worker * scratchStride) }
 
-    /// Independent pieces that both chroma planes are made of, from the top to the bottom.
-    var chromaPieces: Int { 2 * chromaBands }
-
-    func performChroma(piece: Int, worker: Int) {
-        guard let source = unsafe source, let destination = unsafe destination else { return }
-        let scratch = unsafe scratch.pointer(at: worker * scratchStride)
-        if piece % 2 == 0 {
-            unsafe band(piece / 2, source.u, destination.u, chroma, scratch)
-        } else {
-            unsafe band(piece / 2, source.v, destination.v, chroma, scratch)
-        }
-    }
-
-    /// Writes the luma of a part of the picture, given in input samples.
-    func performLuma(_ region: PictureRegion, worker: Int) {
-        guard let source = unsafe source, let destination = unsafe destination else { return }
-        unsafe kernels.double(
-            source.y, into: destination.y, columns: region.x..<region.x + region.width,
-            rows: 2 * region.y..<2 * (region.y + region.height), filter: luma,
-            scratch: scratch.pointer(at: worker * scratchStride))
-    }
-
-    private func band(
-        _ band: Int, _ input: PlaneView, _ output: MutablePlaneView, _ filter: borrowing DoublingFilter,
-        _ scratch: UnsafeMutableRawPointer
+    @unsafe private func double(
+        band: Int, of input: PlaneView, into output: MutablePlaneView, _ filter: borrowing DoublingFilter, worker: Int
     ) {
         let first = band * Self.bandHeight
         let last = unsafe min(first + Self.bandHeight, output.height)
         guard first < last else { return }
-        unsafe kernels.double(input, into: output, rows: first..<last, filter: filter, scratch: scratch)
+        unsafe kernels.double(input, into: output, rows: first..<last, filter: filter, scratch: scratch(of: worker))
     }
 }

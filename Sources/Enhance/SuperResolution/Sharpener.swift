@@ -2,9 +2,9 @@ import Kernels
 import Media
 
 /// Sharpens a luma plane in place, in bands that several threads share.
-@safe final class Sharpener: PiecewiseWork, @unchecked Sendable {
+@safe final class Sharpener {
     private static let bandHeight = 32
-    /// Room on both sides of a row of scratch.
+    /// Bytes on both sides of a row of scratch.
     private static let margin = 64
 
     private let kernels: Kernels
@@ -13,10 +13,8 @@ import Media
     private let height: Int
     private let bands: Int
     private let stride: Int
-    /// For each band the rows before and after it, and for each thread two, as they were.
+    /// Copies of rows before they are sharpened: for each band the rows above and below it, and for each thread two more.
     private let rows: AlignedMemory
-    /// Valid during `sharpen` only.
-    private var plane: MutablePlaneView?
 
     /// - Parameter sharpness: more than 0, at most 1.
     init(size: PictureSize, sharpness: Double, kernels: Kernels, threadCount: Int) {
@@ -35,22 +33,27 @@ import Media
             unsafe row(2 * band).update(from: plane.row(max(first - 1, 0)), count: width)
             unsafe row(2 * band + 1).update(from: plane.row(min(first + Self.bandHeight, height - 1)), count: width)
         }
-        unsafe self.plane = unsafe plane
-        workers.run(self, pieces: bands)
-        unsafe self.plane = nil
+        unsafe workers.run(Bands(sharpener: self, plane: plane), pieces: bands)
     }
 
-    func perform(piece: Int, worker: Int) {
-        guard let plane = unsafe plane else { return }
-        let first = piece * Self.bandHeight
+    /// The bands of one plane.
+    @safe private struct Bands: PiecewiseWork {
+        let sharpener: Sharpener
+        let plane: MutablePlaneView
+
+        func perform(piece: Int, worker: Int) { unsafe sharpener.sharpen(band: piece, of: plane, worker: worker) }
+    }
+
+    @unsafe private func sharpen(band: Int, of plane: MutablePlaneView, worker: Int) {
+        let first = band * Self.bandHeight
         let last = min(first + Self.bandHeight, height)
-        var above = unsafe UnsafePointer(row(2 * piece))
+        var above = unsafe UnsafePointer(row(2 * band))
         for y in first..<last {
             let line = unsafe row(2 * (bands + worker) + y % 2)
             unsafe line.update(from: plane.row(y), count: width)
             unsafe line[-1] = unsafe line[0]
             unsafe line[width] = unsafe line[width - 1]
-            let below = unsafe y + 1 < last ? UnsafePointer(plane.row(y + 1)) : UnsafePointer(row(2 * piece + 1))
+            let below = unsafe y + 1 < last ? UnsafePointer(plane.row(y + 1)) : UnsafePointer(row(2 * band + 1))
             unsafe kernels.sharpen(
                 plane.row(y), above: above, row: line, below: below, width: width, amount: amount)
             unsafe above = UnsafePointer(line)

@@ -1,6 +1,5 @@
 import Kernels
 import Media
-import Synchronization
 
 /// Super-resolution of a sequence of frames of one size.
 ///
@@ -8,9 +7,9 @@ import Synchronization
 /// the order that the caller gives, until that time. Where nothing that a tile depends on has changed since the last
 /// frame, its last result is copied.
 ///
-/// Frames are submitted one at a time, in the order of time, from any thread; submitting two at once is a programming
-/// error and stops the program. Nothing is allocated after `init`.
-public final class SuperResolutionSession: @unchecked Sendable {
+/// Frames are submitted one at a time, in the order of time. A session may move from thread to thread; to use it from two
+/// at once is a programming error and stops the program. Nothing is allocated after `init`.
+public final class SuperResolutionSession {
     public let configuration: SuperResolutionConfiguration
     /// The tiles that requests name.
     public let grid: TileGrid
@@ -25,7 +24,7 @@ public final class SuperResolutionSession: @unchecked Sendable {
     private var sharpening = Nanoseconds.zero
     /// Requests for the whole grid, refilled when a frame asks for one tier.
     private var everything: [TileRequest]
-    private let isBusy = Atomic<Bool>(false)
+    private let exclusive = ExclusiveUse()
 
     /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
     /// - Throws: `unsupportedSize`, `badParameter`, `badWeights`.
@@ -100,10 +99,8 @@ public final class SuperResolutionSession: @unchecked Sendable {
         _ parameters: SuperResolutionParameters = SuperResolutionParameters(),
         afterBase: (Nanoseconds) -> MonotonicTime? = { _ in nil }
     ) throws(EnhanceError) -> SuperResolutionResult {
-        precondition(
-            isBusy.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged,
-            "a session takes one frame at a time")
-        defer { isBusy.store(false, ordering: .releasing) }
+        exclusive.begin()
+        defer { exclusive.end() }
         unsafe try check(source.size, destination.size, chroma: source.u, source.v, destination.u, destination.v)
         for index in tiles.indices {
             guard (0..<grid.count).contains(tiles[index].tile) else {

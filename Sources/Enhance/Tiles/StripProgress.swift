@@ -2,12 +2,12 @@ import Kernels
 import Media
 import Synchronization
 
-/// How far the strips of a run are. Two threads may work on one strip: they take rows of samples from its two ends until
-/// they meet. Both are busy until it is done, however quick either of them is, and no border is computed that a strip for
-/// each would not have.
+/// How far the strips of a run are. Two threads may work on one strip: they claim rows of samples from its two ends until
+/// they meet. Both are busy until it is done, however fast each of them is, and neither computes a border that a strip of
+/// its own would not have.
 ///
-/// ``begin(_:)`` belongs to the thread that hands out the run, the rest to any.
-@safe final class StripProgress: Sendable {
+/// The thread that hands out the run calls ``begin(_:)``. Any thread may call the rest.
+@safe final class StripProgress {
     /// A row of tiles of a strip, in rows of samples.
     private struct TileRow: ~Copyable {
         let begun = Atomic<Int>(0)
@@ -15,10 +15,10 @@ import Synchronization
     }
 
     private let grid: TileGrid
-    /// What nobody has taken yet, by the strip's place in the plan.
-    nonisolated(unsafe) private let rows: UnsafeMutablePointer<TwoEndedRange>
-    /// By the first of its tiles.
-    nonisolated(unsafe) private let tileRows: UnsafeMutablePointer<TileRow>
+    /// The rows that nobody has claimed yet, by the strip's place in the plan.
+    private let rows: UnsafeMutablePointer<TwoEndedRange>
+    /// By the number of its first tile.
+    private let tileRows: UnsafeMutablePointer<TileRow>
 
     init(grid: TileGrid) {
         self.grid = grid
@@ -37,7 +37,7 @@ import Synchronization
         unsafe tileRows.deallocate()
     }
 
-    /// Nothing of these strips is done yet.
+    /// Begins a run of strips, of which nothing is done yet.
     func begin(_ strips: [TileStrip]) {
         for (index, strip) in strips.enumerated() {
             let (top, bottom) = (self.rows(of: strip.row), self.rows(of: strip.row + strip.rows - 1))
@@ -55,25 +55,26 @@ import Synchronization
         return top..<min(top + grid.tileSize.height, grid.size.height)
     }
 
-    /// Rows of samples that nobody has taken yet.
+    /// Rows of samples that nobody has claimed yet.
     func rowsLeft(ofStrip index: Int) -> Int { unsafe rows[index].count }
 
     /// - Returns: nil when the strip has no rows left.
-    func take(ofStrip index: Int, _ direction: StripDirection, most: Int) -> Range<Int>? {
+    func claimRows(ofStrip index: Int, _ direction: StripDirection, most: Int) -> Range<Int>? {
         switch direction {
-        case .down: unsafe rows[index].takeFirst(most: most)
-        case .up: unsafe rows[index].takeLast(most: most)
+        case .down: unsafe rows[index].claimFirst(most: most)
+        case .up: unsafe rows[index].claimLast(most: most)
         }
     }
 
-    /// - Returns: whether nothing of the row of tiles was begun before.
-    func noteBegun(_ count: Int, tileRow: Int, of strip: TileStrip) -> Bool {
+    /// Records that a thread begins rows of samples of a row of tiles.
+    /// - Returns: whether nothing of it was begun before.
+    func recordBegun(_ count: Int, tileRow: Int, of strip: TileStrip) -> Bool {
         unsafe tileRows[first(tileRow, of: strip)].begun.add(count, ordering: .relaxed).oldValue == 0
     }
 
-    /// - Returns: whether all of the row of tiles is done now; true for one caller alone, who then sees what all have
-    ///   written.
-    func noteDone(_ count: Int, tileRow: Int, of strip: TileStrip) -> Bool {
+    /// Records that rows of samples of a row of tiles are done.
+    /// - Returns: whether all of it is done now. Only one caller gets true; it then sees what all threads have written.
+    func recordDone(_ count: Int, tileRow: Int, of strip: TileStrip) -> Bool {
         let done = unsafe tileRows[first(tileRow, of: strip)].done.add(count, ordering: .acquiringAndReleasing)
         return done.newValue == rows(of: tileRow).count
     }

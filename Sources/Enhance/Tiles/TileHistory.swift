@@ -1,22 +1,22 @@
 import Glibc
 import Media
 
-/// The last frame's luma and what networks made of it: where nothing that a tile depends on has changed, its result
-/// holds.
+/// The last frame's luma and what networks made of it. A tile's result stays valid for the next frame where nothing that it
+/// depends on has changed.
 ///
-/// Results are computed into this object's own plane. Where there is a time to stop they are copied out when a tile is
-/// complete, so that a tile which is given up leaves no trace in the caller's picture; else row by row. Tiles are independent: threads may work on different ones at
-/// once.
-@safe final class TileHistory: @unchecked Sendable {
+/// Networks write into this object's own plane. Where there is a time to stop, results are copied into the caller's picture
+/// when a tile is complete, so that an abandoned tile leaves no trace there. Otherwise they are copied row by row. Tiles
+/// are independent: several threads may work on different ones at once.
+@safe final class TileHistory {
     private let grid: TileGrid
     /// How many samples around a tile each tier's result depends on, by the tier's raw value.
     private let radii: [Int]
     private let stride: Int
-    /// The last frame and the present one, by turns.
+    /// The luma of the last frame and of the present one. They change places in ``advance()``.
     private let inputs: AlignedMemory
     private let results: AlignedMemory
     private var present = 0
-    /// Each tile's tier; `base` where no result holds.
+    /// Each tile's tier; `base` where no result is valid.
     private let tiers: UnsafeMutablePointer<SuperResolutionTier>
 
     init(grid: TileGrid, radii: [Int]) {
@@ -31,13 +31,13 @@ import Media
 
     deinit { unsafe tiers.deallocate() }
 
-    /// The tier whose result holds for the present frame; `base` when none does.
+    /// The tier whose result is valid for the present frame; `base` when none is.
     func tier(ofTile tile: Int) -> SuperResolutionTier { unsafe tiers[tile] }
 
     func set(_ tier: SuperResolutionTier, ofTile tile: Int) { unsafe tiers[tile] = tier }
 
-    /// No result holds any longer.
-    func forget() { unsafe tiers.update(repeating: .base, count: grid.count) }
+    /// Makes all results invalid.
+    func invalidate() { unsafe tiers.update(repeating: .base, count: grid.count) }
 
     /// Where results are computed: twice the size of the input.
     @unsafe var plane: MutablePlaneView {
@@ -47,7 +47,7 @@ import Media
     }
 
     /// Copies the results of tiles beside each other, from this one on, into the picture.
-    @unsafe func show(_ tile: Int, columns: Int = 1, in output: MutablePlaneView) {
+    @unsafe func copy(_ tile: Int, columns: Int = 1, into output: MutablePlaneView) {
         let region = grid.region(tile)
         let last = grid.region(tile + columns - 1)
         let width = last.x + last.width - region.x
@@ -57,8 +57,8 @@ import Media
         }
     }
 
-    /// Compares one row of tiles with the last frame, so that results hold where it is the same, and keeps its samples.
-    /// Rows do not depend on each other; ``advance()`` follows when all of them are done.
+    /// Compares one row of tiles with the last frame, makes results invalid where it differs, and keeps its samples. Rows do
+    /// not depend on each other. Call ``advance()`` when all of them are done.
     @unsafe func update(row: Int, from source: PlaneView) {
         for column in 0..<grid.columns {
             let tile = row * grid.columns + column
@@ -73,7 +73,7 @@ import Media
         }
     }
 
-    /// What was kept is the last frame from now on.
+    /// Makes the samples that were kept the last frame.
     func advance() { present = 1 - present }
 
     private func row(_ y: Int, of input: Int) -> UnsafeMutablePointer<UInt8> {

@@ -1,7 +1,9 @@
 import CKernels
 import Media
 
-/// A convolutional network that doubles a luma plane, in the kernels' layout. Immutable; may be shared by threads.
+/// A convolutional network that doubles a luma plane, in the kernels' layout. Threads may share it.
+///
+/// `@unchecked Sendable` is safe because nothing changes after `init`: the pointers in `fixed` are only read through.
 @safe public final class Network: @unchecked Sendable {
     public let layerCount: Int
     /// Multiplications for one input sample, without those of padding.

@@ -1,7 +1,7 @@
 import CKernels
 
 /// A layer's weights as the kernels read them (CKernels/include/network.h), in memory of its own.
-@safe package final class PackedLayer: @unchecked Sendable {
+@safe package final class PackedLayer {
     /// Steps of one group of outputs, and how many groups of four outputs there are.
     let steps: Int
     let groups: Int

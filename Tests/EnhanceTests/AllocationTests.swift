@@ -1,0 +1,100 @@
+import Enhance
+import Foundation
+import Media
+import Synchronization
+import TestSupport
+import Testing
+
+/// A run of a worker pool allocates nothing, and neither does a frame of any processor after the first few. Counted on the
+/// calling thread, in a child process.
+@Suite struct AllocationTests {
+    private static let variable = "BURNISH_COUNT_ENHANCE_ALLOCATIONS"
+
+    @Test func runsAndFramesCostNoAllocation() throws {
+        let (status, output) = try AllocationCounting.runChild("EnhanceAllocationProbe", [Self.variable: "1"])
+        #expect(status == 0, "\(output)")
+        let counts = output.split(separator: "\n").filter { $0.hasPrefix("allocations ") }
+        // The last line shows that allocations are counted at all.
+        #expect(
+            counts == [
+                "allocations of 1000 runs: 0", "allocations of super-resolution: 0", "allocations of interpolation: 0",
+                "allocations of extrapolation: 0", "allocations of an array: 1",
+            ], "\(output)")
+    }
+
+    /// The child's part.
+    @Suite(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil)) struct EnhanceAllocationProbe {
+        /// A run's arguments, of which a closure would need a context.
+        struct Sum: PiecewiseWork {
+            let total: UnsafePointer<Atomic<Int>>
+            let factor: Int
+            let offset: Int
+
+            func perform(piece: Int, worker: Int) { total.pointee.add(factor * piece + offset, ordering: .relaxed) }
+        }
+
+        private let size = PictureSize(width: 200, height: 120)
+
+        @Test func count() throws {
+            let counting = try #require(AllocationCounting())
+            func report(_ name: String, _ body: () throws -> Void) rethrows {
+                let before = counting.bySwift + counting.byOthers
+                counting.begin()
+                try body()
+                counting.end()
+                print("allocations of \(name): \(counting.bySwift + counting.byOthers - before)")
+            }
+            let workers = WorkerPool(threadCount: 2)
+            let total = UnsafeMutablePointer<Atomic<Int>>.allocate(capacity: 1)
+            total.initialize(to: Atomic(0))
+            report("1000 runs") {
+                for run in 0..<1000 {
+                    workers.run(
+                        Sum(total: total, factor: run, offset: 1), pieces: 8,
+                        order: run % 2 == 0 ? .ascending : .ownPartFirst)
+                }
+            }
+            #expect(total.pointee.load(ordering: .relaxed) == 28 * 499_500 + 8000)
+
+            var configuration = SuperResolutionConfiguration(size: size)
+            configuration.useShippedNetworks()
+            configuration.sharpness = 0.5
+            let session = try SuperResolutionSession(configuration, workers: workers)
+            let pictures = (0..<2).map { TestPicture(size, seed: UInt64($0)).copied }
+            let large = (0..<2).map { TestPicture(session.outputSize, seed: UInt64($0)).copied }
+            let output = Picture(size: session.outputSize)
+            func enlarge(_ index: Int) throws {
+                let tier = SuperResolutionTier.allCases[index % 3]
+                let until = index % 2 == 0 ? nil : MonotonicTime.now() + .milliseconds(2)
+                _ = try session.process(
+                    pictures[index % 2].view, into: output.mutableView, tier: tier,
+                    SuperResolutionParameters(until: until))
+            }
+            for index in 0..<6 { try enlarge(index) }
+            try report("super-resolution") { for index in 0..<12 { try enlarge(index) } }
+
+            var interpolating = FrameInterpolationConfiguration(size: size)
+            interpolating.scaleFactor = 2
+            let between = try LowLatencyFrameInterpolation(interpolating, workers: workers)
+            func interpolate(_ index: Int) throws {
+                try between.push(pictures[index % 2].view, enhanced: large[index % 2].view)
+                if between.isReady { try between.synthesise(phase: 0.5, into: output.mutableView) }
+            }
+            for index in 0..<4 { try interpolate(index) }
+            try report("interpolation") { for index in 0..<8 { try interpolate(index) } }
+
+            let ahead = try FrameExtrapolation(interpolating, workers: workers)
+            func extrapolate(_ index: Int) throws {
+                try ahead.push(pictures[index % 2].view, enhanced: large[index % 2].view)
+                try ahead.synthesise(distance: 0.5, into: output.mutableView)
+            }
+            for index in 0..<4 { try extrapolate(index) }
+            try report("extrapolation") { for index in 0..<8 { try extrapolate(index) } }
+
+            var array: [Int] = []
+            report("an array") { array = [Int](repeating: size.width, count: 100) }
+            #expect(array.count == 100)
+            fflush(nil)
+        }
+    }
+}
