@@ -1,19 +1,19 @@
-/// What a processor cannot do, with what to do about it.
+/// Why a processor refuses a call, and what to do about it.
 public struct EnhanceError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Code: String, Sendable {
         /// The size or scale factor is outside of what the processor supports.
         case unsupportedSize
         /// A buffer's size is not the one that the session was configured for.
         case sizeMismatch
-        /// A tile that the grid does not have.
+        /// The grid does not have this tile.
         case noSuchTile
-        /// A tier without a network in the configuration.
+        /// The configuration has no network for this tier.
         case tierNotConfigured
-        /// Weights that cannot be used: truncated, damaged, of another version, or of another shape.
+        /// The weights cannot be used: they are truncated, damaged, of another version, or of another shape.
         case badWeights
-        /// A picture was asked for before those it is made from had been given.
+        /// The caller asked for a picture before it had pushed the pictures that it is made from.
         case missingPicture
-        /// A parameter outside of its range.
+        /// A parameter is outside of its range.
         case badParameter
     }
 

@@ -2,9 +2,10 @@ import ArgumentParser
 import Media
 import Schedule
 
-// Sizes, rates and times take units on the command line; a number without its unit is refused rather than guessed.
+// Sizes, rates and times need units on the command line. A number without its unit is refused, because a guess could be
+// wrong.
 
-/// A length of time: `80ms`, `1.5s`, `200us`, `5m`. Ten years at most, so that no sum of several overflows.
+/// A length of time: `80ms`, `1.5s`, `200us`, `5m`. At most ten years, so that no sum of several overflows.
 struct TimeArgument: ExpressibleByArgument {
     var value: Nanoseconds
 
@@ -65,7 +66,8 @@ struct BitRateArgument: ExpressibleByArgument {
     }
 }
 
-/// A frame rate: `30`, `29.97`, `30000/1001`. From 0.01 to 1000 frames a second, with terms that no clock overflows by.
+/// A frame rate: `30`, `29.97`, `30000/1001`. From 0.01 to 1000 frames a second. Its terms are so small that no clock
+/// overflows.
 struct FrameRateArgument: ExpressibleByArgument {
     var value: Rational
 
@@ -78,7 +80,7 @@ struct FrameRateArgument: ExpressibleByArgument {
         if parts.count == 2, let n = Int64(parts[0]), let d = Int64(parts[1]), n > 0, d > 0 {
             value = Rational(n, d)
         } else if let number = Double(argument), Self.range.contains(number) {
-            // The NTSC rates are meant when their usual short forms are written.
+            // The usual short forms of the NTSC rates mean the exact rates.
             let nearest = (number * 1.001).rounded()
             value =
                 abs(nearest / 1.001 - number) < 0.005 && number != number.rounded()

@@ -11,10 +11,10 @@ import Schedule
 
 struct BenchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bench", abstract: "Time kernels against their scalar references, or whole frames, in one run.",
+        commandName: "bench", abstract: "Measures the time of kernels and of their scalar references, of whole frames, or of the scheduler.",
         discussion: """
-            Everything at every level that this processor has, in turn over many rounds; medians. Times are the thread's \
-            own processor time, but wall time where several threads share a frame.
+            Runs every instruction set that this processor has, in turn over many rounds, and prints medians. Times are the \
+            thread's processor time, or wall time where several threads share a frame.
             """)
 
     enum Subject: String, CaseIterable, ExpressibleByArgument {
@@ -27,18 +27,18 @@ struct BenchCommand: ParsableCommand {
 
     @Argument(
         help: """
-            What to time: kernels, super-resolution (whole frames of every tier), interpolation (frames with their flow), \
-            stop-times (what more time for a frame's tiles brings, and by how much it is overrun), or plan (the scheduler's \
-            own calls).
+            What to measure: kernels, super-resolution (whole frames of every tier), interpolation (frames with their \
+            flow), stop-times (what a frame gains when its tiles get more time, and by how much the work overruns that \
+            time), or plan (the scheduler's calls).
             """)
     var subject = Subject.kernels
-    @Option(help: "Only kernels whose name contains this.") var kernel: String?
+    @Option(help: "Measure only kernels whose name contains this.") var kernel: String?
     @Option(help: "Input size of whole frames.") var size = SizeArgument(PictureSize(width: 640, height: 360))
-    @Option(help: "Interpolation: pictures are so many times larger than what motion is found in, 1 or 2.") var scale = 1
-    @Option(help: "Threads that share a frame; may be given several times.") var threads = [1]
-    @Option(help: "Rounds.") var rounds = 31
-    @Option(help: "Of stop-times: a video file; its first 24 pictures are used.") var input: String?
-    @Option(help: "Of stop-times: neural-s or neural-m.") var tier = TierArgument(.neuralM)
+    @Option(help: "For interpolation: how many times larger the pictures are than those that motion is found in, 1 or 2.") var scale = 1
+    @Option(help: "Threads that share a frame. May be given several times.") var threads = [1]
+    @Option(help: "How many rounds to measure.") var rounds = 31
+    @Option(help: "For stop-times: a video file. Its first 24 pictures are used.") var input: String?
+    @Option(help: "For stop-times: neural-s or neural-m.") var tier = TierArgument(.neuralM)
     @Flag(help: "Print the rows as JSON.") var json = false
 
     private struct Row: Encodable {
@@ -202,7 +202,7 @@ struct BenchCommand: ParsableCommand {
         if !json { judge(rows, host) }
     }
 
-    /// What is promised of stop times, and whether it held; a virtual machine's host decides over the overshoot too.
+    /// Prints whether the promises about stop times were kept. On a virtual machine the host has a part in the overshoot.
     private func judge(_ rows: [StopRow], _ host: HostShare) {
         for threads in threads {
             let stops = rows.filter { $0.threads == threads && $0.stopMilliseconds != nil }
@@ -218,13 +218,13 @@ struct BenchCommand: ParsableCommand {
                 overshoot at most 0.5 ms at p99: \(fixed(overshoot)), \(overshoot <= 0.5 ? "met" : "missed")
                 """)
         }
-        if let taken = host.taken { print("the host took \(fixed(100 * taken)) % of the machine meanwhile") }
+        if let taken = host.taken { print("meanwhile the host gave \(fixed(100 * taken)) % of the machine's time to others") }
     }
 
     private func timeKernels() throws {
         let checks = CheckedKernels.all().filter { check in kernel.map { check.name.contains($0) } ?? true }
         guard !checks.isEmpty else {
-            throw ValidationError("no kernel is called like \(kernel ?? ""); run without --kernel to see them")
+            throw ValidationError("no kernel's name contains \(kernel ?? ""); run without --kernel to see them")
         }
         let rows = KernelBench(checks: checks, rounds: rounds).run().map {
             Row(
@@ -236,7 +236,7 @@ struct BenchCommand: ParsableCommand {
         }
     }
 
-    /// Prints the rows as JSON or as a table, whichever was asked for.
+    /// Prints the rows as JSON or as a table.
     private func show<R: Encodable>(_ rows: [R], under heading: [String], cells: (R) -> [String]) throws {
         print(json ? try rows.json() : Table.text([heading] + rows.map(cells)))
     }

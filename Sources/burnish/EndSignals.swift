@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// SIGINT and SIGTERM as a wish to end cleanly. A second one ends the program at once, unless it follows the first so
-/// closely that one wish came twice: `timeout` signals its child and then the child's group, a terminal and a
+/// SIGINT and SIGTERM as requests to end cleanly. A second signal ends the program at once, unless it follows the first so
+/// closely that both are one request: `timeout` signals its child and then the child's group, and a terminal and a
 /// supervisor may both pass on the same Ctrl-C.
 enum EndSignals {
-    /// A signal this soon after the first one belongs to it.
-    private static let oneWish = Duration.milliseconds(500)
+    /// A signal that follows the first one within this time belongs to it.
+    private static let sameRequestInterval = Duration.milliseconds(500)
 
-    /// The writing end of a pipe: all that a signal handler may use.
+    /// The writing end of a pipe. A signal handler may use little else.
     private static let pipeEnd = Atomic<Int32>(-1)
 
     /// Calls `action`, on a thread of its own, when one of the signals comes.
@@ -25,10 +25,10 @@ enum EndSignals {
         handler.sa_flags = SA_RESTART
         sigaction(SIGINT, &handler, nil)
         sigaction(SIGTERM, &handler, nil)
-        // A pipe whose reader has gone is an error of the write, not the end of the program.
+        // When the reader of a pipe has gone, the write fails. The program goes on.
         signal(SIGPIPE, SIG_IGN)
         Thread.detachNewThread {
-            // A program started from a thread that blocks signals inherits that; here they are wanted.
+            // A program inherits blocked signals from the thread that starts it. This thread wants them.
             var signals = sigset_t()
             sigemptyset(&signals)
             sigaddset(&signals, SIGINT)
@@ -40,14 +40,14 @@ enum EndSignals {
             action()
             repeat {
                 while read(readEnd, &number, 1) != 1 {}
-            } while ContinuousClock.now - first < oneWish
-            // At once: other threads still use what `exit` would take down.
+            } while ContinuousClock.now - first < sameRequestInterval
+            // Not `exit`: it would free what other threads still use.
             _exit(128 + Int32(number))
         }
     }
 }
 
-/// SIGINT and SIGTERM as a flag, for commands that look at it between two steps of their work.
+/// SIGINT and SIGTERM as a flag, for commands that check it between two steps of their work.
 enum StopRequest {
     private static let made = Atomic<Bool>(false)
 

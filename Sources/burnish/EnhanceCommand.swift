@@ -8,25 +8,25 @@ import Synchronization
 
 struct EnhanceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "enhance", abstract: "Enlarge and interpolate a file, with the relay's processors and no deadline.",
+        commandName: "enhance", abstract: "Enlarges and interpolates a file, with the relay's processors and no deadline.",
         discussion: """
-            Reads what libavformat reads. Writes .y4m (and -, standard output) uncompressed, other containers with \
-            H.264 and the input's audio.
+            Reads every file that libavformat reads. Writes uncompressed pictures to .y4m files and to standard output. \
+            Writes H.264 and the input's audio to other containers.
             """)
 
     @Option(help: "The file to read; - is standard input.") var input: String
     @Option(help: "The file to write; - is standard output.") var output: String
     @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
-    @Option(help: "K turns N frames into K*(N-1)+1.") var interpolate = 1
-    @Option(help: "Quality of the upscaling: base, neural-s or neural-m.") var tier = SuperResolutionTier.neuralMedium
-    @Option(help: "Sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
-    @Option(help: "Interpolation: low-latency (the relay's own) or quality.") var motion = FileEnhancement.Motion.quality
-    @Option(help: "Threads.") var threads = 2
-    @Option(help: "x264's constant rate factor, 0 to 51, where the output is coded.") var quality = 18.0
+    @Option(help: "Frames out for each frame in, 1 to 16: K turns N frames into K*(N-1)+1.") var interpolate = 1
+    @Option(help: "Quality of the enlargement.") var tier = NetworkTierArgument(.neuralMedium)
+    @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
+    @Option(help: "Kind of interpolation: the relay's, or one of better quality.") var motion = FileEnhancement.Motion.quality
+    @Option(help: "Threads that enhance a picture together.") var threads = 2
+    @Option(help: "x264's constant rate factor, 0 to 51, for coded output.") var quality = 18.0
     @Option(help: "Write a report to this file, as JSON.") var report: String?
     @Flag(help: "Print the report as JSON (to standard error where standard output is the pictures).") var json = false
-    @Flag(help: "No progress.") var quiet = false
-    @Flag(inversion: .prefixedNo, help: "Copy tiles that have not changed since the last picture; the result is the same.")
+    @Flag(help: "Do not print progress.") var quiet = false
+    @Flag(inversion: .prefixedNo, help: "Whether to copy tiles that have not changed since the last picture. The result is the same.")
     var reuse = true
 
     func validate() throws {
@@ -48,13 +48,13 @@ struct EnhanceCommand: ParsableCommand {
         var work = FileEnhancement(input: input, output: output)
         work.scale = scale
         work.interpolate = interpolate
-        work.tier = tier
+        work.tier = tier.value
         work.sharpness = sharpness
         work.reusesTiles = reuse
         work.motion = motion
         work.threads = threads
         work.quality = quality
-        EndSignals.onArrival { Self.isToEnd.store(true, ordering: .relaxed) }
+        EndSignals.onArrival { Self.stopsEarly.store(true, ordering: .relaxed) }
         let result: FileEnhancementReport
         do throws(FileEnhancementError) {
             result = try work.run(progress: progress)
@@ -64,14 +64,14 @@ struct EnhanceCommand: ParsableCommand {
         try show(result, in: file)
     }
 
-    private static let isToEnd = Atomic<Bool>(false)
+    private static let stopsEarly = Atomic<Bool>(false)
 
     private func progress(_ done: Int, of all: Int?) -> Bool {
         if !quiet, done % 25 == 0 {
             let whole = all.map { $0 > 0 ? " of \($0) (\(100 * done / $0) %)" : "" } ?? ""
             StandardError.line("\(done) pictures\(whole)")
         }
-        return !Self.isToEnd.load(ordering: .relaxed)
+        return !Self.stopsEarly.load(ordering: .relaxed)
     }
 
     private func show(_ result: FileEnhancementReport, in file: ReportFile?) throws {
@@ -94,7 +94,7 @@ struct EnhanceCommand: ParsableCommand {
 }
 
 extension FileEnhancementReport {
-    /// The stages that were run through, in a picture's order.
+    /// The stages that pictures went through, in order.
     fileprivate var stages: [(name: String, time: Quantiles)] {
         [("decoding", decode), ("enlarging", enlarge), ("synthesising", synthesise), ("encoding", encode)]
             .filter { $0.time.count > 0 }
@@ -103,8 +103,17 @@ extension FileEnhancementReport {
 
 extension FileEnhancement.Motion: ExpressibleByArgument {}
 
-extension SuperResolutionTier: ExpressibleByArgument {
-    public init?(argument: String) { self.init(name: argument) }
-    public static var allValueStrings: [String] { allCases.map(\.name) }
-    public var defaultValueDescription: String { name }
+/// A tier by its name: `base`, `neural-s`, `neural-m`.
+struct NetworkTierArgument: ExpressibleByArgument {
+    var value: SuperResolutionTier
+
+    init(_ value: SuperResolutionTier) { self.value = value }
+
+    init?(argument: String) {
+        guard let tier = SuperResolutionTier(name: argument) else { return nil }
+        value = tier
+    }
+
+    var defaultValueDescription: String { value.name }
+    static var allValueStrings: [String] { SuperResolutionTier.allCases.map(\.name) }
 }

@@ -13,7 +13,7 @@ enum Failure {
     static let unavailable = ExitCode(69)
     static let internalError = ExitCode(70)
 
-    /// What `body` returns, or the end of the program for its failure.
+    /// Returns the result of `body`, or reports its error and throws the exit code.
     static func checked<Result>(_ body: () throws(TransportError) -> Result) throws -> Result {
         do throws(TransportError) {
             return try body()
@@ -60,11 +60,11 @@ enum Failure {
         return unavailable
     }
 
-    /// For a sink that nothing can go out of any more.
+    /// For a sink that cannot send any more.
     static func exit(brokenOutput sink: Sink) -> ExitCode {
         var reason = "nothing more can be written to it"
         while let event = sink.nextEvent() {
-            if case .disconnected(let told) = event { reason = "cannot be written on: \(told)" }
+            if case .disconnected(let cause) = event { reason = "cannot be written any more: \(cause)" }
         }
         return exit(TransportError(.inaccessible, place: "\(sink.url)", reason))
     }

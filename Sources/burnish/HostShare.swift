@@ -1,10 +1,11 @@
 import Foundation
 
-/// How much of a virtual machine its host has taken since this was made: "steal" in Linux's /proc/stat.
+/// The share of a virtual machine's time that its host has given to others since this value was made: "steal" in Linux's
+/// /proc/stat.
 struct HostShare {
     private let start = Self.ticks
 
-    /// 0 to 1; nil where the system does not say, or no time has passed.
+    /// 0 to 1. Nil where the system does not report it, or no time has passed.
     var taken: Double? {
         guard let start, let end = Self.ticks, end.all > start.all else { return nil }
         return Double(end.stolen - start.stolen) / Double(end.all - start.all)

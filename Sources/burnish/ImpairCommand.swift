@@ -7,12 +7,12 @@ import Transport
 struct ImpairCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "impair",
-        abstract: "Forwards UDP datagrams both ways as a bad network would: loses, delays and reorders them, repeatably.")
+        abstract: "Forwards UDP datagrams in both directions like a bad network: loses, delays and reorders them, repeatably.")
 
-    @Option(help: "Port to listen on, on 127.0.0.1; 0 takes a free one and prints it.")
+    @Option(help: "Port to listen on, on 127.0.0.1. With 0 the system chooses a free one, which is printed.")
     var listen: UInt16
 
-    @Option(help: "Where to send what comes, as host:port.")
+    @Option(help: "Where to forward datagrams to, as host:port.")
     var to: String
 
     @Option(help: "Share of the datagrams to lose in each direction, e.g. 3%.")
@@ -21,16 +21,16 @@ struct ImpairCommand: ParsableCommand {
     @Option(help: "Delay added in each direction.")
     var delay = TimeArgument(.zero)
 
-    @Option(help: "Up to so much more delay, at random; the order is kept.")
+    @Option(help: "The most random delay to add. The order stays the same.")
     var jitter = TimeArgument(.zero)
 
-    @Option(help: "Share of the datagrams held back for --reorder-by, so that later ones pass them.")
+    @Option(help: "Share of the datagrams to hold back for --reorder-by, so that later ones overtake them.")
     var reorder = ShareArgument(0)
 
-    @Option(help: "How long those are held back.")
+    @Option(help: "How long to hold them back.")
     var reorderBy = TimeArgument(.milliseconds(10))
 
-    @Option(help: "Speed of the link, e.g. 5M; without, there is no limit.")
+    @Option(help: "Speed of the link, e.g. 5M. Without it there is no limit.")
     var rate: BitRateArgument?
 
     @Option(help: "How long datagrams may queue for a limited link before they are lost.")
@@ -38,13 +38,13 @@ struct ImpairCommand: ParsableCommand {
 
     @Option(
         parsing: .singleValue,
-        help: "Let nothing pass at a time after the start and for a time, as AT+LENGTH: 10s+2s. May be given several times.")
+        help: "Forward nothing from a time after the start on, for a time, as START+LENGTH: 10s+2s. May be given several times.")
     var blackout: [BlackoutArgument] = []
 
-    @Option(help: "The same seed gives the same fates.")
+    @Option(help: "Seed of the random numbers. The same seed treats the same datagrams alike.")
     var seed: UInt64 = 1
 
-    @Option(help: "How long to run; without, until SIGINT or SIGTERM.")
+    @Option(help: "How long to run. Without it, until SIGINT or SIGTERM.")
     var duration: TimeArgument?
 
     @Flag(help: "Print the counts as JSON at the end.")
@@ -88,7 +88,7 @@ struct ImpairCommand: ParsableCommand {
     }
 }
 
-/// A share: `3%`, `0.5%`. A bare number is refused: 3 and 0.03 are too easily taken for each other.
+/// A share: `3%`, `0.5%`. A number without the sign is refused, because 3 and 0.03 are easily confused.
 struct ShareArgument: ExpressibleByArgument {
     var value: Double
 

@@ -2,13 +2,13 @@ import Foundation
 import Glibc
 import Transport
 
-/// The files that a command was told to read and to write. None may be written that is read, or written twice: opening it
-/// for writing would destroy it.
+/// The files that a command reads and writes. It refuses to write a file that it also reads, or one file twice, because
+/// opening a file for writing would destroy it.
 struct NamedFiles {
-    /// What a name leads to, whatever links are on the way. Devices and pipes may be used as often as one likes.
+    /// The file that a name leads to, links followed. Devices and pipes may be used any number of times.
     private enum Place: Equatable {
         case file(device: UInt64, number: UInt64)
-        /// Not there yet: a name in a folder.
+        /// A file that does not exist yet: a name in a folder.
         case new(folder: UInt64, number: UInt64, name: String)
     }
 
@@ -24,7 +24,7 @@ struct NamedFiles {
     private mutating func add(_ path: String?, _ option: String, isRead: Bool) throws {
         guard let path, let place = Self.place(of: path, isRead: isRead) else { return }
         if let other = known.first(where: { $0.place == place && !($0.isRead && isRead) }) {
-            let harm = other.isRead || isRead ? "what is read would be overwritten" : "one would overwrite the other"
+            let harm = other.isRead || isRead ? "the input would be overwritten" : "one would overwrite the other"
             StandardError.line("burnish: \(other.option) and \(option) are the same file, \(path): \(harm); give two files")
             throw Failure.badUsage
         }
@@ -46,7 +46,7 @@ struct NamedFiles {
 }
 
 extension StreamURL {
-    /// As ``NamedFiles`` takes it; nil for what is on the network.
+    /// The path for ``NamedFiles``; nil for an address on the network.
     var path: String? {
         switch self {
         case .file(let path): path

@@ -14,19 +14,19 @@ struct ProbeCommand: ParsableCommand {
     @Option(help: "What to receive: srt://, rtp://, udp://, a file, or - for standard input.")
     var input: String
 
-    @Option(help: "How long to measure, once pictures come and the warm-up is over; without, until the stream ends.")
+    @Option(help: "How long to measure after the warm-up. Without it, the probe measures until the stream ends.")
     var duration: TimeArgument?
 
-    @Option(help: "What comes this soon after the first picture counts for nothing.")
+    @Option(help: "How long after the first picture the measurement begins.")
     var warmUp = TimeArgument(.seconds(1))
 
-    @Option(help: "Give up when no picture has come for this long.")
-    var patience = TimeArgument(.seconds(15))
+    @Option(name: [.customLong("timeout"), .customLong("patience")], help: "End when no picture has come for this long.")
+    var timeout = TimeArgument(.seconds(15))
 
     @Flag(help: "Print the report as JSON.")
     var json = false
 
-    @Option(help: "Read uncompressed pictures of this size from standard input, as another program decoded them.")
+    @Option(help: "Read uncompressed pictures of this size from standard input, from another program's decoder.")
     var raw: SizeArgument?
 
     @Option(help: "Samples of uncompressed pictures: yuv420p or gray.")
@@ -73,7 +73,7 @@ struct ProbeCommand: ParsableCommand {
             probe = try LiveProbe(
                 source, statistics: statistics, event: { StandardError.line("burnish: \($0)") },
                 each: { listing?.add($0, arrived: $1) })
-            report = try probe.run(limit: limit, patience: patience.value, stopped: { StopRequest.isMade })
+            report = try probe.run(limit: limit, patience: timeout.value, stopped: { StopRequest.isMade })
         } catch {
             StandardError.line("burnish: \(error)")
             throw Failure.internalError
@@ -124,7 +124,7 @@ private final class FrameListing {
         case .damaged: lines += "\(arrived.microseconds),damaged,,,\n"
         case .absent: lines += "\(arrived.microseconds),absent,,,\n"
         }
-        // Rarely: writing is no part of what is measured.
+        // Write rarely, because writing must not disturb the measurement.
         if lines.utf8.count >= 65_536 { flush() }
     }
 

@@ -8,57 +8,57 @@ import Transport
 
 struct RelayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "relay", abstract: "Relay one stream in the foreground: upscale it, interpolate it, send it on.",
+        commandName: "relay", abstract: "Relays one stream in the foreground: upscales it, interpolates it and sends it on.",
         discussion: """
             URLs: srt://host:port?mode=listener|caller|rendezvous&latency=MS&streamid=…&passphrase=…&pbkeylen=… \
-            (latency in milliseconds; an input also takes ingest=early|tsbpd|auto), rtp://host:port for MPEG-TS over RTP \
-            (an input takes latency=MS: how long it waits for packets that others have overtaken), udp://host:port for \
+            (latency in milliseconds; an input also accepts ingest=early|tsbpd|auto), rtp://host:port for MPEG-TS over RTP \
+            (an input accepts latency=MS: how long it waits for packets that arrive out of order), udp://host:port for \
             plain MPEG-TS, a path, or - for standard input or output.
 
-            Prints a status line each second and a report at the end. SIGINT and SIGTERM end it cleanly.
+            Prints a status line each second and a report at the end. SIGINT or SIGTERM ends it cleanly.
             """)
 
     @Option(help: "Where the stream comes from.") var input: String
     @Option(help: "Where it goes to.") var output: String
     @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
     @Option(help: "Frames out for each frame in: 1 (the default) or 2.") var interpolate: Int?
-    @Option(help: "A constant output rate instead, whatever the input's is: 60, 29.97, 30000/1001 …")
+    @Option(help: "Send at this constant rate, whatever the input's rate is: 60, 29.97, 30000/1001 …")
     var fps: FrameRateArgument?
-    @Option(help: "With --fps: how long the last frame is repeated when the source stops, before a grey picture (5s).")
+    @Option(help: "With --fps: how long to repeat the last frame when the source stops, before a grey picture (default: 5s).")
     var hold: TimeArgument?
-    @Option(help: "1 interpolates between two frames; 0 extrapolates from the past and delays no original.")
+    @Option(help: "1 interpolates between two frames. 0 extrapolates from the past and does not delay the input's frames.")
     var lookahead = 1
-    @Option(help: "The best super-resolution that may be used: auto, base, neural-s or neural-m.")
+    @Option(help: "The best super-resolution tier that may be used. auto is the best there is.")
     var tier = TierArgument(.neuralM)
-    @Option(help: "Sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
+    @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
     @Option(
         help: """
-            How long after it could first be had a frame must be out: after the end of SRT's or RTP's window, or after its \
-            arrival where there is none.
+            The latency that enhancing may add: a frame must be sent within this time after the end of SRT's or RTP's \
+            latency window, or after its arrival where there is no window.
             """)
     var budget = TimeArgument(.milliseconds(80))
     @Option(
         help: """
-            1 to 10: how many times slower the machine may suddenly become without tiles or synthesised frames making an \
-            original late. More than 1 costs both, unless the budget is large.
+            1 to 10: how many times slower the machine may suddenly become without a late frame of the input. Above 1 there \
+            are fewer enhanced tiles and synthesised frames, unless the budget is large.
             """)
     var caution = 1.0
-    @Option(help: "When a finished frame leaves: eager is at once, paced is evenly, for receivers without a window.")
+    @Option(help: "When to send a finished frame: eager is at once; paced is evenly, for receivers without a latency window.")
     var pacing = RelayConfiguration.Pacing.eager
     @Option(help: "Threads that enhance a frame together.") var threads = 2
-    @Option(help: "The output video's bit rate, e.g. 4M; by default it follows from size and rate.")
+    @Option(help: "The output video's bit rate, e.g. 4M. The default follows from size and rate.")
     var bitrate: BitRateArgument?
-    @Option(help: "Threads that decode a picture together: of use where the sender cuts it into slices.")
+    @Option(help: "Threads that decode a picture together. Useful where the sender codes pictures in slices.")
     var decodeThreads = RelayConfiguration.defaultDecodeThreads
-    @Option(help: "Threads that encode a picture together, a slice each.")
+    @Option(help: "Threads that encode a picture together, one slice each.")
     var encodeThreads = RelayConfiguration.defaultEncodeThreads
     @Option(help: "libx264's preset.") var preset = VideoEncoderConfiguration.Preset.superfast
-    @Option(help: "Pictures are never enlarged beyond this.") var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
+    @Option(help: "The largest picture size to enlarge to.") var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
     @Option(help: "End after this time.") var duration: TimeArgument?
     @Option(help: "Write the final report to this file, as JSON.") var report: String?
     @Option(help: "Write a record of every frame to this file, for burnish replay.") var trace: String?
     @Flag(help: "Print the final report as JSON (to standard error where standard output is the stream).") var json = false
-    @Flag(help: "No status line each second.") var quiet = false
+    @Flag(help: "Do not print a status line each second.") var quiet = false
 
     func validate() throws {
         guard (1...2).contains(scale) else { throw ValidationError("--scale is 1 or 2, not \(scale)") }
@@ -110,15 +110,15 @@ struct RelayCommand: ParsableCommand {
         do throws(RelayFailure) {
             final = try relay.run { observe($0, of: relay) }
         } catch {
-            // What was done until then is told all the same; the last line says why there is no more of it.
-            if let report = error.report { try? tell(report, in: file) }
+            // Report what was done until then. The last line says why the relay has ended.
+            if let report = error.report { try? show(report, in: file) }
             throw Failure.exit(error.reason)
         }
-        try tell(final, in: file)
+        try show(final, in: file)
     }
 
-    /// Prints the report before it is written: a full disk does not keep it from people.
-    private func tell(_ final: RelayReport, in file: ReportFile?) throws {
+    /// Prints the report before it writes the file, so that people see it even when the disk is full.
+    private func show(_ final: RelayReport, in file: ReportFile?) throws {
         let text = try final.json()
         // Standard output may be the stream itself.
         if json, output != "-" { print(text) } else { StandardError.line(json ? text : final.text) }
@@ -160,7 +160,7 @@ struct RelayCommand: ParsableCommand {
 extension RelayConfiguration.Pacing: ExpressibleByArgument {}
 extension VideoEncoderConfiguration.Preset: ExpressibleByArgument {}
 
-/// A ceiling for super-resolution; `auto` is the best there is.
+/// The best tier that may be used; `auto` is the best there is.
 struct TierArgument: ExpressibleByArgument {
     var value: Tier
 

@@ -9,24 +9,24 @@ import Telemetry
 struct ReplayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract: "Run the scheduler alone, over a recorded or a synthetic load, in virtual time.",
+        abstract: "Runs the scheduler alone, on a recorded or a synthetic load, in virtual time.",
         discussion: """
-            A trace is what `burnish relay --trace FILE` writes. Synthetic loads: \
+            `burnish relay --trace FILE` writes a trace. Synthetic loads: \
             \(Load.named.map(\.name).joined(separator: ", ")).
 
-            Every policy runs with every combination of the values swept: --policy planner,least --sweep budget=60,80 \
+            Every policy runs with every combination of the values of --sweep: --policy planner,least --sweep budget=60,80 \
             --sweep keep=0.9,0.95 makes eight rows.
             """)
 
     @Argument(help: "A trace file.") var trace: String?
-    @Option(help: "A synthetic load instead of a trace, or all.") var synthetic: String?
-    @Option(help: "Policies to compare, with commas: \(ReplayPolicy.allCases.map(\.rawValue).joined(separator: ", ")).")
+    @Option(help: "Name of a synthetic load to use instead of a trace, or all.") var synthetic: String?
+    @Option(help: "Policies to compare, separated by commas: \(ReplayPolicy.allCases.map(\.rawValue).joined(separator: ", ")).")
     var policy = PolicyList(policies: [.planner])
     @Option(
         help: ArgumentHelp(
             """
             Values to try, KEY=A,B,…: \(SweepKey.allCases.map(\.rawValue).joined(separator: ", ")) (budget and dwell in \
-            ms; budget is from a frame's origin to its deadline, recovery window included). May be given several times.
+            ms; budget is the time from a frame's origin to its deadline, including the recovery window). May be given several times.
             """, valueName: "key=a,b"))
     var sweep: [SweepArgument] = []
     @Option(help: "The trace's input size.") var size = SizeArgument(PictureSize(width: 640, height: 360))
@@ -34,7 +34,7 @@ struct ReplayCommand: ParsableCommand {
     @Option(help: "Draw latency, tiles and rung over time to this file, as SVG: as recorded, or as simulated.")
     var plot: String?
     @Option(help: "The plot's title.") var title: String?
-    @Option(help: "The budget that the plot shows.") var budget = TimeArgument(.milliseconds(80))
+    @Option(help: "The budget to show in the plot.") var budget = TimeArgument(.milliseconds(80))
     @Option(help: "Seconds to shade in the plot: FROM-TO.") var shade: ShadeArgument?
     @Flag(help: "Print the reports as JSON.") var json = false
 
@@ -57,7 +57,7 @@ struct ReplayCommand: ParsableCommand {
         }
     }
 
-    /// Every combination of the values swept; one empty point where none are.
+    /// Every combination of the values of --sweep; one empty point without it.
     private var points: [SweepPoint] {
         sweep.reduce([SweepPoint()]) { points, sweep in
             points.flatMap { point in sweep.values.compactMap { point.with(sweep.key, Substring($0)) } }

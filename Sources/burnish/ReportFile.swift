@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// The file that a report is written to at the end. It is opened at the beginning: that nobody could read the report is
-/// found out about then, and not after hours. What an earlier run wrote stays until this one really begins.
+/// The file that a command writes its report to at the end. The command opens it at the beginning, so that a path that
+/// cannot be written is an error at once and not after hours. An earlier run's report stays until this run really begins.
 struct ReportFile {
     private let path: String
     private let file: FileHandle
@@ -14,7 +14,7 @@ struct ReportFile {
         file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
     }
 
-    /// Removes what an earlier run wrote. Pipes and devices keep nothing that could be removed.
+    /// Removes an earlier run's report. Pipes and devices have none.
     func clear() { try? file.truncate(atOffset: 0) }
 
     /// Writes the report as the whole of the file.

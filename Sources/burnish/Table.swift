@@ -1,6 +1,6 @@
-/// Rows as people read them.
+/// Rows of text for people.
 enum Table {
-    /// Cells as columns, each as wide as its widest.
+    /// Columns, each as wide as its widest cell.
     static func text(_ rows: [[String]]) -> String {
         let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in

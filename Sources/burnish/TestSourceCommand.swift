@@ -23,7 +23,7 @@ struct TestSourceCommand: ParsableCommand {
     @Option(help: "How long to send.")
     var duration = TimeArgument(.seconds(10))
 
-    @Option(help: "Bits a second of the video.")
+    @Option(help: "The video's bit rate, in bits a second.")
     var bitrate = BitRateArgument(1_000_000)
 
     @Option(help: "Time from one keyframe to the next.")
@@ -32,13 +32,13 @@ struct TestSourceCommand: ParsableCommand {
     @Option(help: "x264's preset: \(VideoEncoderConfiguration.Preset.allCases.map(\.rawValue).joined(separator: ", ")).")
     var codecPreset = VideoEncoderConfiguration.Preset.ultrafast
 
-    @Option(help: "Audio track: beep (AAC, on every second, with its own time codes) or none.")
+    @Option(help: "Audio track: beep (AAC, a beep each second, with time codes of its own) or none.")
     var audio = AudioArgument.none
 
-    @Option(help: "Whether video PES headers tell their length: on or off.")
+    @Option(help: "Whether video PES headers state their length: on or off.")
     var pesLength = SwitchArgument.on
 
-    @Flag(help: "Write uncompressed pictures (to standard output only), for another program to encode.")
+    @Flag(help: "Write uncompressed pictures to standard output, for another program to encode.")
     var raw = false
 
     @Option(help: "Samples of uncompressed pictures: yuv420p or gray.")

@@ -9,29 +9,33 @@ import Testing
 /// calling thread, in a child process.
 @Suite struct AllocationTests {
     private static let variable = "BURNISH_COUNT_ENHANCE_ALLOCATIONS"
+    /// Without optimisation the standard library allocates in many places of a frame.
+    private static var isOptimised: Bool { !_isDebugAssertConfiguration() }
 
     @Test func runsAndFramesCostNoAllocation() throws {
         let (status, output) = try AllocationCounting.runChild("EnhanceAllocationProbe", [Self.variable: "1"])
         #expect(status == 0, "\(output)")
-        let counts = output.split(separator: "\n").filter { $0.hasPrefix("allocations ") }
-        // The last line shows that allocations are counted at all.
-        #expect(
-            counts == [
-                "allocations of 1000 runs: 0", "allocations of super-resolution: 0", "allocations of interpolation: 0",
-                "allocations of extrapolation: 0", "allocations of an array: 1",
-            ], "\(output)")
+        let counts = output.split(separator: "\n").filter { $0.hasPrefix("allocations of ") }
+        // The array shows that allocations are counted at all.
+        var expected = ["allocations of 1000 runs: 0", "allocations of an array: 1"]
+        if Self.isOptimised {
+            expected += ["super-resolution", "interpolation", "extrapolation"].map { "allocations of \($0): 0" }
+        }
+        #expect(counts.map(String.init) == expected, "\(output)")
     }
 
     /// The child's part.
     @Suite(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil)) struct EnhanceAllocationProbe {
-        /// A run's arguments, of which a closure would need a context.
+        /// The arguments of one run. A closure with them would need a context.
         struct Sum: PiecewiseWork {
-            let total: UnsafePointer<Atomic<Int>>
+            let total: Total
             let factor: Int
             let offset: Int
 
-            func perform(piece: Int, worker: Int) { total.pointee.add(factor * piece + offset, ordering: .relaxed) }
+            func perform(piece: Int, worker: Int) { total.value.add(factor * piece + offset, ordering: .relaxed) }
         }
+
+        final class Total { let value = Atomic<Int>(0) }
 
         private let size = PictureSize(width: 200, height: 120)
 
@@ -45,17 +49,29 @@ import Testing
                 print("allocations of \(name): \(counting.bySwift + counting.byOthers - before)")
             }
             let workers = WorkerPool(threadCount: 2)
-            let total = UnsafeMutablePointer<Atomic<Int>>.allocate(capacity: 1)
-            total.initialize(to: Atomic(0))
-            report("1000 runs") {
-                for run in 0..<1000 {
-                    workers.run(
-                        Sum(total: total, factor: run, offset: 1), pieces: 8,
-                        order: run % 2 == 0 ? .ascending : .ownPartFirst)
-                }
+            let total = Total()
+            func run(_ number: Int) {
+                workers.run(
+                    Sum(total: total, factor: number, offset: 1), pieces: 8,
+                    order: number % 2 == 0 ? .ascending : .ownPartFirst)
             }
-            #expect(total.pointee.load(ordering: .relaxed) == 28 * 499_500 + 8000)
+            // The first run of a type finds its conformance to the protocol.
+            for number in 0..<2 { run(number) }
+            total.value.store(0, ordering: .relaxed)
+            report("1000 runs") { for number in 0..<1000 { run(number) } }
+            #expect(total.value.load(ordering: .relaxed) == 1000 * 8 + 28 * 499_500)
 
+            var array: [Int] = []
+            report("an array") { array = [Int](repeating: size.width, count: 100) }
+            #expect(array.count == 100)
+            fflush(nil)
+            if isOptimised { try countFrames(workers, report) }
+            fflush(nil)
+        }
+
+        private func countFrames(
+            _ workers: WorkerPool, _ report: (String, () throws -> Void) throws -> Void
+        ) throws {
             var configuration = SuperResolutionConfiguration(size: size)
             configuration.useShippedNetworks()
             configuration.sharpness = 0.5
@@ -90,11 +106,6 @@ import Testing
             }
             for index in 0..<4 { try extrapolate(index) }
             try report("extrapolation") { for index in 0..<8 { try extrapolate(index) } }
-
-            var array: [Int] = []
-            report("an array") { array = [Int](repeating: size.width, count: 100) }
-            #expect(array.count == 100)
-            fflush(nil)
         }
     }
 }

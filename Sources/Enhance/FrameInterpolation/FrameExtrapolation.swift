@@ -4,10 +4,11 @@ import Media
 /// Pictures that follow the last one of a live sequence, predicted from the past alone: the added frames of a doubled
 /// rate without any delay of the real ones.
 ///
-/// Every part of the picture moves on as it did last. How far that is trusted was tried on the last picture: where the
-/// motion before would have predicted it no better than the picture before it, a part stays where it is. Pictures are
-/// copied; frames are given in the order of time, from one thread at a time; two at once stop the program. Nothing is
-/// allocated after `init`.
+/// Every part of the picture goes on with its last motion. The last picture shows how far to trust that: where the motion
+/// before would not have predicted it better than a copy of the picture before it, a part stays where it is.
+///
+/// Push frames in the order of time. The session copies them. A session may move from thread to thread; to use it from two
+/// at once is a programming error and stops the program. Nothing is allocated after `init`.
 public final class FrameExtrapolation {
     private let synthesis: FrameSynthesis
     private let flow: FlowEstimator
@@ -37,7 +38,7 @@ public final class FrameExtrapolation {
     /// The size of the pictures that are written.
     public var outputSize: PictureSize { synthesis.outputSize }
 
-    /// Forgets the pictures: after a gap, a seek, a change of the source.
+    /// Forgets the pictures. Call it after a gap, a seek or a change of the source.
     public func reset() {
         exclusive.begin()
         defer { exclusive.end() }
@@ -45,11 +46,11 @@ public final class FrameExtrapolation {
         flow.reset()
     }
 
-    /// Takes the next picture of the sequence.
+    /// Adds the next picture of the sequence.
     /// - Parameters:
     ///   - source: the picture to find motion in, of the configured size.
     ///   - enhanced: the same picture at ``outputSize``.
-    ///   - stop: when to be done with finding motion from the last picture, which is what costs time here.
+    ///   - stop: when the search for motion from the last picture must end. The search is what costs time here.
     /// - Throws: `sizeMismatch`; the session is then as before.
     @unsafe public func push(
         _ source: PictureView, enhanced: PictureView, until stop: MonotonicTime? = nil
@@ -68,9 +69,9 @@ public final class FrameExtrapolation {
 
     /// Makes a picture that follows the last.
     /// - Parameters:
-    ///   - distance: how long after it, in times of what the last two are apart: more than 0, at most 1.
+    ///   - distance: how long after it, as a multiple of the time between the last two: more than 0, at most 1.
     ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
-    ///   - stop: when to be done. What is not done by then is a copy of the last picture.
+    ///   - stop: when to be done. The rows that are not done by then are copies of the last picture.
     /// - Returns: `held` while there are not yet three pictures to learn from.
     /// - Throws: `badParameter` for a distance out of range, `missingPicture` without any picture, `sizeMismatch`;
     ///   nothing is written then.
@@ -84,7 +85,7 @@ public final class FrameExtrapolation {
             throw EnhanceError(.badParameter, "distance \(distance) is not above 0 and at most 1")
         }
         guard count > 0 else {
-            throw EnhanceError(.missingPicture, "nothing follows from no picture: push at least one before")
+            throw EnhanceError(.missingPicture, "there is no picture to continue from: push at least one before")
         }
         unsafe try destination.readOnly.check(size: outputSize, "the destination")
 
@@ -100,7 +101,7 @@ public final class FrameExtrapolation {
                 trials: trials.pointer().assumingMemoryBound(to: Int32.self))
             unsafe synthesis.decide(
                 layer, (pictures[1 - newest], last), motion, phase: max(Int((distance * 256).rounded()), 1))
-            // Vectors are as long as the way to go, and all of the picture comes from the last one.
+            // The vectors cover the whole distance, and all of the picture comes from the last one.
             unsafe synthesis.synthesise(
                 layer, (last, last), phase: 256, weight: 0, into: destination, until: stop, nearer: last)
         }

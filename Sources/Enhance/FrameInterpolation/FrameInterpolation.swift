@@ -1,10 +1,11 @@
 import Media
 
-/// Motion-compensated pictures between two of a sequence, at any number of phases: what
-/// ``LowLatencyFrameInterpolation`` and ``FrameRateConversion`` have in common.
+/// Makes motion-compensated pictures between two of a sequence, at any number of phases. It is the base class of
+/// ``LowLatencyFrameInterpolation`` and ``FrameRateConversion``.
 ///
-/// Pictures are copied, so that the caller's buffers are free again after ``push(_:enhanced:)``. Frames are given in
-/// the order of time, from one thread at a time; two at once stop the program. Nothing is allocated after `init`.
+/// Push frames in the order of time. The session copies them, so that the caller's buffers are free again after
+/// ``push(_:enhanced:)``. A session may move from thread to thread; to use it from two at once is a programming error and
+/// stops the program. Nothing is allocated after `init`.
 public class FrameInterpolation {
     private let engine: InterpolationEngine
     private let exclusive = ExclusiveUse()
@@ -18,12 +19,12 @@ public class FrameInterpolation {
     public var configuration: FrameInterpolationConfiguration { engine.synthesis.configuration }
     /// The size of the pictures that are written.
     public var outputSize: PictureSize { engine.synthesis.outputSize }
-    /// How many pictures must have been pushed beyond the two that new ones are made between: 0 or 1.
+    /// How many pictures after the two that it makes new ones between must have been pushed: 0 or 1.
     public var lookahead: Int { engine.lookahead }
-    /// Whether there are two pictures to make one between: those before the last ``lookahead`` ones.
+    /// Whether there are two pictures to make one between. They are the two before the last ``lookahead`` ones.
     public var isReady: Bool { engine.isReady }
 
-    /// Takes the next picture of the sequence.
+    /// Adds the next picture of the sequence.
     /// - Parameters:
     ///   - source: the picture to find motion in, of the configured size.
     ///   - enhanced: the same picture at ``outputSize``. With a scale factor of 1 it is usually `source` again; its
@@ -35,12 +36,12 @@ public class FrameInterpolation {
         unsafe try engine.push(source, enhanced: enhanced)
     }
 
-    /// Makes a picture between two; any number of phases for a pair, motion is found once.
+    /// Makes a picture between two. Call it for any number of phases of a pair: the session finds the pair's motion once.
     /// - Parameters:
     ///   - phase: where it lies in time: 0 is the earlier picture, 1 the later, both excluded.
     ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
-    ///   - stop: when to be done. With too little time motion is coarser, and in the end rows are copies of the nearer
-    ///     picture; there is always a whole picture.
+    ///   - stop: when to be done. With too little time motion is coarser. Rows that are not done by then are copies of the
+    ///     nearer picture, so that the picture is always whole.
     /// - Throws: `badParameter` for a phase out of range, `missingPicture` while not ``isReady``, `sizeMismatch`;
     ///   nothing is written then.
     @discardableResult
@@ -52,15 +53,15 @@ public class FrameInterpolation {
         return unsafe try engine.synthesise(phase: phase, into: destination, until: stop)
     }
 
-    /// Says that the sequence has ended: new pictures are then made between the last two, whatever the ``lookahead``. A
-    /// picture pushed afterwards begins another sequence.
+    /// Ends the sequence. After this call new pictures are made between the last two, whatever the ``lookahead``. The next
+    /// picture that is pushed begins another sequence.
     public func finish() {
         exclusive.begin()
         defer { exclusive.end() }
         engine.finish()
     }
 
-    /// Forgets the pictures: after a gap, a seek, a change of the source.
+    /// Forgets the pictures. Call it after a gap, a seek or a change of the source.
     public func reset() {
         exclusive.begin()
         defer { exclusive.end() }

@@ -1,19 +1,19 @@
 import Kernels
 import Media
 
-/// What a frame interpolation session works on.
+/// The configuration of a frame interpolation session, fixed for its life.
 public struct FrameInterpolationConfiguration: Sendable {
     /// The size of the pictures that motion is found in.
     public var size: PictureSize
-    /// The pictures that are synthesised from, and the result, are so many times larger: motion is found before
-    /// super-resolution, and new pictures are made after it.
+    /// How many times larger the enhanced pictures and the result are than the pictures that motion is found in. Motion is
+    /// found before super-resolution, and new pictures are made after it.
     public var scaleFactor = 1
-    /// Which instruction sets to use; the result is the same with all.
+    /// Which instruction sets to use. The result is the same with all of them.
     public var kernels = Kernels.best
 
     public init(size: PictureSize) { self.size = size }
 
-    /// The scale factors that pictures of a size can have; empty where the size itself is not supported.
+    /// The scale factors that a picture size supports. Empty where the size itself is not supported.
     public static func supportedScaleFactors(for size: PictureSize) -> [Int] {
         let sizes = 1...maximumSide
         guard sizes.contains(size.width), sizes.contains(size.height) else { return [] }
@@ -38,14 +38,14 @@ public struct FrameInterpolationResult: Sendable {
     public enum Method: Sendable {
         /// Moved parts of both pictures.
         case motionCompensated
-        /// A copy of the nearer picture, as both do not belong to one scene.
+        /// A copy of the nearer picture, because the two do not belong to one scene.
         case held
     }
 
     public var method = Method.motionCompensated
     /// Whether everything was done before the time to stop. If not, some parts have coarser motion or are held.
     public var isComplete = true
-    /// Time spent on finding motion; zero when it was known from another phase of the same pair.
+    /// Time spent on finding motion. Zero when another phase of the same pair had found it.
     public var flowTime = Nanoseconds.zero
     /// Time spent on making the picture.
     public var synthesisTime = Nanoseconds.zero

@@ -1,16 +1,16 @@
 import Media
 
-/// How much work an interpolation does for its quality.
+/// How much work an interpolation spends on quality.
 struct InterpolationEffort: Sendable {
-    /// The pyramid's levels that pictures are made from; with three, the second has half of the weight.
+    /// The pyramid's levels that pictures are made from. Of three, the second has half of the weight.
     var levels: [Int]
-    /// Steps of descent for a patch at most.
+    /// The most steps of descent for a patch.
     var iterations: Int
-    /// How many pictures beyond a pair tell of its motion: 0 or 1.
+    /// How many pictures on each side of a pair help to find its motion: 0 or 1.
     var lookahead: Int
 
-    /// Motion at half size, and at a quarter where that still has some 320x180 samples: what it costs and what it finds
-    /// then depend little on the size.
+    /// Motion at half size, or at a quarter for large pictures. So the level has some 320x180 samples, and neither the cost
+    /// nor the result depends much on the size.
     static func live(for size: PictureSize) -> InterpolationEffort {
         InterpolationEffort(
             levels: [size.width * size.height / 4 > 200_000 ? 2 : 1], iterations: 3, lookahead: 0)

@@ -1,18 +1,18 @@
 import Kernels
 import Media
 
-/// The last pictures of a sequence, the motion between them, and new pictures between two of them. Takes one call at a
-/// time; allocates nothing after `init`.
+/// Keeps the last pictures of a sequence, finds the motion between them, and makes new pictures between two of them. Takes
+/// one call at a time; allocates nothing after `init`.
 final class InterpolationEngine {
     let synthesis: FrameSynthesis
-    /// How many pictures beyond a pair are known when pictures are made between it.
+    /// How many pictures after a pair are known when pictures are made between it.
     let lookahead: Int
     private let flow: FlowEstimator
     private let layers: [MotionLayer]
-    /// What the second and third layers make.
+    /// The pictures that the second and the third layer make.
     private let drafts: [Picture]
 
-    /// A ring: the pair in hand, and with lookahead one more on each side.
+    /// A ring: the current pair, and with lookahead one more on each side.
     private let pictures: [InterpolationPicture]
     private var newest = 0
     private var count = 0
@@ -20,10 +20,10 @@ final class InterpolationEngine {
     /// How many of the last pairs have no motion yet.
     private var unknown = 0
     /// For each pair whose motion is kept, the last one first: whether the motion was found in time, and whether there
-    /// is a scene cut, which only lookahead asks for.
+    /// is a scene cut. Only lookahead reads the second.
     private var isComplete = [true, true, true]
     private var isCut = [false, false, false]
-    /// The time that the last picture took to make once its motion was known: what must be left of the time to stop.
+    /// The time that the last picture took to make once its motion was known. The search for motion leaves as much time.
     private var lastSynthesisTime = Nanoseconds.zero
 
     init(
@@ -47,10 +47,10 @@ final class InterpolationEngine {
     /// Whether there are two pictures to make one between.
     var isReady: Bool { missing == 0 }
 
-    /// How many pictures must still come.
+    /// How many more pictures must be pushed.
     private var missing: Int { max(2 + (hasEnded ? 0 : lookahead) - count, 0) }
 
-    /// Forgets all pictures: what comes next has nothing to do with them.
+    /// Forgets all pictures.
     func reset() {
         count = 0
         unknown = 0
@@ -58,10 +58,10 @@ final class InterpolationEngine {
         flow.reset()
     }
 
-    /// No picture follows: the pair in hand is the last two.
+    /// Ends the sequence: the current pair is the last two pictures.
     func finish() { hasEnded = true }
 
-    /// Takes the next picture of the sequence; it is copied.
+    /// Copies the next picture of the sequence.
     @unsafe func push(_ source: PictureView, enhanced: PictureView) throws(EnhanceError) {
         unsafe try synthesis.check(source, enhanced: enhanced)
         if hasEnded { reset() }
@@ -71,12 +71,12 @@ final class InterpolationEngine {
         unsafe synthesis.load(source, enhanced: enhanced, into: pictures[newest])
     }
 
-    /// Makes the picture at a phase between the pair in hand.
+    /// Makes the picture at a phase between the current pair.
     @unsafe func synthesise(
         phase: Double, into destination: MutablePictureView, until stop: MonotonicTime?
     ) throws(EnhanceError) -> FrameInterpolationResult {
         guard phase > 0, phase < 1 else {
-            throw EnhanceError(.badParameter, "phase \(phase) is not between 0 and 1: give the picture itself there")
+            throw EnhanceError(.badParameter, "phase \(phase) is not between 0 and 1: at 0 and 1 use the picture itself")
         }
         guard isReady else {
             throw EnhanceError(.missingPicture, "a picture between two needs both: push \(missing) more before")
@@ -99,7 +99,7 @@ final class InterpolationEngine {
         return result
     }
 
-    /// How many pictures there are after the pair in hand.
+    /// How many pictures there are after the current pair.
     private var age: Int { hasEnded ? 0 : lookahead }
 
     private func picture(age: Int) -> InterpolationPicture {
@@ -108,7 +108,7 @@ final class InterpolationEngine {
 
     private func pair(age: Int) -> FrameSynthesis.Pair { (picture(age: age + 1), picture(age: age)) }
 
-    /// The motion of all pairs that have none yet, in the order of time.
+    /// Finds the motion of all pairs that have none yet, in the order of time.
     private func findMotion(until stop: MonotonicTime?) {
         while unknown > 0 {
             unknown -= 1
@@ -131,7 +131,7 @@ final class InterpolationEngine {
         }
     }
 
-    /// The motion of the pair in hand, and of those around it where they belong to the same scene.
+    /// The motion of the current pair, and of the pairs around it where they belong to the same scene.
     @unsafe private func motion(level: Int) -> FrameSynthesis.Motion {
         var outer: (MotionVectors, MotionVectors)?
         if age == 1, count == 4, !isCut[0], !isCut[2] {
@@ -147,7 +147,7 @@ final class InterpolationEngine {
         let pair = pair(age: age)
         let nearer = phase <= 128 ? pair.before : pair.after
         for (index, layer) in layers.enumerated() {
-            // Later layers only refine what the first has made.
+            // Later layers only refine the first one's picture.
             if index > 0, let stop, MonotonicTime.now() >= stop { return .motionCompensated }
             unsafe synthesis.decide(layer, pair, motion(level: layer.level), phase: phase)
             if index == 0, lookahead > 0 ? isCut[age] : layer.isSceneCut {

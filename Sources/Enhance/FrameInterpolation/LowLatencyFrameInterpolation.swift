@@ -1,7 +1,7 @@
-/// Pictures between the last two of a live sequence, quickly.
+/// Makes pictures between the last two of a live sequence, quickly.
 ///
-/// Motion is found at half of the source's size (a quarter of large ones), both ways, starting from the last pair's;
-/// the new picture is made at the enhanced size.
+/// It finds motion in both directions at half of the source's size, or at a quarter for large pictures. The search starts
+/// from the last pair's motion. The new picture has the enhanced size.
 ///
 /// ```swift
 /// try unsafe interpolation.push(small.view, enhanced: large.view)

@@ -1,7 +1,7 @@
 import Kernels
 import Media
 
-/// Motion at one level of the pyramid as a picture between two sees it, and what it takes to make the picture from it.
+/// The motion at one level of the pyramid for a picture between two, and the windows to make the picture with.
 final class MotionLayer {
     let level: Int
     let columns: Int
@@ -25,20 +25,20 @@ final class MotionLayer {
         smoothed = AlignedMemory(byteCount: columns * rows * MemoryLayout<MotionCell>.stride)
     }
 
-    /// Each cell's vector by itself.
+    /// Each cell's vector, decided without its neighbours.
     @unsafe var decidedCells: UnsafeMutablePointer<MotionCell> {
         unsafe decided.pointer().assumingMemoryBound(to: MotionCell.self)
     }
-    /// The same without outliers: what pictures are made from.
+    /// The same cells without outliers. Pictures are made from these.
     @unsafe var cells: UnsafeMutablePointer<MotionCell> {
         unsafe smoothed.pointer().assumingMemoryBound(to: MotionCell.self)
     }
 
-    /// There is one row of blocks more than of cells.
+    /// There is one more row of blocks than of cells.
     var blockRows: Int { rows + 1 }
 
-    /// Whether both pictures have little to do with each other: in 70 of 100 cells motion forward and backward
-    /// contradict each other by 2 samples, and what they show is 8 levels apart on average. (Cuts of the clips in
+    /// Whether the two pictures belong to different scenes: in 70 of 100 cells the vectors forward and backward disagree by 2
+    /// samples, and the samples that they lead to differ by 8 levels on average. (Cuts of the clips in
     /// docs/design/interpolation.md come to 87 and more, their fastest pans to 64.)
     var isSceneCut: Bool {
         var (contradicting, difference) = (0, 0)

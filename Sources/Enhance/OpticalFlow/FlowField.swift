@@ -1,8 +1,8 @@
 import Kernels
 import Media
 
-/// Where samples of one picture lie in another: a vector for each cell of a grid, owned by the caller and filled by
-/// ``OpticalFlow``. Not thread-safe while it is being filled.
+/// Where the samples of one picture lie in another: a vector for each cell of a grid. The caller owns it, and
+/// ``OpticalFlow`` fills it. Not thread-safe.
 public final class FlowField {
     /// A displacement in samples of the picture, x to the right, y down.
     public struct Vector: Hashable, Sendable, BitwiseCopyable {

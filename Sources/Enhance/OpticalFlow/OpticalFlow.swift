@@ -1,30 +1,31 @@
 import Kernels
 import Media
 
-/// What an optical flow session works on.
+/// The configuration of an optical flow session, fixed for its life.
 public struct OpticalFlowConfiguration: Sendable {
     public enum Accuracy: Sendable {
-        /// Motion found at half size: a vector for 8x8 samples. More robust, and four times as fast.
+        /// Motion is found at half size, with a vector for 8x8 samples. It is more robust and four times as fast.
         case halfSize
-        /// Motion found at full size: a vector for 4x4 samples.
+        /// Motion is found at full size, with a vector for 4x4 samples.
         case fullSize
     }
 
     /// The size of all pictures.
     public var size: PictureSize
     public var accuracy = Accuracy.fullSize
-    /// Whether pairs follow each other in time, so that the last one's flow is a good guess.
+    /// Whether pairs follow each other in time, so that the last pair's flow is a good first guess.
     public var isSequence = true
-    /// Which instruction sets to use; the result is the same with all.
+    /// Which instruction sets to use. The result is the same with all of them.
     public var kernels = Kernels.best
 
     public init(size: PictureSize) { self.size = size }
 }
 
-/// Flow between two pictures, forward and backward, from their luma.
+/// Finds the flow between two pictures, forward and backward, from their luma.
 ///
 /// Source of the algorithm: Kroeger, Timofte, Dai, Van Gool, "Fast Optical Flow using Dense Inverse Search", ECCV 2016.
-/// Pairs are submitted one at a time, from any thread; two at once stop the program. Nothing is allocated after `init`.
+/// Submit one pair at a time. A session may move from thread to thread; to use it from two at once is a programming error
+/// and stops the program. Nothing is allocated after `init`.
 public final class OpticalFlow {
     public let configuration: OpticalFlowConfiguration
     private let workers: WorkerPool
@@ -60,7 +61,7 @@ public final class OpticalFlow {
     /// - Parameters:
     ///   - forward: filled with vectors from `first` to `second`; made by ``makeField()``.
     ///   - backward: filled with vectors from `second` to `first`.
-    ///   - stop: when to be done. With too little time vectors are those of a coarser level.
+    ///   - stop: when to be done. With too little time the vectors are those of a coarser level.
     /// - Returns: whether all was done in time.
     /// - Throws: `sizeMismatch`.
     @discardableResult
@@ -87,6 +88,6 @@ public final class OpticalFlow {
     private func check(_ field: FlowField) throws(EnhanceError) {
         let shape = unsafe estimator.forward(level: estimator.finestLevel)
         guard field.size == configuration.size, unsafe field.columns == shape.columns, unsafe field.rows == shape.rows
-        else { throw EnhanceError(.sizeMismatch, "a flow field of another session: use makeField()") }
+        else { throw EnhanceError(.sizeMismatch, "the flow field is of another session: use makeField()") }
     }
 }

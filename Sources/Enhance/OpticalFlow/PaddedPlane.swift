@@ -1,7 +1,7 @@
 import Kernels
 import Media
 
-/// A plane with the margin that motion kernels want: everything outside repeats the nearest sample.
+/// A plane with the margin that motion kernels need. Samples in the margin repeat the nearest one of the plane.
 @safe final class PaddedPlane {
     let width: Int
     let height: Int
@@ -27,7 +27,7 @@ import Media
     }
     @unsafe var view: PlaneView { unsafe writable.readOnly }
 
-    /// Copies some rows and fills their margins; the first and the last row also fill those above and below.
+    /// Copies some rows and fills their margins. The first and the last row also fill the margins above and below.
     @unsafe func load(_ source: PlaneView, rows: Range<Int>) {
         let target = unsafe writable
         for y in rows { unsafe target.row(y).update(from: source.row(y), count: width) }
@@ -53,13 +53,13 @@ import Media
     }
 }
 
-/// A luma plane and its halves, down to some 16 samples.
+/// A luma plane and its repeated halves, down to some 16 samples.
 final class LumaPyramid {
     /// From the finest to the coarsest.
     let levels: [PaddedPlane]
     /// How many pieces the pyramid can be filled in, each independent of the others.
     let bands: Int
-    /// The finest level's rows in one of them: whole rows of every level.
+    /// The finest level's rows in one band. A band has whole rows of every level.
     private let bandHeight: Int
 
     init(size: PictureSize) {

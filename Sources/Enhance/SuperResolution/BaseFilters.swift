@@ -3,18 +3,18 @@ import Kernels
 /// The filters of the `base` tier. A doubled plane's samples lie a quarter of an input sample before and after each
 /// input sample, where the plane's samples are centred as luma's are.
 enum BaseFilters {
-    /// Eight taps fitted by least squares to photographs halved by area averaging and bicubic filtering, half of them
-    /// coded by x264 at CRF 23 and 29 since. On clips that were not fitted it is 0.1 dB above Lanczos with three
-    /// lobes on clean input and as good on coded input.
+    /// Eight taps, fitted by least squares. The photographs were halved by area averaging and bicubic filtering; half of them
+    /// were then coded by x264 at CRF 23 and 29. On other clips the filter is 0.1 dB above Lanczos with three lobes for clean
+    /// input, and as good for coded input.
     static let luma: DoublingFilter = {
         let before = [-0.0171, 0.0401, -0.0903, 0.2594, 0.9365, -0.1496, 0.0259, -0.0048]
         let axis = DoublingFilter.Axis(before, before.reversed())
         return DoublingFilter(horizontal: axis, vertical: axis)
     }()
 
-    /// Catmull-Rom, keeping chroma in its place beside luma. Where a chroma sample lies on the first of its two luma
+    /// Catmull-Rom that keeps chroma in its place beside luma. Where a chroma sample lies on the first of its two luma
     /// samples, before and after doubling, the doubled plane's samples are at i − 1/8 and i + 3/8 instead of i ∓ 1/4.
-    /// - Parameter location: `AVChromaLocation`'s numbers; 0 (unspecified) is read as 1 (left), H.264's default.
+    /// - Parameter location: `AVChromaLocation`'s numbers; 0 (unspecified) means 1 (left), H.264's default.
     static func chroma(location: UInt8) -> DoublingFilter {
         let between = axis(shift: 0)
         let first = axis(shift: 0.125)

@@ -27,7 +27,7 @@ public enum SuperResolutionTier: UInt8, CaseIterable, Comparable, Sendable, Bitw
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// One tile of a plan: which, and with which network.
+/// A request to compute one tile with one network.
 public struct TileRequest: Hashable, Sendable, BitwiseCopyable {
     /// A number in the session's ``SuperResolutionSession/grid``.
     public var tile: Int
@@ -39,10 +39,10 @@ public struct TileRequest: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// What became of a tile in the last frame.
+/// How a tile of the last frame was made.
 public struct TileOutcome: Hashable, Sendable, BitwiseCopyable {
     public var tier: SuperResolutionTier
-    /// Copied from the frame before, because nothing that it depends on had changed.
+    /// Whether it was copied from the frame before, because nothing that it depends on had changed.
     public var isReused: Bool
 
     public init(tier: SuperResolutionTier, isReused: Bool) {
@@ -51,25 +51,25 @@ public struct TileOutcome: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// What a session is made for. All of it is fixed for the session's life.
+/// The configuration of a session, fixed for its life.
 public struct SuperResolutionConfiguration: Sendable {
     /// The input picture.
     public var size: PictureSize
     /// 1 copies the picture, 2 doubles both sides.
     public var scaleFactor = 2
-    /// The networks of the neural tiers; a tier without one cannot be asked for. See ``useShippedNetworks()``.
+    /// The networks of the neural tiers. A request for a tier without one is an error. See ``useShippedNetworks()``.
     public var networks: [SuperResolutionTier: SuperResolutionNetwork] = [:]
     /// How much the finished luma is sharpened: 0 not at all, 1 strongly. What it gains in the eyes of some it loses in
     /// fidelity; docs/measurements/super-resolution.md has figures.
     public var sharpness = 0.0
-    /// Whether tiles are copied from the last frame where nothing that they depend on has changed.
+    /// Whether to copy tiles from the last frame where nothing that they depend on has changed.
     public var reusesTiles = true
-    /// Which kernels to use; a test may restrict them.
+    /// Which instruction sets to use. The result is the same with all of them.
     public var kernels = Kernels.best
 
     public init(size: PictureSize) { self.size = size }
 
-    /// Takes the networks that come with this library, for all neural tiers.
+    /// Uses the networks that come with this library, for all neural tiers.
     public mutating func useShippedNetworks() {
         for tier in SuperResolutionTier.allCases { networks[tier] = SuperResolutionNetwork.shipped(tier) }
     }
@@ -77,7 +77,7 @@ public struct SuperResolutionConfiguration: Sendable {
     public static let minimumSize = PictureSize(width: 1, height: 1)
     public static let maximumSize = PictureSize(width: 8192, height: 8192)
 
-    /// The scale factors that an input of this size can have; empty when the size is not supported at all.
+    /// The scale factors that an input size supports. Empty where the size itself is not supported.
     public static func supportedScaleFactors(for size: PictureSize) -> [Int] {
         let fits =
             (minimumSize.width...maximumSize.width).contains(size.width)
@@ -86,14 +86,14 @@ public struct SuperResolutionConfiguration: Sendable {
     }
 }
 
-/// What may differ from frame to frame.
+/// The parameters of one frame.
 public struct SuperResolutionParameters: Sendable, BitwiseCopyable {
-    /// When to stop refining: no tile is begun that is expected to end later, and one that is not done by then is
-    /// given up. nil is never. What no network writes is always `base`.
+    /// When to stop computing tiles; nil is never. The session begins no tile that it expects to end later, and abandons a
+    /// tile that is not done by then. Tiles that no network writes are `base`.
     public var until: MonotonicTime?
-    /// How coarsely the frame was coded: its mean H.264 quantiser, 0…51; nil when it was not coded or nobody knows.
-    /// Networks are trained for ranges of it; a session changes range only when the quantiser is clearly outside,
-    /// because a change makes every tile new.
+    /// How coarsely the frame was coded: its mean H.264 quantiser, 0…51; nil when it was not coded or is not known.
+    /// Networks have weights for ranges of it. A session changes the range only when the quantiser is clearly outside,
+    /// because after a change no tile can be reused.
     public var quantiser: Int?
     /// Where the chroma samples lie, as in ``ColorDescription/chromaLocation``.
     public var chromaLocation: UInt8 = 0
@@ -105,21 +105,21 @@ public struct SuperResolutionParameters: Sendable, BitwiseCopyable {
     }
 }
 
-/// What was done for one frame, and what it cost.
+/// What a session did for one frame, and what it cost.
 public struct SuperResolutionResult: Hashable, Sendable, BitwiseCopyable {
-    /// Tiles computed by a network, by tier.
+    /// How many tiles each network computed.
     public var tilesSmall = 0
     public var tilesMedium = 0
-    /// Tiles copied from an earlier frame, asked for or not: their last result still holds, and showing it costs
-    /// nothing.
+    /// Tiles copied from an earlier frame, requested or not, because their last result is still valid.
     public var tilesReused = 0
-    /// Tiles that were asked for and not reached; they show the `base` picture.
+    /// Tiles that were requested but not done in time. They show the `base` picture.
     public var tilesLeft = 0
-    /// Wall time until there was a complete picture without new results of networks, and of all that came after it.
-    /// Without a time to stop the first leaves out what networks will write, and chroma. Sharpening counts in the first.
+    /// Wall time until there was a complete picture without new results of networks, plus the time for sharpening. Without a
+    /// time to stop it leaves out chroma and the tiles that networks write.
     public var baseTime = Nanoseconds.zero
+    /// Wall time of everything after that, but sharpening.
     public var tileTime = Nanoseconds.zero
 
-    /// Whether everything that was asked for was done.
+    /// Whether all requested tiles were done.
     public var isComplete: Bool { tilesLeft == 0 }
 }

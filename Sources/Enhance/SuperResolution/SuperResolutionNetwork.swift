@@ -25,13 +25,13 @@ public struct SuperResolutionNetwork: Sendable {
         }
     }
 
-    /// Reads them all, so that no later call has to.
+    /// Reads all of them now, so that no later call takes that time.
     public static func readShipped() { for tier in SuperResolutionTier.allCases { _ = shipped(tier) } }
 
-    private static let shippedSmall = certainly(PackageResources.neural_s_bnw)
-    private static let shippedMedium = certainly(PackageResources.neural_m_bnw)
+    private static let shippedSmall = mustLoad(PackageResources.neural_s_bnw)
+    private static let shippedMedium = mustLoad(PackageResources.neural_m_bnw)
 
-    private static func certainly(_ bytes: [UInt8]) -> SuperResolutionNetwork {
+    private static func mustLoad(_ bytes: [UInt8]) -> SuperResolutionNetwork {
         do throws(EnhanceError) {
             return try SuperResolutionNetwork(bytes)
         } catch {

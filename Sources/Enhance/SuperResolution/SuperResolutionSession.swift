@@ -3,9 +3,9 @@ import Media
 
 /// Super-resolution of a sequence of frames of one size.
 ///
-/// Where there is a time to stop, a frame is first a complete `base` picture; then tiles are replaced by a network's, in
-/// the order that the caller gives, until that time. Where nothing that a tile depends on has changed since the last
-/// frame, its last result is copied.
+/// Where there is a time to stop, a session first makes a complete `base` picture. Then networks replace its tiles, in the
+/// order that the caller gives, until that time. Where nothing that a tile depends on has changed since the last frame, the
+/// session copies its last result.
 ///
 /// Frames are submitted one at a time, in the order of time. A session may move from thread to thread; to use it from two
 /// at once is a programming error and stops the program. Nothing is allocated after `init`.
@@ -20,9 +20,9 @@ public final class SuperResolutionSession {
     private let base: BaseUpscaler
     private let neural: NeuralTiles?
     private let sharpener: Sharpener?
-    /// What sharpening a frame takes: the longest of late.
+    /// The time that sharpening a frame takes: the longest of late, since the time to stop must leave room for it.
     private var sharpening = Nanoseconds.zero
-    /// Requests for the whole grid, refilled when a frame asks for one tier.
+    /// Requests for the whole grid at one tier.
     private var everything: [TileRequest]
     private let exclusive = ExclusiveUse()
 
@@ -52,7 +52,7 @@ public final class SuperResolutionSession {
             size: configuration.size, kernels: configuration.kernels, threadCount: workers.threadCount)
         let networks = configuration.scaleFactor == 2 ? configuration.networks : [:]
         guard networks[.base] == nil else {
-            throw EnhanceError(.badParameter, "the base tier takes no network; give it to a neural tier")
+            throw EnhanceError(.badParameter, "the base tier has no network; give it to a neural tier")
         }
         guard Set(networks.values.map(\.network.edges)).count <= 1 else {
             throw EnhanceError(
@@ -77,10 +77,10 @@ public final class SuperResolutionSession {
     /// A whole tile in input samples.
     static let tileSize = PictureSize(width: 64, height: 32)
 
-    /// The tiers that this session can be asked for.
+    /// The tiers that requests may name.
     public let tiers: [SuperResolutionTier]
 
-    /// What became of a tile in the last frame.
+    /// How a tile of the last frame was made.
     public func outcome(ofTile tile: Int) -> TileOutcome {
         neural?.outcome(ofTile: tile) ?? TileOutcome(tier: .base, isReused: false)
     }
@@ -90,9 +90,9 @@ public final class SuperResolutionSession {
     ///   - source: a picture of the configured size. It is only read.
     ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
     ///   - tiles: what to refine beyond `base`, most important first. A tile named twice is done once.
-    ///   - afterBase: where there is a time to stop, and something to refine, asked when `base` is done: when to stop, as
-    ///     far as that is known better by then; nil for the time that was given. Is told what `base` takes, sharpening
-    ///     included, that comes last. Runs on the calling thread.
+    ///   - afterBase: called when `base` is done, if there is a time to stop and a tile to compute. It gets the time that
+    ///     `base` takes, including sharpening, which comes last. It returns a better time to stop, or nil for the one in
+    ///     `parameters`. Runs on the calling thread.
     /// - Throws: `sizeMismatch`, `noSuchTile`, `tierNotConfigured`, before anything is written.
     @unsafe public func process(
         _ source: PictureView, into destination: MutablePictureView, tiles: Span<TileRequest>,
@@ -109,7 +109,7 @@ public final class SuperResolutionSession {
             guard self.tiers.contains(tiles[index].tier) else {
                 throw EnhanceError(
                     .tierNotConfigured,
-                    "\(tiles[index].tier.name) was asked for, and the session has no network for it")
+                    "a request names \(tiles[index].tier.name), but the session has no network for it")
             }
         }
 
@@ -140,7 +140,7 @@ public final class SuperResolutionSession {
         return result
     }
 
-    /// Enhances one frame, all tiles by the same tier, row by row.
+    /// Enhances one frame, with the same tier for all tiles, row by row.
     @unsafe public func process(
         _ source: PictureView, into destination: MutablePictureView, tier: SuperResolutionTier,
         _ parameters: SuperResolutionParameters = SuperResolutionParameters()

@@ -1,21 +1,20 @@
-/// A rectangle of tiles that is computed in one go, from its top to its bottom. Rows of a strip share what their
-/// convolutions have in common, and tiles beside each other share their border, so large strips are cheaper than the
-/// tiles in them.
+/// A rectangle of tiles that is computed row by row. Large strips are cheaper than their tiles one by one, because tiles
+/// beside each other share their border, and rows share the parts of their convolutions that they have in common.
 struct TileStrip: Hashable, Sendable, BitwiseCopyable {
     /// In tiles.
     var column: Int
     var row: Int
     var columns: Int
     var rows: Int
-    /// Smallest place of its tiles in the caller's order.
+    /// The smallest place of its tiles in the caller's order.
     var rank: Int
 }
 
-/// Groups tiles into strips. Memory is taken once; ``group(limit:width:)`` allocates nothing.
+/// Groups tiles into strips. Nothing is allocated after `init`.
 struct StripPlan {
     private(set) var strips: [TileStrip] = []
     private let grid: TileGrid
-    /// For each tile its place in the caller's order, or `none`.
+    /// For each tile its place in the caller's order, or `none` where it has not been added.
     private var ranks: [Int]
     private static let none = Int.max
 
@@ -25,10 +24,10 @@ struct StripPlan {
         strips.reserveCapacity(grid.count)
     }
 
-    /// Adds a tile to those that ``group(limit:width:)`` will take.
+    /// Adds a tile for the next ``group(limit:width:)``.
     mutating func add(_ tile: Int, rank: Int) { ranks[tile] = min(ranks[tile], rank) }
 
-    /// Makes strips of all tiles added, which are taken away by it, and sorts them by rank.
+    /// Makes strips of all tiles that have been added, removes the tiles, and sorts the strips by rank.
     /// - Parameters:
     ///   - limit: the most tiles in one strip, so that threads have enough strips to share.
     ///   - width: the most columns of one strip.
@@ -36,10 +35,10 @@ struct StripPlan {
         strips.removeAll(keepingCapacity: true)
         for row in 0..<grid.rows {
             for column in 0..<grid.columns where rank(column, row) != Self.none {
-                take(from: column, row, limit: limit, width: width)
+                addStrip(from: column, row, limit: limit, width: width)
             }
         }
-        // Few and nearly sorted: by insertion, since the library's sort allocates.
+        // An insertion sort: the strips are few and nearly sorted, and the library's sort allocates.
         for i in strips.indices.dropFirst() {
             let strip = strips[i]
             var j = i
@@ -53,7 +52,7 @@ struct StripPlan {
 
     private func rank(_ column: Int, _ row: Int) -> Int { ranks[row * grid.columns + column] }
 
-    private mutating func take(from column: Int, _ row: Int, limit: Int, width: Int) {
+    private mutating func addStrip(from column: Int, _ row: Int, limit: Int, width: Int) {
         var columns = 1
         while columns < min(limit, width), column + columns < grid.columns,
             rank(column + columns, row) != Self.none

@@ -15,7 +15,7 @@ public struct PictureRegion: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// How a picture is cut into tiles, numbered row by row from the top left. The last column and row may be smaller.
+/// The division of a picture into tiles, numbered row by row from the top left. The last column and row may be smaller.
 public struct TileGrid: Hashable, Sendable, BitwiseCopyable {
     /// The input picture.
     public let size: PictureSize
