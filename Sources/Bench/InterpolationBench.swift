@@ -2,8 +2,8 @@ import Enhance
 import KernelChecks
 import Media
 
-/// Times synthesised frames, flow included, at several numbers of threads, in turn over many rounds, so that what the
-/// machine's neighbours do falls on all alike. For `burnish bench`; not thread-safe.
+/// Measures the time of synthesised frames, including their flow, at several numbers of threads. They run in turn over
+/// many rounds, so that other load on the machine affects all of them alike. For `burnish bench`; not thread-safe.
 public struct InterpolationBench {
     public enum Subject: String, Sendable, CaseIterable {
         case lowLatency = "low-latency"
@@ -14,17 +14,17 @@ public struct InterpolationBench {
     public struct Row: Sendable {
         public let subject: Subject
         public let threads: Int
-        /// Wall time to take in one picture and synthesise another: median and least over the rounds.
+        /// Wall time to push one picture and synthesise another: median and least over the rounds.
         public let median: Nanoseconds
         public let least: Nanoseconds
-        /// How many times as long the first number of threads took, median over the rounds.
+        /// The time with the first number of threads divided by this time, median over the rounds.
         public let speedup: Double
-        /// How many frames that have nothing to do with each other the machine makes on so many threads in the time of
-        /// one alone, median over the rounds: what `speedup` could be at best where the first number of threads is 1.
+        /// The best `speedup` that the machine allows where the first number of threads is 1: how many independent
+        /// frames it makes on so many threads in the time of one frame alone, median over the rounds.
         public let ceiling: Double
     }
 
-    /// Of the pictures that come in.
+    /// The size of the pictures that are pushed.
     public var size = PictureSize(width: 1280, height: 720)
     public var scaleFactor = 1
     public var threads = [1, 2]
@@ -43,7 +43,7 @@ public struct InterpolationBench {
                 crowds.append(try Crowd(subject, configuration, count: count))
             }
         }
-        // A texture that goes to and fro under a window, so that every pair has motion and none is like the last.
+        // A texture that moves to and fro, so that every pair has motion and none is like the last.
         let places = [0, 7, 10, 16, 24, 29, 27, 19, 12, 5]
         let sources = places.map { texture(size, step: 12, movedBy: $0) }
         let enhanced =
@@ -71,7 +71,7 @@ public struct InterpolationBench {
         return configuration
     }
 
-    /// Random levels `step` samples apart, bilinear between them, with some noise of its own.
+    /// Random levels `step` samples apart, bilinear between them, with some noise added.
     private func texture(_ size: PictureSize, step: Int, movedBy x: Int) -> Picture {
         let picture = Picture(size: size)
         var random = CheckRandom(seed: 7)
@@ -143,7 +143,7 @@ public struct InterpolationBench {
         }
     }
 
-    /// Sessions of one thread each that make a frame each side by side, after another has made it alone.
+    /// Sessions of one thread each. First one of them makes a frame alone, then the others make one each side by side.
     private final class Crowd {
         private let pool: WorkerPool
         private let members: [Member]
@@ -180,7 +180,7 @@ public struct InterpolationBench {
             func perform(piece: Int, worker: Int) { members[piece].makeFrame(source, enhanced) }
         }
 
-        /// - Parameter count: how many work at once; with one there is nothing to compare.
+        /// - Parameter count: how many work at once. With one there is nothing to compare.
         init(
             _ subject: Subject, _ configuration: FrameInterpolationConfiguration, count: Int
         ) throws(EnhanceError) {
@@ -195,7 +195,7 @@ public struct InterpolationBench {
             self.members = members
         }
 
-        /// How many times as much as one alone all together did, median over the rounds.
+        /// How many times as many frames all of them make together as one alone, median over the rounds.
         var ceiling: Double { members.isEmpty ? 1 : ratios.sorted()[ratios.count / 2] }
 
         func run(_ pictures: (Picture, Picture), isCounted: Bool) throws(EnhanceError) {

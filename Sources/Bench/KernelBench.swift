@@ -3,9 +3,9 @@ import KernelChecks
 import Kernels
 import Media
 
-/// Times kernels: every kernel at every level, in turn over many rounds, so that what the machine's neighbours do
-/// falls on all alike. Times are the thread's own processor time, which other programs on the core do not add to. For
-/// `burnish bench`; not thread-safe.
+/// Measures the time of every kernel at every level. Levels run in turn over many rounds, so that other load on the
+/// machine affects all of them alike. Times are the thread's processor time, which leaves out other programs on the
+/// core. For `burnish bench`; not thread-safe.
 public struct KernelBench {
     public struct Row: Sendable {
         /// The kernel's name and its instruction set.
@@ -16,14 +16,14 @@ public struct KernelBench {
         /// Work done in one nanosecond: samples or multiplications, as `unit` says.
         public let rate: Double
         public let unit: WorkUnit
-        /// Median over the rounds of the scalar reference's time divided by this one's, each pair from one round.
+        /// The scalar reference's time divided by this time, both from one round: median over the rounds.
         public let speedup: Double
     }
 
     public let checks: [any KernelCheck]
-    /// How often everything is gone through.
+    /// How many rounds to run.
     public let rounds: Int
-    /// What one measurement takes at least: calls are repeated until then.
+    /// The least time of one measurement. Calls are repeated for so long.
     public let burst: Nanoseconds
 
     public init(

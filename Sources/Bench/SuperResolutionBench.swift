@@ -4,24 +4,24 @@ import KernelChecks
 import Kernels
 import Media
 
-/// Times whole frames of every tier at every instruction set and number of threads, in turn over many rounds, so that
-/// what the machine's neighbours do falls on all alike. For `burnish bench`; not thread-safe.
+/// Measures the time of whole frames of every tier at every instruction set and number of threads. They run in turn
+/// over many rounds, so that other load on the machine affects all of them alike. For `burnish bench`; not thread-safe.
 public struct SuperResolutionBench {
     public struct Row: Sendable {
         public let tier: SuperResolutionTier
         public let features: CPUFeatures
         public let threads: Int
-        /// Time of a whole frame, `base` and chroma included: median and least over the rounds. With one thread it is
-        /// the thread's processor time, which other programs on the core do not add to; with more it is wall time.
+        /// Time of a whole frame, including `base` and chroma: median and least over the rounds. With one thread it is
+        /// the thread's processor time, which leaves out other programs on the core. With more it is wall time.
         public let median: Nanoseconds
         public let least: Nanoseconds
         /// The networks' multiplications in a nanosecond at the median, without those of borders and padding; 0 for
         /// `base`.
         public let rate: Double
-        /// `rate` for each thread as a share of what the core can do at all, measured in the same rounds.
+        /// `rate` for each thread as a share of the rate that the core can reach at all, measured in the same rounds.
         public let shareOfPeak: Double
-        /// How many times as fast as one thread with the same tier and instruction set: the median over the rounds, in
-        /// each of which the two follow each other. nil where one thread is not among those to run.
+        /// The time with one thread divided by this time, for the same tier and instruction set, both from one round:
+        /// median over the rounds. Nil where one thread is not among the numbers of threads.
         public let speedup: Double?
     }
 

@@ -16,8 +16,8 @@ static uint64_t enabled_states(void) {
     return (uint64_t)high << 32 | low;
 }
 
-/// Tiles are 8 KiB of state in every thread that uses them, so Linux gives them to those that ask: all threads of this
-/// process have them from then on.
+/// Tiles are 8 KiB of state in every thread that uses them, so Linux gives them only to a process that asks. All
+/// threads of this process have them from then on.
 static bool may_use_tiles(void) {
 #if defined(__linux__)
     const long request_permission = 0x1023, tile_data = 18;

@@ -1,4 +1,4 @@
-// Each family's initialisers, one an instruction set; only dispatch.c calls them.
+// Each family's initialisers, one for each instruction set. Only dispatch.c calls them.
 #pragma once
 
 #include "CKernels.h"
@@ -11,7 +11,7 @@ void burnish_scale_init_neon(burnish_scale_kernels *);
 void burnish_network_init_scalar(burnish_network_kernels *);
 void burnish_network_init_avx2(burnish_network_kernels *);
 void burnish_network_init_avx512(burnish_network_kernels *);
-/// After `burnish_network_init_avx512`.
+/// Call it after `burnish_network_init_avx512`.
 void burnish_network_init_amx(burnish_network_kernels *);
 void burnish_network_init_neon(burnish_network_kernels *);
 

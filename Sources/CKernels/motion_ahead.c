@@ -2,7 +2,8 @@
 
 #include "motion_field.h"
 
-/// The motion that leads to x, y (in 1/256 cell) at `distance` after the picture whose field to its predecessor this is.
+/// The motion that leads to x, y (in 1/256 cell) at `distance` after the picture whose field to its predecessor this
+/// is.
 static burnish_motion_vector arriving(const burnish_motion_vector *field, int columns, int rows, int x, int y, int distance) {
     burnish_motion_vector v = burnish_motion_at(field, columns, rows, x, y);
     for (int step = 0; step < 3; step++) {
@@ -14,7 +15,7 @@ static burnish_motion_vector arriving(const burnish_motion_vector *field, int co
     return v;
 }
 
-/// How much the last picture differs at a cell from the picture before it, moved by a vector.
+/// The difference at a cell between the last picture and the one before it, moved by a vector.
 static int difference(const burnish_motion_ahead *a, int column, int row, burnish_motion_vector v) {
     int x = (BURNISH_MOTION_STEP * column - 2) * 64, y = (BURNISH_MOTION_STEP * row - 2) * 64;
     burnish_motion_place p = burnish_motion_find(&a->planes[0], x + v.x, y + v.y, 9);
@@ -34,22 +35,22 @@ void burnish_motion_try_rows(const burnish_motion_ahead *a, int first, int last)
     }
 }
 
-/// How far around a cell trials count, in cells: the shorter the way, the less a wrong vector costs and the more it costs
-/// when neighbours are trusted differently.
+/// How far around a cell trials count, in cells. The shorter the distance, the less harm a wrong vector does, and the
+/// more harm different confidence in neighbours does.
 static int reach(int distance) { return 1 + (((256 - distance) * 4 + 128) >> 8); }
 
-/// How much the trials around a cell say that its motion is worth: 256 is full confidence.
+/// The confidence in a cell's motion by the trials around it. 256 is full confidence.
 static int confidence(const burnish_motion_ahead *a, int column, int row) {
     const int around = reach(a->distance);
     const int left = burnish_clamp(column - around, 0, a->columns), right = burnish_clamp(column + around + 1, 0, a->columns);
     const int upper = burnish_clamp(row - around, 0, a->rows), lower = burnish_clamp(row + around + 1, 0, a->rows);
-    // At most 121 patches of 64 samples in 1/64 level.
+    // The sums are of at most 121 patches of 64 samples, in 1/64 level.
     int32_t moved = 0, still = 0;
     for (int y = upper; y < lower; y++) {
         const int32_t *trials = a->trials + 2 * y * a->columns;
         for (int x = left; x < right; x++) moved += trials[2 * x], still += trials[2 * x + 1];
     }
-    // A gain of a third of the difference is full confidence.
+    // Full confidence where motion lowers the difference by a third.
     int64_t gain = still - moved;
     return gain <= 0 ? 0 : gain * 3 >= still ? 256 : (int)(gain * 768 / still);
 }
@@ -59,7 +60,7 @@ void burnish_motion_ahead_rows(const burnish_motion_ahead *a, int first, int las
         for (int column = 0; column < a->columns; column++) {
             burnish_motion_vector v = arriving(a->last, a->columns, a->rows, 256 * column, 256 * row, a->distance);
             int x = (v.x * a->distance + 128) >> 8, y = (v.y * a->distance + 128) >> 8;
-            // Confidence belongs to what comes here from there.
+            // Read the confidence where the motion comes from.
             int trust = confidence(a, burnish_clamp(column + ((x + 128) >> 8), 0, a->columns - 1),
                                    burnish_clamp(row + ((y + 128) >> 8), 0, a->rows - 1));
             burnish_motion_cell cell = {

@@ -25,7 +25,7 @@ static inline __m256i join(__m128i low, __m128i high) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
-/// 8 bytes from each of two places, as 16-bit numbers.
+/// Loads 8 bytes from each of two places, as 16-bit numbers.
 static inline __m256i widen(const uint8_t *low, const uint8_t *high) {
     return join(_mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)low)),
                 _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)high)));

@@ -2,7 +2,8 @@
 
 #include "motion_field.h"
 
-/// How much both pictures differ where a vector through the cell's centre leads, in 1/64 summed over a patch.
+/// The difference between the pictures at both ends of a vector through the cell's centre: the sum over a patch, in
+/// 1/64.
 static int difference(const burnish_motion_middle *m, int column, int row, burnish_motion_vector v) {
     int x = (BURNISH_MOTION_STEP * column - 2) * 64, y = (BURNISH_MOTION_STEP * row - 2) * 64;
     int ax = (v.x * m->phase + 128) >> 8, ay = (v.y * m->phase + 128) >> 8;
@@ -11,7 +12,7 @@ static int difference(const burnish_motion_middle *m, int column, int row, burni
     return m->kernels->differ(a.at, m->planes[0].stride, a.x, a.y, b.at, m->planes[1].stride, b.x, b.y);
 }
 
-/// What the way through a cell is beside the straight one: an even change of speed, as both ends see it.
+/// How far the path through a cell is from a straight line, for an even change of speed on which both ends agree.
 static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, burnish_motion_vector v) {
     burnish_motion_vector none = {0, 0};
     if (!m->outer[0] || !m->outer[1]) return none;
@@ -21,7 +22,7 @@ static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, 
     // The change of speed at the picture before, and at the one after.
     int px = v.x + p.x, py = v.y + p.y, qx = q.x - v.x, qy = q.y - v.y;
     int apart = abs(px - qx) + abs(py - qy), all = abs(px) + abs(py) + abs(qx) + abs(qy);
-    // Full belief up to six tenths and half a sample apart, none at twice that.
+    // Believe them fully when they differ by up to six tenths plus half a sample, and not at all at twice that.
     int belief = burnish_clamp(512 - 1280 * apart / (3 * all + 160), 0, 256);
     // Half of the change times phase · (1 - phase).
     int64_t share = (int64_t)belief * m->phase * (256 - m->phase);
@@ -31,7 +32,7 @@ static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, 
 
 static void decide(const burnish_motion_middle *m, int column, int row) {
     int i = row * m->columns + column, x = 256 * column, y = 256 * row;
-    // The motion that passes here at the time between: forward from where it came, backward from where it goes.
+    // The motion that passes here at the new picture's time: forward from its origin, backward from its destination.
     burnish_motion_vector f = m->vectors[0][i], b = m->vectors[1][i];
     burnish_motion_vector mean = {(int16_t)((f.x - b.x) >> 1), (int16_t)((f.y - b.y) >> 1)};
     for (int step = 0; step < 3; step++) {
@@ -49,14 +50,14 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
     for (int k = 1; k < 4; k++) {
         if (tried[k].x == best.x && tried[k].y == best.y) continue;
         int d = difference(m, column, row, tried[k]);
-        // No motion at all explains flat places by chance, so it must be better by some margin.
+        // In flat places no motion fits by chance, so it must be better by some margin.
         int c = k == 3 ? d + d / 2 : d;
         if (c < cost) cost = c, least = d, best = tried[k];
     }
     burnish_motion_cell cell = {best, (uint16_t)burnish_clamp(least >> 6, 0, 65535),
                                 (uint16_t)burnish_clamp(abs(f.x + b.x) + abs(f.y + b.y), 0, 65535),
                                 {0, 0}};
-    // What is the same in both pictures stays as it is: a repeated picture is repeated.
+    // Where both pictures are equal nothing moves, so that a repeated picture is repeated.
     if (best.x || best.y || least) cell.bend = bend(m, x, y, best);
     m->cells[i] = cell;
 }

@@ -5,15 +5,15 @@
 #pragma STDC FP_CONTRACT OFF
 
 enum {
-    /// A mean squared difference of (1/2 level)², below which a patch is not improved any more.
+    /// A mean squared difference of (1/2 level)². Below it a patch is good enough.
     GOOD = 64 * 64 / 4,
-    /// How far descent may lead from where it began.
+    /// How far descent may move from where it began.
     REACH = 4 * 64,
 };
 
 typedef struct {
     int cost;
-    /// The gradient of the cost, the mean difference taken out.
+    /// The gradient of the cost, without the mean difference.
     float x, y;
 } evaluation;
 
@@ -35,7 +35,7 @@ static burnish_motion_vector doubled(burnish_motion_vector v) {
     return d;
 }
 
-/// Where to begin: no motion, the coarser level's nearest three vectors, the left neighbour, the last pair's.
+/// The vectors to begin with: no motion, the coarser level's nearest three, the left neighbour's, the last pair's.
 static int candidates(burnish_motion_vector *out, const burnish_motion_search *s, int column, int row) {
     int count = 0;
     out[count++] = (burnish_motion_vector){0, 0};
@@ -74,7 +74,7 @@ static void find(const burnish_motion_search *s, int column, int row) {
         if (other.cost < state.cost) state = other, best = starts[k];
     }
 
-    // Descent by the patch's own gradients, which stay the same: the inverse in inverse search.
+    // Descend by the patch's own gradients, which stay the same. That is the inverse in inverse search.
     const float xx = (float)patch.xx - (float)patch.x * (float)patch.x * (1.0f / 64) + 16;
     const float xy = (float)patch.xy - (float)patch.x * (float)patch.y * (1.0f / 64);
     const float yy = (float)patch.yy - (float)patch.y * (float)patch.y * (1.0f / 64) + 16;

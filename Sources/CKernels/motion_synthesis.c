@@ -51,7 +51,7 @@ void burnish_motion_make_windows(int16_t *windows, int size) {
 
 static int scaled(int v, int shift) { return shift < 0 ? v >> -shift : v * (1 << shift); }
 
-/// One block: the corners' cells, those alike taken as one.
+/// Writes one block from the cells at its corners. Cells with nearly the same motion count as one.
 static void synthesise(const burnish_motion_synthesis *s, int column, int row, int x, int y, int width, int height) {
     int left = burnish_clamp(column - 1, 0, s->columns - 1), right = burnish_clamp(column, 0, s->columns - 1);
     int upper = burnish_clamp(row - 1, 0, s->rows - 1), lower = burnish_clamp(row, 0, s->rows - 1);
@@ -60,7 +60,7 @@ static void synthesise(const burnish_motion_synthesis *s, int column, int row, i
         s->cells + lower * s->columns + left, s->cells + lower * s->columns + right};
     burnish_motion_vector vectors[4], bends[4];
     int sets[4], count = 0;
-    // Alike is what differs by less than 1/8 of this plane's samples.
+    // Nearly the same: less than 1/8 of this plane's samples apart.
     const int alike = s->shift > 0 ? 8 >> s->shift : 8;
     for (int k = 0; k < 4; k++) {
         burnish_motion_vector v = corners[k]->vector, b = corners[k]->bend;

@@ -8,17 +8,17 @@ BURNISH_TARGET_AMX
 // A tile register holds 16 rows of 64 bytes. One instruction multiplies the weights of 16 outputs, a row each, with the
 // activations of 16 pixels, a column each: a row of activations is what one step reads, 16 pixels of four channels, and
 // the groups of the rows above, at and below the pixel lie evenly spaced in the ring. A pixel's neighbours are in the
-// next vectors (network.h, `striped`), so that all loads are of whole cache lines, and what is loaded once goes into all
-// sums that it is part of.
+// next vectors (network.h, `striped`), so that all loads are of whole cache lines, and each vector is loaded once for
+// all sums that need it.
 
-/// Registers: the weights of three columns, inputs that take turns, the sums of three vectors of pixels. The
-/// instructions want constants.
+/// Registers: the weights of three columns, two inputs in turn, the sums of three vectors of pixels. Constants, because
+/// the instructions need them.
 #define WEIGHTS 0
 #define INPUTS 3
 #define SUMS 5
 enum { OUTPUTS = 16, BYTES = 64 };
 
-/// As `ldtilecfg` reads it.
+/// The operand of `ldtilecfg`.
 typedef struct {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
@@ -46,8 +46,8 @@ static void end(void) { _tile_release(); }
 /// The sums of a vector of pixels: a vector for each output.
 typedef int32_t block[OUTPUTS][LANES] __attribute__((aligned(64)));
 
-/// What a layer's sums become, and where. A copy, as the compiler must take any byte that is stored for a part of the
-/// layer.
+/// How a layer's sums become pixels, and where they go. A copy: the compiler must assume that any stored byte may be a
+/// part of the layer itself.
 typedef struct {
     const int32_t *bias;
     const int16_t *mult;
@@ -66,7 +66,7 @@ static inline __m512i values(const results *to, int32_t (*sums)[LANES], int pair
     return narrow ? narrow_values(first, second, to->narrow_shift, mult) : wide_values(first, second, to->shift, mult);
 }
 
-/// Brings the sums of a vector of pixels to their place.
+/// Stores the pixels of a vector of sums.
 static inline __attribute__((always_inline)) void finish(const results *to, int32_t (*sums)[LANES], int vector) {
     uint8_t *out = to->out + BYTES * (ptrdiff_t)vector;
     for (int group = 0; group < to->groups; group++, out += to->plane)
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) void finish(const results *to, int3
 }
 
 /// One row. Each vector of inputs ends the sums begun two vectors before, adds to those begun one before and begins its
-/// own; what ended one step earlier is finished meanwhile, as products take their time and the vector units are idle.
+/// own. Meanwhile the vector units finish the sums that ended one step earlier, because products take long.
 static void go_along(const results *to, const uint8_t *first, ptrdiff_t stride, int vectors) {
     const int end = vectors + 2;
     block sums[3];
@@ -100,7 +100,7 @@ static void go_along(const results *to, const uint8_t *first, ptrdiff_t stride, 
     finish(to, sums[(end - 1) % 3], vectors - 1);
 }
 
-/// The vectors after a row's last one: its first ones, one lane on.
+/// The vectors after a row's last one: its first ones, moved by one lane.
 static void go_on(uint8_t *out, ptrdiff_t plane, int groups, int vectors) {
     const __m512i next = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 15);
     for (int group = 0; group < groups; group++, out += plane)
@@ -138,7 +138,7 @@ static void expand(uint8_t *out, const uint8_t *row, int width) {
     for (int v = 0; v < vectors; v++) store(out + BYTES * v, _mm512_i32gather_epi32(places, row + v, 1));
 }
 
-/// Takes the place of the layers between the first and the last; the rest is AVX-512, which AMX implies.
+/// Replaces the layers between the first and the last. The rest is AVX-512, which AMX implies.
 void burnish_network_init_amx(burnish_network_kernels *kernels) {
     kernels->striped = true;
     kernels->begin = begin;

@@ -29,9 +29,8 @@ static void expand(uint8_t *out, const uint8_t *row, int width) {
     }
 }
 
-/// Sums of the four outputs of one group for `vectors` times eight pixels. Products are added up in 16 bits for the
-/// length of a run, which cannot overflow (see network.h), and widened only then: vpmaddubsw and vpaddw do most of
-/// the work.
+/// Sums of the four outputs of one group for `vectors` times eight pixels. Products are added in 16 bits for the length
+/// of a run, which cannot overflow (see network.h), and widened after it. So vpmaddubsw and vpaddw do most of the work.
 static inline __attribute__((always_inline)) void convolve(__m256i *sums, int vectors, const uint8_t *const *taps,
                                                            ptrdiff_t at, const burnish_network_layer *layer,
                                                            int group) {
@@ -66,7 +65,8 @@ static inline __attribute__((always_inline)) void convolve(__m256i *sums, int ve
     }
 }
 
-/// Two channels' sums to their values before the last clamp; in each half four of the first, then four of the second.
+/// Two channels' values before the last clamp, from their sums: in each half four of the first, then four of the
+/// second.
 static inline __m256i requantise(__m256i first, __m256i second, const burnish_network_layer *layer, int group,
                                  int pair) {
     const __m128i shift = _mm_cvtsi32_si128(layer->shift);
@@ -123,9 +123,9 @@ static void residual(int16_t *upper, int16_t *lower, const uint8_t *const *taps,
 }
 
 static void cubic(int16_t *out, const uint8_t *row, int width) {
-    // Two taps by vpmaddubsw fit 16 bits, four do not: 8192 less does, and is put back after the shift (training's
-    // README).
-    // Pairs of weights in bytes: -3 and 29, 111 and -9; then -9 and 111, 29 and -3.
+    // The sum of two taps fits 16 bits and that of four does not. The sum less 8192 fits, and the 8192 are added back
+    // after the shift (tools/train/README.md). Pairs of weights in bytes: -3 and 29, 111 and -9; then -9 and 111, 29
+    // and -3.
     const __m256i outer_even = _mm256_set1_epi16((int16_t)0x1dfd), inner_even = _mm256_set1_epi16((int16_t)0xf76f);
     const __m256i outer_odd = _mm256_set1_epi16((int16_t)0x6ff7), inner_odd = _mm256_set1_epi16((int16_t)0xfd1d);
     const __m256i less = _mm256_set1_epi16(4 - 8192), back = _mm256_set1_epi16(1024);

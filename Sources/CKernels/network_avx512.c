@@ -6,7 +6,7 @@
 
 BURNISH_TARGET_AVX512
 
-/// Vectors in a block: four times as many sums and as many inputs fill the 32 registers but two.
+/// Vectors in a block: with four times as many sums and as many inputs it fills all but two of the 32 registers.
 enum { BLOCK = 6 };
 
 /// The four weights of one output at one step, in every lane.
@@ -58,7 +58,7 @@ static inline __attribute__((always_inline)) void layer_block(uint8_t *out, int 
     __m512i sums[4 * BLOCK];
     convolve(sums, vectors, taps, 4 * (ptrdiff_t)x, layer, group);
     uint8_t *to = out + 4 * x;
-    // Unrolled, or the sums would go through memory.
+    // Unrolled, because otherwise the sums would go through memory.
     if (layer->narrow[group]) {
 #pragma clang loop unroll(full)
         for (int v = 0; v < vectors; v++) {
@@ -83,7 +83,7 @@ static inline __m512i interleave(__m512i v) {
     return _mm512_shuffle_epi8(v, pairs);
 }
 
-/// `stretch` is how far a vector's pixels are apart in the row: 1, or the number of vectors of a row in stripes.
+/// `stretch` is the distance of a vector's pixels in the row: 1, or the number of vectors of a row in stripes.
 static inline __attribute__((always_inline)) void residual_block(int16_t *upper, int16_t *lower, int vectors,
                                                                  const uint8_t *const *taps, int x,
                                                                  const burnish_network_layer *layer, int stretch) {
@@ -105,8 +105,8 @@ static inline __attribute__((always_inline)) void residual_block(int16_t *upper,
     }
 }
 
-/// Does a row in blocks of at most BLOCK vectors, alike as far as they can be: one alone would wait for itself.
-/// `DO` is given a block's vectors, a constant, and its first pixel.
+/// Does a row in blocks of at most BLOCK vectors, as equal as possible, because a single vector would wait for its own
+/// results. `DO` gets the number of a block's vectors, a constant, and its first pixel.
 #define BLOCKS(width, DO)                                                       \
     do {                                                                        \
         const int all = ((width) + LANES - 1) / LANES;                          \
@@ -186,7 +186,8 @@ static void cubic(int16_t *out, const uint8_t *row, int width) {
 static inline __m512i merge_block(const int16_t *const *rows, __m512i first, __m512i second, const int16_t *residual,
                                   int x) {
     const __m512i a = load(rows[0] + x), b = load(rows[1] + x), c = load(rows[2] + x), d = load(rows[3] + x);
-    // What the last shift rounds by goes in with the first one's: interpolation stays far from the ends of 16 bits.
+    // Add the rounding of the last shift together with the first one's: interpolation stays far from the ends of 16
+    // bits.
     const __m512i round = _mm512_set1_epi32(16 + (32 << 5));
     const __m512i low = _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(round, _mm512_unpacklo_epi16(a, b), first),
                                             _mm512_unpacklo_epi16(c, d), second);
@@ -196,7 +197,7 @@ static inline __m512i merge_block(const int16_t *const *rows, __m512i first, __m
     return _mm512_srai_epi16(_mm512_adds_epi16(v, load(residual + x)), 6);
 }
 
-/// 64 samples' bytes, in the row's order again.
+/// The bytes of 64 samples, back in the row's order.
 static inline __m512i merge_bytes(__m512i first, __m512i second) {
     return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), _mm512_packus_epi16(first, second));
 }

@@ -9,7 +9,7 @@ BURNISH_TARGET_NEON
 
 /// Pixels in a vector of 32-bit lanes.
 enum { LANES = 4 };
-/// Vectors in a block: four times as many sums, as many inputs and the weights fill 25 of 32 registers.
+/// Vectors in a block: four times as many sums, as many inputs and the weights use 25 of the 32 registers.
 enum { BLOCK = 4 };
 
 static void expand(uint8_t *out, const uint8_t *row, int width) {
@@ -20,8 +20,8 @@ static void expand(uint8_t *out, const uint8_t *row, int width) {
     }
 }
 
-/// sdot has signed inputs only. Those of a network are unsigned: 128 less is signed, and 128 times the sum of an
-/// output's weights puts it back. Returns four outputs' biases with that in them.
+/// sdot has signed inputs only, and those of a network are unsigned. So 128 is subtracted from each input, and 128
+/// times the sum of an output's weights is added to its bias. Returns four outputs' biases with that sum.
 static inline int32x4_t shifted_bias(const burnish_network_layer *layer, int group) {
     const int8_t *weights = layer->weights + (ptrdiff_t)group * layer->steps * 16;
     int32x4_t sum = vdupq_n_s32(0);
@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) void convolve(int32x4_t sums[BLOCK]
     }
 }
 
-/// One channel's sums of eight pixels to their values before the last clamp.
+/// One channel's values of eight pixels before the last clamp, from their sums.
 static inline int16x8_t requantise(int32x4_t low, int32x4_t high, int32x4_t shift, int16_t mult) {
     const int16x8_t t = vqmovn_high_s32(vqmovn_s32(vshlq_s32(low, shift)), vshlq_s32(high, shift));
     return vqrdmulhq_n_s16(t, mult);
@@ -95,8 +95,8 @@ static void residual(int16_t *upper, int16_t *lower, const uint8_t *const *taps,
     }
 }
 
-/// -3a + 29b + 111c - 9d, rounded and shifted by 3. The sum does not fit 16 bits, but 8192 less does (training's
-/// README).
+/// -3a + 29b + 111c - 9d, rounded and shifted by 3. The sum does not fit 16 bits, but the sum less 8192 does
+/// (tools/train/README.md).
 static inline int16x8_t cubic_sum(uint8x8_t a, uint8x8_t b, uint8x8_t c, uint8x8_t d) {
     uint16x8_t sum = vdupq_n_u16((uint16_t)(4 - 8192));
     sum = vmlal_u8(sum, c, vdup_n_u8(111));

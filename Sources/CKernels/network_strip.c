@@ -2,7 +2,7 @@
 
 #include "network.h"
 
-/// Rows of the base's horizontal pass that are kept: five are needed, and a power of two is easily wrapped.
+/// Rows of the base's horizontal pass that are kept. Five are needed; with a power of two the place is easily computed.
 enum { BASE_ROWS = 8 };
 
 /// Bytes from a pixel to the one to its right.
@@ -40,9 +40,9 @@ static size_t tap_count(const burnish_network *network) {
     return count;
 }
 
-/// Every layer's taps for each of the three places that the middle one of its input rows can have in the ring. They
-/// stay the same from row to row, and would take a small network's rows a noticeable time. On the way up the row below
-/// comes first, but is still the last row of taps.
+/// Every layer's taps, for each of the three places that the middle one of its input rows can have in the ring. They
+/// stay the same from row to row, and to compute them for each row would take a small network noticeable time. On the
+/// way up the row below comes first, but it is still the last row of taps.
 static void lay_taps(const uint8_t **taps, uint8_t *const *rings, const burnish_network *network, geometry g,
                      int neighbour, bool upward) {
     for (int l = 1; l <= network->layer_count; l++) {
@@ -72,7 +72,7 @@ void burnish_network_begin(burnish_network_strip *strip) {
 
 static int clamp(int value, int low, int high) { return value < low ? low : value > high ? high : value; }
 
-/// Copies `count` samples of the picture's row y from column x on, as if its edges went on for ever.
+/// Copies `count` samples of the picture's row y from column x on. Samples outside are the nearest one inside.
 static void fetch(const burnish_network_strip *strip, uint8_t *line, int y, int x, int count) {
     const uint8_t *row = strip->in + clamp(y, 0, strip->picture_height - 1) * strip->in_stride;
     const int last = strip->picture_width - 1;
@@ -82,7 +82,7 @@ static void fetch(const burnish_network_strip *strip, uint8_t *line, int y, int 
     memset(line + count - after, row[last], (size_t)after);
 }
 
-/// The rows of the last layer and the base, put together. The base's weights are the same in either direction.
+/// Adds the rows of the last layer to the base. The base's weights are the same in both directions.
 static void finish(burnish_network_strip *strip, uint8_t *base, size_t doubled, uint8_t *line,
                    const int16_t *upper, const int16_t *lower, int y) {
     static const int16_t weights[2][4] = {{-3, 29, 111, -9}, {-9, 111, 29, -3}};
@@ -117,11 +117,10 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
     uint8_t *const line = (uint8_t *)(taps + tap_count(network));
     lay_taps(taps, rings, network, g, neighbour(strip->kernels), strip->upward);
 
-    // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can
-    // have row t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place
-    // is row % 3.
-    // Beyond the picture all input rows are the same, and so are the rows of layer l that see nothing else: those up to
-    // row -l, and from row height - 1 + l on. They are copied from the row before.
+    // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can have
+    // row t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place is row %
+    // 3. Outside of the picture all input rows are the same. So are the rows of layer l that depend on no other: those
+    // up to row -l, and from row height - 1 + l on. They are copied from the row before.
     const burnish_network_kernels *const kernels = strip->kernels;
     if (kernels->begin) kernels->begin(&network->layers[1]);
     const int first = strip->y - count, widest = strip->width + 2 * count - 2;

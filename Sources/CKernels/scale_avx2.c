@@ -7,7 +7,7 @@
 
 BURNISH_TARGET_AVX2
 
-/// Two neighbouring coefficients in every 32-bit lane, as vpmaddwd wants them.
+/// Two neighbouring coefficients in every 32-bit lane, for vpmaddwd.
 static inline __m256i pair(const int16_t *c) {
     int32_t both;
     memcpy(&both, c, 4);
@@ -16,7 +16,7 @@ static inline __m256i pair(const int16_t *c) {
 
 static inline __m256i widen(const uint8_t *p) { return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)p)); }
 
-/// 16 samples: rows are interleaved in pairs so that one vpmaddwd does two taps.
+/// Does 16 samples. Rows are interleaved in pairs, so that one vpmaddwd does two taps.
 static inline void vertical_block(int16_t *out, const uint8_t *const *rows, const __m256i *c, int pairs, int x) {
     const __m256i round = _mm256_set1_epi32(128);
     __m256i low = round, high = round;
@@ -37,7 +37,7 @@ static inline void vertical_row(int16_t *out, const uint8_t *const *rows, const 
     for (; x + 16 <= width; x += 16) vertical_block(out, rows, c, pairs, x);
     if (x == width) return;
     if (width >= 16) {
-        // The last block overlaps the one before: nothing outside of the row is read or written.
+        // The last block overlaps the one before, so that nothing outside of the row is read or written.
         vertical_block(out, rows, c, pairs, width - 16);
         return;
     }
@@ -58,12 +58,12 @@ static void vertical(int16_t *out, const uint8_t *const *rows, const int16_t *co
     else vertical_row(out, rows, coefficients, 2, width);
 }
 
-/// 16 input samples, 32 output samples. A row's samples are pairs in 32-bit lanes as they lie in memory: loads from
-/// samples after each other give those of every second sample, for the even phase of one sample and the odd one of that
-/// before.
+/// Does 16 input samples, 32 output samples. In memory a row's samples are already pairs in 32-bit lanes. So loads from
+/// consecutive samples give the pairs of every second sample, for the even phase of one sample and the odd phase of the
+/// one before.
 static inline __m256i horizontal_block(const int16_t *in, const __m256i *even, const __m256i *odd, int pairs) {
     const __m256i round = _mm256_set1_epi32(1 << 19);
-    // Both phases of the samples 0, 2, 4 ..., and of those between.
+    // Both phases of the samples 0, 2, 4 ..., then of the samples 1, 3, 5 ....
     __m256i even_first = round, odd_first = round, even_second = round, odd_second = round;
     for (int k = 0; k < pairs; k++) {
         const int16_t *p = in - pairs + 2 * k;

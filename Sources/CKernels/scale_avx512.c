@@ -10,15 +10,15 @@ BURNISH_TARGET_AVX512
 /// Samples in a block of each pass.
 enum { VERTICAL_BLOCK = 64, HORIZONTAL_BLOCK = 32 };
 
-/// Two neighbouring coefficients in every 32-bit lane, as vpdpwssd wants them.
+/// Two neighbouring coefficients in every 32-bit lane, for vpdpwssd.
 static inline __m512i pair(const int16_t *c) {
     int32_t both;
     memcpy(&both, c, 4);
     return _mm512_set1_epi32(both);
 }
 
-/// Four neighbouring coefficients in every 32-bit lane, as vpdpbusd wants them: each is 256 times a signed byte of
-/// `high` and one of `low`.
+/// Four neighbouring coefficients in every 32-bit lane, for vpdpbusd: each is 256 times a signed byte of `high` plus
+/// one of `low`.
 typedef struct {
     __m512i high, low;
 } four;
@@ -43,12 +43,12 @@ static inline void columns(__m512i parts[4], const uint8_t *const *rows, int x) 
     parts[3] = _mm512_unpackhi_epi16(ab_high, cd_high);
 }
 
-/// One vpdpbusd does four taps by half of a coefficient; what the lower halves give is shifted before the upper ones
-/// are added, which need no shift.
+/// One vpdpbusd does four taps with half of each coefficient. The sums of the lower halves are shifted before those of
+/// the upper halves, which need no shift, are added.
 static inline __attribute__((always_inline)) void vertical_block(int16_t *out, const uint8_t *const *rows,
                                                                  const four *c, int fours, int x) {
     __m512i parts[2][4], sums[4];
-    // Unrolled, or the parts would go through memory.
+    // Unrolled, because otherwise the parts would go through memory.
 #pragma clang loop unroll(full)
     for (int k = 0; k < fours; k++) columns(parts[k], rows + 4 * k, x);
     for (int p = 0; p < 4; p++) {
@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) void vertical_row(int16_t *out, con
     for (; x + VERTICAL_BLOCK <= width; x += VERTICAL_BLOCK) vertical_block(out, rows, c, fours, x);
     if (x == width) return;
     if (width >= VERTICAL_BLOCK) {
-        // The last block overlaps the one before: nothing outside of the row is read or written.
+        // The last block overlaps the one before, so that nothing outside of the row is read or written.
         vertical_block(out, rows, c, fours, width - VERTICAL_BLOCK);
         return;
     }
@@ -94,12 +94,13 @@ static void vertical(int16_t *out, const uint8_t *const *rows, const int16_t *co
     else vertical_row(out, rows, coefficients, 1, width);
 }
 
-/// Twice as many output samples. A row's samples are pairs in 32-bit lanes as they lie in memory: loads from samples
-/// after each other give those of every second sample, for the even phase of one sample and the odd one of that before.
+/// Does twice as many output samples. In memory a row's samples are already pairs in 32-bit lanes. So loads from
+/// consecutive samples give the pairs of every second sample, for the even phase of one sample and the odd phase of the
+/// one before.
 static inline __attribute__((always_inline)) __m512i horizontal_block(const int16_t *in, const __m512i *even,
                                                                       const __m512i *odd, int pairs) {
     const __m512i round = _mm512_set1_epi32(1 << 19);
-    // Both phases of the samples 0, 2, 4 ..., and of those between.
+    // Both phases of the samples 0, 2, 4 ..., then of the samples 1, 3, 5 ....
     __m512i even_first = round, odd_first = round, even_second = round, odd_second = round;
     for (int k = 0; k < pairs; k++) {
         const int16_t *p = in - pairs + 2 * k;

@@ -20,7 +20,7 @@ static inline __attribute__((always_inline)) void vertical_row(int16_t *out, con
                                                                const int16_t *coefficients, int taps, int width) {
     int x = 0;
     for (; x + 8 <= width; x += 8) vst1q_s16(out + x, vertical_block(rows, coefficients, taps, x));
-    // Rows are the caller's: what is left is copied before it is read.
+    // The caller's rows may be read only to their end, so copy the rest before reading it as a vector.
     if (x == width) return;
     uint8_t ends[8][8] = {{0}};
     const uint8_t *copies[8];

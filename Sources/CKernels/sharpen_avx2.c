@@ -28,7 +28,7 @@ static void row(uint8_t *out, const uint8_t *above, const uint8_t *row, const ui
     for (; x + 16 <= width; x += 16)
         _mm_storeu_si128((__m128i *)(out + x), block(above + x, row + x, below + x, wide));
     if (x == width) return;
-    // Rows are the caller's: what is left is copied before it is read.
+    // The caller's rows may be read only to their end, so copy the rest before reading it as a vector.
     const size_t left = (size_t)(width - x);
     uint8_t ends[3][18] = {{0}}, last[16];
     memcpy(ends[0], above + x, left);

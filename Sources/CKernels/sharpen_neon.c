@@ -20,7 +20,7 @@ static void row(uint8_t *out, const uint8_t *above, const uint8_t *row, const ui
     int x = 0;
     for (; x + 8 <= width; x += 8) vst1_u8(out + x, block(above + x, row + x, below + x, (int16_t)amount));
     if (x == width) return;
-    // Rows are the caller's: what is left is copied before it is read.
+    // The caller's rows may be read only to their end, so copy the rest before reading it as a vector.
     const size_t left = (size_t)(width - x);
     uint8_t ends[3][10] = {{0}}, last[8];
     memcpy(ends[0], above + x, left);

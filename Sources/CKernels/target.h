@@ -1,5 +1,6 @@
-// Instruction sets by function attribute, so that no file needs compiler flags of its own and a package that depends
-// on this one can be resolved by version. Include after the intrinsics' headers; close what you open.
+// Instruction sets by function attribute, so that no file needs compiler flags of its own and a package that depends on
+// this one can be resolved by version. Include it after the intrinsics' headers. End each block with
+// BURNISH_TARGET_END.
 #pragma once
 
 #define BURNISH_PRAGMA(text) _Pragma(#text)

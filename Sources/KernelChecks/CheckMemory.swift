@@ -1,10 +1,10 @@
-/// Rows of bytes with room around each of them. Everything that is not the payload is a canary: two kernels must
-/// leave the same bytes there, those that were there before.
+/// Rows of bytes with canaries around each of them. A kernel must not change the canaries, so after two kernels they
+/// must still be equal.
 @safe public final class CheckMemory {
     public let width: Int
     public let height: Int
     public let stride: Int
-    /// Bytes in front of and behind the rows, and at least as many between them.
+    /// Bytes before the first row and after the last one, and the least number of bytes between two rows.
     public static var margin: Int { 128 }
     private let memory: UnsafeMutableBufferPointer<UInt8>
 
@@ -30,7 +30,7 @@
         unsafe memory.baseAddress! + Self.margin + misalignment + y * stride
     }
 
-    /// Fills everything, canaries too, with bytes from the generator: the same sequence gives the same memory.
+    /// Fills everything, canaries too, with bytes from the generator. The same seed gives the same memory.
     public func fill(_ random: inout CheckRandom) {
         for i in unsafe memory.indices { unsafe memory[i] = random.byte() }
     }
@@ -40,8 +40,8 @@
         for y in 0..<height { for x in 0..<width { unsafe row(y)[x] = value(x, y) } }
     }
 
-    /// As ``firstDifference(from:)``, for a kernel that may write beyond what it was asked for: in each row the
-    /// payload from byte `end` on is not compared. It is wiped in both.
+    /// Like ``firstDifference(from:)``, for a kernel that may write beyond the end of its output. It does not compare
+    /// the payload of each row from byte `end` on, and clears it in both.
     public func clearedDifference(from other: CheckMemory, beyond end: Int) -> String? {
         for y in 0..<height {
             for x in end..<width {
@@ -52,7 +52,7 @@
         return firstDifference(from: other).map { "byte \($0.x) of row \($0.y)" }
     }
 
-    /// The place of the first byte that differs, canaries included; nil when there is none.
+    /// The place of the first byte that differs, canaries included. Nil when all are equal.
     public func firstDifference(from other: CheckMemory) -> (x: Int, y: Int)? {
         for i in unsafe memory.indices where unsafe memory[i] != other.memory[i] {
             let at = i - Self.margin - misalignment
@@ -63,10 +63,10 @@
     }
 }
 
-/// What a check puts into its input.
+/// The content of a check's input.
 public enum CheckContent: CaseIterable, Sendable {
     case random, zero, maximum
-    /// Black and white in turn, both ways: the largest sums that signed weights can meet.
+    /// Black and white in turn, across and down, which gives the largest sums with signed weights.
     case checkerboard
     /// Random, but each byte is 0 or 255.
     case extremes
@@ -82,7 +82,7 @@ public enum CheckContent: CaseIterable, Sendable {
     }
 }
 
-/// A small repeatable generator (xorshift64*), so that a failure can be had again by its seed.
+/// A small generator of random numbers (xorshift64*). A failure can be repeated with its seed.
 public struct CheckRandom: Sendable {
     private var state: UInt64
     public init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }

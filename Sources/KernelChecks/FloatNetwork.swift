@@ -1,19 +1,19 @@
 import CKernelChecks
 
-/// A network before it was quantised, computed in floating point without SIMD: what the integers are judged by.
-/// Immutable.
+/// A network before it was quantised, computed in floating point without SIMD. The integer networks are compared with
+/// it.
 public struct FloatNetwork: Sendable {
-    /// Channels: of the input (1), then of each layer's output; the last is 4.
+    /// The number of channels of the input (1), then of each layer's output. The last is 4.
     private let widths: [Int]
     /// For each layer [output][3][3][input].
     private let weights: [[Float]]
     private let biases: [[Float]]
 
     /// - Parameters:
-    ///   - widths: as `[1, 8, 8, 8, 8, 4]`.
+    ///   - widths: for example `[1, 8, 8, 8, 8, 4]`.
     ///   - parameters: layer by layer the weights, [output][ky][kx][input], then the biases, for luma 0…255 in and
     ///     residuals in grey levels out.
-    /// - Returns: nil when there are not as many parameters as the widths ask for.
+    /// - Returns: nil when the number of parameters does not fit the widths.
     public init?(widths: [Int], parameters: [Float]) {
         var at = 0
         var weights: [[Float]] = []
@@ -58,7 +58,7 @@ public struct FloatNetwork: Sendable {
         return doubled
     }
 
-    /// What the network's residual is added to.
+    /// The picture that the network's residual is added to.
     private static func catmullRom(_ luma: [UInt8], _ width: Int, _ height: Int) -> [Float] {
         let taps: [[Float]] = [[-3, 29, 111, -9], [-9, 111, 29, -3]]
         func sum(_ position: Int, _ count: Int, _ sample: (Int) -> Float) -> Float {

@@ -1,23 +1,23 @@
 import Kernels
 
-/// One kernel under test: how to feed it, how to call it, and how much work one call is. Kernels are compared with
-/// their scalar references, after the manner of dav1d's checkasm.
+/// One kernel under test: how to make its input, how to call it, and how much work one call is. Every version of a
+/// kernel is compared with its scalar reference, as in dav1d's checkasm.
 public protocol KernelCheck: AnyObject {
-    /// Family and kernel, as in `scale.vertical8`.
+    /// Family and kernel, for example `scale.vertical8`.
     var name: String { get }
-    /// Sizes that the comparison goes through: every remainder of a vector, and some large ones.
+    /// The sizes to compare: every remainder of a vector, and some large ones.
     var sizes: [CheckSize] { get }
     /// The size that the benchmark runs.
     var benchmarkSize: CheckSize { get }
-    /// What one call at this size does, in ``unit``.
+    /// The work of one call at this size, in ``unit``.
     func work(_ size: CheckSize) -> Double
     var unit: WorkUnit { get }
 
-    /// Which function the table holds: two levels with the same one need not both be run.
+    /// The function in the table. Of two levels with the same function only one needs to run.
     @unsafe func implementation(_ kernels: Kernels) -> UnsafeRawPointer
-    /// Makes input and destinations for a size. Called before any ``run(_:into:)`` of it.
+    /// Makes the input and both destinations for a size. Called before ``run(_:into:)``.
     func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64)
-    /// Calls the kernel once; the output goes to destination 0 or 1, whose contents were equal before.
+    /// Calls the kernel once. Its output goes to destination 0 or 1, which had equal contents before.
     func run(_ kernels: Kernels, into destination: Int)
     /// The first difference between the two destinations, canaries included.
     func difference() -> String?
@@ -37,7 +37,7 @@ public enum WorkUnit: String, Sendable {
     case multiplications = "MAC"
 }
 
-/// A kernel that does not do what its reference does.
+/// A kernel whose output differs from its reference's.
 public struct KernelMismatch: Error, CustomStringConvertible {
     public let kernel: String
     public let features: CPUFeatures
@@ -54,7 +54,7 @@ public struct KernelMismatch: Error, CustomStringConvertible {
 
 extension KernelCheck {
     /// Compares the kernel of every level in `levels` with the scalar reference.
-    /// - Returns: the number of comparisons made; 0 means that this machine has no other version.
+    /// - Returns: the number of comparisons. 0 means that this machine has no other version.
     public func verify(levels: [CPUFeatures] = CPUFeatures.levels, seed: UInt64 = 1) throws(KernelMismatch) -> Int {
         let reference = Kernels(limit: [])
         var seen = unsafe [implementation(reference)]

@@ -8,10 +8,10 @@ extension CheckedKernels {
     }
 }
 
-/// All remainders of the vector sizes, then a whole row.
+/// All remainders of the vector sizes, and two long rows.
 private let widths = (1...70).map { CheckSize($0) } + [CheckSize(255), CheckSize(640)]
 
-/// Two destinations and inputs, and what the checks have in common.
+/// The inputs and the two destinations of a motion check.
 private class MotionCheck: KernelCheck {
     let name: String
     let sizes: [CheckSize]
@@ -57,7 +57,7 @@ private class MotionCheck: KernelCheck {
         outputs[0].firstDifference(from: outputs[1]).map { "byte \($0.x) of row \($0.y)" }
     }
 
-    /// Fractions of a sample, from the seed: the ends too.
+    /// Fractions of a sample, from the seed, including both ends.
     func fraction() -> Int32 { Int32([0, 63, random.number(in: 0...63)][random.number(in: 0...2)]) }
 }
 
@@ -119,7 +119,7 @@ private final class MatchCheck: MotionCheck {
     }
     override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
         super.prepare(size, content: content, seed: seed)
-        // Patches that oppose what they are compared with meet the largest sums.
+        // A patch that is the opposite of the place gives the largest sums.
         if seed % 2 == 0 { inputs[1].fill { x, y in unsafe 255 - inputs[0].row(y)[x] } }
         unsafe Kernels(limit: []).table.motion.patch(&patch, inputs[1].row(1) + 1, inputs[1].stride)
         (x, y) = (fraction(), fraction())
@@ -168,7 +168,7 @@ private final class PredictCheck: MotionCheck {
     }
     override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
         super.prepare(size, content: content, seed: seed)
-        // Half-way taps have the largest overshoot.
+        // The taps half-way between samples have the largest overshoot.
         let taps: (Int8, Int8, Int8, Int8) = 
             seed % 3 == 0 ? (-4, 36, 36, -4) : seed % 3 == 1 ? (0, 64, 0, 0) : (-2, 55, 13, -2)
         block.horizontal = (taps, (taps.3, taps.2, taps.1, taps.0))
@@ -200,7 +200,7 @@ private final class BlendCheck: MotionCheck {
     override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
         super.prepare(size, content: content, seed: seed)
         let samples = 8 * size.height
-        // What a prediction can give: 5 fractional bits and some overshoot.
+        // The range of a prediction: 5 fractional bits and some overshoot.
         predictions = (0..<count * samples).map { Int16(content.byte(x: $0 % 8, y: $0 / 8, &random)) * 40 - 1000 }
         windows = (0..<count * samples).map { _ in Int16(random.number(in: 0...32768 / count - 1)) }
     }

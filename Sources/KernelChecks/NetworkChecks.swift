@@ -11,10 +11,10 @@ extension CheckedKernels {
     }
 }
 
-/// All remainders of the vector sizes and of the blocks of several vectors, then a whole row.
+/// All remainders of the vector sizes and of the blocks of several vectors, and some long rows.
 private let widths = (1...70).map { CheckSize($0) } + [79, 80, 81, 97, 129, 255, 640].map { CheckSize($0) }
 
-/// Rounded up as a kernel may do with rows that have room: what is beyond is not compared.
+/// Pixels that a kernel may write beyond the end of a row that has room. They are not compared.
 private let margin = Int(BURNISH_NETWORK_MARGIN)
 
 /// A layer between others (planes of bytes) or the last one (rows of 16-bit residuals).
@@ -26,11 +26,11 @@ private final class NetworkLayerCheck: KernelCheck {
     private var striped = CheckMemory(width: 1, height: 1)
     private var outputs: [CheckMemory] = []
     private var width = 0
-    /// Whether an output is in the row's order, or in stripes.
+    /// Whether an output is in the row's order. Otherwise it is in stripes.
     private var isOrdered = [true, true]
-    /// Where in the ring of three rows the one above the pixel lies.
+    /// The place in the ring of three rows of the row above the pixel.
     private var place = 0
-    /// From a row of taps to the next in the ring: −1 where a strip goes up.
+    /// The step from a row of taps to the next in the ring: −1 where a strip goes up.
     private var direction = 1
 
     init(channels: Int, isLast: Bool) {
@@ -61,8 +61,8 @@ private final class NetworkLayerCheck: KernelCheck {
         width = size.width
         place = random.number(in: 0...2)
         direction = random.number(in: 0...1) == 0 ? 1 : -1
-        // Weights like a trained network's for random input, so that the benchmark is realistic; the whole range for
-        // the contents that are there to break sums.
+        // For random input the weights are like a trained network's, so that the benchmark is realistic. For the other
+        // contents, which must find sums that overflow, they have the whole range.
         let reach = content == .random ? 20 : 64
         let multiplier = content == .random ? 3000...32767 : 1...32767
         layer = PackedLayer(
@@ -77,7 +77,7 @@ private final class NetworkLayerCheck: KernelCheck {
         input = CheckMemory(width: 4 * (width + 15 + margin), height: 3 * groups)
         input.fill { x, y in content.byte(x: x, y: y, &random) }
         striped = CheckMemory(width: input.width, height: input.height)
-        for y in 0..<input.height { unsafe deal(input.row(y), into: striped.row(y), width: width) }
+        for y in 0..<input.height { unsafe copyIntoStripes(input.row(y), into: striped.row(y), width: width) }
         outputs = (0..<2).map { _ in
             CheckMemory(width: 4 * (width + 15 + margin), height: isLast ? 2 : groups)
         }
@@ -115,7 +115,7 @@ private final class NetworkLayerCheck: KernelCheck {
     }
 
     func difference() -> String? {
-        for destination in 0..<2 where !isOrdered[destination] { outputs[destination].collect(width: width) }
+        for destination in 0..<2 where !isOrdered[destination] { outputs[destination].removeStripes(width: width) }
         return outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width)
     }
 }
@@ -149,7 +149,7 @@ private final class NetworkExpandCheck: KernelCheck {
     }
 
     func difference() -> String? {
-        for destination in 0..<2 where !isOrdered[destination] { outputs[destination].collect(width: width) }
+        for destination in 0..<2 where !isOrdered[destination] { outputs[destination].removeStripes(width: width) }
         return outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width)
     }
 }
@@ -202,7 +202,7 @@ private final class NetworkMergeCheck: KernelCheck {
     func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
         var random = CheckRandom(seed: seed)
         width = size.width
-        // Four rows of the base's horizontal pass, −382…4463, and a residual that may be anything.
+        // Four rows of the base's horizontal pass, −382…4463, and a residual of any value.
         rows = (0..<5).flatMap { row in
             (0..<width + margin).map { x in
                 let byte = Int(content.byte(x: x, y: row, &random))

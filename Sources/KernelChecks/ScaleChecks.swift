@@ -7,10 +7,10 @@ extension CheckedKernels {
     }
 }
 
-/// All remainders of the vector sizes, then a whole row.
+/// All remainders of the vector sizes, and two long rows.
 private let widths = (1...70).map { CheckSize($0) } + [CheckSize(255), CheckSize(640)]
 
-/// Weights with large terms of both signs that sum to 1 << 14, as a filter's do.
+/// Weights with large terms of both signs. Like a filter's, they sum to 1 << 14.
 private func weights(_ taps: Int) -> [Int16] {
     taps == 4 ? [-1200, 13500, 5200, -1116] : [-400, 1100, -2800, 14600, 5000, -1900, 1000, -216]
 }
@@ -80,7 +80,7 @@ private final class HorizontalScaleCheck: KernelCheck {
     func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
         var random = CheckRandom(seed: seed)
         width = size.width
-        // What a vertical pass can give: 6 fractional bits and some overshoot.
+        // The range of a vertical pass: 6 fractional bits and some overshoot.
         input = (0..<width + 2 * Int(BURNISH_SCALE_MARGIN)).map {
             Int16(content.byte(x: $0, y: 0, &random)) * 90 - 3000
         }

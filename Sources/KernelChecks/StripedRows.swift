@@ -1,8 +1,8 @@
-/// The order of pixels that the `striped` network kernels want (CKernels/include/network.h), by its definition. A pixel
-/// has four bytes.
+// The order of pixels that the `striped` network kernels need (CKernels/include/network.h), by its definition. A pixel
+// has four bytes.
 
-/// Deals out a row of `width` pixels, with the two more vectors at its end.
-@unsafe func deal(_ row: UnsafePointer<UInt8>, into striped: UnsafeMutablePointer<UInt8>, width: Int) {
+/// Copies a row of `width` pixels into stripes, with the two extra vectors at the end.
+@unsafe func copyIntoStripes(_ row: UnsafePointer<UInt8>, into striped: UnsafeMutablePointer<UInt8>, width: Int) {
     let vectors = (width + 15) / 16
     for vector in 0..<vectors + 2 {
         for lane in 0..<16 {
@@ -14,8 +14,8 @@
 }
 
 extension CheckMemory {
-    /// Brings rows of `width` pixels that lie in stripes back into their order.
-    func collect(width: Int) {
+    /// Brings rows of `width` pixels from stripes back into their order.
+    func removeStripes(width: Int) {
         let vectors = (width + 15) / 16
         for y in 0..<height {
             let row = unsafe row(y)

@@ -12,11 +12,11 @@ public struct CPUFeatures: OptionSet, Hashable, Sendable {
     /// AMX's tiles with 8-bit products, beside `avx512`.
     public static let amx = CPUFeatures(rawValue: UInt32(BURNISH_CPU_AMX))
 
-    /// What this processor and operating system support.
+    /// The features that this processor and operating system support.
     public static let detected = CPUFeatures(rawValue: burnish_cpu_detect())
 
-    /// The steps from the scalar references up to all that was detected, one instruction set more each: what a test
-    /// or a benchmark goes through.
+    /// The levels that a test or a benchmark goes through, from the scalar references to all detected features. Each
+    /// has one instruction set more than the last.
     public static let levels: [CPUFeatures] = {
         var levels: [CPUFeatures] = [[]]
         for feature in [avx2, avx512, amx, neon] where detected.contains(feature) {
@@ -25,7 +25,7 @@ public struct CPUFeatures: OptionSet, Hashable, Sendable {
         return levels
     }()
 
-    /// The name of the highest instruction set in it.
+    /// The name of the highest instruction set among the features.
     public var name: String {
         if contains(.amx) { return "amx" }
         if contains(.avx512) { return "avx512" }

@@ -5,7 +5,7 @@ import Media
 public struct DoublingFilter: Sendable {
     package let fixed: burnish_scale_filter
 
-    /// The weights of one axis: for each of the two phases 4 or 8 weights, which need not be normalised.
+    /// The weights of one axis: 4 or 8 for each of the two phases. They need not be normalised.
     public struct Axis: Sendable {
         let phases: [[Double]]
 
@@ -23,7 +23,7 @@ public struct DoublingFilter: Sendable {
                 (0..<taps).map { kernel(Double($0 - taps / 2 + 1) - second) })
         }
 
-        /// 14 fractional bits with the sum exact: what rounding leaves over goes to the largest weight.
+        /// Weights with 14 fractional bits and an exact sum. The largest weight gets the error of rounding.
         var fixed: [[Int16]] {
             phases.map { weights in
                 let sum = weights.reduce(0, +)
@@ -56,16 +56,16 @@ public struct DoublingFilter: Sendable {
 }
 
 extension Kernels {
-    /// Bytes of scratch, 64-byte aligned, that doubling a plane of this width wants for each thread.
+    /// The bytes of scratch, 64-byte aligned, that each thread needs to double a plane of this width.
     public static func doublingScratch(width: Int) -> Int { burnish_scale_scratch(Int32(width)) }
 
-    /// Writes rows of the doubled plane, or a part of them; edges are extended by their nearest sample. Different parts
-    /// may be done by several threads at once, each with its own scratch.
+    /// Writes rows of the doubled plane, or a part of them. Samples outside of the plane are the nearest one at its
+    /// edge. Several threads may do different parts at once, each with its own scratch.
     /// - Parameters:
     ///   - columns: input columns, whose doubles are written; nil for all.
     ///   - rows: output rows.
-    /// - Precondition: `output` has twice the size of `input`, or one sample less (chroma of an odd size); `columns` lie
-    ///   inside of the input, `rows` inside of the output.
+    /// - Precondition: `output` has twice the size of `input`, or one sample less (chroma of an odd size); `columns`
+    ///   lie inside of the input, `rows` inside of the output.
     @unsafe public func double(
         _ input: PlaneView, into output: MutablePlaneView, columns: Range<Int>? = nil, rows: Range<Int>,
         filter: borrowing DoublingFilter, scratch: UnsafeMutableRawPointer

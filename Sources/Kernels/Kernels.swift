@@ -2,15 +2,15 @@ import CKernels
 
 /// The SIMD kernels as chosen for one set of CPU features: the safe Swift face of the dispatch table.
 ///
-/// A value without shared state: two processors may run on different instruction sets in one process, which is how
-/// tests compare them. Kernels keep nothing between calls and may be called from any number of threads.
+/// A value without shared state: two sessions in one process may use different instruction sets. Tests compare them
+/// that way. Kernels keep nothing between calls, and any number of threads may call them.
 public struct Kernels: Sendable {
-    /// What the table was made for.
+    /// The features that the table was made for.
     public let features: CPUFeatures
-    /// For the checks, too, which call kernels one by one.
+    /// The checks call its functions one by one.
     package let table: burnish_kernels
 
-    /// Chooses kernels for what both this processor and `limit` have.
+    /// Chooses kernels for the features that both this processor and `limit` have.
     public init(limit: CPUFeatures = .detected) {
         features = limit.intersection(.detected)
         var table = burnish_kernels()
@@ -18,6 +18,6 @@ public struct Kernels: Sendable {
         self.table = table
     }
 
-    /// The best that this processor can do.
+    /// The best kernels for this processor.
     public static let best = Kernels()
 }

@@ -11,19 +11,19 @@ public struct MotionVector: Hashable, Sendable, BitwiseCopyable {
         self.y = y
     }
 
-    /// What 1 sample counts.
+    /// The length of 1 sample.
     public static var one: Int { 1 << Int(BURNISH_MOTION_FRACTION) }
 }
 
-/// What a synthesised picture takes at one cell.
+/// The motion of a synthesised picture at one cell.
 public struct MotionCell: Sendable, BitwiseCopyable {
     /// From the picture before to the one after, through the cell's centre.
     public var vector: MotionVector
-    /// Mean absolute difference between what both pictures show there, in 1/64 level.
+    /// Mean absolute difference between the two pictures there, in 1/64 level.
     public var difference: UInt16
-    /// How far both directions' vectors are from being opposite, in 1/64 sample, |x| + |y|.
+    /// The sum of both directions' vectors, which is 0 where they are opposite: |x| + |y|, in 1/64 sample.
     public var disagreement: UInt16
-    /// How far the way leads beside the straight one.
+    /// How far the path of the motion is from a straight line at this time.
     public var bend: MotionVector
 }
 
@@ -44,7 +44,7 @@ public struct MotionCell: Sendable, BitwiseCopyable {
     }
 }
 
-/// Two pictures' planes, first the earlier one's, each with ``Kernels/motionMargin`` samples around it.
+/// Planes of two pictures, the earlier one first. Each has ``Kernels/motionMargin`` samples around it.
 @unsafe public struct MotionPair {
     public let before: PlaneView
     public let after: PlaneView
@@ -62,9 +62,9 @@ extension PlaneView {
 }
 
 extension Kernels {
-    /// Samples that planes have around them on all four sides, filled with the nearest one inside.
+    /// The number of samples around a plane on all four sides. They repeat the nearest sample of the plane.
     public static var motionMargin: Int { Int(BURNISH_MOTION_MARGIN) }
-    /// Cells lie this many samples apart.
+    /// The distance between cells, in samples.
     public static var motionStep: Int { Int(BURNISH_MOTION_STEP) }
 
     /// Writes rows of a plane of half the size, rounded down, by means of 2x2 samples.
@@ -78,8 +78,8 @@ extension Kernels {
     /// Finds where each cell of `from` lies in `to`, for some rows of cells. Rows do not depend on each other.
     /// - Parameters:
     ///   - coarse: the field of planes of half the size, or nil at the coarsest level.
-    ///   - field: the result; before, with `isSeeded`, vectors to try.
-    ///   - costs: one for each cell: the sum of squared differences left, in 1/64 level².
+    ///   - field: the result. With `isSeeded` it holds vectors to try first.
+    ///   - costs: for each cell the sum of squared differences that is left, in 1/64 level².
     @unsafe public func searchMotion(
         from: PlaneView, to: PlaneView, coarse: MotionVectors?, into field: MotionVectors,
         costs: UnsafeMutablePointer<Int32>, isSeeded: Bool, iterations: Int, rows: Range<Int>
@@ -118,16 +118,16 @@ extension Kernels {
         }
     }
 
-    /// Decides how each cell of a picture that follows two others moves on from the last, for some rows of cells:
-    /// first, as a trial, for the last picture itself (`isTrial`), then, when all rows have been tried, for the one to
-    /// make.
+    /// Decides how each cell of a picture that follows two others moves on from the last, for some rows of cells. First
+    /// call it for all rows with `isTrial`: it then tries the motion on the last picture itself. Then call it for the
+    /// picture to make.
     /// - Parameters:
     ///   - last: from the last picture to the one before.
     ///   - before: from that one to the one before it.
     ///   - distance: how far beyond the last picture, in 1/256 of the time between the others.
-    ///   - trials: two numbers for each cell, which the trial writes.
-    ///   - cells: vectors are scaled to the distance and shrunk as confidence goes; `disagreement` is 256 where there
-    ///     is none.
+    ///   - trials: two numbers for each cell, written by the trial.
+    ///   - cells: the result. Vectors are scaled to the distance and shrink with the confidence in them. `disagreement`
+    ///     is 256 where there is no confidence.
     @unsafe public func decideMotionAhead(
         _ planes: MotionPair, last: MotionVectors, before: MotionVectors, distance: Int,
         trials: UnsafeMutablePointer<Int32>, into cells: UnsafeMutablePointer<MotionCell>, isTrial: Bool,
@@ -148,7 +148,7 @@ extension Kernels {
         }
     }
 
-    /// Copies rows of cells, each vector the median of its 3x3 neighbourhood.
+    /// Copies rows of cells. Each vector becomes the median of its 3x3 neighbourhood.
     @unsafe public func smoothMotion(
         _ cells: UnsafePointer<MotionCell>, into output: UnsafeMutablePointer<MotionCell>, columns: Int,
         totalRows: Int, rows: Range<Int>
@@ -164,8 +164,8 @@ extension Kernels {
         for y in rows { unsafe table.motion.mix(output.row(y), a.row(y), b.row(y), Int32(output.width)) }
     }
 
-    /// Writes rows of blocks of a plane between two others; there is one row of blocks more than of cells, and the
-    /// first and last are half as high.
+    /// Writes rows of blocks of a plane between two others. There is one more row of blocks than of cells; the first
+    /// and the last row are half as high.
     /// - Parameters:
     ///   - cellSize: samples of this plane in a cell: 2, 4, 8, 16 or 32.
     ///   - shift: this plane has 2 ^ shift samples where the plane of the cells' vectors has one; -1 or more.
@@ -190,8 +190,8 @@ extension Kernels {
     }
 }
 
-/// What samples of both pictures count at every phase of a sample, for one share of the second picture. Not thread-safe
-/// while it is being filled.
+/// The weights of both pictures' samples at every phase of a sample, for one share of the second picture. Not
+/// thread-safe while it is being filled.
 @safe public final class BlendTaps {
     fileprivate let table: UnsafeMutablePointer<burnish_motion_taps>
 
@@ -202,11 +202,11 @@ extension Kernels {
 
     deinit { unsafe table.deallocate() }
 
-    /// - Parameter weight: how much the second picture counts, in 1/256.
+    /// - Parameter weight: the share of the second picture, in 1/256.
     public func fill(weight: Int) { unsafe burnish_motion_make_taps(table, Int32(weight)) }
 }
 
-/// The overlapping windows of blocks between four cells, for one size of cell. Immutable, so any thread may use it.
+/// The overlapping windows of blocks between four cells, for one size of cell. Immutable.
 @safe public final class BlendWindows {
     public let cellSize: Int
     fileprivate let weights: UnsafeMutablePointer<Int16>

@@ -1,9 +1,9 @@
 import CKernels
 
 extension Kernels {
-    /// Sharpens one row of a plane: adds to each sample a part of its difference from its four neighbours' mean.
+    /// Sharpens one row of a plane: adds to each sample a part of its difference from the mean of its four neighbours.
     /// - Parameters:
-    ///   - output: none of the other rows.
+    ///   - output: must not be one of the other rows.
     ///   - row: with one more sample on each side.
     ///   - amount: 0…``strongestSharpening``, which is the whole difference.
     @unsafe public func sharpen(

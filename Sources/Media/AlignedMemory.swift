@@ -1,9 +1,10 @@
 import Glibc
 
-/// A block of memory aligned to 64 bytes, freed with its owner. Pictures lie in such blocks, and sessions keep their scratch
-/// in them.
+/// A block of memory aligned to 64 bytes, freed with its owner. Pictures lie in such blocks, and sessions keep their
+/// scratch in them.
 ///
-/// `@unchecked Sendable` is safe because the block itself never changes. Its owner decides which thread uses the bytes when.
+/// `@unchecked Sendable` is safe because the block itself never changes. Its owner decides which thread uses the bytes
+/// when.
 @safe public struct AlignedMemory: ~Copyable, @unchecked Sendable {
     private let block: UnsafeMutableRawPointer
     private let memory: UnsafeMutableRawPointer
@@ -11,8 +12,8 @@ import Glibc
 
     private static let alignment = 64
 
-    /// The bytes are zeroed, so that bytes read beyond a row's end are always the same. A large block usually costs nothing
-    /// until it is used, because the operating system maps each page, zeroed, when it is first touched.
+    /// The bytes are zeroed, so that bytes read beyond a row's end are always the same. A large block usually costs
+    /// nothing until it is used, because the operating system maps each page, zeroed, when it is first touched.
     public init(byteCount: Int) {
         self.byteCount = byteCount
         guard let block = unsafe calloc(1, byteCount + Self.alignment) else {

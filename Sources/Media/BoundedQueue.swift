@@ -1,11 +1,11 @@
 import Glibc
 
-/// A queue of fixed capacity between two threads of the frame path. It never drops an element: a full queue makes
-/// the producer wait (``push(_:)``) or refuses the element (``offer(_:)``), and the caller decides what to do then. Elements may
-/// be non-copyable. Never allocates after `init`.
+/// A queue of fixed capacity between two threads of the frame path. It never drops an element: a full queue makes the
+/// producer wait (``push(_:)``) or refuses the element (``offer(_:)``), and the caller decides what to do then.
+/// Elements may be non-copyable. Never allocates after `init`.
 ///
-/// Thread-safe for any number of producers and consumers. `@unchecked Sendable` is safe because `mutex` guards all fields
-/// that change.
+/// Thread-safe for any number of producers and consumers. `@unchecked Sendable` is safe because `mutex` guards all
+/// fields that change.
 @safe public final class BoundedQueue<Element: ~Copyable & Sendable>: @unchecked Sendable {
     public let capacity: Int
     private let slots: UnsafeMutablePointer<Element>
@@ -78,7 +78,8 @@ import Glibc
         return element
     }
 
-    /// The first result that `body` returns, asked about the elements from the oldest on. The queue is locked meanwhile.
+    /// The first result that `body` returns, asked about the elements from the oldest on. The queue is locked
+    /// meanwhile.
     public func first<Result>(_ body: (borrowing Element) -> Result?) -> Result? {
         locked {
             for index in 0..<filled {

@@ -2,9 +2,9 @@ import Synchronization
 
 /// Memory for one 8-bit 4:2:0 picture: three planes in one 64-byte aligned block, every row 64-byte aligned.
 ///
-/// One stage writes it, then others only read it: the stage that fills a picture holds its only ``PictureLease`` and hands on
-/// shares when it is done. This rule makes it safe to share a picture between threads. The lease enforces it for the
-/// lifetime, and the stages keep it for the contents.
+/// One stage writes it, then others only read it: the stage that fills a picture holds its only ``PictureLease`` and
+/// hands on shares when it is done. This rule makes it safe to share a picture between threads. The lease enforces it
+/// for the lifetime, and the stages keep it for the contents.
 @safe public final class Picture: Sendable {
     public let size: PictureSize
     fileprivate let memory: AlignedMemory
@@ -71,15 +71,15 @@ public final class PicturePool: Sendable {
         pictures = (0..<count).map { _ in Picture(size: size) }
     }
 
-    /// A free picture, or nil when all are in use. So the pool's size bounds the raw frames in flight. The picture still has
-    /// the contents of its last use.
+    /// A free picture, or nil when all are in use. So the pool's size bounds the raw frames in flight. The picture
+    /// still has the contents of its last use.
     public func lease() -> PictureLease? {
         for picture in pictures { if let lease = picture.leaseIfFree() { return lease } }
         return nil
     }
 
-    /// Makes the system map the memory of all free pictures now. Otherwise it does so when a picture is first written, for
-    /// some only once queues are full. It takes about a millisecond for two megabytes.
+    /// Makes the system map the memory of all free pictures now. Otherwise it does so when a picture is first written,
+    /// for some only once queues are full. It takes about a millisecond for two megabytes.
     public func touch() {
         for picture in pictures { if let lease = picture.leaseIfFree() { lease.picture.memory.touch() } }
     }

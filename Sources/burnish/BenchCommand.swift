@@ -202,7 +202,8 @@ struct BenchCommand: ParsableCommand {
         if !json { judge(rows, host) }
     }
 
-    /// Prints whether the promises about stop times were kept. On a virtual machine the host has a part in the overshoot.
+    /// Prints whether the promises about stop times were kept. On a virtual machine the host has a part in the
+    /// overshoot.
     private func judge(_ rows: [StopRow], _ host: HostShare) {
         for threads in threads {
             let stops = rows.filter { $0.threads == threads && $0.stopMilliseconds != nil }

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// SIGINT and SIGTERM as requests to end cleanly. A second signal ends the program at once, unless it follows the first so
-/// closely that both are one request: `timeout` signals its child and then the child's group, and a terminal and a
+/// SIGINT and SIGTERM as requests to end cleanly. A second signal ends the program at once, unless it follows the first
+/// so closely that both are one request: `timeout` signals its child and then the child's group, and a terminal and a
 /// supervisor may both pass on the same Ctrl-C.
 enum EndSignals {
     /// A signal that follows the first one within this time belongs to it.

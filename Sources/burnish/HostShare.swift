@@ -1,7 +1,7 @@
 import Foundation
 
-/// The share of a virtual machine's time that its host has given to others since this value was made: "steal" in Linux's
-/// /proc/stat.
+/// The share of a virtual machine's time that its host has given to others since this value was made: "steal" in
+/// Linux's /proc/stat.
 struct HostShare {
     private let start = Self.ticks
 
@@ -11,7 +11,8 @@ struct HostShare {
         return Double(end.stolen - start.stolen) / Double(end.all - start.all)
     }
 
-    /// The first eight numbers of the first line (user, nice, system, idle, iowait, irq, softirq, steal), and the last of them.
+    /// The first eight numbers of the first line (user, nice, system, idle, iowait, irq, softirq, steal), and the last
+    /// of them.
     private static var ticks: (all: Int, stolen: Int)? {
         guard let text = try? String(contentsOfFile: "/proc/stat", encoding: .utf8),
             let line = text.split(separator: "\n").first

@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 
 /// The file that a command writes its report to at the end. The command opens it at the beginning, so that a path that
-/// cannot be written is an error at once and not after hours. An earlier run's report stays until this run really begins.
+/// cannot be written is an error at once and not after hours. An earlier run's report stays until this run really
+/// begins.
 struct ReportFile {
     private let path: String
     private let file: FileHandle

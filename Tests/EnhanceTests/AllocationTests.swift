@@ -5,8 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A run of a worker pool allocates nothing, and neither does a frame of any processor after the first few. Counted on the
-/// calling thread, in a child process.
+/// A run of a worker pool allocates nothing, and neither does a frame of any processor after the first few. Counted on
+/// the calling thread, in a child process.
 @Suite struct AllocationTests {
     private static let variable = "BURNISH_COUNT_ENHANCE_ALLOCATIONS"
     /// Without optimisation the standard library allocates in many places of a frame.

@@ -1,5 +1,5 @@
 // SIMD kernels in C with one run-time dispatch table. A family is a header with a struct of typed function pointers,
-// a scalar file, and a file for each instruction set, each with one function that puts its own into the struct.
+// a scalar file, and a file for each instruction set with one function that puts its kernels into the struct.
 // docs/design/kernels.md says how to add one.
 #pragma once
 
@@ -14,7 +14,7 @@ typedef struct {
     uint32_t features;
     burnish_scale_kernels scale;
     burnish_network_kernels network;
-    /// As `network`, but may want `tile_weights`: for networks that have them.
+    /// Like `network`, but these kernels may read `tile_weights`. For networks that have them.
     burnish_network_kernels tiled_network;
     burnish_motion_kernels motion;
     burnish_sharpen_kernels sharpen;

@@ -1,5 +1,5 @@
-// CPU features that kernels are written for, and their detection. One flag stands for a whole generation: a kernel
-// may use all of what its flag promises.
+// CPU features that kernels are written for, and their detection. One flag stands for a whole generation of processors.
+// A kernel may use every instruction that its flag stands for.
 #pragma once
 
 #include <stdint.h>
@@ -15,6 +15,6 @@ enum {
     BURNISH_CPU_AMX = 1 << 3,
 };
 
-/// What this processor and this operating system support. Reads CPUID, and where there is AMX asks Linux to let this
-/// process use it; a caller asks once.
+/// The features that this processor and this operating system support. Reads CPUID. Where there is AMX, asks Linux to
+/// let this process use it. Call it once.
 uint32_t burnish_cpu_detect(void);

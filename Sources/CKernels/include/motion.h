@@ -3,23 +3,23 @@
 // Flow is coarse to fine by inverse search on patches of 8x8 samples, four apart (Kroeger, Timofte, Dai, Van Gool: Fast
 // Optical Flow using Dense Inverse Search, ECCV 2016). New pictures are sums of motion-compensated blocks under
 // overlapping windows (Orchard, Sullivan: Overlapped Block Motion Compensation, 1994). All arithmetic on samples is in
-// integers, so that every implementation gives the same bits; what is computed in floating point is in the C files that
-// all of them share.
+// integers, so that every implementation gives the same bits. Only C files that all implementations share compute in
+// floating point.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    /// Samples around each plane, on all four sides, filled with the nearest one of the plane.
+    /// Samples around each plane, on all four sides. They repeat the nearest sample of the plane.
     BURNISH_MOTION_MARGIN = 32,
-    /// A patch has this many samples each way.
+    /// The width and height of a patch.
     BURNISH_MOTION_PATCH = 8,
-    /// Patches, and the cells of a vector field, lie this far apart.
+    /// The distance between patches, and between the cells of a vector field.
     BURNISH_MOTION_STEP = 4,
     /// Fractional bits of vectors and sample positions.
     BURNISH_MOTION_FRACTION = 6,
-    /// The largest block that is predicted at once.
+    /// The size of the largest block that is predicted at once.
     BURNISH_MOTION_BLOCK = 32,
 };
 
@@ -35,7 +35,7 @@ typedef struct {
     int16_t x, y;
 } burnish_motion_vector;
 
-/// What is needed of a patch to find it elsewhere.
+/// What a search needs to know of a patch.
 typedef struct {
     /// Samples with 6 fractional bits, and differences between both neighbours (twice the gradient), rows in the order
     /// 0, 4, 1, 5, 2, 6, 3, 7.
@@ -44,26 +44,26 @@ typedef struct {
     int32_t xx, xy, yy, x, y;
 } burnish_motion_patch;
 
-/// Sums over a patch of d, the difference of a place from the patch in 1/8.
+/// Sums over a patch. d is the difference between a place and the patch, in 1/8.
 typedef struct {
     int32_t d, dd, dx, dy;
 } burnish_motion_match;
 
-/// How one block is taken from two planes: four taps each way around a place in each.
+/// How one block is predicted from two planes: four taps across and four down around a place in each plane.
 typedef struct {
-    /// The upper left of the 4x4 taps of the first sample.
+    /// The top left of the 4x4 taps of the first sample.
     const uint8_t *at[2];
     ptrdiff_t stride[2];
-    /// Sum 64 each.
+    /// The taps of each plane sum to 64.
     int8_t horizontal[2][4];
-    /// Sum 16384 over both planes.
+    /// The taps of both planes together sum to 16384.
     int16_t vertical[2][4];
 } burnish_motion_block;
 
 typedef struct {
     /// out[x] = (upper[2x] + upper[2x + 1] + lower[2x] + lower[2x + 1] + 2) >> 2 for x < width. Writes nothing beyond.
     void (*halve)(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width);
-    /// The patch whose first sample is `at`; reads one sample around it.
+    /// Makes the patch whose first sample is `at`. Reads one sample around it.
     void (*patch)(burnish_motion_patch *out, const uint8_t *at, ptrdiff_t stride);
     /// Compares a patch with the place `at` moved by x, y in 1/64 (0 ..< 64), sampled bilinearly. Reads 9 rows of 16.
     void (*match)(burnish_motion_match *out, const burnish_motion_patch *patch, const uint8_t *at, ptrdiff_t stride,
@@ -74,8 +74,8 @@ typedef struct {
                       int by);
     /// out[8·row + x], 8 samples a row, with 5 fractional bits. Reads 16 samples a row.
     void (*predict)(int16_t *out, const burnish_motion_block *block, int rows);
-    /// dst[x] = clamp((sum over k of predictions[k][8·row + x] · windows[k][8·row + x] / 32768 + 16) >> 5) for x < width,
-    /// at most 8; one prediction is taken as it is. Writes nothing beyond `width`.
+    /// dst[x] = clamp((sum over k of predictions[k][8·row + x] · windows[k][8·row + x] / 32768 + 16) >> 5) for x <
+    /// width, at most 8. A single prediction has no window. Writes nothing beyond `width`.
     void (*blend)(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions, const int16_t *const *windows,
                   int count, int width, int rows);
     /// out[x] = (out[x] + 2 · a[x] + b[x] + 2) >> 2 for x < width. Writes nothing beyond.
@@ -93,24 +93,24 @@ typedef struct {
     int coarse_columns, coarse_rows;
     /// In: the last pair's field if `seeded`. Out: where each cell of `from` lies in `to`.
     burnish_motion_vector *vectors;
-    /// Sums of squared differences in 1/64 level², the mean difference taken out.
+    /// Sums of squared differences in 1/64 level², without the mean difference.
     int32_t *costs;
     int seeded;
-    /// Steps of descent at most.
+    /// The most steps of descent.
     int iterations;
 } burnish_motion_search;
 
 /// Finds the vectors of rows first ..< last of cells. Rows do not depend on each other.
 void burnish_motion_search_rows(const burnish_motion_search *search, int first, int last);
 
-/// What the synthesised picture takes at one cell.
+/// The motion of the synthesised picture at one cell.
 typedef struct {
     burnish_motion_vector vector;
-    /// Mean absolute difference between what both pictures say, in 1/64.
+    /// Mean absolute difference between the two pictures there, in 1/64 level.
     uint16_t difference;
-    /// How far both directions' vectors are from being opposite, in 1/64 sample, |x| + |y|.
+    /// The sum of both directions' vectors, which is 0 where they are opposite: |x| + |y|, in 1/64 sample.
     uint16_t disagreement;
-    /// How far the cell's way leads beside the straight one at this time: added to the places in both pictures.
+    /// How far the path of the motion is from a straight line at this time. Added to the places in both pictures.
     burnish_motion_vector bend;
 } burnish_motion_cell;
 
@@ -122,10 +122,10 @@ typedef struct {
     int columns, rows;
     /// From each picture to the other.
     const burnish_motion_vector *vectors[2];
-    /// From the picture before to the one before it, and from the picture after to the one after it. With both, motion is
-    /// taken to change speed evenly, where both sides say nearly the same of that change; else both are null.
+    /// From the picture before to the one before it, and from the picture after to the one after it; or both null. With
+    /// them, motion changes its speed evenly where both sides nearly agree about the change.
     const burnish_motion_vector *outer[2];
-    /// Where the new picture lies, in 1/256 of the way.
+    /// The time of the new picture, in 1/256 of the time between the two.
     int phase;
     burnish_motion_cell *cells;
 } burnish_motion_middle;
@@ -141,21 +141,21 @@ typedef struct {
     int columns, rows;
     /// From the last picture to the one before, and from that to the one before it.
     const burnish_motion_vector *last, *before;
-    /// How far beyond the last picture the new one lies, in 1/256 of the distance between the others.
+    /// The time of the new picture after the last one, in 1/256 of the time between the other two.
     int distance;
-    /// Two for each cell: how far the last picture would have been missed by moving on, and by standing still, as sums of
-    /// absolute differences.
+    /// Two sums of absolute differences for each cell: between the last picture and its prediction with motion, and
+    /// between it and a copy of the picture before.
     int32_t *trials;
     burnish_motion_cell *cells;
 } burnish_motion_ahead;
 
-/// Tries on the last picture what is about to be done, for rows first ..< last of cells.
+/// Fills the trials of rows first ..< last of cells: it predicts the last picture from those before it.
 void burnish_motion_try_rows(const burnish_motion_ahead *ahead, int first, int last);
-/// Decides on rows first ..< last of cells, when all rows have been tried. Vectors are scaled to the distance, and shrunk
-/// to zero as confidence goes.
+/// Decides on rows first ..< last of cells, when the trials of all rows are there. Vectors are scaled to the distance,
+/// and shrink to zero with the confidence in them.
 void burnish_motion_ahead_rows(const burnish_motion_ahead *ahead, int first, int last);
 
-/// Copies rows first ..< last of cells, each vector the median of its 3x3, each way for itself.
+/// Copies rows first ..< last of cells. Each vector becomes the median of its 3x3 neighbourhood, x and y separately.
 void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows, int first,
                                 int last);
 
@@ -169,7 +169,7 @@ typedef struct {
     int8_t horizontal[64][4];
     int16_t vertical[2][64][4];
 } burnish_motion_taps;
-/// Fills taps; weight is how much the second plane counts, in 1/256.
+/// Fills the taps. `weight` is the share of the second plane, in 1/256.
 void burnish_motion_make_taps(burnish_motion_taps *taps, int weight);
 
 /// A plane of a picture between two others.
@@ -180,7 +180,7 @@ typedef struct {
     ptrdiff_t out_stride;
     int columns, rows;
     const burnish_motion_cell *cells;
-    /// Samples of this plane in a cell, each way.
+    /// The width and height of a cell in samples of this plane.
     int size;
     /// Samples of this plane to one of the plane that the cells' vectors are in: 2 ^ shift.
     int shift;
@@ -190,5 +190,5 @@ typedef struct {
     const int16_t *windows;
 } burnish_motion_synthesis;
 
-/// Writes rows first ..< last of blocks: block row r covers samples (r - 1/2) · size and on; there are rows + 1.
+/// Writes rows first ..< last of blocks. Block row r begins at sample row (r - 1/2) · size. There are rows + 1 of them.
 void burnish_motion_synthesise_rows(const burnish_motion_synthesis *synthesis, int first, int last);

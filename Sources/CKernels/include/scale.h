@@ -1,15 +1,16 @@
-// Doubling a plane with a separable filter: what the `base` tier of super-resolution is made of.
+// Doubling a plane with a separable filter, for the `base` tier of super-resolution.
 //
 // Coefficients have 14 fractional bits, sum to 1 << 14, and are below 32640, so that two signed bytes can hold them.
-// Positions follow the centres of the samples: output sample 2i lies just before input sample i and 2i + 1 just after, by
-// the two phases that the coefficients express.
+// Positions are those of the centres of the samples: output sample 2i lies just before input sample i, and 2i + 1 just
+// after it. The coefficients of the two phases say how far.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    /// Samples that a horizontal pass may read before and after its row (their values matter only within the taps).
+    /// How many samples a horizontal pass may read before and after its row. Only those within the taps change the
+    /// result.
     BURNISH_SCALE_MARGIN = 64,
 };
 
@@ -18,8 +19,8 @@ typedef struct {
     int taps;
     /// Row i - taps/2 + phase + k has the weight vertical[phase][k].
     int16_t vertical[2][8];
-    /// Sample i - taps/2 + k has the weight horizontal[phase][k]; phase 0 has its zero at k = taps, phase 1 at k = 0,
-    /// and k = taps + 1 is always zero: both phases so read the same samples, in pairs.
+    /// Sample i - taps/2 + k has the weight horizontal[phase][k]. It is 0 at k = taps in phase 0, at k = 0 in phase 1,
+    /// and at k = taps + 1 in both. So both phases read the same samples, in pairs.
     int16_t horizontal[2][10];
 } burnish_scale_filter;
 
@@ -32,12 +33,12 @@ typedef struct {
     void (*horizontal)(uint8_t *out, const int16_t *in, const burnish_scale_filter *filter, int width);
 } burnish_scale_kernels;
 
-/// Bytes of scratch that `burnish_scale_band` wants for a plane of this width; 64-byte aligned memory is best.
+/// The bytes of scratch that `burnish_scale_band` needs for a plane of this width. Best aligned to 64 bytes.
 size_t burnish_scale_scratch(int width);
 
-/// Rows first ..< last of the doubled plane, in columns 2·left ..< 2·right, edges extended. `out_width` is 2 · width, or
-/// one less: the chroma of a picture of odd size. Parts are independent: threads may do several at once, each with its
-/// own scratch.
+/// Rows first ..< last of the doubled plane, in columns 2·left ..< 2·right, edges extended. `out_width` is 2 · width,
+/// or one less for the chroma of a picture of odd size. Parts are independent: several threads may do them at once,
+/// each with its own scratch.
 void burnish_scale_band(const burnish_scale_kernels *kernels, const burnish_scale_filter *filter, uint8_t *out,
                         ptrdiff_t out_stride, int out_width, const uint8_t *in, ptrdiff_t in_stride, int width,
                         int height, int left, int right, int first, int last, void *scratch);

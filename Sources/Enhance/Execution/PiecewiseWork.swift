@@ -8,7 +8,8 @@
 public protocol PiecewiseWork {
     /// Does one piece.
     /// - Parameters:
-    ///   - piece: from 0. Each piece is done exactly once, on any thread. Pieces begin in the order that the run asks for.
+    ///   - piece: from 0. Each piece is done exactly once, on any thread. Pieces begin in the order that the run asks
+    ///     for.
     ///   - worker: the number of the thread, 0 ..< the pool's `threadCount`: an index for scratch memory.
     func perform(piece: Int, worker: Int)
 }
@@ -38,7 +39,8 @@ public enum PieceOrder: Sendable {
     /// Ascending. The next thread that is free does the next piece.
     case ascending
     /// Each thread begins with a part of its own, worker 0 with the first pieces. A thread that has finished its part
-    /// claims pieces from the ends of the others' parts. This is for steps that follow each other over the same rows of a
-    /// picture: a core reads again what it has written, and to fetch that from another core costs several times as much.
+    /// claims pieces from the ends of the others' parts. This is for steps that follow each other over the same rows of
+    /// a picture: a core reads again what it has written, and to fetch that from another core costs several times as
+    /// much.
     case ownPartFirst
 }

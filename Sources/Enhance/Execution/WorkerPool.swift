@@ -4,10 +4,12 @@ import Synchronization
 
 /// A fixed set of threads that do pieces of work together with the caller.
 ///
-/// The threads are made once. Between runs they poll for a moment and then sleep on a condition: a frame is several runs
-/// close to each other, and waking a thread takes tens of microseconds. ``run(_:pieces:order:)`` allocates nothing.
+/// The threads are made once. Between runs they poll for a moment and then sleep on a condition: a frame is several
+/// runs close to each other, and waking a thread takes tens of microseconds. ``run(_:pieces:order:)`` allocates
+/// nothing.
 ///
-/// Thread-safe. The pool does one run at a time: a second thread that calls ``run(_:pieces:order:)`` waits for the first.
+/// Thread-safe. The pool does one run at a time: a second thread that calls ``run(_:pieces:order:)`` waits for the
+/// first.
 @safe public final class WorkerPool: Sendable {
     /// How many threads work on a run, the caller among them.
     public let threadCount: Int
@@ -42,13 +44,14 @@ import Synchronization
         }
     }
 
-    /// The state that the pool's threads share. It is a class of its own, so that the threads do not keep the pool alive.
+    /// The state that the pool's threads share. It is a class of its own, so that the threads do not keep the pool
+    /// alive.
     ///
-    /// Between runs that follow each other closely, threads touch nothing but atomics: a mutex that two threads want at the
-    /// same moment costs more than a small run does. The conditions are for threads that have stopped polling.
+    /// Between runs that follow each other closely, threads touch nothing but atomics: a mutex that two threads want at
+    /// the same moment costs more than a small run does. The conditions are for threads that have stopped polling.
     ///
-    /// `@unchecked Sendable` is safe because only the caller that holds `runLock` writes `run`, while `gate` keeps all other
-    /// threads out. `gate` also orders the accesses.
+    /// `@unchecked Sendable` is safe because only the caller that holds `runLock` writes `run`, while `gate` keeps all
+    /// other threads out. `gate` also orders the accesses.
     @safe private final class Shared: @unchecked Sendable {
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private let started: UnsafeMutablePointer<pthread_cond_t>
@@ -205,8 +208,8 @@ import Synchronization
         }
     }
 
-    /// Pieces that threads claim. It fills two cache lines, because processors fetch them in pairs: threads in different
-    /// parts do not wait for each other.
+    /// Pieces that threads claim. It fills two cache lines, because processors fetch them in pairs: threads in
+    /// different parts do not wait for each other.
     private struct Part: ~Copyable {
         let pieces = TwoEndedRange()
         private let padding = InlineArray<15, UInt64>(repeating: 0)

@@ -4,11 +4,11 @@ import Media
 /// Pictures that follow the last one of a live sequence, predicted from the past alone: the added frames of a doubled
 /// rate without any delay of the real ones.
 ///
-/// Every part of the picture goes on with its last motion. The last picture shows how far to trust that: where the motion
-/// before would not have predicted it better than a copy of the picture before it, a part stays where it is.
+/// Every part of the picture goes on with its last motion. The last picture shows how far to trust that: where the
+/// motion before would not have predicted it better than a copy of the picture before it, a part stays where it is.
 ///
-/// Push frames in the order of time. The session copies them. A session may move from thread to thread; to use it from two
-/// at once is a programming error and stops the program. Nothing is allocated after `init`.
+/// Push frames in the order of time. The session copies them. A session may move from thread to thread; to use it from
+/// two at once is a programming error and stops the program. Nothing is allocated after `init`.
 public final class FrameExtrapolation {
     private let synthesis: FrameSynthesis
     private let flow: FlowEstimator

@@ -4,8 +4,8 @@ import Media
 /// ``LowLatencyFrameInterpolation`` and ``FrameRateConversion``.
 ///
 /// Push frames in the order of time. The session copies them, so that the caller's buffers are free again after
-/// ``push(_:enhanced:)``. A session may move from thread to thread; to use it from two at once is a programming error and
-/// stops the program. Nothing is allocated after `init`.
+/// ``push(_:enhanced:)``. A session may move from thread to thread; to use it from two at once is a programming error
+/// and stops the program. Nothing is allocated after `init`.
 public class FrameInterpolation {
     private let engine: InterpolationEngine
     private let exclusive = ExclusiveUse()
@@ -36,12 +36,13 @@ public class FrameInterpolation {
         unsafe try engine.push(source, enhanced: enhanced)
     }
 
-    /// Makes a picture between two. Call it for any number of phases of a pair: the session finds the pair's motion once.
+    /// Makes a picture between two. Call it for any number of phases of a pair: the session finds the pair's motion
+    /// once.
     /// - Parameters:
     ///   - phase: where it lies in time: 0 is the earlier picture, 1 the later, both excluded.
     ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
-    ///   - stop: when to be done. With too little time motion is coarser. Rows that are not done by then are copies of the
-    ///     nearer picture, so that the picture is always whole.
+    ///   - stop: when to be done. With too little time motion is coarser. Rows that are not done by then are copies of
+    ///     the nearer picture, so that the picture is always whole.
     /// - Throws: `badParameter` for a phase out of range, `missingPicture` while not ``isReady``, `sizeMismatch`;
     ///   nothing is written then.
     @discardableResult
@@ -53,8 +54,8 @@ public class FrameInterpolation {
         return unsafe try engine.synthesise(phase: phase, into: destination, until: stop)
     }
 
-    /// Ends the sequence. After this call new pictures are made between the last two, whatever the ``lookahead``. The next
-    /// picture that is pushed begins another sequence.
+    /// Ends the sequence. After this call new pictures are made between the last two, whatever the ``lookahead``. The
+    /// next picture that is pushed begins another sequence.
     public func finish() {
         exclusive.begin()
         defer { exclusive.end() }

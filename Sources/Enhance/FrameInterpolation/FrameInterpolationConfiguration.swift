@@ -5,8 +5,8 @@ import Media
 public struct FrameInterpolationConfiguration: Sendable {
     /// The size of the pictures that motion is found in.
     public var size: PictureSize
-    /// How many times larger the enhanced pictures and the result are than the pictures that motion is found in. Motion is
-    /// found before super-resolution, and new pictures are made after it.
+    /// How many times larger the enhanced pictures and the result are than the pictures that motion is found in. Motion
+    /// is found before super-resolution, and new pictures are made after it.
     public var scaleFactor = 1
     /// Which instruction sets to use. The result is the same with all of them.
     public var kernels = Kernels.best

@@ -1,9 +1,9 @@
-/// Makes pictures between two of a sequence, at any number of phases and at the best quality: for files, slow motion and
-/// conversion to any rate.
+/// Makes pictures between two of a sequence, at any number of phases and at the best quality: for files, slow motion
+/// and conversion to any rate.
 ///
 /// It finds motion down to the source's full size. From the pictures before and after the two it also finds how motion
-/// changes its speed, so one more picture must have been pushed (``FrameInterpolation/lookahead``). It makes three pictures,
-/// from motion at full, half and quarter size, and mixes them into the result.
+/// changes its speed, so one more picture must have been pushed (``FrameInterpolation/lookahead``). It makes three
+/// pictures, from motion at full, half and quarter size, and mixes them into the result.
 ///
 /// ```swift
 /// try unsafe conversion.push(small.view, enhanced: large.view)    // n

@@ -1,8 +1,8 @@
 import Kernels
 import Media
 
-/// The steps that interpolation and extrapolation share: they copy pictures, decide on motion and make new pictures. Each
-/// step is cut into bands for several threads. Takes one call at a time; allocates nothing after `init`.
+/// The steps that interpolation and extrapolation share: they copy pictures, decide on motion and make new pictures.
+/// Each step is cut into bands for several threads. Takes one call at a time; allocates nothing after `init`.
 final class FrameSynthesis {
     let configuration: FrameInterpolationConfiguration
     let outputSize: PictureSize

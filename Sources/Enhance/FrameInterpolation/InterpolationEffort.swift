@@ -9,8 +9,8 @@ struct InterpolationEffort: Sendable {
     /// How many pictures on each side of a pair help to find its motion: 0 or 1.
     var lookahead: Int
 
-    /// Motion at half size, or at a quarter for large pictures. So the level has some 320x180 samples, and neither the cost
-    /// nor the result depends much on the size.
+    /// Motion at half size, or at a quarter for large pictures. So the level has some 320x180 samples, and neither the
+    /// cost nor the result depends much on the size.
     static func live(for size: PictureSize) -> InterpolationEffort {
         InterpolationEffort(
             levels: [size.width * size.height / 4 > 200_000 ? 2 : 1], iterations: 3, lookahead: 0)

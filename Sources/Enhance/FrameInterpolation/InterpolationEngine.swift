@@ -1,8 +1,8 @@
 import Kernels
 import Media
 
-/// Keeps the last pictures of a sequence, finds the motion between them, and makes new pictures between two of them. Takes
-/// one call at a time; allocates nothing after `init`.
+/// Keeps the last pictures of a sequence, finds the motion between them, and makes new pictures between two of them.
+/// Takes one call at a time; allocates nothing after `init`.
 final class InterpolationEngine {
     let synthesis: FrameSynthesis
     /// How many pictures after a pair are known when pictures are made between it.
@@ -23,7 +23,8 @@ final class InterpolationEngine {
     /// is a scene cut. Only lookahead reads the second.
     private var isComplete = [true, true, true]
     private var isCut = [false, false, false]
-    /// The time that the last picture took to make once its motion was known. The search for motion leaves as much time.
+    /// The time that the last picture took to make once its motion was known. The search for motion leaves as much
+    /// time.
     private var lastSynthesisTime = Nanoseconds.zero
 
     init(

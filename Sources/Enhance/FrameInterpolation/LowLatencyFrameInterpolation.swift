@@ -1,7 +1,7 @@
 /// Makes pictures between the last two of a live sequence, quickly.
 ///
-/// It finds motion in both directions at half of the source's size, or at a quarter for large pictures. The search starts
-/// from the last pair's motion. The new picture has the enhanced size.
+/// It finds motion in both directions at half of the source's size, or at a quarter for large pictures. The search
+/// starts from the last pair's motion. The new picture has the enhanced size.
 ///
 /// ```swift
 /// try unsafe interpolation.push(small.view, enhanced: large.view)

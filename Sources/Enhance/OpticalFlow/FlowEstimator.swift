@@ -4,8 +4,8 @@ import Media
 /// Flow between two luma pyramids in both directions, coarse to fine, each level's rows shared by several threads.
 ///
 /// Source of the algorithm: Kroeger, Timofte, Dai, Van Gool, "Fast Optical Flow using Dense Inverse Search", ECCV 2016;
-/// here in integers, on 8x8 patches, one for each cell of 4x4 samples. Instead of densification, a search starts from the
-/// coarser level, the neighbour and the last pair's flow.
+/// here in integers, on 8x8 patches, one for each cell of 4x4 samples. Instead of densification, a search starts from
+/// the coarser level, the neighbour and the last pair's flow.
 final class FlowEstimator {
     /// The level whose flow is the result; 0 is full size.
     let finestLevel: Int
@@ -74,8 +74,8 @@ final class FlowEstimator {
     /// - Returns: whether all was done in time.
     func estimate(from: LumaPyramid, to: LumaPyramid, until stop: MonotonicTime?, with workers: WorkerPool) -> Bool {
         advanceHistory()
-        // Small levels are too little to share by rows. Both directions have nothing to do with each other, so that each is
-        // a piece of its own.
+        // Small levels are too little to share by rows. Both directions have nothing to do with each other, so that
+        // each is a piece of its own.
         let small = max(levels.firstIndex { $0.rows < Self.fewRows } ?? levels.count, finestLevel)
         if small < levels.count {
             workers.run(

@@ -24,8 +24,8 @@ public struct OpticalFlowConfiguration: Sendable {
 /// Finds the flow between two pictures, forward and backward, from their luma.
 ///
 /// Source of the algorithm: Kroeger, Timofte, Dai, Van Gool, "Fast Optical Flow using Dense Inverse Search", ECCV 2016.
-/// Submit one pair at a time. A session may move from thread to thread; to use it from two at once is a programming error
-/// and stops the program. Nothing is allocated after `init`.
+/// Submit one pair at a time. A session may move from thread to thread; to use it from two at once is a programming
+/// error and stops the program. Nothing is allocated after `init`.
 public final class OpticalFlow {
     public let configuration: OpticalFlowConfiguration
     private let workers: WorkerPool

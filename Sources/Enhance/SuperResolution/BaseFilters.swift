@@ -3,9 +3,9 @@ import Kernels
 /// The filters of the `base` tier. A doubled plane's samples lie a quarter of an input sample before and after each
 /// input sample, where the plane's samples are centred as luma's are.
 enum BaseFilters {
-    /// Eight taps, fitted by least squares. The photographs were halved by area averaging and bicubic filtering; half of them
-    /// were then coded by x264 at CRF 23 and 29. On other clips the filter is 0.1 dB above Lanczos with three lobes for clean
-    /// input, and as good for coded input.
+    /// Eight taps, fitted by least squares. The photographs were halved by area averaging and bicubic filtering; half
+    /// of them were then coded by x264 at CRF 23 and 29. On other clips the filter is 0.1 dB above Lanczos with three
+    /// lobes for clean input, and as good for coded input.
     static let luma: DoublingFilter = {
         let before = [-0.0171, 0.0401, -0.0903, 0.2594, 0.9365, -0.1496, 0.0259, -0.0048]
         let axis = DoublingFilter.Axis(before, before.reversed())

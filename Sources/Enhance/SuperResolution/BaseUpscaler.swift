@@ -42,8 +42,8 @@ import Media
         return unsafe Frame(upscaler: self, source: source, destination: destination)
     }
 
-    /// One picture and where its enlargement goes. All parts are independent of each other: several threads may do them at
-    /// once. The views must outlive this value.
+    /// One picture and where its enlargement goes. All parts are independent of each other: several threads may do them
+    /// at once. The views must outlive this value.
     @safe struct Frame: PiecewiseWork {
         fileprivate let upscaler: BaseUpscaler
         let source: PictureView

@@ -147,8 +147,8 @@ import Media
         return frame.chromaLeft
     }
 
-    /// Does one piece of chroma. The first thread begins at the top and the second at the bottom, as they do with rows: a
-    /// core finds in its own cache what it has written for the last picture.
+    /// Does one piece of chroma. The first thread begins at the top and the second at the bottom, as they do with rows:
+    /// a core finds in its own cache what it has written for the last picture.
     func performChroma(_ frame: Frame, worker: Int) {
         guard let piece = worker % 2 == 0 ? chroma.claimFirst() : chroma.claimLast() else { return }
         frame.base.performChroma(piece: piece.lowerBound, worker: worker)
@@ -156,8 +156,8 @@ import Media
 
     func scratch(of worker: Int) -> UnsafeMutableRawPointer { unsafe scratch.pointer(at: worker * scratchStride) }
 
-    /// Chooses the network's weights for a quantiser. Another bucket makes every result invalid, so the present one stays
-    /// while the quantiser is near its range.
+    /// Chooses the network's weights for a quantiser. Another bucket makes every result invalid, so the present one
+    /// stays while the quantiser is near its range.
     private func chooseBucket(quantiser: Int?) {
         let network = networks.values.first!
         let wanted = network.bucket(quantiser: quantiser)
@@ -219,9 +219,9 @@ import Media
             count += 1
         }
         guard count > 0, let network = networks[tier] else { return true }
-        // One strip for two threads, which meet in it: every further strip has one more border to compute. Strips are as
-        // wide as they may be, because a border at the side is rounded up to whole vectors and one above is not. They are
-        // narrower where they would be flat.
+        // One strip for two threads, which meet in it: every further strip has one more border to compute. Strips are
+        // as wide as they may be, because a border at the side is rounded up to whole vectors and one above is not.
+        // They are narrower where they would be flat.
         let pairs = (workers.threadCount + 1) / 2
         let limit = (count + pairs - 1) / pairs
         let widest = max(1, Self.stripWidth / grid.tileSize.width)

@@ -13,7 +13,8 @@ import Media
     private let height: Int
     private let bands: Int
     private let stride: Int
-    /// Copies of rows before they are sharpened: for each band the rows above and below it, and for each thread two more.
+    /// Copies of rows before they are sharpened: for each band the rows above and below it, and for each thread two
+    /// more.
     private let rows: AlignedMemory
 
     /// - Parameter sharpness: more than 0, at most 1.

@@ -88,8 +88,8 @@ public struct SuperResolutionConfiguration: Sendable {
 
 /// The parameters of one frame.
 public struct SuperResolutionParameters: Sendable, BitwiseCopyable {
-    /// When to stop computing tiles; nil is never. The session begins no tile that it expects to end later, and abandons a
-    /// tile that is not done by then. Tiles that no network writes are `base`.
+    /// When to stop computing tiles; nil is never. The session begins no tile that it expects to end later, and
+    /// abandons a tile that is not done by then. Tiles that no network writes are `base`.
     public var until: MonotonicTime?
     /// How coarsely the frame was coded: its mean H.264 quantiser, 0…51; nil when it was not coded or is not known.
     /// Networks have weights for ranges of it. A session changes the range only when the quantiser is clearly outside,
@@ -114,8 +114,8 @@ public struct SuperResolutionResult: Hashable, Sendable, BitwiseCopyable {
     public var tilesReused = 0
     /// Tiles that were requested but not done in time. They show the `base` picture.
     public var tilesLeft = 0
-    /// Wall time until there was a complete picture without new results of networks, plus the time for sharpening. Without a
-    /// time to stop it leaves out chroma and the tiles that networks write.
+    /// Wall time until there was a complete picture without new results of networks, plus the time for sharpening.
+    /// Without a time to stop it leaves out chroma and the tiles that networks write.
     public var baseTime = Nanoseconds.zero
     /// Wall time of everything after that, but sharpening.
     public var tileTime = Nanoseconds.zero

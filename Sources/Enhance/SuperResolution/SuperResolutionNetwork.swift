@@ -14,8 +14,8 @@ public struct SuperResolutionNetwork: Sendable {
         }
     }
 
-    /// The weights that come with this library; docs/design/networks.md says what they were trained on. Read at the first
-    /// call, in some milliseconds.
+    /// The weights that come with this library; docs/design/networks.md says what they were trained on. Read at the
+    /// first call, in some milliseconds.
     /// - Returns: nil for `base`, which has none.
     public static func shipped(_ tier: SuperResolutionTier) -> SuperResolutionNetwork? {
         switch tier {

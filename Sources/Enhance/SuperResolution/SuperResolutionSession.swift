@@ -3,12 +3,12 @@ import Media
 
 /// Super-resolution of a sequence of frames of one size.
 ///
-/// Where there is a time to stop, a session first makes a complete `base` picture. Then networks replace its tiles, in the
-/// order that the caller gives, until that time. Where nothing that a tile depends on has changed since the last frame, the
-/// session copies its last result.
+/// Where there is a time to stop, a session first makes a complete `base` picture. Then networks replace its tiles, in
+/// the order that the caller gives, until that time. Where nothing that a tile depends on has changed since the last
+/// frame, the session copies its last result.
 ///
-/// Frames are submitted one at a time, in the order of time. A session may move from thread to thread; to use it from two
-/// at once is a programming error and stops the program. Nothing is allocated after `init`.
+/// Frames are submitted one at a time, in the order of time. A session may move from thread to thread; to use it from
+/// two at once is a programming error and stops the program. Nothing is allocated after `init`.
 public final class SuperResolutionSession {
     public let configuration: SuperResolutionConfiguration
     /// The tiles that requests name.
@@ -90,9 +90,9 @@ public final class SuperResolutionSession {
     ///   - source: a picture of the configured size. It is only read.
     ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
     ///   - tiles: what to refine beyond `base`, most important first. A tile named twice is done once.
-    ///   - afterBase: called when `base` is done, if there is a time to stop and a tile to compute. It gets the time that
-    ///     `base` takes, including sharpening, which comes last. It returns a better time to stop, or nil for the one in
-    ///     `parameters`. Runs on the calling thread.
+    ///   - afterBase: called when `base` is done, if there is a time to stop and a tile to compute. It gets the time
+    ///     that `base` takes, including sharpening, which comes last. It returns a better time to stop, or nil for the
+    ///     one in `parameters`. Runs on the calling thread.
     /// - Throws: `sizeMismatch`, `noSuchTile`, `tierNotConfigured`, before anything is written.
     @unsafe public func process(
         _ source: PictureView, into destination: MutablePictureView, tiles: Span<TileRequest>,

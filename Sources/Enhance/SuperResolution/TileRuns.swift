@@ -47,8 +47,8 @@ struct TileRows: PiecewiseWork {
 }
 
 /// A run of strips through one network. The first pieces are the strips, each from its top. Then they follow in the
-/// reverse order, each from its bottom, so that threads that have nothing else left join those that are not done. The last
-/// pieces are chroma.
+/// reverse order, each from its bottom, so that threads that have nothing else left join those that are not done. The
+/// last pieces are chroma.
 struct TileStrips: PiecewiseWork {
     let tiles: NeuralTiles
     let frame: NeuralTiles.Frame
@@ -58,9 +58,11 @@ struct TileStrips: PiecewiseWork {
 
     /// How long a thread may work before it reads the clock.
     private static let clockPeriod = Nanoseconds.microseconds(150)
-    /// How many rows of samples a thread claims at once. In the end one thread may have to wait for so many of another's.
+    /// How many rows of samples a thread claims at once. In the end one thread may have to wait for so many of
+    /// another's.
     private static let claimedRows = 8
-    /// A second thread joins a strip only when so many rows of samples are left, because it has a border to compute first.
+    /// A second thread joins a strip only when so many rows of samples are left, because it has a border to compute
+    /// first.
     private static let leastShared = 16
 
     func perform(piece: Int, worker: Int) {

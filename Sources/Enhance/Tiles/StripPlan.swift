@@ -1,5 +1,5 @@
-/// A rectangle of tiles that is computed row by row. Large strips are cheaper than their tiles one by one, because tiles
-/// beside each other share their border, and rows share the parts of their convolutions that they have in common.
+/// A rectangle of tiles that is computed row by row. Large strips are cheaper than their tiles one by one, because
+/// tiles beside each other share their border, and rows share the parts of their convolutions that they have in common.
 struct TileStrip: Hashable, Sendable, BitwiseCopyable {
     /// In tiles.
     var column: Int

@@ -2,9 +2,9 @@ import Kernels
 import Media
 import Synchronization
 
-/// How far the strips of a run are. Two threads may work on one strip: they claim rows of samples from its two ends until
-/// they meet. Both are busy until it is done, however fast each of them is, and neither computes a border that a strip of
-/// its own would not have.
+/// How far the strips of a run are. Two threads may work on one strip: they claim rows of samples from its two ends
+/// until they meet. Both are busy until it is done, however fast each of them is, and neither computes a border that a
+/// strip of its own would not have.
 ///
 /// The thread that hands out the run calls ``begin(_:)``. Any thread may call the rest.
 @safe final class StripProgress {

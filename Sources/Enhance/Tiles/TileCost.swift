@@ -1,7 +1,7 @@
 import Media
 
-/// An estimate of what one input sample costs a thread, learnt from measurements. It rises quickly and falls slowly, because
-/// a late frame costs more than a tile that is left out.
+/// An estimate of what one input sample costs a thread, learnt from measurements. It rises quickly and falls slowly,
+/// because a late frame costs more than a tile that is left out.
 struct TileCost: Sendable, BitwiseCopyable {
     /// Nanoseconds a sample.
     private(set) var perSample: Double
@@ -17,7 +17,7 @@ struct TileCost: Sendable, BitwiseCopyable {
         perSample += (measured - perSample) * (measured > perSample ? 0.5 : 0.2)
     }
 
-    /// Lowers the estimate. Call it when there was time, but by this estimate not for a single tile, so that nothing was
-    /// measured. Otherwise one bad measurement could prevent all later ones.
+    /// Lowers the estimate. Call it when there was time, but by this estimate not for a single tile, so that nothing
+    /// was measured. Otherwise one bad measurement could prevent all later ones.
     mutating func doubt() { perSample *= 0.9 }
 }

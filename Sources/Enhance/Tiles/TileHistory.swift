@@ -1,12 +1,12 @@
 import Glibc
 import Media
 
-/// The last frame's luma and what networks made of it. A tile's result stays valid for the next frame where nothing that it
-/// depends on has changed.
+/// The last frame's luma and what networks made of it. A tile's result stays valid for the next frame where nothing
+/// that it depends on has changed.
 ///
-/// Networks write into this object's own plane. Where there is a time to stop, results are copied into the caller's picture
-/// when a tile is complete, so that an abandoned tile leaves no trace there. Otherwise they are copied row by row. Tiles
-/// are independent: several threads may work on different ones at once.
+/// Networks write into this object's own plane. Where there is a time to stop, results are copied into the caller's
+/// picture when a tile is complete, so that an abandoned tile leaves no trace there. Otherwise they are copied row by
+/// row. Tiles are independent: several threads may work on different ones at once.
 @safe final class TileHistory {
     private let grid: TileGrid
     /// How many samples around a tile each tier's result depends on, by the tier's raw value.
@@ -57,8 +57,8 @@ import Media
         }
     }
 
-    /// Compares one row of tiles with the last frame, makes results invalid where it differs, and keeps its samples. Rows do
-    /// not depend on each other. Call ``advance()`` when all of them are done.
+    /// Compares one row of tiles with the last frame, makes results invalid where it differs, and keeps its samples.
+    /// Rows do not depend on each other. Call ``advance()`` when all of them are done.
     @unsafe func update(row: Int, from source: PlaneView) {
         for column in 0..<grid.columns {
             let tile = row * grid.columns + column

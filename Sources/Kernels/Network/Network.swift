@@ -8,17 +8,18 @@ import Media
     public let layerCount: Int
     /// Multiplications for one input sample, without those of padding.
     public let multiplicationsPerSample: Int
-    /// Upper edges of the quantiser's buckets, in H.264's scale; the first is for input that was never coded.
+    /// The upper edges of the quantiser's buckets, in H.264's scale. The first bucket is for input that was never
+    /// coded.
     public let edges: [UInt8]
     /// How many input samples around it an output depends on.
     public var radius: Int { layerCount }
 
-    /// Whether the layers between the first and the last have the shape that the kernels for matrix units want: 16
-    /// channels into 16. Smaller ones leave so much of a tile empty that vectors are as fast.
+    /// Whether the layers between the first and the last have the shape that the kernels for matrix units need: 16
+    /// channels into 16. Smaller layers leave so much of a tile register empty that vectors are as fast.
     let suitsTiles: Bool
 
     private let layers: [PackedLayer]
-    /// One for each bucket. They point into `layers`.
+    /// One network for each bucket. They point into `layers`.
     private let fixed: [burnish_network]
 
     /// Reads a weights file.
@@ -50,7 +51,7 @@ import Media
         !inner.isEmpty && inner.allSatisfy { $0.inputs == 16 && $0.outputs == 16 }
     }
 
-    /// The bucket of a frame with this mean quantiser; nil (never coded, or nobody knows) is the first.
+    /// The bucket of a frame with this mean quantiser. Nil (never coded, or not known) is the first one.
     public func bucket(quantiser: Int?) -> Int {
         guard let quantiser, quantiser > 0 else { return 0 }
         return edges.firstIndex { Int($0) >= quantiser } ?? edges.count - 1
@@ -73,13 +74,14 @@ public enum StripDirection: Sendable, BitwiseCopyable {
 }
 
 extension Kernels {
-    /// Runs a network over columns of a picture from one row on, downward or upward; see ``NetworkStrip/advance(by:)``.
+    /// Begins to run a network over columns of a picture, downward or upward from one row on.
+    /// ``NetworkStrip/advance(by:)`` goes on.
     /// - Parameters:
     ///   - output: twice the size of `input`.
-    ///   - copy: of `output`'s size, where every row is written too.
+    ///   - copy: a plane of `output`'s size where every row is written too.
     ///   - columns: inside of the input.
-    ///   - firstRow: the row to begin with: the uppermost on the way down, the lowermost on the way up.
-    ///   - scratch: ``Network/scratchSize(width:)`` bytes, for this strip alone until it is done.
+    ///   - firstRow: the row to begin with: the top one on the way down, the bottom one on the way up.
+    ///   - scratch: ``Network/scratchSize(width:)`` bytes, which no other strip may use until this one is done.
     @unsafe public func strip(
         _ network: Network, bucket: Int, _ input: PlaneView, into output: MutablePlaneView,
         copy: MutablePlaneView? = nil, columns: Range<Int>, firstRow: Int, direction: StripDirection = .down,
@@ -112,13 +114,13 @@ extension Kernels {
 }
 
 /// A part of a picture on its way through a network. Only three rows of each layer exist at a time, so that they stay
-/// in the core's cache; going on computes nothing twice.
+/// in the core's cache. No row is computed twice.
 @unsafe public struct NetworkStrip {
     private var strip: burnish_network_strip
     private var kernels: burnish_network_kernels
     private let network: Network
     private let bucket: Int
-    /// In the strip's own count, which goes from the bottom where it goes up.
+    /// The next row, counted from the bottom where the strip goes up.
     private var next: Int32
 
     fileprivate init(
@@ -132,7 +134,7 @@ extension Kernels {
         unsafe call { unsafe burnish_network_begin($0) }
     }
 
-    /// Computes so many input rows more, each of which gives two output rows. They are inside of the input.
+    /// Computes the next input rows, each of which gives two output rows. They must lie inside of the input.
     public mutating func advance(by rows: Int) {
         unsafe next += Int32(rows)
         let end = unsafe next

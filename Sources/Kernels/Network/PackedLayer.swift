@@ -1,6 +1,6 @@
 import CKernels
 
-/// A layer's weights as the kernels read them (CKernels/include/network.h), in memory of its own.
+/// A layer's weights in the layout that the kernels read (CKernels/include/network.h). Immutable.
 @safe package final class PackedLayer {
     /// Steps of one group of outputs, and how many groups of four outputs there are.
     let steps: Int
@@ -15,7 +15,7 @@ import CKernels
     private let multipliers: UnsafeMutablePointer<Int16>
     private let narrow: UnsafeMutablePointer<UInt8>
 
-    /// - Parameter hasTiles: whether it is given `tile_weights`; only what lies between the first and the last layer.
+    /// - Parameter hasTiles: whether to make `tile_weights`. Only layers between the first and the last may have them.
     package init(_ layer: NetworkFile.Layer, isFirst: Bool, hasTiles: Bool, buckets: Int) {
         let inputGroups = (layer.inputs + 3) / 4
         let steps = isFirst ? 3 : 9 * inputGroups
@@ -66,7 +66,8 @@ import CKernels
                     for column in 0..<3 {
                         for output in 0..<4 * groups {
                             for row in 0..<3 {
-                                // The row above the pixel is the ring's `place`-th, and the others follow or precede it.
+                                // The row above the pixel is the ring's `place`-th, and the others follow or precede
+                                // it.
                                 let kernelRow = (direction * (row - place) + 3) % 3
                                 for input in 0..<4 * inputGroups {
                                     let tap = (kernelRow * inputGroups + input / 4) * 3 + column
@@ -112,7 +113,7 @@ import CKernels
         unsafe weights.deallocate()
     }
 
-    /// Points into this object.
+    /// The C struct for a bucket. It points into this object.
     @unsafe package func fixed(bucket: Int) -> burnish_network_layer {
         unsafe burnish_network_layer(
             steps: Int32(steps), groups: Int32(groups), shift: Int32(shift), weights: UnsafePointer(weights),
