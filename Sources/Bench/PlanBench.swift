@@ -24,74 +24,84 @@ public struct PlanBench {
 
     public func run() -> [Row] { [plans(), wholeFrames(), cadence(), simulation()] }
 
+    /// One frame, and what the pipeline holds around it.
+    private struct Question {
+        var now, emitBy: MonotonicTime
+        var tiles: Int
+        var pipeline: PipelineState
+    }
+
     /// Frames of a stream that has its ups and downs: no two questions are the same.
     private struct Questions {
         var random = SplitMix64(seed: 7)
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
         var arrived = 0
 
-        mutating func next() -> FrameRequest {
+        mutating func next() -> Question {
             now = now + .milliseconds(1000 / 60.0)
             let waiting = random.unit() < 0.2 ? Int(random.unit() * 4) : 0
             arrived += 1
             let emitBy = now + .milliseconds(10 + 60 * random.unit())
-            return FrameRequest(
-                now: now, emitBy: emitBy, synthesised: 1, tiles: Int(random.unit() * 120), waiting: waiting,
-                newestEmitBy: emitBy + .milliseconds(1000 / 60.0 * Double(waiting)), arrived: arrived + waiting,
-                encoderQueue: Int(random.unit() * 2),
-                encoderBusySince: random.unit() < 0.3 ? now - .milliseconds(random.unit() * 8) : nil)
+            var question = Question(now: now, emitBy: emitBy, tiles: Int(random.unit() * 120), pipeline: PipelineState())
+            question.pipeline.codedWaiting = waiting
+            question.pipeline.newestEmitBy = emitBy + .milliseconds(1000 / 60.0 * Double(waiting))
+            question.pipeline.arrived = arrived + waiting
+            question.pipeline.encoderQueue = Int(random.unit() * 2)
+            question.pipeline.encoderBusySince = random.unit() < 0.3 ? now - .milliseconds(random.unit() * 8) : nil
+            return question
         }
     }
 
-    private var planner: Planner {
+    private var scheduler: StreamScheduler<Planner> {
         let size = PictureSize(width: 640, height: 360)
-        return Planner(
-            Planner.Configuration(input: size, output: size.scaled(by: 2), interval: .milliseconds(1000 / 60.0)))
+        let configuration = Planner.Configuration(
+            input: size, output: size.scaled(by: 2), interval: .milliseconds(1000 / 60.0))
+        return StreamScheduler(Planner(configuration), order: .beforeOriginal)
     }
 
     private func plans() -> Row {
-        var (planner, questions) = (planner, Questions())
+        var (scheduler, questions) = (scheduler, Questions())
         return row("plan of a frame") {
             let question = questions.next()
             let start = MonotonicTime.now()
-            let plan = planner.plan(question)
+            let plan = scheduler.plan(
+                at: question.now, emitBy: question.emitBy, synthesised: 1, tiles: question.tiles, question.pipeline)
             let time = MonotonicTime.now() - start
-            // What the others are asked with: estimates that move.
-            Self.tell(&planner, of: plan, questions.random.unit())
+            // The next question meets other estimates.
+            Self.report(plan, to: &scheduler, questions.random.unit())
             return time
         }
     }
 
     private func wholeFrames() -> Row {
-        var (planner, questions) = (planner, Questions())
+        var (scheduler, questions) = (scheduler, Questions())
         return row("all calls for a frame") {
             let question = questions.next()
             let noise = questions.random.unit()
+            let (now, emitBy, pipeline) = (question.now, question.emitBy, question.pipeline)
             let start = MonotonicTime.now()
-            _ = planner.admit(
-                UnitRequest(now: question.now, emitBy: question.emitBy, isKeyframe: false, waiting: question.waiting))
-            let plan = planner.plan(question)
-            _ = planner.refine(RefinementRequest(now: question.now, plan: plan, base: .milliseconds(1.5)))
-            _ = planner.synthesise(SynthesisRequest(now: question.now, plan: plan, order: .beforeOriginal))
+            _ = scheduler.admit(at: now, emitBy: emitBy, isKeyframe: false, pipeline)
+            let plan = scheduler.plan(at: now, emitBy: emitBy, synthesised: 1, tiles: question.tiles, pipeline)
+            _ = scheduler.refine(plan, base: .milliseconds(1.5), at: now)
+            _ = scheduler.synthesise(plan, at: now)
             for kind in [FrameKind.synthesised, .original] {
-                _ = planner.encode(
-                    EncodeRequest(
-                        now: question.now, emitBy: question.emitBy, kind: kind, nextOriginalEmitBy: question.newestEmitBy))
+                _ = scheduler.encode(kind, at: now, emitBy: emitBy, behind: pipeline.newestEmitBy)
             }
-            Self.tell(&planner, of: plan, noise)
+            Self.report(plan, to: &scheduler, noise)
             return MonotonicTime.now() - start
         }
     }
 
-    private static func tell(_ planner: inout Planner, of plan: FramePlan, _ noise: Double) {
+    /// Reports what a frame's work took.
+    private static func report(_ plan: FramePlan, to scheduler: inout StreamScheduler<Planner>, _ noise: Double) {
         func cost(_ milliseconds: Double) -> Nanoseconds { .milliseconds(milliseconds * (0.7 + 0.6 * noise)) }
-        planner.observe(.decode, cost(1))
-        planner.observe(.base, cost(1.5))
-        if plan.tiles > 0 { planner.observe(.tile(plan.tier), cost(4), units: plan.tiles) }
-        if plan.synthesised > 0 { planner.observe(.synthesise, cost(4)) }
-        planner.observe(.encode, cost(5))
-        planner.observe(.emit, cost(0.1))
-        planner.emitted(slack: cost(20))
+        scheduler.observe(.decode, cost(1))
+        scheduler.observe(.base, cost(1.5))
+        if plan.tiles > 0 { scheduler.observe(.tile(plan.tier), cost(4), units: plan.tiles) }
+        if plan.synthesised > 0 { scheduler.observe(.synthesise, cost(4)) }
+        scheduler.observe(.encode, cost(5))
+        scheduler.observe(.emit, cost(0.1))
+        scheduler.emitted(slack: cost(20))
     }
 
     private func cadence() -> Row {

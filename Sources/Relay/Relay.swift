@@ -39,8 +39,7 @@ public final class Relay: Sendable {
     /// Relays until the source ends, ``stop()`` is called, or the stream cannot go on.
     /// - Parameter observe: called on this thread with each event, and once a second.
     public func run(observe: (Observation) -> Void) throws(RelayFailure) -> RelayReport {
-        // An output that refuses from the very start is a mistake that somebody should hear of at once; later it is a
-        // fault that may pass, and is tried again.
+        // An output that refuses its first caller is a mistake to report at once. Later a refusal may pass, and is retried.
         do throws(TransportError) {
             try sink.awaitConnection(until: .now() + configuration.firstConnection) { [control] in control.isStopping }
         } catch {
@@ -79,7 +78,7 @@ public final class Relay: Sendable {
             }
         }
         for thread in threads { thread.join() }
-        // The last frames are still on their way; on a lossy leg some have to be sent again.
+        // The last frames are still on their way. On a lossy leg some have to be sent again.
         sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
         write(trace)
         let report = report(since: start)
@@ -91,13 +90,13 @@ public final class Relay: Sendable {
         return report
     }
 
-    /// Ends the relay: what has arrived is still sent. Safe to call at any time, more than once.
+    /// Ends the relay. What has arrived is still sent. Safe to call at any time, more than once.
     public func stop() {
         control.stop()
         source.interrupt()
     }
 
-    /// What the stream has done up to now.
+    /// What the stream has done so far.
     public func report(since start: MonotonicTime) -> RelayReport {
         RelayReport(
             seconds: (MonotonicTime.now() - start).seconds, ledger: channels.books.ledger, counters: channels.books.counters,
@@ -117,7 +116,7 @@ public final class Relay: Sendable {
         }
     }
 
-    /// What cannot be traced is counted, and said once.
+    /// Counts the records that cannot be traced, and reports the first failure.
     private func write(_ trace: TraceFile?) {
         guard let trace else { return }
         let hadFailed = trace.failure != nil
@@ -158,7 +157,7 @@ public final class Relay: Sendable {
     }
 }
 
-/// What a running relay tells whoever runs it.
+/// What a running relay reports to its caller.
 public enum Observation: Sendable {
     case event(RelayEvent)
     case second(RelayStatus)
@@ -184,6 +183,6 @@ public struct RelayStatus: Sendable {
 }
 
 extension Books {
-    /// There were pictures, and the decoder could do nothing with any of them.
+    /// Whether there were pictures and the decoder could decode none of them.
     fileprivate var isUndecodable: Bool { originals > 0 && self[.decodeError] + self[.noKeyframe] == originals }
 }

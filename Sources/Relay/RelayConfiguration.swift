@@ -3,45 +3,45 @@ import Media
 import Schedule
 import Transport
 
-/// What one stream's relay is asked to do. Fields that `burnish relay` has an option for have the default that it documents.
+/// What one stream's relay is to do. A field for which `burnish relay` has an option has that option's default.
 public struct RelayConfiguration: Sendable {
     /// When a finished frame leaves.
     public enum Pacing: String, Sendable, CaseIterable {
-        /// As soon as it is ready; SRT source times let the next hop's window restore the cadence.
+        /// As soon as it is ready. SRT source times let the next hop's window restore the cadence.
         case eager
-        /// At the time that its source time asks for, evenly: for receivers without a window, such as plain UDP players.
+        /// Evenly, at the time that its source time asks for. For receivers without a window, such as plain UDP players.
         case paced
     }
 
     public var input: StreamURL
     public var output: StreamURL
-    /// 1 or 2: how many times wider and higher pictures leave.
+    /// How many times wider and higher pictures leave: 1 or 2.
     public var scale = 2
-    /// 1 or 2: frames out for each frame in, where ``fps`` is nil.
+    /// Frames out for each frame in, where ``fps`` is nil: 1 or 2.
     public var interpolate = 1
-    /// A constant output rate, whatever the input's is; nil follows the input. Every one of its slots gets a frame: the
-    /// nearest original, one synthesised at its very time, or the last one again.
+    /// A constant output rate, whatever the input's is; nil follows the input. Each of its slots gets a frame: the nearest
+    /// original, one synthesised for its time, or the last one again.
     public var fps: Rational?
-    /// How long the last frame is repeated when the source has stopped, where there is a constant rate; then comes a plain
-    /// grey picture until it is back.
+    /// How long the last frame is repeated after the source has stopped, at a constant rate. Then a plain grey picture is sent
+    /// until the source is back.
     public var hold = Nanoseconds.seconds(5)
-    /// Pictures to wait for before a frame is synthesised: 1 interpolates between two, 0 extrapolates from the past and
-    /// delays no original.
+    /// Pictures to wait for before a frame is synthesised: 1 interpolates between two pictures, 0 extrapolates from the past
+    /// and delays no original.
     public var lookahead = 1
-    /// The best tier of super-resolution that may be used; what is used is decided frame by frame.
+    /// The best tier of super-resolution that may be used. The scheduler decides frame by frame.
     public var tier = Tier.neuralM
-    /// How much enlarged pictures are sharpened: 0 not at all, 1 strongly.
+    /// How much enlarged pictures are sharpened, from 0 (not at all) to 1.
     public var sharpness = 0.0
-    /// What may pass between the time a frame could first have been had and its emission.
+    /// The time from the moment at which a plain receiver would have had a frame to the frame's deadline.
     public var budget = Nanoseconds.milliseconds(80)
-    /// How many times slower everything may suddenly become before tiles or synthesised frames make an original late; one
-    /// of `Planner.Weights.cautions`.
+    /// How many times slower the machine may suddenly become before tiles or synthesised frames make an original late. One of
+    /// `Planner.Weights.cautions`.
     public var caution: Double {
         get { weights.caution }
         set { weights.caution = newValue }
     }
     public var pacing = Pacing.eager
-    /// Threads that decode one picture together, where it has several slices.
+    /// Threads that decode one picture together, if it has several slices.
     public var decodeThreads = Self.defaultDecodeThreads
     public static let defaultDecodeThreads = 1
     /// Threads that encode one picture together, a slice each.
@@ -49,10 +49,10 @@ public struct RelayConfiguration: Sendable {
     public static let defaultEncodeThreads = 2
     /// Threads that enhance one frame together.
     public var threads = 2
-    /// Bits a second of the output's video; nil derives them from its size and rate.
+    /// Bits a second of the output's video; nil derives them from size and rate.
     public var bitRate: Int?
     public var preset = VideoEncoderConfiguration.Preset.superfast
-    /// A scaled picture never gets larger than this: a larger input passes at its own size.
+    /// A scaled picture never gets larger than this. An input that would passes at its own size.
     public var largestOutput = PictureSize(width: 3840, height: 2160)
 
     /// Where to write a trace of every frame for `burnish replay`; nil writes none.
@@ -60,7 +60,7 @@ public struct RelayConfiguration: Sendable {
     /// How long an output that is called may take to answer for the first time.
     public var firstConnection = Nanoseconds.seconds(5)
 
-    /// Whether frames are made beside the originals.
+    /// Whether frames are synthesised.
     var synthesises: Bool { fps != nil || interpolate > 1 }
 
     /// The slots of a constant output rate.
@@ -75,17 +75,17 @@ public struct RelayConfiguration: Sendable {
     /// On which side of their originals synthesised frames leave.
     var synthesisOrder: SynthesisOrder { lookahead == 0 ? .afterOriginal : .beforeOriginal }
 
-    /// Files come at the pace of their time stamps, as live sources do. Tests that are about something else do not wait.
+    /// Whether files are read at the pace of their time stamps, like live sources. Tests about something else do not wait.
     var pacesFiles = true
-    /// Each frame of a file waits until the one before is out. For tests that count what is made in between: it depends on
-    /// no machine's speed then.
-    var takesFramesOneByOne = false
-    /// What the schedule weighs against what.
+    /// Whether each frame of a file waits until the one before is out. Tests that count what is synthesised in between set it, so
+    /// that the machine's speed does not matter.
+    var readsFramesOneByOne = false
+    /// What the scheduler weighs against what.
     var weights = Planner.Weights()
-    /// What others use of the machine counts. Tests that are about something else count on all of it.
+    /// Whether what other programs use of the machine counts. Tests about something else use all of it.
     var watchesMachine = true
 
-    /// Where the codecs come from. Tests give some that fail.
+    /// Make the codecs. Tests make some that fail.
     var makeDecoder: @Sendable (VideoDecoder.Configuration) throws(CodecError) -> any PictureDecoder = {
         (configuration) throws(CodecError) in try VideoDecoder(configuration)
     }
@@ -96,7 +96,7 @@ public struct RelayConfiguration: Sendable {
     /// How many times larger a picture of this size leaves.
     func scale(for size: PictureSize) -> Int {
         let scaled = size.scaled(by: scale)
-        // The limit is meant for either orientation.
+        // The limit holds for landscape and portrait.
         let fits =
             max(scaled.width, scaled.height) <= max(largestOutput.width, largestOutput.height)
             && min(scaled.width, scaled.height) <= min(largestOutput.width, largestOutput.height)

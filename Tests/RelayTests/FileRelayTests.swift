@@ -27,7 +27,7 @@ import Transport
 
     /// Has the schedule synthesise from the first pair on, however slow the machine is.
     private func withoutHaste(_ configuration: inout RelayConfiguration) {
-        configuration.takesFramesOneByOne = true
+        configuration.readsFramesOneByOne = true
         configuration.tier = .base
         configuration.weights.keep = 1e9
         configuration.weights.climb = 1e9

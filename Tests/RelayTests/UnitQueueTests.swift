@@ -121,10 +121,10 @@ import Transport
 
     /// Puts a ticket on the shelf; the number of the one that made room.
     private func put(_ key: Int64, on shelf: inout TicketShelf) -> Int64? { number(of: shelf.put(ticket(key), key: key)) }
-    private func take(_ key: Int64, from shelf: inout TicketShelf) -> Int64? { number(of: shelf.take(key: key)) }
+    private func take(_ key: Int64, from shelf: inout TicketShelf) -> Int64? { number(of: shelf.remove(key: key)) }
     private func takeAll(from shelf: inout TicketShelf) -> Int {
         var count = 0
-        while number(of: shelf.takeAny()) != nil { count += 1 }
+        while number(of: shelf.removeAny()) != nil { count += 1 }
         return count
     }
 

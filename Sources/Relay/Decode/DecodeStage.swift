@@ -11,7 +11,7 @@ struct DecodedFrame: ~Copyable, Sendable {
     consuming func intoTicket() -> FrameTicket { ticket }
 }
 
-/// The decode thread: coded units in, pictures out in presentation order. A unit that yields no picture ends here, with
+/// The decode thread: coded units in, pictures out in presentation order. A unit that yields no picture is dropped here, for
 /// the reason that the decoder gives.
 final class DecodeStage: Sendable {
     private let units: UnitQueue
@@ -32,7 +32,7 @@ final class DecodeStage: Sendable {
         control = channels.control
     }
 
-    /// Runs until the queue of units is closed and empty; then gives out what the decoder holds and closes its own queue.
+    /// Runs until the queue of units is closed and empty. Then it drains the decoder and closes its own queue.
     func run() {
         defer { pictures.close() }
         var shelf = TicketShelf()
@@ -56,16 +56,16 @@ final class DecodeStage: Sendable {
                 activity.framesKept = shelf.count
             }
             decoder.drain()
-            try takeOutputs(of: decoder, &shelf, &shown)
-            while let ticket = shelf.takeAny() { books.drop(ticket, .decodeError) }
+            try collectPictures(of: decoder, &shelf, &shown)
+            while let ticket = shelf.removeAny() { books.drop(ticket, .decodeError) }
         } catch {
             control.fail(.codec(error))
-            while let ticket = shelf.takeAny() { books.drop(ticket, .decodeError) }
+            while let ticket = shelf.removeAny() { books.drop(ticket, .decodeError) }
             while let unit = units.pop() { drop(unit, .shutdown) }
         }
     }
 
-    /// What the schedule would have done with a unit. A source that can wait is never too fast.
+    /// Asks the scheduler whether to decode a unit. A source that can wait is never too fast.
     private func admit(_ record: FrameRecord, isKeyframe: Bool) -> Admission {
         guard configuration.input.isLive else { return .decode }
         let now = MonotonicTime.now()
@@ -101,7 +101,7 @@ final class DecodeStage: Sendable {
             throw error
         }
         if isInside {
-            // The work for one unit. A picture that others are shown before stays inside for longer, which costs nothing.
+            // The work for this unit. A picture that is shown later stays inside for longer, which costs nothing.
             let cost = MonotonicTime.now() - started
             _ = schedule.withScheduler { $0.observe(.decode, cost) }
             ticket.record.decodeTime = cost
@@ -109,16 +109,16 @@ final class DecodeStage: Sendable {
             ticket.record.isReference = false
         }
         if let evicted = shelf.put(ticket, key: key) { books.drop(evicted, .decodeError) }
-        try takeOutputs(of: decoder, &shelf, &shown)
+        try collectPictures(of: decoder, &shelf, &shown)
     }
 
-    private func takeOutputs(
+    private func collectPictures(
         of decoder: any PictureDecoder, _ shelf: inout TicketShelf, _ shown: inout ShownTimes
     ) throws(CodecError) {
         while let output = try decoder.next() {
             switch consume output {
             case .picture(let picture):
-                guard var ticket = shelf.take(key: picture.id) else { continue }
+                guard var ticket = shelf.remove(key: picture.id) else { continue }
                 ticket.stamp(.decodeOut)
                 shown.settle(&ticket.record)
                 ticket.record.isKeyframe = picture.isKeyframe
@@ -131,7 +131,7 @@ final class DecodeStage: Sendable {
                     books.drop(refused.intoTicket(), .shutdown)
                 }
             case .noPicture(let id, let fault):
-                guard let ticket = shelf.take(key: id) else { continue }
+                guard let ticket = shelf.remove(key: id) else { continue }
                 if fault == .skipped { books.counters.add(.skippedByDecoder) }
                 books.drop(ticket, fault.dropReason)
             }
@@ -145,7 +145,7 @@ extension CodecFault {
         case .awaitingKeyframe: .noKeyframe
         case .undecodable: .decodeError
         case .skipped: .overload
-        // Two units, one picture: the second adds none to the output.
+        // Two units made one picture, so the second adds none to the output.
         case .secondField: .cadence
         }
     }

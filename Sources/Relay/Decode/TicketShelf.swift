@@ -1,8 +1,8 @@
 import Telemetry
 
-/// Holds the tickets of frames that are inside a C library, which knows them by a number only.
+/// Holds the tickets of frames that are inside a C library, which knows frames by a number only.
 ///
-/// A fixed number of places: a codec that keeps more frames than that has lost some.
+/// It has 32 places. A codec that keeps more frames than that has lost some.
 struct TicketShelf: ~Copyable {
     private var places: InlineArray<32, FrameTicket?> = .init { _ in nil }
     private var keys: InlineArray<32, Int64> = .init(repeating: -1)
@@ -33,8 +33,8 @@ struct TicketShelf: ~Copyable {
         return evicted
     }
 
-    /// Takes the ticket with the given number off the shelf.
-    mutating func take(key: Int64) -> FrameTicket? {
+    /// Removes the ticket with the given number.
+    mutating func remove(key: Int64) -> FrameTicket? {
         for n in 0..<32 where keys[n] == key {
             keys[n] = -1
             return places[n].take()
@@ -42,8 +42,8 @@ struct TicketShelf: ~Copyable {
         return nil
     }
 
-    /// Takes any ticket that is left.
-    mutating func takeAny() -> FrameTicket? {
+    /// Removes any ticket that is left.
+    mutating func removeAny() -> FrameTicket? {
         for n in 0..<32 where keys[n] != -1 {
             keys[n] = -1
             return places[n].take()

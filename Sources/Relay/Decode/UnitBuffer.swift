@@ -1,6 +1,9 @@
 import Media
 
-/// Memory for one coded unit: reused, grown when a larger unit comes, so that the steady state allocates nothing.
+/// Memory for one coded unit. It is reused, and grows when a larger unit comes, so the steady state allocates nothing.
+///
+/// One owner at a time: a buffer is in a ``UnitBufferPool``, or in one unit that a queue hands from thread to thread. Both
+/// order memory, so it is safe to send.
 @safe final class UnitBuffer: @unchecked Sendable {
     private var memory: UnsafeMutableRawPointer
     private var capacity: Int
@@ -27,14 +30,16 @@ import Media
         unsafe (memory + count).initializeMemory(as: UInt8.self, repeating: 0, count: Self.padding)
     }
 
-    /// The unit's bytes; they must not outlive the buffer's turn.
+    /// The unit's bytes. Do not use them after the buffer was recycled.
     @unsafe var bytes: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(start: memory, count: count)
     }
 }
 
-/// A fixed number of unit buffers that go round between two stages. The one that was given back last is taken first, so
-/// that only as many grow, and stay in the caches, as are in use together.
+/// A fixed number of unit buffers that circulate between two stages. The buffer that was recycled last is claimed first, so
+/// only as many buffers grow, and stay in the caches, as are in use together.
+///
+/// Thread-safe.
 final class UnitBufferPool: Sendable {
     private let free: Lock<[UnitBuffer]>
 

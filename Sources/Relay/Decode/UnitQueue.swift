@@ -4,25 +4,25 @@ import Schedule
 import Synchronization
 import Telemetry
 
-/// The coded units between ingest and decoder, where nothing is lost one by one: units refer to each other.
+/// The coded units between ingest and decoder. Units refer to each other, so single units are never dropped here.
 ///
-/// A source that can wait is made to. A live one cannot: the schedule says before the decoder which units are given up
-/// (``Schedule/Planner/admit(_:)``), and should the queue be full even so, units end as `overload` until a keyframe comes.
-/// That takes the place of all that still wait then (`no_keyframe`).
+/// A source that can wait is made to wait. A live source cannot. For it the scheduler decides before the decoder which units
+/// to drop (``Schedule/Planner/admit(_:)``). If the queue fills up all the same, units are dropped as `overload` until a
+/// keyframe comes, and the keyframe replaces all units that still wait (`no_keyframe`).
 ///
-/// `add` belongs to the ingest thread; `pop` to the decode thread.
+/// The ingest thread calls `add` and `close`, the decode thread `pop` and `recycle`.
 final class UnitQueue: Sendable {
     private let units: BoundedQueue<CodedPicture>
     private let buffers: UnitBufferPool
     private let books: StreamBooks
-    /// The queue was full: what comes is of no use until the next keyframe.
-    private let isPassingOver = Atomic<Bool>(false)
+    /// The queue was full, so units are of no use until the next keyframe.
+    private let isAwaitingKeyframe = Atomic<Bool>(false)
 
     private let keyframes = Atomic<Int>(0)
 
     init(capacity: Int = 128, books: StreamBooks) {
         units = BoundedQueue(capacity: capacity)
-        // One more is with the decoder, one with the ingest thread.
+        // The decoder holds one more, the ingest thread another.
         buffers = UnitBufferPool(count: capacity + 2, capacity: 32 * 1024)
         self.books = books
     }
@@ -36,11 +36,11 @@ final class UnitQueue: Sendable {
         mayWait: Bool
     ) {
         if isKeyframe {
-            isPassingOver.store(false, ordering: .relaxed)
+            isAwaitingKeyframe.store(false, ordering: .relaxed)
             if !mayWait, units.count == units.capacity { dropAll() }
         }
-        guard !isPassingOver.load(ordering: .relaxed), let buffer = buffers.claim() else {
-            isPassingOver.store(true, ordering: .relaxed)
+        guard !isAwaitingKeyframe.load(ordering: .relaxed), let buffer = buffers.claim() else {
+            isAwaitingKeyframe.store(true, ordering: .relaxed)
             return books.drop(ticket, .overload)
         }
         unsafe buffer.fill(bytes)
@@ -48,7 +48,7 @@ final class UnitQueue: Sendable {
         if isKeyframe { keyframes.add(1, ordering: .relaxed) }
         if let refused = mayWait ? units.push(unit) : units.offer(unit) {
             if isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
-            isPassingOver.store(true, ordering: .relaxed)
+            isAwaitingKeyframe.store(true, ordering: .relaxed)
             buffers.recycle(buffer)
             books.drop(refused.intoTicket(), units.isClosed ? .shutdown : .overload)
         }

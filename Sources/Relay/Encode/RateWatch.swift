@@ -1,13 +1,14 @@
 import Media
 
-/// Learns how many originals a second a source really has, for an encoder that was opened before anybody could know.
+/// Learns how many originals a second a source really has. The encoder is opened before that is known.
 ///
-/// A rate is believed when many steps in a row agree on it: a gap, a burst or a source that is just starting is no rate.
+/// A rate is accepted when 12 intervals in a row agree on it. A gap, a burst or the start of a source is no rate.
+///
 /// A pure value; allocates nothing.
 struct RateWatch {
-    /// Steps in a row that must agree.
-    private static let needed = 12
-    /// How far two rates may lie apart and be the same one.
+    /// Intervals in a row that must agree.
+    private static let agreementNeeded = 12
+    /// Rates that differ by less, as a share, are the same.
     private static let tolerance = 0.15
 
     private var length = 0.0
@@ -15,21 +16,21 @@ struct RateWatch {
 
     init() {}
 
-    /// - Parameter interval: between an original and the one before; zero or less where that is not known.
+    /// - Parameter interval: from the original before to this one; zero or less when it is not known.
     mutating func observe(_ interval: Nanoseconds) {
         guard interval > .zero else { return }
         let step = Double(interval.count)
         if Self.isSame(step, length) {
             length += (step - length) / 8
-            agreeing = min(agreeing + 1, Self.needed)
+            agreeing = min(agreeing + 1, Self.agreementNeeded)
         } else {
             (length, agreeing) = (step, 1)
         }
     }
 
-    /// Originals a second, in whole ones; nil while nothing is known for certain.
+    /// Originals a second, rounded; nil while no rate is accepted.
     var rate: Rational? {
-        agreeing < Self.needed ? nil : Rational(Int64(max(1, (1e9 / length).rounded())))
+        agreeing < Self.agreementNeeded ? nil : Rational(Int64(max(1, (1e9 / length).rounded())))
     }
 
     /// Whether another rate than the given one has been learnt.

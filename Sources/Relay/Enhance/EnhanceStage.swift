@@ -9,16 +9,16 @@ struct FinishedFrame: ~Copyable, Sendable {
     var ticket: FrameTicket
     let picture: PictureLease
     let color: ColorDescription
-    /// Between this frame's original and the one before; zero where that is not known.
+    /// From the original before to this frame's original; zero when it is not known.
     let interval: Nanoseconds
-    /// Its own time at the source, or else at the relay's input: what the output's cadence is restored from.
+    /// The frame's own time at the source, or else at the relay's input. The output's cadence is restored from it.
     let turn: MonotonicTime
 
     consuming func intoTicket() -> FrameTicket { ticket }
 }
 
-/// The enhance thread: lays each picture on the output's time line, asks the schedule what it is worth, upscales it, and
-/// makes the frames between it and the one before, or beyond it.
+/// The enhance thread: lays each picture on the output's timeline, asks the scheduler for its plan, upscales it, and synthesises
+/// the frames between it and the one before, or beyond it.
 ///
 /// Confined to the thread that calls ``run()``.
 final class EnhanceStage {
@@ -39,13 +39,13 @@ final class EnhanceStage {
     private let cores: Int
     private let workers: WorkerPool
     private var enhancement: Enhancement?
-    /// No picture has come since the enhancement was made: what the first one costs, in memory that nobody has touched,
-    /// says nothing of the next ones.
+    /// No picture has come since the enhancement was made. The first one works in untouched memory, so its cost says nothing of
+    /// the next ones.
     private var isCold = true
     private var cadence: Cadence
     /// The source's clock that the newest picture belongs to.
     private var epoch: UInt32 = 0
-    /// A size that cannot be enhanced: told once.
+    /// A size that cannot be enhanced. It is reported once.
     private var refused: PictureSize?
 
     init(
@@ -75,10 +75,10 @@ final class EnhanceStage {
     /// Runs until the queue of pictures is closed and empty, then closes its own.
     func run() {
         defer { finished.close() }
-        // The first picture should not wait until they are read.
+        // Read the networks before the first picture, which would have to wait otherwise.
         if configuration.tier > .base { SuperResolutionNetwork.readShipped() }
         while let frame = pictures.pop() {
-            // Enhancing for nobody would only heat the machine.
+            // Spend no work on a picture that nobody receives.
             guard connection.isConnected else {
                 enhancement?.forget()
                 books.drop(frame.intoTicket(), .outputDown)
@@ -98,7 +98,7 @@ final class EnhanceStage {
         }
         process(frame, with: enhancement!)
         isCold = false
-        if pictures.count == 0 { enhancement!.takeMemory() }
+        if pictures.count == 0 { enhancement!.touchMemory() }
     }
 
     private func prepare(for size: PictureSize) throws(EnhanceError) {
@@ -136,7 +136,7 @@ final class EnhanceStage {
         let plan = plan(frame.ticket.record, tiles: enhancement.staleTiles)
         frame.ticket.record.rung = UInt8(plan.rung)
         let target = plan.drop == nil ? enhancement.lease() : nil
-        // A frame that is dropped was never there: the next one makes a pair with the one before.
+        // After a dropped frame the next one makes a pair with the one before.
         guard let target else {
             books.counters.add(.shedByPlan)
             return books.drop(frame.intoTicket(), plan.drop ?? .overload)
@@ -148,24 +148,25 @@ final class EnhanceStage {
             schedule.withScheduler { $0.refine(plan, base: base, at: .now()) }
         }
         frame.ticket.stamp(.enhanceOut)
-        note(result, plan.tier, in: &frame.ticket)
+        record(result, plan.tier, in: &frame.ticket)
 
         if step.pair == nil { enhancement.forget() }
         let record = frame.ticket.record
         let color = frame.picture.color
         switch configuration.synthesisOrder {
         case .beforeOriginal:
-            enhancement.take(frame.picture, target, until: plan.emitBy)
+            enhancement.append(frame.picture, target, until: plan.emitBy)
             let isReplaced = synthesise(step, beside: record, plan, color: color, with: enhancement)
             finish(frame.ticket, target.share(), color, at: isReplaced ? nil : step.originalAlone, step)
         case .afterOriginal:
             finish(frame.ticket, target.share(), color, at: step.originalAlone, step)
-            enhancement.take(frame.picture, target, until: plan.emitBy(synthesised: 1))
+            enhancement.append(frame.picture, target, until: plan.emitBy(synthesised: 1))
             _ = synthesise(step, beside: record, plan, color: color, with: enhancement)
         }
     }
 
-    /// Sends an original on to where it is shown; nil where synthesised frames stand for it.
+    /// Hands an original on to the encode stage.
+    /// - Parameter place: when it is shown; nil when a synthesised frame stands for it, so that it is dropped.
     private func finish(
         _ ticket: consuming FrameTicket, _ picture: consuming PictureLease, _ color: ColorDescription,
         at place: MediaTime?, _ step: Cadence.Step
@@ -187,7 +188,8 @@ final class EnhanceStage {
         return own + MediaTime(ticks: time - original.presentation).nanoseconds
     }
 
-    private func note(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
+    /// Records what was done for a picture, and reports its costs.
+    private func record(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
         let computed = result.tilesSmall + result.tilesMedium
         ticket.record.tier = computed + result.tilesReused > 0 ? tier.rawValue : Tier.base.rawValue
         ticket.record.tilesComputed = Int32(clamping: computed)
@@ -225,8 +227,8 @@ final class EnhanceStage {
             pipelineState(behind: record.id), cores: available.cores)
     }
 
-    /// Makes the frames that go with an original, as many as there is time for, in their order.
-    /// - Returns: whether the last of them stands where the original would otherwise.
+    /// Synthesises the frames that go with an original, in their order, as many as there is time for.
+    /// - Returns: whether the last of them stands for the original.
     private func synthesise(
         _ step: Cadence.Step, beside original: FrameRecord, _ plan: FramePlan, color: ColorDescription,
         with enhancement: Enhancement
@@ -246,13 +248,13 @@ final class EnhanceStage {
         let started = MonotonicTime.now()
         let encoding = schedule.withScheduler { $0.synthesise(plan, at: started) ? $0.longEncode : nil }
         guard let encoding = encoding ?? nil, let target = enhancement.lease() else { return false }
-        // This picture, those behind it and their original have yet to be encoded by then.
+        // By then this picture, those behind it and their original still have to be encoded.
         let behind = Int64(step.count - index + 1)
         let deadline = plan.emitBy(synthesised: index + 1)
         let slot = step.slots[index]
         let method = enhancement.synthesise(phase: slot.phase.value, into: target, until: deadline - encoding * behind)
         guard let method else { return false }
-        // Across a cut there is nothing to make: at a constant rate the frame before is repeated.
+        // Nothing lies between two sides of a cut. At a constant rate the frame before is repeated instead.
         if method == .held, configuration.fps != nil { return false }
 
         var ticket = books.ledger.open(.synthesised, presentation: slot.presentation)

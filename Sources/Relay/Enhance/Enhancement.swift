@@ -16,17 +16,17 @@ final class Enhancement {
     private var requests: [TileRequest]
     private var hasMemory = false
 
-    /// Which frames are made beside the originals.
+    /// How frames are synthesised.
     private enum Synthesis {
         case none
-        /// Between two pictures: the newer one waits for them.
+        /// Between two pictures. The newer one leaves after them.
         case between(LowLatencyFrameInterpolation)
-        /// Beyond the newer one, which waits for nothing.
+        /// Beyond the newer picture, which leaves first.
         case ahead(FrameExtrapolation)
     }
 
-    /// Two wait for the encoder, one is in it, two are being made, one is still held by a queue while the next goes in,
-    /// and one is kept to be repeated.
+    /// Pictures in use at once: two wait for the encoder, one is in it, two are being made, one is still held by a queue while
+    /// the next goes in, and one is kept to be repeated.
     private static let pictures = 8
 
     init(
@@ -56,27 +56,27 @@ final class Enhancement {
         staleTiles = superResolution.tiers.count > 1 ? grid.count : 0
     }
 
-    /// How many tiles a picture has; none where there is nothing but `base`.
+    /// How many tiles a picture has; 0 when only `base` can be used.
     var tileCount: Int { superResolution.tiers.count > 1 ? superResolution.grid.count : 0 }
-    /// How many tiles of the next picture are likely to be worth computing: as many as of the last. Never none, so that
-    /// all are asked for: what has not changed costs nothing, and whether anything has shows only then.
+    /// How many tiles of the next picture are likely to be worth computing: as many as of the last one, but at least 1. With 0
+    /// the plan would ask for no tiles, and a change would go unseen. Asking for an unchanged tile costs nothing.
     private(set) var staleTiles: Int
     /// Input samples of a whole tile.
     var tilePixels: Int { superResolution.grid.tileSize.width * superResolution.grid.tileSize.height }
 
-    /// Takes from the system what memory for results has not been used yet, all at its first call: for a moment in which
+    /// Touches all memory for results once, so that the system provides it now and not in the middle of a frame. Call it when
     /// nothing waits.
-    func takeMemory() {
+    func touchMemory() {
         if hasMemory { return }
         pool.touch()
         hasMemory = true
     }
 
-    /// Memory for one result; nil when all of it is in use.
+    /// Leases memory for one result; nil when all of it is in use.
     func lease() -> PictureLease? { pool.lease() }
 
     /// Enlarges a picture as well as the plan has time for.
-    /// - Parameter afterBase: says until when tiles may be worked on, once it is known what the base took.
+    /// - Parameter afterBase: called with what the base upscale took; returns until when tiles may be computed.
     func upscale(
         _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan,
         afterBase: (Nanoseconds) -> MonotonicTime?
@@ -105,9 +105,9 @@ final class Enhancement {
         return result
     }
 
-    /// Takes a picture and its enlarged version as the newest of the sequence.
-    func take(_ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, until: MonotonicTime) {
-        certainly { () throws(EnhanceError) in
+    /// Appends a picture and its enlarged version to the sequence that frames are synthesised from.
+    func append(_ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, until: MonotonicTime) {
+        mustSucceed { () throws(EnhanceError) in
             switch synthesis {
             case .none: break
             case .between(let processor): unsafe try processor.push(picture.view, enhanced: enlarged.picture.view)
@@ -122,7 +122,7 @@ final class Enhancement {
     func synthesise(
         phase: Double, into target: borrowing PictureLease, until: MonotonicTime
     ) -> FrameInterpolationResult.Method? {
-        certainly { () throws(EnhanceError) in
+        mustSucceed { () throws(EnhanceError) in
             switch synthesis {
             case .none: return nil
             case .between(let processor):
@@ -136,8 +136,8 @@ final class Enhancement {
         }
     }
 
-    /// The processors refuse pictures of other sizes than they were made for, and nothing else that is done here.
-    private func certainly<Result>(_ body: () throws(EnhanceError) -> Result) -> Result {
+    /// The processors refuse only pictures of other sizes than they were made for, which are not given here.
+    private func mustSucceed<Result>(_ body: () throws(EnhanceError) -> Result) -> Result {
         do throws(EnhanceError) {
             return try body()
         } catch {

@@ -6,8 +6,8 @@ import Schedule
 import Telemetry
 import Transport
 
-/// The ingest thread: receives messages, finds access units and opens a ticket for each, and sends the units on: video to
-/// the decoder, the rest to where it waits for the video.
+/// The ingest thread: receives messages, finds access units and opens a ticket for each. It queues video for the decoder, and
+/// the units of passing streams for the send stage.
 ///
 /// Confined to the thread that calls ``run()``.
 final class IngestStage {
@@ -26,14 +26,14 @@ final class IngestStage {
     private var deadline: Deadline
     /// The number of the present sender and its clock.
     private var sourceClock: UInt32 = 0
-    /// Which of the output's passed streams a PID is; others are not passed.
+    /// The index among the output's passing streams of each PID that is passed.
     private var passed: [Int: Int] = [:]
     /// Units may be missing before the next one.
     private var followsGap = false
     private var stamps = PictureStamps()
-    /// Streams that have been told to be left out.
+    /// Streams that an event has reported as left out.
     private var ignored: Set<IgnoredStream> = []
-    /// Packets that nothing was made of, as far as they are counted.
+    /// How many of the demuxer's unused packets have been counted.
     private var unusedPackets = 0
     private var complaint: StreamDiagnosis?
     private var nextDiagnosis: MonotonicTime?
@@ -70,7 +70,7 @@ final class IngestStage {
     /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
     func run() {
         defer { queue.close() }
-        // A UDP datagram may be larger than what we would send.
+        // A UDP datagram may be larger than any that we send.
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
         defer { unsafe buffer.deallocate() }
         var demuxer = TransportStreamDemuxer()
@@ -127,7 +127,7 @@ final class IngestStage {
         }
     }
 
-    /// Tells once for each reason why no video comes.
+    /// Reports once for each reason why no video comes.
     private func diagnose(_ demuxer: borrowing TransportStreamDemuxer, now: MonotonicTime) {
         guard stamps.newest == nil else { return }
         guard let due = nextDiagnosis else {
@@ -142,7 +142,7 @@ final class IngestStage {
         control.report(.note("input: \(text)"))
     }
 
-    /// A file without video cannot become better by waiting.
+    /// Fails the stream when a source has ended without video.
     private func complainAtEnd(_ demuxer: borrowing TransportStreamDemuxer) {
         guard stamps.newest == nil else { return }
         control.fail(.input("\(source.url): \(demuxer.diagnosis.complaint ?? "no complete picture in it")"))
@@ -152,7 +152,7 @@ final class IngestStage {
 
     private func handle(_ event: TransportStreamEvent) {
         switch event {
-        case .unit(let unit): if unit.isMainVideo { takeVideo(unit) } else { takePassing(unit) }
+        case .unit(let unit): if unit.isMainVideo { acceptVideo(unit) } else { acceptPassing(unit) }
         case .program(let program): describe(program)
         case .format(let format): describe(format)
         case .fault(let fault, let isMainVideo): count(fault, isMainVideo: isMainVideo)
@@ -164,7 +164,7 @@ final class IngestStage {
         case .gap(let packets):
             books.counters.add(.inputGaps)
             books.counters.add(.inputPacketsLost, UInt64(packets))
-            // Whole units may have lain in it.
+            // The gap may have held whole units.
             if isMainVideo { followsGap = true }
         case .brokenPacket: books.counters.add(.inputPacketsBroken)
         case .scrambledPacket: books.counters.add(.inputPacketsScrambled)
@@ -182,12 +182,11 @@ final class IngestStage {
         }
     }
 
-    /// A picture that was delivered, but is too large to be put together: a frame without a picture, and what comes after
-    /// lacks a reference.
+    /// Accounts for a picture that was delivered but is too large to assemble. Pictures after it lack a reference.
     private func dropOversized(_ presentation: MediaTime?, isKeyframe: Bool) {
         let stamp = stamps.stamp(presentation, decode: nil, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let mapped = timeline.map(stamp.presentation, arrival: .now())
-        note(mapped)
+        follow(mapped)
         var ticket = books.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.lastPacket)
         ticket.record.epoch = mapped.epoch
@@ -207,7 +206,7 @@ final class IngestStage {
         }
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
         passing.layout = layout
-        // A source that returns, and a map that changes, bring no other streams with the same.
+        // Report a stream once, also when the source returns or its program map changes.
         for each in program.streams where each.role == .ignored {
             guard ignored.insert(IgnoredStream(id: each.id, codec: each.codec)).inserted else { continue }
             books.counters.add(.streamsIgnored)
@@ -223,13 +222,13 @@ final class IngestStage {
         }
     }
 
-    private func takeVideo(_ unit: StreamUnit) {
+    private func acceptVideo(_ unit: StreamUnit) {
         count(unit.evidence)
         let timing = stamps.stamp(
             unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let stamp = timing.presentation
         pace?.wait(for: unit.decode ?? stamp)
-        if configuration.takesFramesOneByOne { waitForThoseBefore() }
+        if configuration.readsFramesOneByOne { waitForFramesBefore() }
 
         let paced = pace.map { _ in MonotonicTime.now() }
         let arrival = paced ?? unit.lastArrival
@@ -237,7 +236,7 @@ final class IngestStage {
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
         let emitBy = deadline.emitBy(sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering))
         let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: filledSlot.newest)
-        note(mapped)
+        follow(mapped)
 
         var ticket = books.ledger.open(.original, presentation: mapped.output)
         ticket.stamp(.firstPacket, at: paced ?? unit.firstArrival)
@@ -260,25 +259,26 @@ final class IngestStage {
         unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
     }
 
-    private func note(_ mapped: Timeline.Mapped) {
+    /// Counts a jump of the timeline, and moves the passing units that wait with it.
+    private func follow(_ mapped: Timeline.Mapped) {
         if mapped.isJump { books.counters.add(.timelineJumps) }
         if mapped.moved > 0 { passing.move(mapped.epoch, by: mapped.moved) }
     }
 
-    private func waitForThoseBefore() {
+    private func waitForFramesBefore() {
         while books.hasWorkInFlight(decoder), !control.isStopping {
             (MonotonicTime.now() + Self.oneByOnePollInterval).sleep()
         }
     }
 
-    /// How long before its turn a picture comes, because others that come after it are shown first: all its times count
+    /// How long before its turn a reordered picture arrives: pictures that arrive after it are shown first. All its times count
     /// from its turn, so that reordering makes no picture late.
     static func wait(presentation: MediaTime, decode: MediaTime?) -> Nanoseconds {
         guard let decode else { return .zero }
         return MediaTime(ticks: min(max(0, presentation - decode), MediaTime.ticksPerSecond)).nanoseconds
     }
 
-    private func takePassing(_ unit: StreamUnit) {
+    private func acceptPassing(_ unit: StreamUnit) {
         books.counters.add(.passingIn)
         if unit.damage.contains(.packetsLost) { books.counters.add(.passingDamaged) }
         guard let index = passed[unit.stream], offer(unit, as: index) else {
@@ -286,12 +286,13 @@ final class IngestStage {
         }
     }
 
+    /// Queues a passing unit for the send stage.
     /// - Returns: false when the unit is lost.
     private func offer(_ unit: StreamUnit, as index: Int) -> Bool {
         var presentation: MediaTime?
         if let stamp = unit.presentation {
             presentation = timeline.map(passing: stamp, stream: index, arrival: unit.lastArrival)
-            // Nobody could tell where it belongs.
+            // Its place on the timeline is not known.
             guard presentation != nil else { return false }
         }
         let origin = unit.lastSourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, unit.lastArrival)
@@ -313,7 +314,7 @@ final class IngestStage {
 }
 
 extension StreamURL {
-    /// Whether the network sets the pace.
+    /// Whether the source sets the pace and cannot be made to wait.
     var isLive: Bool {
         switch self {
         case .srt, .rtp, .udp: true
@@ -323,7 +324,7 @@ extension StreamURL {
 }
 
 extension StreamDiagnosis {
-    /// What is wrong, in words that say what to do; nil when nothing is.
+    /// What is wrong and what to do about it; nil when nothing is wrong.
     var complaint: String? {
         switch self {
         case .noPackets: "no MPEG transport stream in it; send MPEG-TS (ffmpeg: -f mpegts)"

@@ -1,19 +1,21 @@
 import Media
 import Telemetry
 
-/// Gives every picture of the input a presentation time: its own, or where several lie in one PES packet, of which only
-/// the first has a stamp (ISO/IEC 13818-1, 2.4.3.7), the time at which it follows those before it.
+/// Gives every picture of the input a presentation time.
 ///
-/// A pure value; its owner is the only one who touches it.
+/// A picture has its own stamp, unless several lie in one PES packet: only the first of them has one (ISO/IEC 13818-1,
+/// 2.4.3.7). The others follow it at the stream's interval.
+///
+/// A pure value, confined to its owner.
 struct PictureStamps {
     struct Stamp: Equatable {
         var presentation: MediaTime
-        /// Set where the place among the pictures shown before is not known, since the stream reorders its pictures: it
-        /// is shown so many ticks after the one before it.
+        /// Set when the picture has no stamp and the stream reorders its pictures: it is shown so many ticks after the picture
+        /// that is shown before it, whichever that is.
         var step: Int64?
     }
 
-    /// The longest time between two pictures that is learnt.
+    /// Longer times between two pictures are not learnt, in ticks.
     private static let longest = MediaTime.ticksPerSecond
 
     /// The newest of all pictures so far; nil before the first.
@@ -21,7 +23,7 @@ struct PictureStamps {
     /// When the newest picture with stamps was to be decoded, and how many have come since, itself included.
     private var lastDecode: MediaTime?
     private var count: Int64 = 0
-    /// The time between two pictures, as the last stamps had it.
+    /// The time between two pictures by the last stamps, in ticks.
     private var interval: Int64?
     private var reorders = false
 
@@ -36,8 +38,8 @@ struct PictureStamps {
         if isAfterGap { lastDecode = nil }
         defer { count += 1 }
         guard let presentation else {
-            let told = rate.map { max(1, MediaTime.ticksPerSecond * $0.denominator / max(1, $0.numerator)) }
-            let step = interval ?? told ?? MediaTime.ticksPerSecond / 30
+            let declared = rate.map { max(1, MediaTime.ticksPerSecond * $0.denominator / max(1, $0.numerator)) }
+            let step = interval ?? declared ?? MediaTime.ticksPerSecond / 30
             let place = newest.map { $0 + step } ?? MediaTime(ticks: 0)
             newest = place
             return Stamp(presentation: place, step: reorders ? step : nil)
@@ -49,17 +51,17 @@ struct PictureStamps {
         reorders = reorders || decode != presentation
         lastDecode = decode
         count = 0
-        // A clock that has gone back is a new one.
+        // A clock that goes back is a new clock.
         newest = newest.map { presentation < $0 && $0 - presentation < Self.longest ? $0 : presentation } ?? presentation
         return Stamp(presentation: presentation, step: nil)
     }
 }
 
-/// Settles the times of pictures that came without one and in another order than they are shown in.
+/// Settles the presentation times of pictures that arrived without a stamp and in another order than they are shown in.
 struct ShownTimes {
     private var last: (time: MediaTime, epoch: UInt32)?
 
-    /// Pictures come in the order in which they are shown.
+    /// Call for each picture, in the order in which they are shown.
     mutating func settle(_ record: inout FrameRecord) {
         if let step = record.untimedStep, let last, last.epoch == record.epoch {
             record.presentation = last.time + step

@@ -1,20 +1,22 @@
 import Media
 import Schedule
 
-/// Maps the input's time stamps to the output's: the same differences as long as the source runs on, and no jump when it
-/// stops, restarts or changes its clock. The output's stamps never go back by more than the input's own reordering.
+/// Maps the input's time stamps to the output's.
 ///
-/// All streams of a program share one timeline, so their offsets to each other stay as they came. It is the frames' own: a
-/// frame's stamp too far from the newest one is a new epoch, laid as far after the newest output stamp as its arrival was
-/// after that one's. What passes beside the frames is laid where they are. It moves nothing: two streams that lie apart
-/// would push each other, and the output's clock with them, ever further. Only where no frame has come yet, at the start
-/// and after a restart, does the first stamp of any stream begin an epoch, which the first frame joins or replaces.
-/// Stamps of the epoch before are still recognised, since audio and video cross a jump at different moments.
+/// While the source runs on, the differences between stamps stay the same. When it stops, restarts or changes its clock, the
+/// output's stamps go on without a jump. They never go back by more than the input's own reordering.
 ///
-/// At a constant output rate the first frame of an epoch lies on a slot, and whatever passes beside the frames moves with
-/// them: so an input whose rate goes with the output's is shown as it came, and its sound keeps its place to the tick.
+/// All streams of a program share one timeline, so they keep their offsets. Only frames move it. When a frame's stamp lies too
+/// far from the newest one, a new *epoch* begins: its output stamp lies as far after the newest output stamp as its arrival
+/// lies after that one's. Passing streams (sound, data) follow the frames. They move nothing, because two streams that lie
+/// apart would push each other, and the output's clock, further and further. There is one exception: while no frame has come, at
+/// the start and after a restart, the first stamp of any stream begins an epoch, and the first frame joins or replaces it.
+/// Sound and video cross a jump at different moments, so stamps of the epoch before are recognised for a while.
 ///
-/// A pure value; its owner is the only one who touches it.
+/// At a constant output rate the first frame of an epoch lies on a slot, and passing streams move with it. So an input whose
+/// rate divides the output's is shown as it came, and its sound keeps its place to the tick.
+///
+/// A pure value, confined to its owner.
 struct Timeline {
     /// What the timeline makes of a stamp.
     struct Mapped: Equatable {
@@ -23,56 +25,56 @@ struct Timeline {
         var isJump: Bool
         /// The number of its epoch.
         var epoch: UInt32
-        /// How far forward its epoch has been moved with it: what was mapped in that epoch before belongs so much later.
+        /// How far the frame moved its epoch forward, in ticks. Stamps that were mapped in that epoch before belong so much later.
         var moved: Int64 = 0
     }
 
     private struct Epoch {
         var offset: Int64
-        /// The newest frame's; before the first frame, that of the streams beside it.
+        /// The newest frame's stamp; before the first frame, the newest stamp of any passing stream.
         var newestInput: MediaTime
         var number: UInt32
-        /// It goes on after other epochs.
+        /// Whether other epochs came before.
         var isJump: Bool
         var hasFrames: Bool
-        /// How far a stream has run on beside the frames since the newest one.
+        /// How far a passing stream has run on since the newest frame, in ticks.
         var advance: Int64 = 0
 
-        /// A source that stalls and goes on skips little more than its stall; where frames are few or stop, the streams
-        /// beside them show that its clock runs on.
+        /// Whether a frame's stamp belongs to this epoch. A source that stalls and goes on skips little more than its stall. Where
+        /// frames are few or stop, the passing streams show that the clock runs on.
         func admits(_ input: MediaTime) -> Bool {
             let step = input - newestInput
             return step >= -MediaTime.ticksPerSecond && step <= 3 * MediaTime.ticksPerSecond + advance
         }
 
-        /// Streams of one program lie less than a second apart in a good multiplex, and some seconds in a bad one.
+        /// Whether a passing stream's stamp belongs to this epoch. In a good multiplex the streams of a program lie less than a
+        /// second apart, in a bad one some seconds.
         func admits(passing input: MediaTime) -> Bool {
             let step = input - newestInput
-            return step >= -Timeline.apart && step <= Timeline.apart + advance
+            return step >= -Timeline.longestOffset && step <= Timeline.longestOffset + advance
         }
 
         func distance(_ input: MediaTime) -> UInt64 { (input - newestInput).magnitude }
     }
 
-    /// A stream beside the frames.
-    private struct Beside {
+    private struct PassingStream {
         var last: MediaTime?
-        /// How far it has come without a leap since the newest frame.
+        /// How far it has run on without a leap since the newest frame, in ticks.
         var run: Int64 = 0
     }
 
-    /// Where the first output stamp lies: clear of zero, so that decoding times and clock references before it exist.
+    /// The first output stamp. It is clear of zero, because decoding times and clock references lie before it.
     static let start = MediaTime(ticks: MediaTime.ticksPerSecond)
 
-    /// How long after a jump stamps of the epoch before it may still come.
-    private static let crossing = Nanoseconds.seconds(1)
-    /// The most that a stream may lie apart from the frames.
-    private static let apart = 10 * MediaTime.ticksPerSecond
-    /// A longer step of a stream beside the frames is a leap.
-    private static let stride = MediaTime.ticksPerSecond
-    /// How long frames may come for slots that repeats have taken before the source's clock is held to have stood still.
-    private static let patience = Nanoseconds.milliseconds(500)
-    /// So many may come behind the newest one because they are shown before it (H.264, A.3.1).
+    /// How long after a jump stamps of the epoch before are recognised.
+    private static let formerEpochTimeout = Nanoseconds.seconds(1)
+    /// How far a passing stream may lie from the frames, in ticks.
+    private static let longestOffset = 10 * MediaTime.ticksPerSecond
+    /// A longer step of a passing stream is a leap.
+    private static let longestStep = MediaTime.ticksPerSecond
+    /// For how long frames may come for slots that repeats have filled. After that the source's clock counts as stalled.
+    private static let stalledClockTimeout = Nanoseconds.milliseconds(500)
+    /// Frames that may come after the newest one and be shown before it (H.264, A.3.1).
     private static let mostReordered = 16
 
     /// The slots of a constant output rate; nil where there is none.
@@ -85,16 +87,16 @@ struct Timeline {
     private var began = MonotonicTime(nanoseconds: 0)
     private var restarted = false
     private var behindSince: MonotonicTime?
-    /// How many frames have come since the newest stamp.
+    /// Frames that have come since the newest stamp.
     private var behind = 0
-    private var beside: [Beside] = []
+    private var passing: [PassingStream] = []
 
     init(grid: SlotGrid? = nil) { self.grid = grid }
 
-    /// The epoch that was begun beside the frames and may be moved by the first of them; nil when there is none.
+    /// The epoch that a passing stream began, and that the first frame may move; nil when there is none.
     var provisionalEpoch: UInt32? { current.flatMap { $0.hasFrames ? nil : $0.number } }
 
-    /// The source was gone and is back: whatever comes next begins a new epoch, however near its stamp is.
+    /// The source was gone and is back. The next stamp begins a new epoch, however near it is.
     mutating func sourceRestarted() { restarted = current != nil }
 
     /// Maps a frame's stamp.
@@ -113,17 +115,17 @@ struct Timeline {
             if input >= epoch.newestInput { forgetRuns() }
             let output = placeAfterGap(input + epoch.offset)
             current!.offset = output - input
-            return noteFrame(output, arrival: arrival)
+            return recordFrame(output, arrival: arrival)
         }
-        if let former, arrival - began < Self.crossing, former.admits(input) {
+        if let former, arrival - began < Self.formerEpochTimeout, former.admits(input) {
             return Mapped(output: input + former.offset, isJump: false, epoch: former.number)
         }
         former = epoch.hasFrames ? epoch : nil
         return begin(input, arrival: arrival, asFrame: true)
     }
 
-    /// The first frame of an epoch that other streams have begun. It moves the epoch, forward only, so that no stream goes
-    /// back: onto the next slot, and after a jump not before the time that has passed since the last frame.
+    /// Maps the first frame of an epoch that a passing stream began. The frame moves the epoch onto the next slot, and after a
+    /// jump by at least the time since the last frame. It moves it forward only, so that no stream goes back.
     private mutating func join(_ epoch: Epoch, _ input: MediaTime, arrival: MonotonicTime) -> Mapped {
         let place = input + epoch.offset
         var output = place
@@ -135,13 +137,13 @@ struct Timeline {
         current!.newestInput = input
         current!.hasFrames = true
         forgetRuns()
-        var mapped = noteFrame(output, arrival: arrival)
+        var mapped = recordFrame(output, arrival: arrival)
         mapped.isJump = epoch.isJump
         mapped.moved = output - place
         return mapped
     }
 
-    /// Frames that lay on slots, and after a gap no longer do, were cut: they are laid on slots again, a little later.
+    /// Lays a frame on a slot again, a little later, when frames lay on slots before a gap and no longer do: the source was cut.
     private func placeAfterGap(_ output: MediaTime) -> MediaTime {
         guard let newestFrame, output - newestFrame.output > Cadence.longestPair,
             liesOnSlot(newestFrame.output), !liesOnSlot(output)
@@ -149,7 +151,7 @@ struct Timeline {
         return slot(near: output, after: output + -1)
     }
 
-    /// To the tick, as stamps are rounded.
+    /// Whether a time is a slot's, to the tick: stamps are rounded.
     private func liesOnSlot(_ time: MediaTime) -> Bool { abs(slot(near: time, after: time + -2) - time) <= 1 }
 
     /// The nearest slot that is later than another time; without slots, the time itself.
@@ -160,10 +162,10 @@ struct Timeline {
         return grid.time(of: max(isNearer ? before : before + 1, grid.slot(at: earliest) + 1))
     }
 
-    /// Maps the stamp of a stream beside the frames.
+    /// Maps the stamp of a passing stream.
     /// - Parameters:
-    ///   - stream: which one; small numbers.
-    /// - Returns: nil where it has nothing to do with the frames' stamps, or not yet.
+    ///   - stream: its index among the passing streams.
+    /// - Returns: nil while the stamp has nothing to do with the frames' stamps.
     mutating func map(passing input: MediaTime, stream: Int, arrival: MonotonicTime) -> MediaTime? {
         guard let epoch = current, !restarted else {
             former = nil
@@ -172,42 +174,43 @@ struct Timeline {
         guard epoch.hasFrames else {
             guard epoch.admits(input) else { return nil }
             current!.newestInput = max(epoch.newestInput, input)
-            return note(input + epoch.offset, arrival: arrival).output
+            return record(input + epoch.offset, arrival: arrival).output
         }
-        let isFresh = arrival - began < Self.crossing
+        let isFresh = arrival - began < Self.formerEpochTimeout
         let former = former.flatMap { $0.admits(passing: input) ? $0 : nil }
         if !epoch.admits(input), let former,
             isFresh && former.distance(input) < epoch.distance(input) || !epoch.admits(passing: input),
-            arrival - began < MediaTime(ticks: Self.apart).nanoseconds
+            arrival - began < MediaTime(ticks: Self.longestOffset).nanoseconds
         {
             return input + former.offset
         }
         guard epoch.admits(passing: input) else { return nil }
-        noteRun(of: stream, to: input)
+        recordRun(of: stream, to: input)
         return input + epoch.offset
     }
 
-    private mutating func noteRun(of stream: Int, to input: MediaTime) {
-        while beside.count <= stream { beside.append(Beside()) }
-        if let last = beside[stream].last, input > last, input - last <= Self.stride {
-            beside[stream].run += input - last
-            current!.advance = max(current!.advance, beside[stream].run)
+    private mutating func recordRun(of stream: Int, to input: MediaTime) {
+        while passing.count <= stream { passing.append(PassingStream()) }
+        if let last = passing[stream].last, input > last, input - last <= Self.longestStep {
+            passing[stream].run += input - last
+            current!.advance = max(current!.advance, passing[stream].run)
         }
-        beside[stream].last = input
+        passing[stream].last = input
     }
 
     private mutating func forgetRuns() {
-        for index in beside.indices { beside[index].run = 0 }
+        for index in passing.indices { passing[index].run = 0 }
         current!.advance = 0
     }
 
-    /// Maps a frame's stamp where a clock that stands still, or goes round in a circle, is to be noticed: when frames go on
-    /// to come for what has been shown, a new epoch begins for all streams. Where repeats fill the slots that nothing comes
-    /// for, it is laid so that the frame's deadline stands to its slot as those of the slots before do; else as much later as
-    /// time has passed.
+    /// Maps a frame's stamp, and detects a source clock that stands still or goes round in a circle.
+    ///
+    /// When frames keep coming for times that were shown already, a new epoch begins for all streams. At a constant rate it
+    /// is laid so that the frame's deadline has the same distance from its slot as the deadlines of the slots before.
+    /// Otherwise it is laid as much later as time has passed.
     /// - Parameters:
     ///   - emitBy: the frame's deadline.
-    ///   - filled: the newest slot that was filled because nothing came; nil where there are none.
+    ///   - filled: the newest slot that was filled because nothing came; nil without a constant rate.
     mutating func map(
         frame input: MediaTime, arrival: MonotonicTime, emitBy: MonotonicTime, filled: Repeater.Filled?
     ) -> Mapped {
@@ -221,7 +224,7 @@ struct Timeline {
         behind += 1
         let since = behindSince ?? arrival
         behindSince = since
-        guard arrival - since >= Self.patience, filled != nil || behind > Self.mostReordered else { return mapped }
+        guard arrival - since >= Self.stalledClockTimeout, filled != nil || behind > Self.mostReordered else { return mapped }
         behindSince = nil
         behind = 0
         former = nil
@@ -235,12 +238,12 @@ struct Timeline {
     private mutating func begin(
         _ input: MediaTime, at output: MediaTime? = nil, arrival: MonotonicTime, asFrame: Bool
     ) -> Mapped {
-        // Where the frames are not where another stream has begun, nothing has jumped.
+        // A first frame that lies elsewhere than the passing stream before it is no jump.
         let isJump = restarted || current.map { $0.hasFrames || $0.isJump } ?? false
         let waited = max(arrival - newestArrival, .milliseconds(1))
-        let taken = output.map { $0 + -1 } ?? newestOutput
+        let occupied = output.map { $0 + -1 } ?? newestOutput
         var output = output ?? (current == nil ? Self.start : newestOutput + MediaTime.ticks(in: waited))
-        if asFrame, current != nil { output = slot(near: output, after: taken) }
+        if asFrame, current != nil { output = slot(near: output, after: occupied) }
         current = Epoch(
             offset: output - input, newestInput: input, number: current.map { $0.number &+ 1 } ?? 0, isJump: isJump,
             hasFrames: asFrame)
@@ -248,17 +251,17 @@ struct Timeline {
         began = arrival
         if output == newestOutput { newestArrival = arrival }
         forgetRuns()
-        var mapped = asFrame ? noteFrame(output, arrival: arrival) : note(output, arrival: arrival)
+        var mapped = asFrame ? recordFrame(output, arrival: arrival) : record(output, arrival: arrival)
         mapped.isJump = isJump && asFrame
         return mapped
     }
 
-    private mutating func noteFrame(_ output: MediaTime, arrival: MonotonicTime) -> Mapped {
+    private mutating func recordFrame(_ output: MediaTime, arrival: MonotonicTime) -> Mapped {
         if newestFrame.map({ output >= $0.output }) ?? true { newestFrame = (output, arrival) }
-        return note(output, arrival: arrival)
+        return record(output, arrival: arrival)
     }
 
-    private mutating func note(_ output: MediaTime, arrival: MonotonicTime) -> Mapped {
+    private mutating func record(_ output: MediaTime, arrival: MonotonicTime) -> Mapped {
         if output > newestOutput {
             newestOutput = output
             newestArrival = arrival

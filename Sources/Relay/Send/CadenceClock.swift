@@ -1,36 +1,38 @@
 import Media
 
-/// Chooses the source times that go out with a frame's packets, so that the next hop's SRT window gives the receiver the
-/// source's cadence back although frames leave whenever they are ready.
+/// Chooses the source times that go out with a frame's packets. With them the next hop's SRT window restores the source's
+/// cadence, although frames leave whenever they are ready.
 ///
-/// A frame's outgoing source time is its own source time plus one slowly moving delay: the 98th percentile of what the
-/// last few hundred frames have taken. Most frames are sent a little before their stamp, and the few that take longer
-/// (whose packets had to be sent again on the way in, above all) eat into the next hop's window instead of moving the
-/// cadence. So do the frames, if there are few, whose units were known to be whole only when the next one began: by an
-/// interval at least, which all others would have to wait, for seconds after two or three such in the first hundred.
+/// A frame's outgoing source time (its *stamp*) is its own source time plus a delay that moves slowly: the 98th percentile of
+/// what the last 200 frames took. Most frames leave a little before their stamp. The few that take longer use up a part of the
+/// next hop's window and do not move the cadence; most of them had packets that were sent again on the way in.
 ///
-/// A pure value; allocates nothing.
+/// Up to eight *late units* among the 200 are left out as well. A late unit is known to be complete only when the next one
+/// begins, so it takes a whole interval longer, and every other frame would have to wait as long.
+///
+/// A pure value: it holds no clock and allocates nothing.
 struct CadenceClock {
-    /// Frames that are remembered: three to seven seconds.
+    /// Frames that are remembered: three to seven seconds of them.
     private static let memory = 200
+    /// Of a hundred frames, how many the delay covers.
     private static let share = 98
-    /// How many frames of late units are left out beside those.
-    private static let excused = 8
-    /// Frames after which what the first ones took is forgotten: codecs were opened, caches were cold, and the sender's
-    /// clock was not yet known well.
+    /// Late units that are left out beside those.
+    private static let lateUnitsLeftOut = 8
+    /// After so many frames the first ones are forgotten: codecs were being opened, caches were cold, and the sender's clock was
+    /// not known well.
     private static let settling = 60
-    /// Delays are rounded up to half milliseconds, so that the cadence does not follow each of them.
+    /// Delays are rounded up to half milliseconds, so that the cadence does not follow every frame.
     private static let unit = Nanoseconds.microseconds(500)
-    /// The delay falls by this a frame, or by a sixteenth of what it is too large, so that the cadence is hardly seen to
-    /// move; it rises at once.
+    /// The delay falls by this for each frame, or by a sixteenth of the excess if that is more, so that the move is hardly seen.
+    /// It rises at once.
     private static let fall = Nanoseconds.microseconds(500)
 
     private(set) var delay: Nanoseconds?
     private var last: MonotonicTime?
-    /// What the last frames took, in units. Any delay may be one: a source that is read with its whole recovery window, up
-    /// to a minute of it, is as far behind.
+    /// What the last frames took, in units. It may be a minute: a source that is read after its whole recovery window is that
+    /// far behind.
     private var taken = InlineArray<200, Int64>(repeating: 0)
-    /// Which of them were late units.
+    /// Which of these frames were late units.
     private var wasLateUnit = InlineArray<200, Bool>(repeating: false)
     private var lateUnits = 0
     private var seen = 0
@@ -41,7 +43,7 @@ struct CadenceClock {
     /// - Parameters:
     ///   - source: when the frame was made, on this machine's clock.
     ///   - now: when it is sent.
-    ///   - isLateUnit: its unit, or that of its original, waited for the next one.
+    ///   - isLateUnit: its unit, or its original's, was a late unit.
     /// - Returns: the source time to send with it; never earlier than the one before.
     mutating func stamp(source: MonotonicTime, now: MonotonicTime, isLateUnit: Bool = false) -> MonotonicTime {
         remember(now - source, isLateUnit)
@@ -67,15 +69,15 @@ struct CadenceClock {
         }
     }
 
-    /// What the share of the remembered frames does not exceed, and the late units left out.
+    /// The delay that covers the share of the remembered frames, without the late units that are left out.
     private func usual() -> Nanoseconds? {
         let all = min(seen, Self.memory)
         if all == 0 { return nil }
-        // Of few frames the extreme ones say nothing yet.
+        // Of few frames the extremes say nothing yet.
         let share = min(Self.share, 50 + all / 2)
-        let above = min(all - (all * share + 99) / 100 + min(lateUnits, Self.excused), all - 1)
-        // The largest ones in descending order; the one after those that may exceed it is wanted. There are 13 at most,
-        // of 50 frames, and the excused ones.
+        let above = min(all - (all * share + 99) / 100 + min(lateUnits, Self.lateUnitsLeftOut), all - 1)
+        // The largest values in descending order. The wanted one follows those that may exceed it: at most 13 (of 50 frames) and
+        // the late units.
         var largest = InlineArray<22, Int64>(repeating: 0)
         var index = 0
         while index < all {
@@ -92,33 +94,25 @@ struct CadenceClock {
         return Nanoseconds(largest[above] * Self.unit.count)
     }
 
-    /// The source time to send with a repeated frame, which says nothing of how long frames take.
+    /// The stamp of a repeated frame, which says nothing of how long frames take.
     mutating func stamp(repeated source: MonotonicTime) -> MonotonicTime {
         let stamp = stamp(passing: source)
         last = stamp
         return stamp
     }
 
-    /// The source time to send with a unit of another stream, beside the frames.
+    /// The stamp of a unit of a passing stream.
     func stamp(passing source: MonotonicTime) -> MonotonicTime {
         let stamp = source + (delay ?? .zero)
         return last.map { max(stamp, $0) } ?? stamp
     }
 
-    /// When a frame of this stamp leaves where frames are paced: at its stamp, but neither after its deadline nor before
-    /// it is there.
+    /// When a frame of this stamp leaves in paced mode: at its stamp, but not after its deadline, and not before now.
     static func turn(_ stamp: MonotonicTime, deadline: MonotonicTime?, now: MonotonicTime) -> MonotonicTime {
         max(now, min(stamp, deadline ?? stamp))
     }
 
-    /// Waits for ``turn(_:deadline:now:)``, and returns it.
-    static func awaitTurn(_ stamp: MonotonicTime, deadline: MonotonicTime?, now: MonotonicTime) -> MonotonicTime {
-        let turn = turn(stamp, deadline: deadline, now: now)
-        if turn > now { turn.sleep() }
-        return turn
-    }
-
-    /// The source was replaced: its frames have nothing to do with the ones before.
+    /// The source was replaced: its frames have nothing to do with those before. Stamps still do not go back.
     mutating func restart() {
         let last = last
         self = CadenceClock()

@@ -1,7 +1,11 @@
 import Container
 import Media
 
-/// The units of streams that pass through untouched, between the ingest and the send stage.
+/// The units of streams that pass through untouched, on their way from ingest to the send stage.
+///
+/// - Writer: ingest (``layout``, ``offer(_:stream:presentation:provisionalEpoch:arrival:sourceTime:emitBy:)``, ``move(_:by:)``).
+/// - Reader: send.
+/// - Read together: the layout and its number.
 final class PassingStreams: Sendable {
     /// Raised when a unit has come. The send stage waits for it.
     let unitArrived = WakeUp()
@@ -15,16 +19,16 @@ final class PassingStreams: Sendable {
         buffers = UnitBufferPool(count: capacity, capacity: 2048)
     }
 
-    /// What the output's program holds beside the video; set when the input's program is known or changes.
+    /// What the output's program holds beside the video. Ingest sets it when it knows the input's program, and at each change.
     var layout: TransportStreamLayout {
         get { described.withLock { $0.layout } }
         set { described.withLock { if $0.layout != newValue { $0 = (newValue, $0.number + 1) } } }
     }
-    /// The layout with its number, counted from 1: a unit belongs to the one that it came under.
+    /// The layout with its number, counted from 1. A unit belongs to the layout under which it arrived.
     var numberedLayout: (layout: TransportStreamLayout, number: Int) { described.withLock { $0 } }
 
-    /// Takes a copy of a unit.
-    /// - Returns: false when too many wait already: the unit is lost.
+    /// Queues a copy of a unit.
+    /// - Returns: false when too many units wait already, so that this one is lost.
     func offer(
         _ bytes: UnsafeRawBufferPointer, stream: Int, presentation: MediaTime?, provisionalEpoch: UInt32? = nil,
         arrival: MonotonicTime, sourceTime: MonotonicTime?, emitBy: MonotonicTime
@@ -42,10 +46,10 @@ final class PassingStreams: Sendable {
         return true
     }
 
-    /// The first frame of an epoch has moved it, with the units of that epoch that wait here.
+    /// Moves the units of an epoch that wait here, because its first frame has moved the epoch.
     func move(_ epoch: UInt32, by ticks: Int64) { moved.withLock { $0 = (epoch, ticks) } }
 
-    /// When a unit is to be presented, as far as that is known by now.
+    /// When a unit is to be presented, by what is known now.
     func presentation(of unit: PassingUnit) -> MediaTime? {
         guard let epoch = unit.provisionalEpoch, let moved = moved.withLock({ $0 }), moved.epoch == epoch else {
             return unit.presentation

@@ -3,15 +3,15 @@ import Media
 /// One unit of a stream that passes through untouched.
 struct PassingUnit: Sendable {
     let buffer: UnitBuffer
-    /// Which of the output's passed streams it belongs to.
+    /// Its stream's index among the output's passing streams.
     let stream: Int
     /// The number of the layout that it belongs to.
     let layoutNumber: Int
     let presentation: MediaTime?
-    /// The epoch of the time line that may still be moved under its presentation time; nil when that is settled.
+    /// The epoch of the timeline that may still move, and its presentation time with it; nil when that time is settled.
     let provisionalEpoch: UInt32?
     let arrival: MonotonicTime
     let sourceTime: MonotonicTime?
-    /// When it goes out at the latest, though the picture of its time has not.
+    /// When it goes out at the latest, even if the picture of its time has not.
     let emitBy: MonotonicTime
 }
