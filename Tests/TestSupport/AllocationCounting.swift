@@ -11,6 +11,9 @@ public struct AllocationCounting: Sendable {
     private static let interposer = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: "tools/check/count_allocations.c")
 
+    /// False under the address and the thread sanitizer, whose own `malloc` is in the way.
+    public static let isPossible = dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil
+
     /// Nil in a process that was not started by ``runChild(_:_:)``.
     public init?() {
         func symbol<Function>(_ name: String, _: Function.Type) -> Function? {
