@@ -230,6 +230,8 @@ struct AccessUnitAssembly {
     /// After an early end only a start code, or zeros before one, may come.
     private func mayBeginUnit() -> Bool {
         var zeros = 0
+        // swift-format joins the two words, which does not compile.
+        // swift-format-ignore
         for unsafe byte in unsafe storage.bytes {
             if byte != 0 { return byte == 1 && zeros >= 2 }
             zeros += 1

@@ -49,6 +49,8 @@ struct SectionAssembler {
     private mutating func append(
         _ more: Slice<UnsafeRawBufferPointer>, _ skipsRepeats: Bool, _ section: ([UInt8]) -> Void
     ) {
+        // swift-format joins the two words, which does not compile.
+        // swift-format-ignore
         for unsafe byte in unsafe more {
             // Stuffing after the last section.
             if bytes.isEmpty, byte == 0xFF { return abandon() }
