@@ -62,7 +62,7 @@ func encodeUnits(
 /// What came out of a decoder, kept without the samples.
 struct KeptOutput: Equatable {
     var id: Int64
-    var reason: CodecFault?
+    var fault: CodecFault?
     var damage: PictureDamage = []
     var isKeyframe = false
     var size = PictureSize(width: 0, height: 0)
@@ -90,7 +90,7 @@ extension VideoDecoder {
                         id: picture.id, damage: picture.damage, isKeyframe: picture.isKeyframe, size: picture.size,
                         color: picture.color, after: after, meanLuma: sum / (view.y.height * view.y.width),
                         hash: hash))
-            case .noPicture(let id, let reason): outputs.append(KeptOutput(id: id, reason: reason, after: after))
+            case .noPicture(let id, let fault): outputs.append(KeptOutput(id: id, fault: fault, after: after))
             }
         }
         return outputs

@@ -28,7 +28,7 @@ import Testing
         let outputs = try VideoDecoder().decodeAll(units.map(\.bytes))
         #expect(outputs.map(\.id) == Array(0..<40))
         #expect(outputs.map(\.after) == Array(1...40))
-        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
+        #expect(outputs.allSatisfy { $0.fault == nil && $0.damage == [] })
         #expect(outputs.filter(\.isKeyframe).map(\.id) == [0, 20])
     }
 
@@ -40,7 +40,7 @@ import Testing
         #expect(units.count == 60)
         let outputs = try VideoDecoder().decodeAll(units)
         #expect(outputs.count == 60)
-        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
+        #expect(outputs.allSatisfy { $0.fault == nil && $0.damage == [] })
         #expect(Set(outputs.map(\.id)).count == 60)
         #expect(outputs.map(\.id) != outputs.map(\.id).sorted())
         // Display order, as libavformat and libavcodec have it with all the time in the world.
@@ -62,7 +62,7 @@ import Testing
         let units = try stream(["-preset", "medium"] + options).map(withoutVUI)
         let outputs = try VideoDecoder().decodeAll(units)
         #expect(outputs.count == 60)
-        let lost = outputs.filter { $0.reason != nil }
+        let lost = outputs.filter { $0.fault != nil }
         if options == ["-bf", "0"] {
             #expect(lost.isEmpty)
             #expect(outputs.map(\.after) == Array(1...60))
@@ -88,15 +88,15 @@ import Testing
         let units = try encodeUnits(configuration(), count: 30, keyframeEvery: 10)
         let outputs = try VideoDecoder().decodeAll(units.dropFirst(4).map(\.bytes))
         #expect(outputs.count == 26)
-        #expect(outputs.prefix(6).allSatisfy { $0.reason == .awaitingKeyframe })
-        #expect(outputs.dropFirst(6).allSatisfy { $0.reason == nil && $0.damage == [] })
+        #expect(outputs.prefix(6).allSatisfy { $0.fault == .awaitingKeyframe })
+        #expect(outputs.dropFirst(6).allSatisfy { $0.fault == nil && $0.damage == [] })
     }
 
     @Test func aLostUnitTaintsPicturesUntilTheNextKeyframe() throws {
         var units = try encodeUnits(configuration(), count: 30, keyframeEvery: 10).map(\.bytes)
         units.remove(at: 13)
         let outputs = try VideoDecoder().decodeAll(units) { $0 == 13 ? .followsGap : [] }
-        #expect(outputs.allSatisfy { $0.reason == nil })
+        #expect(outputs.allSatisfy { $0.fault == nil })
         #expect(outputs.filter { $0.damage.contains(.reference) }.map(\.id) == Array(13..<19))
     }
 
@@ -120,7 +120,7 @@ import Testing
         let units = try stream(["-bf", "0", "-flags", "+ilme+ildct", "-x264-params", "tff=1"], frames: 10)
         let outputs = try VideoDecoder().decodeAll(units)
         #expect(outputs.map(\.id) == Array(0..<10))
-        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
+        #expect(outputs.allSatisfy { $0.fault == nil && $0.damage == [] })
     }
 
     @Test func aSenderRestartedWithoutReorderingIsNotHeldBack() throws {
@@ -128,7 +128,7 @@ import Testing
         let after = try encodeUnits(configuration(), count: 10).map(\.bytes)
         let outputs = try VideoDecoder().decodeAll(before + after)
         #expect(outputs.count == 30)
-        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
+        #expect(outputs.allSatisfy { $0.fault == nil && $0.damage == [] })
         #expect(outputs.suffix(10).map(\.id) == Array(20..<30))
         #expect(outputs.suffix(10).map(\.after) == Array(21...30))
         #expect(outputs.dropLast(10).allSatisfy { $0.after <= 21 })
@@ -141,7 +141,7 @@ import Testing
         let outputs = try VideoDecoder().decodeAll(units.map(\.bytes))
         #expect(outputs.map(\.size.width) == [320, 320, 320, 176, 176, 176, 176, 176])
         #expect(outputs.last?.size == PictureSize(width: 176, height: 320))
-        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
+        #expect(outputs.allSatisfy { $0.fault == nil && $0.damage == [] })
     }
 
     @Test func aDamagedUnitIsFlaggedAndOverAtTheNextKeyframe() throws {
@@ -149,7 +149,7 @@ import Testing
         for i in units[12].count / 2..<units[12].count { units[12][i] ^= 0x5a }
         let outputs = try VideoDecoder().decodeAll(units)
         #expect(Set(outputs.map(\.id)) == Set(0..<30))
-        #expect(outputs.filter { $0.damage != [] || $0.reason != nil }.map(\.id) == Array(12..<20))
+        #expect(outputs.filter { $0.damage != [] || $0.fault != nil }.map(\.id) == Array(12..<20))
         #expect(outputs.first { $0.id == 12 }?.damage.contains(.concealed) == true)
     }
 
@@ -166,7 +166,7 @@ import Testing
             try #require(starts.count == 3)
             units[14].removeSubrange(starts[slice]..<(slice == 2 ? units[14].count : starts[slice + 1]))
             let outputs = try VideoDecoder().decodeAll(units)
-            let wrong = outputs.filter { $0.damage != [] || $0.reason != nil }
+            let wrong = outputs.filter { $0.damage != [] || $0.fault != nil }
             #expect(wrong.map(\.id) == Array(14..<20), "slice \(slice)")
         }
     }
@@ -177,9 +177,9 @@ import Testing
         decoder.skipsNonReference = true
         let outputs = try decoder.decodeAll(units)
         #expect(outputs.count == 60)
-        let skipped = outputs.filter { $0.reason == .skipped }.count
+        let skipped = outputs.filter { $0.fault == .skipped }.count
         #expect(skipped > 30)
-        #expect(outputs.filter { $0.reason == nil }.count == 60 - skipped)
+        #expect(outputs.filter { $0.fault == nil }.count == 60 - skipped)
         #expect(outputs.allSatisfy { $0.damage == [] })
     }
 
@@ -213,7 +213,7 @@ import Testing
             let outputs = try VideoDecoder().decodeAll(units)
             let reference = try VideoDecoder().decodeAll(try stream(["-tune", "zerolatency"], frames: 5))
             #expect(outputs.count == 5)
-            #expect(outputs.allSatisfy { $0.reason == nil && $0.size == PictureSize(width: 320, height: 192) })
+            #expect(outputs.allSatisfy { $0.fault == nil && $0.size == PictureSize(width: 320, height: 192) })
             if format != "yuvj420p" {
                 for (a, b) in zip(outputs, reference) { #expect(abs(a.meanLuma - b.meanLuma) <= 1, "\(format)") }
             } else {
@@ -228,7 +228,7 @@ import Testing
         let units = try encodeUnits(configuration(), count: 3).map(\.bytes)
         let outputs = try VideoDecoder(settings).decodeAll(units)
         #expect(outputs.count == 3)
-        #expect(outputs.allSatisfy { $0.reason != nil })
+        #expect(outputs.allSatisfy { $0.fault != nil })
     }
 
     @Test func quantisersAreExported() throws {

@@ -37,7 +37,7 @@ import Testing
         #expect(units.indices.filter { units[$0].isKeyframe } == [0, 13, 26, 39])
         // Each can be decoded from: parameter sets and an IDR slice are in it.
         let outputs = try VideoDecoder().decodeAll(units.dropFirst(26).map(\.bytes))
-        #expect(outputs.allSatisfy { $0.reason == nil && $0.damage == [] })
+        #expect(outputs.allSatisfy { $0.fault == nil && $0.damage == [] })
     }
 
     @Test func aSceneCutIsNoKeyframe() throws {

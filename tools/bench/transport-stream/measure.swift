@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 import Media
 
-/// Pushes each file in messages of 1,316 bytes. The first round shows how the ends of units were known. Many rounds show the
-/// speed, and how often malloc was called after the first two rounds. That should be never: otherwise the exit code is 1.
+/// Pushes each file in messages of 1,316 bytes. The first round shows how the ends of units were known. Many rounds show
+/// the speed, and how often malloc was called after the first two. That should be never: otherwise the exit code is 1.
 /// tools/check/count_allocations.c must be preloaded, because it counts.
 @_silgen_name("burnish_count") func countAllocations(_ on: CInt)
 @_silgen_name("burnish_counted_swift") func allocationsBySwift() -> Int
