@@ -9,7 +9,7 @@
 enum { fixed_part = 48, request_word = 20, socket_word = 24, type_request = 1, type_response = 2 };
 /// A refusal's request type is its reason plus this.
 enum { first_refusal = 1000 };
-/// "I send with source times" and "I receive by them". A listener's libsrt takes source times from its application only
+/// "I send with source times" and "I receive by them". A listener's libsrt accepts source times from its application only
 /// when its caller says both.
 static const uint32_t flags_by_time = 1u << 0 | 1u << 1;
 /// "I drop what is late": the sender may then drop it too. libsrt settles this before its listen callback.

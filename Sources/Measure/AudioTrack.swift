@@ -5,8 +5,8 @@ import Media
 /// The test source's audio: AAC-LC in ADTS (ISO/IEC 14496-3), mono, 48 kHz: a beep on every whole second of the capture
 /// clock, for as long as the test pattern's lamp is lit.
 ///
-/// Every frame carries its capture time in a data stream element before its sound, which decoders skip: whoever passes
-/// the frames on untouched passes the time on, and the probe can set audio against video to the microsecond without
+/// Every frame carries its capture time in a data stream element before its sound, which decoders skip. A relay that passes
+/// the frames on untouched passes the time on, so the probe can compare audio with video to the microsecond without
 /// decoding.
 ///
 /// Confined to one thread at a time.
@@ -16,17 +16,17 @@ final class AudioTrack {
     /// ADTS header, and data stream element: id and tag, count, 12 bytes.
     private static let headerSize = 7
     private static let elementSize = 14
-    /// The longest frame that an ADTS header can tell of.
+    /// The longest frame that an ADTS header can describe.
     private static let longestFrame = 8191
     private static let frequency = 1000.0
     private static let loudness = 0.25
-    /// The beep swells and fades for so long, so that it does not click.
+    /// The beep swells and fades for so long (µs), so that it does not click.
     private static let edge: Int64 = 2_000
 
     private let start: WallTime
     private let encoder: AudioEncoder
     private var frame: Int64 = 0
-    /// The next samples to be encoded are those of this frame.
+    /// The next samples to encode belong to this frame.
     private var encoded: Int64 = 0
     private var bytes: [UInt8] = []
 
@@ -37,12 +37,12 @@ final class AudioTrack {
         bytes.reserveCapacity(Self.longestFrame)
     }
 
-    /// Gives every frame whose last sample has been captured by `now`, with the capture time of its first.
+    /// Emits every frame whose last sample has been captured by `now`, with the capture time of its first.
     func advance(to now: WallTime, _ emit: (UnsafeRawBufferPointer, WallTime) -> Void) throws(CodecError) {
         while captureTime(frame + 1) <= now {
             let captured = captureTime(frame)
             let code = TimeCode(captured: captured, number: UInt16(truncatingIfNeeded: frame), source: 1)
-            // The sound is known beforehand, so that nothing has to wait for the encoder's delay.
+            // The sound is known in advance, so nothing waits for the encoder's delay.
             while encoded <= frame + Int64(AudioEncoder.delayInFrames) {
                 let first = start + encoded * Self.samplesInFrame * 1_000_000 / Self.sampleRate
                 let step = 1e6 / Double(Self.sampleRate)
@@ -69,7 +69,7 @@ final class AudioTrack {
         start + frame * Self.samplesInFrame * 1_000_000 / Self.sampleRate
     }
 
-    /// Makes an ADTS frame of a time code and a raw data block, whose elements may be preceded by others.
+    /// Makes an ADTS frame of a time code and a raw data block.
     private func assemble(_ word: TimeCode.Word, _ sound: UnsafeRawBufferPointer) {
         let size = Self.headerSize + Self.elementSize + sound.count
         precondition(size <= Self.longestFrame, "an AAC frame of \(size) bytes")

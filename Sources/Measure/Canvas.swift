@@ -1,8 +1,8 @@
 import Glibc
 import Media
 
-/// The few shapes the test pattern is made of, clipped to the picture, edges of curved ones smoothed so that they move
-/// by less than a sample.
+/// The shapes of the test pattern, clipped to the picture. The edges of curved ones are smooth, so that they can move by
+/// less than a sample.
 @unsafe struct Canvas {
     let picture: MutablePictureView
 

@@ -1,8 +1,8 @@
 import Media
 
-/// When the frames of a live source are due: frame `n` at `n / rate` seconds since 1970. Every source of one rate, also
-/// one that is started again, has its frames on the same grid and numbers them alike; the schedule is absolute, so no
-/// lateness adds up.
+/// When the frames of a live source are due: frame `n` at `n / rate` seconds since 1970. All sources of one rate have
+/// their frames on the same grid and number them alike, and so has a source that is started again. The schedule is
+/// absolute, so lateness does not add up.
 public struct FrameGrid: Sendable, BitwiseCopyable {
     public let rate: Rational
 
@@ -27,8 +27,8 @@ public struct FrameGrid: Sendable, BitwiseCopyable {
     }
 }
 
-/// Ties the wall clock to the monotonic one at one instant, so that a schedule in wall time can be slept on without the
-/// steps of the wall clock.
+/// The wall clock and the monotonic clock at one instant. A thread can sleep by a schedule in wall time, and steps of the
+/// wall clock do not disturb it.
 public struct ClockPair: Sendable, BitwiseCopyable {
     public let wall: WallTime
     public let monotonic: MonotonicTime

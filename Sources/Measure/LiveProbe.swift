@@ -15,7 +15,7 @@ import Transport
     private var times = [MediaTime?](repeating: nil, count: 64)
     private var units: Int64 = 0
     private var failure: CodecError?
-    /// What ended the input before its time.
+    /// Why the input ended early.
     public private(set) var inputFailure: TransportError?
     private var events: (LegEvent) -> Void
     private var each: (TimeCodeReading, WallTime) -> Void
@@ -23,8 +23,8 @@ import Transport
     private var firstPicture: MonotonicTime?
 
     /// - Parameters:
-    ///   - event: told of connections and losses.
-    ///   - each: told of every picture, for a listing.
+    ///   - event: called with connections and losses.
+    ///   - each: called with every picture, for a listing.
     public init(
         _ source: Source, statistics: ProbeStatistics, event: @escaping (LegEvent) -> Void = { _ in },
         each: @escaping (TimeCodeReading, WallTime) -> Void = { _, _ in }
@@ -38,41 +38,44 @@ import Transport
 
     deinit { unsafe buffer.deallocate() }
 
-    /// What the stream turned out to be, for a message when no pictures came.
+    /// What the stream is, for a message when no pictures came.
     public var diagnosis: StreamDiagnosis { demuxer.diagnosis }
 
-    /// Receives until `limit` has passed since the first picture, the input ends, no picture has come for `patience`, or
-    /// `stopped` says so.
-    public func run(limit: Nanoseconds?, patience: Nanoseconds, stopped: () -> Bool) throws(CodecError) -> ProbeReport {
+    /// How often `stopped` is asked while nothing comes: a user who ends the probe does not notice the wait.
+    private static let stopInterval = Nanoseconds.milliseconds(50)
+
+    /// Receives until `limit` has passed since the first picture, the input ends, no picture has come for `pictureTimeout`,
+    /// or `stopped` says so.
+    public func run(limit: Nanoseconds?, pictureTimeout: Nanoseconds, stopped: () -> Bool) throws(CodecError) -> ProbeReport {
         var lastSign = MonotonicTime.now()
         var pictures = 0
         var isEnded = false
         while !isEnded, !stopped() {
             let now = MonotonicTime.now()
             if let limit, let firstPicture, now - firstPicture >= limit { break }
-            if statistics.received + statistics.leftOut > pictures {
-                pictures = statistics.received + statistics.leftOut
+            if statistics.received + statistics.inWarmUp > pictures {
+                pictures = statistics.received + statistics.inWarmUp
                 lastSign = now
             }
-            if now - lastSign >= patience { break }
-            var wake = now + .milliseconds(50)
+            if now - lastSign >= pictureTimeout { break }
+            var wake = now + Self.stopInterval
             if let timer = demuxer.nextTimer { wake = min(wake, timer) }
             let received = unsafe source.receive(into: buffer, until: wake)
             switch received {
             case .message(let message):
-                statistics.bytes(message.byteCount)
+                statistics.recordBytes(message.byteCount)
                 unsafe demuxer.push(
                     UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), arrival: message.arrival,
-                    sourceTime: message.sourceTime, handler: take)
-            case .idle: demuxer.timeout(.now(), handler: take)
+                    sourceTime: message.sourceTime, handler: handle)
+            case .idle: demuxer.timeout(.now(), handler: handle)
             case .event(let event):
                 if case .gap = event { demuxer.recordLoss() }
                 events(event)
             case .end, .failed:
                 if case .failed(let error) = received { inputFailure = error }
-                demuxer.finish(handler: take)
+                demuxer.finish(handler: handle)
                 decoder.drain()
-                takePictures()
+                countPictures()
                 isEnded = true
             }
             if let failure { throw failure }
@@ -80,13 +83,13 @@ import Transport
         return statistics.report(until: isEnded ? nil : .now())
     }
 
-    private func take(_ event: TransportStreamEvent) {
+    private func handle(_ event: TransportStreamEvent) {
         guard case .unit(let unit) = event else { return }
         guard unit.isMainVideo else {
             if let time = unit.presentation,
                 let code = unsafe AudioTrack.timeCode(in: unit.bytes, near: .now())
             {
-                statistics.audio(time, captured: code.captured)
+                statistics.recordAudio(time, captured: code.captured)
             }
             return
         }
@@ -94,20 +97,20 @@ import Transport
         do {
             unsafe try decoder.decode(unit.bytes, id: units, flags: unit.isDamaged ? .isDamaged : [])
             units += 1
-            takePictures()
+            countPictures()
         } catch {
             failure = error
         }
     }
 
-    private func takePictures() {
+    private func countPictures() {
         do {
             while let output = try decoder.next() {
                 guard case .picture(let picture) = consume output else { continue }
                 let arrived = WallTime.now()
                 if firstPicture == nil { firstPicture = .now() }
                 let reading = unsafe TimeCodeReading(luma: picture.view.y, near: arrived)
-                statistics.picture(reading, size: picture.size, arrived: arrived, timestamp: times[Int(picture.id % 64)])
+                statistics.recordPicture(reading, size: picture.size, arrived: arrived, timestamp: times[Int(picture.id % 64)])
                 each(reading, arrived)
             }
         } catch {

@@ -12,7 +12,7 @@ public struct TestSourceConfiguration: Sendable {
     /// Pictures from one keyframe to the next.
     public var keyframeInterval = 30
     public var preset = VideoEncoderConfiguration.Preset.ultrafast
-    /// Whether PES headers tell the length of video units. Without, a receiver learns a unit's end from stuffing or from
+    /// Whether PES headers have the length of video units. Without it, a receiver learns a unit's end from stuffing or from
     /// the next unit, as with FFmpeg's muxer.
     public var writesPESLengths = true
     /// Whether the stream has an audio track: a beep on every second.
@@ -32,9 +32,9 @@ public struct TestSourceReport: Hashable, Sendable, Encodable {
     public var late: Int64 = 0
     public var messages: Int64 = 0
     public var bytes: Int64 = 0
-    /// Messages that nobody was there to take.
+    /// Messages that were not sent because no receiver was connected.
     public var messagesUnconnected: Int64 = 0
-    /// Messages that the protocol's buffer had no room for.
+    /// Messages that were not sent because the protocol's buffer was full.
     public var messagesRefused: Int64 = 0
     /// How long painting, encoding and sending took, from the moment the picture was due, in milliseconds.
     public var work = Distribution([Int64]())
@@ -51,8 +51,8 @@ public struct TestSourceReport: Hashable, Sendable, Encodable {
 
 /// Sends the test pattern live: paints, encodes, multiplexes and sends each picture at its time on the ``FrameGrid``.
 ///
-/// Presentation times are the capture times on the sender's wall clock, so that a source that is started again goes on
-/// where it would have been.
+/// Presentation times are the capture times on the sender's wall clock. So a source that is started again continues as
+/// though it had never stopped.
 ///
 /// Confined to one thread.
 public final class LiveTestSource {
@@ -80,7 +80,7 @@ public final class LiveTestSource {
     }
 
     /// Sends until all pictures are out, nothing can ever go out again, or `stopped` says so.
-    /// - Parameter event: told of connections and their ends.
+    /// - Parameter event: called with connections and their ends.
     public func run(stopped: () -> Bool, event: (LegEvent) -> Void) throws(CodecError) -> TestSourceReport {
         let grid = FrameGrid(rate: configuration.rate)
         let pattern = TestPattern(size: configuration.size, framesPerSecond: configuration.rate.value)
@@ -95,9 +95,9 @@ public final class LiveTestSource {
             due.sleep()
             if stopped() { break }
             var isNewReceiver = false
-            while let news = sink.nextEvent() {
-                if case .connected = news { isNewReceiver = true }
-                event(news)
+            while let next = sink.nextEvent() {
+                if case .connected = next { isNewReceiver = true }
+                event(next)
             }
             if isNewReceiver { muxer.restart() }
             let code = TimeCode(captured: captured, number: UInt16(truncatingIfNeeded: first + index))
@@ -108,7 +108,7 @@ public final class LiveTestSource {
             if work.count < work.capacity { work.append(took.count) }
             if took.seconds > 1 / configuration.rate.value { report.late += 1 }
             report.frames += 1
-            // Why is left for whoever asks the sink.
+            // The caller asks the sink why.
             if sink.isBroken { break }
         }
         report.work = Distribution(work, scale: 1e-6)

@@ -1,7 +1,7 @@
 import Media
 
-/// Makes a transport stream say nothing of the length of its video PES packets (`PES_packet_length` 0, allowed for video by
-/// ISO/IEC 13818-1, 2.4.3.7), as FFmpeg's muxer leaves it by default.
+/// Erases the length of a transport stream's video PES packets (`PES_packet_length` 0, allowed for video by
+/// ISO/IEC 13818-1, 2.4.3.7). FFmpeg's muxer writes 0 by default.
 @safe struct PESLengthEraser: ~Copyable {
     private static let packetSize = 188
     private let pid: UInt16

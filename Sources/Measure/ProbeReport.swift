@@ -10,7 +10,7 @@ public struct ProbeReport: Hashable, Sendable, Encodable {
     public var received: Int
     /// Different captured frames among them.
     public var unique: Int
-    /// Captured frames between the first and the last one seen that did not come.
+    /// Captured frames between the first and the last received one that did not come.
     public var lost: Int
     /// Captured frames that came again.
     public var repeated: Int
@@ -23,7 +23,7 @@ public struct ProbeReport: Hashable, Sendable, Encodable {
     /// Captured frames that came after a later one.
     public var outOfOrder: Int
 
-    /// From capture to ready for show, of every captured frame when it first came.
+    /// From capture to ready to be shown, of each captured frame when it first came.
     public var latency: Distribution
     /// The last quarter's median latency less the first quarter's.
     public var latencyGrowth: Double

@@ -1,7 +1,7 @@
 import Media
 
-/// What a receiver of the test source saw, as a pure value: it is told of every picture and answers with a
-/// ``ProbeReport``. Pictures that come within the warm-up after the first one count for nothing.
+/// What a receiver of the test source saw: counts every picture and makes a ``ProbeReport``. Pictures that come within the
+/// warm-up after the first one are not counted. A pure value.
 public struct ProbeStatistics: Sendable {
     private let warmUp: Int64
     private var firstArrival: WallTime?
@@ -11,8 +11,8 @@ public struct ProbeStatistics: Sendable {
     private var size: PictureSize?
     /// Pictures counted so far.
     public private(set) var received = 0
-    /// Pictures of the warm-up.
-    public private(set) var leftOut = 0
+    /// Pictures of the warm-up, which are not counted.
+    public private(set) var inWarmUp = 0
     private var blended = 0
     private var damaged = 0
     private var absent = 0
@@ -32,17 +32,17 @@ public struct ProbeStatistics: Sendable {
     /// - Parameter warmUp: how long after the first picture counting begins, in microseconds.
     public init(warmUp: Int64 = 0) { self.warmUp = warmUp }
 
-    /// A picture came.
+    /// Counts a picture that came.
     /// - Parameters:
     ///   - arrived: when it was ready to be shown.
     ///   - timestamp: its presentation time stamp, where there is one.
-    public mutating func picture(
+    public mutating func recordPicture(
         _ reading: TimeCodeReading, size: PictureSize, arrived: WallTime, timestamp: MediaTime? = nil
     ) {
         let first = firstArrival ?? arrived
         firstArrival = first
         guard arrived - first >= warmUp else {
-            leftOut += 1
+            inWarmUp += 1
             return
         }
         if countedFrom == nil { countedFrom = arrived }
@@ -55,7 +55,7 @@ public struct ProbeStatistics: Sendable {
         var isNew = true
         switch reading {
         case .code(let code):
-            switch span.note(code) {
+            switch span.insert(code) {
             case .next: latencies.append(arrived - code.captured)
             case .late:
                 outOfOrder += 1
@@ -63,11 +63,11 @@ public struct ProbeStatistics: Sendable {
             case .repeated:
                 repeated += 1
                 isNew = false
-            case .ancient:
+            case .tooOld:
                 outOfOrder += 1
                 isNew = false
             }
-            if let timestamp, isNew { sync.video(timestamp, captured: code.captured) }
+            if let timestamp, isNew { sync.recordVideo(timestamp, captured: code.captured) }
         case .blended: blended += 1
         case .damaged: damaged += 1
         case .absent: absent += 1
@@ -78,16 +78,16 @@ public struct ProbeStatistics: Sendable {
         }
     }
 
-    /// Bytes of the stream came.
-    public mutating func bytes(_ count: Int) { if countedFrom != nil { bytes += count } }
+    /// Counts bytes of the stream that came.
+    public mutating func recordBytes(_ count: Int) { if countedFrom != nil { bytes += count } }
 
-    /// A piece of the test source's audio came.
-    public mutating func audio(_ timestamp: MediaTime, captured: WallTime) {
-        if countedFrom != nil { sync.audio(timestamp, captured: captured) }
+    /// Counts a piece of the test source's audio that came.
+    public mutating func recordAudio(_ timestamp: MediaTime, captured: WallTime) {
+        if countedFrom != nil { sync.recordAudio(timestamp, captured: captured) }
     }
 
     /// The figures so far.
-    /// - Parameter until: the end of the measurement: a picture that should have come by then and did not makes a freeze.
+    /// - Parameter until: the end of the measurement. A picture that should have come by then and did not is a freeze.
     public func report(until: WallTime? = nil) -> ProbeReport {
         let seconds =
             if let countedFrom, let end = until ?? lastArrival { Double(end - countedFrom) / 1e6 } else { 0.0 }
@@ -115,7 +115,7 @@ public struct ProbeStatistics: Sendable {
 
 /// Which frame numbers have been seen, over a window that is long compared with any reordering.
 private struct NumberSpan: Sendable {
-    enum Verdict { case next, late, repeated, ancient }
+    enum Verdict { case next, late, repeated, tooOld }
 
     private static let window = 4096
     private var seen = [Bool](repeating: false, count: window)
@@ -128,13 +128,13 @@ private struct NumberSpan: Sendable {
     /// Frames of the source between the first and the last one seen that never came.
     var lost: Int { unique == 0 ? 0 : Int(highest - lowest) + 1 - unique }
 
-    /// Microseconds between two frames of the source, as their own codes tell.
+    /// Microseconds between two frames of the source, according to their codes.
     var interval: Int64 {
         guard let earliest, let latest, highest > lowest else { return 0 }
         return (latest - earliest) / (highest - lowest)
     }
 
-    mutating func note(_ code: TimeCode) -> Verdict {
+    mutating func insert(_ code: TimeCode) -> Verdict {
         guard unique > 0 else {
             lowest = Int64(code.number)
             highest = lowest
@@ -152,8 +152,8 @@ private struct NumberSpan: Sendable {
             unique += 1
             return .next
         }
-        // Older than the first one counted, or than the window: it cannot be told from a repetition.
-        if number < lowest || highest - number >= Int64(Self.window) { return .ancient }
+        // Older than the first counted one, or than the window: it may be a repetition.
+        if number < lowest || highest - number >= Int64(Self.window) { return .tooOld }
         if seen[slot(number)] { return .repeated }
         seen[slot(number)] = true
         unique += 1

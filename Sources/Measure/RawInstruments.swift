@@ -25,10 +25,10 @@ public enum RawTestSource {
     }
 }
 
-/// The probe behind somebody else's receiver and decoder: raw pictures, stamped when their last byte was read.
+/// The probe behind another program's receiver and decoder: raw pictures, stamped when their last byte was read.
 public enum RawProbe {
     /// Reads pictures until the stream ends, `limit` has passed since the first one, or `stopped` says so.
-    /// - Parameter each: told of every picture, for a listing.
+    /// - Parameter each: called with every picture, for a listing.
     public static func run(
         descriptor: Int32, size: PictureSize, format: RawFormat, statistics: inout ProbeStatistics,
         limit: Nanoseconds?, stopped: () -> Bool, each: (TimeCodeReading, WallTime) -> Void
@@ -39,7 +39,7 @@ public enum RawProbe {
             let now = MonotonicTime.now()
             let arrived = WallTime.now()
             let reading = unsafe TimeCodeReading(luma: picture.view.y.readOnly, near: arrived)
-            statistics.picture(reading, size: size, arrived: arrived)
+            statistics.recordPicture(reading, size: size, arrived: arrived)
             each(reading, arrived)
             if stopped() { return }
             if let limit, now - (first ?? now) >= limit { return }

@@ -35,13 +35,13 @@ public struct RawVideoError: Error, CustomStringConvertible {
         self.descriptor = descriptor
         self.size = size
         byteCount = format.byteCount(size)
-        // Room for all three planes also when only luma travels, so that there is always a whole picture to paint on.
+        // Room for all three planes even when only luma is sent, so that there is always a whole picture to paint on.
         unsafe memory = .allocate(capacity: RawFormat.yuv420p.byteCount(size))
         unsafe memory.initialize(repeating: 128, count: RawFormat.yuv420p.byteCount(size))
         // A pipe of one megabyte, where the system grants it: fewer wake-ups for each picture. 1031: F_SETPIPE_SZ,
         // which glibc hides behind _GNU_SOURCE.
         _ = fcntl(descriptor, 1031, 1 << 20)
-        // Waiting is done in poll(2), where a stop is seen.
+        // poll(2) waits, so that a stop ends the wait.
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     }
 
@@ -59,18 +59,21 @@ public struct RawVideoError: Error, CustomStringConvertible {
                 height: chroma.height))
     }
 
+    /// How often `stopped` is asked while the pipe is not ready, in milliseconds: a user who ends the program does not
+    /// notice the wait.
+    private static let stopInterval: Int32 = 100
+
     /// Waits until the descriptor is ready; false when `stopped` says so.
     private borrowing func wait(for events: Int16, _ stopped: () -> Bool) -> Bool {
         while !stopped() {
             var request = pollfd(fd: descriptor, events: events, revents: 0)
-            if unsafe poll(&request, 1, 100) > 0 { return true }
+            if unsafe poll(&request, 1, Self.stopInterval) > 0 { return true }
         }
         return false
     }
 
     /// Reads the next picture.
-    /// - Returns: false at the end of the stream (a part of a picture before it is left out), or when `stopped`
-    ///   says so.
+    /// - Returns: false at the end of the stream (a part of a picture before it is ignored), or when `stopped` says so.
     public mutating func read(stopped: () -> Bool) throws(RawVideoError) -> Bool {
         var done = 0
         while done < byteCount {

@@ -1,16 +1,16 @@
 import Media
 
-/// Audio against video: both carry their capture times, so what their presentation times make of those is comparable.
+/// Audio against video. Both carry their capture times, so the differences to their presentation times can be compared.
 struct SyncStatistics: Sendable {
     /// Presentation time less capture time of the newest picture, in microseconds.
     private var videoOrigin: Int64?
     private var offsets: [Int64] = []
 
-    mutating func video(_ timestamp: MediaTime, captured: WallTime) {
+    mutating func recordVideo(_ timestamp: MediaTime, captured: WallTime) {
         videoOrigin = timestamp.nanoseconds.count / 1000 - captured.microseconds
     }
 
-    mutating func audio(_ timestamp: MediaTime, captured: WallTime) {
+    mutating func recordAudio(_ timestamp: MediaTime, captured: WallTime) {
         guard let videoOrigin else { return }
         offsets.append(timestamp.nanoseconds.count / 1000 - captured.microseconds - videoOrigin)
     }

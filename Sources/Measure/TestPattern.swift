@@ -73,7 +73,7 @@ public final class TestPattern {
         }
     }
 
-    /// Where things are. The field is what the time code leaves free.
+    /// Where things are. The field is the part without the time code.
     struct Layout {
         let framesPerSecond: Double
         let top: Int
@@ -121,7 +121,7 @@ public final class TestPattern {
         for y in 0..<(unsafe picture.u.height) {
             let (u, v) = unsafe (picture.u.row(y), picture.v.row(y))
             for x in 0..<(unsafe picture.u.width) {
-                // Neutral under the time code: its cells cost bits enough.
+                // Neutral under the time code, whose cells already cost many bits.
                 unsafe u[x] = y * 2 < layout.top ? 128 : UInt8(112 + 32 * y * 2 / height)
                 unsafe v[x] = y * 2 < layout.top ? 128 : UInt8(140 - 32 * x * 2 / width)
             }
@@ -130,8 +130,8 @@ public final class TestPattern {
             centreX: layout.dialX, centreY: layout.dialY, radius: layout.dialRadius, luma: 190, u: 128, v: 128)
     }
 
-    /// Two octaves of smooth value noise over a few gratings, and hard-edged bars: something for every part of an
-    /// encoder. Repeats after `period` columns.
+    /// Two octaves of smooth value noise over a few gratings, and hard-edged bars, so that every part of an encoder has
+    /// work. Repeats after `period` columns.
     private static func drawTexture(_ picture: MutablePictureView, period: Int) {
         let (width, height) = unsafe (picture.y.width, picture.y.height)
         for y in 0..<height {

@@ -21,16 +21,13 @@ public struct WallTime: Hashable, Comparable, Sendable, BitwiseCopyable {
     }
 }
 
-/// What every test frame says about itself in its pixels: when it was captured, its number, and which source made it.
-/// On the wire 96 bits: 48 of time, 16 of number, 8 of source, 24 of CRC.
+/// What every test frame carries in its pixels: when it was captured, its number, and its source. 96 bits: 48 of time, 16 of number, 8 of source, 24 of CRC.
 public struct TimeCode: Hashable, Sendable, BitwiseCopyable {
-    public static let bitCount = 96
-
     /// Capture time on the sender's wall clock.
     public var captured: WallTime
     /// Number of the frame, modulo 65536.
     public var number: UInt16
-    /// Tells several sources apart.
+    /// Distinguishes several sources.
     public var source: UInt8
 
     public init(captured: WallTime, number: UInt16, source: UInt8 = 0) {

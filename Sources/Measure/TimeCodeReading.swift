@@ -1,11 +1,11 @@
 import Media
 
-/// What the place of the time code shows in a picture.
+/// What the time code's place in a picture shows.
 public enum TimeCodeReading: Hashable, Sendable, BitwiseCopyable {
     /// An intact code: the picture is a captured frame.
     case code(TimeCode)
-    /// Reference cells are there, but many cells are neither black nor white: a mixture of two frames, so a synthesised
-    /// picture.
+    /// Reference cells are there, but many cells are neither black nor white. So the picture mixes two frames: it is
+    /// synthesised.
     case blended
     /// Reference cells are there, the code is not intact: damaged, or patched together from two frames.
     case damaged

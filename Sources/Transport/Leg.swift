@@ -6,7 +6,7 @@ public struct Message: Hashable, Sendable, BitwiseCopyable {
     public static let largest = 1456
 
     public var byteCount: Int
-    /// When its packet was here, as exactly as the endpoint can tell.
+    /// When its packet arrived, as exactly as the endpoint knows.
     public var arrival: MonotonicTime
     /// When its sender says it was made, fitted to our clock; nil where the protocol does not say.
     public var sourceTime: MonotonicTime?
@@ -19,7 +19,7 @@ public struct Message: Hashable, Sendable, BitwiseCopyable {
 public enum Received: Hashable, Sendable {
     /// The buffer's first `byteCount` bytes are a message.
     case message(Message)
-    /// The time limit came, or somebody called ``Source/interrupt()``.
+    /// The time limit came, or another thread called ``Source/interrupt()``.
     case idle
     case event(LegEvent)
     /// A file or pipe is at its end: nothing will ever come again.
@@ -69,17 +69,14 @@ public struct Connection: Hashable, Sendable {
     public var window: Nanoseconds
     /// How messages are read; nil on an output.
     public var ingest: SRTEndpoint.Ingest?
-    public var encrypted: Bool
 
     public init(
-        peer: String, streamID: String = "", window: Nanoseconds = .zero, ingest: SRTEndpoint.Ingest? = nil,
-        encrypted: Bool = false
+        peer: String, streamID: String = "", window: Nanoseconds = .zero, ingest: SRTEndpoint.Ingest? = nil
     ) {
         self.peer = peer
         self.streamID = streamID
         self.window = window
         self.ingest = ingest
-        self.encrypted = encrypted
     }
 }
 

@@ -11,10 +11,6 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var roundTripTime = Nanoseconds.zero
     /// The recovery window in force.
     public var window = Nanoseconds.zero
-    /// Estimated capacity of the link, bits a second.
-    public var bandwidth: Double = 0
-    /// What passes now, bits a second.
-    public var rate: Double = 0
     /// Packets in the protocol's buffer: not yet acknowledged (output) or not yet read (input).
     public var packetsBuffered: Int64 = 0
 

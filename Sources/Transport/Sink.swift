@@ -15,7 +15,7 @@ public final class Sink: Sendable {
     private let leg: Leg
 
     /// Opens the endpoint. A listener listens when this returns; a caller calls in the background, for ever:
-    /// ``awaitConnection(until:)`` tells how the first call went.
+    /// ``awaitConnection(until:)`` shows how the first call went.
     /// - Throws: ``TransportError``: `cannotBind`, `unresolvable`, `unreachable` or `inaccessible`.
     public convenience init(_ url: StreamURL) throws(TransportError) { try self.init(url, marksOrder: false) }
 
@@ -52,8 +52,8 @@ public final class Sink: Sendable {
     /// Hands over one message; never waits (except for a file's disk).
     ///
     /// After the first connection, a message goes to another one only once ``nextEvent()`` has returned its event, so that
-    /// what was begun for one peer is not finished to another. Until then the result is ``Sent/notConnected``. So whoever
-    /// sends also asks for events.
+    /// what was begun for one peer is not finished to another. Until then the result is ``Sent/notConnected``. So a
+    /// sender also asks for events.
     /// - Parameters:
     ///   - message: 1 to ``Message/largest`` bytes.
     ///   - sourceTime: the time at which the message was made, for the next hop; nil for now. Times from before the

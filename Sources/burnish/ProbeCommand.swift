@@ -73,7 +73,7 @@ struct ProbeCommand: ParsableCommand {
             probe = try LiveProbe(
                 source, statistics: statistics, event: { StandardError.line("burnish: \($0)") },
                 each: { listing?.add($0, arrived: $1) })
-            report = try probe.run(limit: limit, patience: timeout.value, stopped: { StopRequest.isMade })
+            report = try probe.run(limit: limit, pictureTimeout: timeout.value, stopped: { StopRequest.isMade })
         } catch {
             StandardError.line("burnish: \(error)")
             throw Failure.internalError

@@ -5,7 +5,7 @@ import Testing
 
 private let start = WallTime(microseconds: 1_795_263_000_000_000)
 
-/// The time code after x264 has been at it.
+/// The time code after x264 has coded it.
 @Suite struct CodedTimeCodeTests {
     @Test(arguments: [(640, 360, 48.0), (360, 640, 48.0), (320, 180, 40.0), (160, 90, 34.0)])
     func survivesHeavyCompression(width: Int, height: Int, constantRateFactor: Double) throws {

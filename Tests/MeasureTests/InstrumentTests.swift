@@ -34,7 +34,7 @@ private let now = WallTime(microseconds: 1_795_263_000_123_456)
         }
         var seen: Int64 = 0
         let probe = try LiveProbe(source, statistics: ProbeStatistics(), each: { _, _ in seen += 1 })
-        let report = try probe.run(limit: nil, patience: .seconds(30), stopped: { seen == frames })
+        let report = try probe.run(limit: nil, pictureTimeout: .seconds(30), stopped: { seen == frames })
         sender.join()
         #expect(report.received == 40 && report.unique == 40 && report.lost == 0 && report.outOfOrder == 0)
         #expect(report.width == 320 && report.height == 180)
@@ -108,7 +108,7 @@ private let now = WallTime(microseconds: 1_795_263_000_123_456)
         #expect(times.count == 46 && times.first == now && times.last == now + 960_000)
     }
 
-    /// What a decoder makes of it is heard on the second, and only there.
+    /// The decoded sound is heard on the second, and only there.
     @Test func theBeepIsWhereTheLampIsLit() throws {
         let start = WallTime(microseconds: 1_795_263_000_700_000)
         let file = FileManager.default.temporaryDirectory.appending(path: "burnish-\(UUID().uuidString).aac")

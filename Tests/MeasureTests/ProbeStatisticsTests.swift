@@ -5,7 +5,7 @@ import Testing
 private let start = WallTime(microseconds: 1_795_263_000_000_000)
 private let size = PictureSize(width: 1280, height: 720)
 
-/// A receiver of a 25 frames/s source whose frames come 50 ms after their capture, unless told otherwise.
+/// A receiver of a 25 frames/s source whose frames come 50 ms after their capture, unless a test says otherwise.
 private struct Receiver {
     var statistics: ProbeStatistics
 
@@ -15,12 +15,12 @@ private struct Receiver {
 
     mutating func frame(_ number: Int, latency: Int64 = 50_000, timestamp: MediaTime? = nil) {
         let code = TimeCode(captured: Self.captured(number), number: UInt16(truncatingIfNeeded: number))
-        statistics.picture(
+        statistics.recordPicture(
             .code(code), size: size, arrived: Self.captured(number) + latency, timestamp: timestamp)
     }
 
     mutating func other(_ reading: TimeCodeReading, after number: Int, by microseconds: Int64) {
-        statistics.picture(reading, size: size, arrived: Self.captured(number) + microseconds)
+        statistics.recordPicture(reading, size: size, arrived: Self.captured(number) + microseconds)
     }
 }
 
@@ -109,7 +109,7 @@ private struct Receiver {
         #expect(receiver.statistics.report().latencyGrowth == 75)
     }
 
-    @Test func theWarmUpCountsForNothing() {
+    @Test func theWarmUpIsNotCounted() {
         var receiver = Receiver(warmUp: 1_000_000)
         for number in 0..<25 where number != 7 { receiver.frame(number, latency: 500_000 - Int64(number) * 10_000) }
         // The first came at 500 ms; what comes from 1500 ms on counts.
@@ -125,7 +125,7 @@ private struct Receiver {
         for number in 0..<100 {
             let ticks = 900_000 + Int64(number) * 3600
             receiver.frame(number, timestamp: MediaTime(ticks: ticks))
-            receiver.statistics.audio(
+            receiver.statistics.recordAudio(
                 MediaTime(ticks: ticks + 900 + 12 * 90), captured: Receiver.captured(number) + 10_000)
         }
         let offset = try #require(receiver.statistics.report().audioOffset)

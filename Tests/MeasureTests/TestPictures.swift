@@ -1,7 +1,7 @@
 import Measure
 import Media
 
-/// Luma planes as plain arrays, for tests that bend them.
+/// Luma planes as plain arrays, for tests that change them.
 struct Luma: Equatable {
     var size: PictureSize
     var samples: [UInt8]

@@ -21,8 +21,8 @@ private func code(_ number: UInt16, fps: Int64 = 30) -> TimeCode {
 
     @Test func everyErrorOfOneToThreeBitsIsSeen() {
         let word = code(1).word
-        for a in 0..<TimeCode.bitCount {
-            for b in a..<TimeCode.bitCount {
+        for a in 0..<96 {
+            for b in a..<96 {
                 for c in [b, (b * 7 + a) % 96] {
                     var broken = word
                     for bit in Set([a, b, c]) { broken[bit].toggle() }
@@ -34,19 +34,19 @@ private func code(_ number: UInt16, fps: Int64 = 30) -> TimeCode {
 
     @Test func flatBlocksAreNoCode() {
         var ones = TimeCode.Word()
-        for bit in 0..<TimeCode.bitCount { ones[bit] = true }
+        for bit in 0..<96 { ones[bit] = true }
         #expect(TimeCode(TimeCode.Word(), near: now) == nil)
         #expect(TimeCode(ones, near: now) == nil)
     }
 
     @Test(arguments: [24, 25, 30, 50, 60] as [Int64])
     func framesInSuccessionDifferInManyCells(fps: Int64) {
-        var fewest = TimeCode.bitCount
+        var fewest = 96
         for number in 0..<5000 as Range<UInt16> {
             let (a, b) = (code(number, fps: fps).word, code(number + 1, fps: fps).word)
-            fewest = min(fewest, (0..<TimeCode.bitCount).count { a[$0] != b[$0] })
+            fewest = min(fewest, (0..<96).count { a[$0] != b[$0] })
         }
-        // More than TimeCodeReading needs to call a mixture of the two a blend.
+        // More than TimeCodeReading needs to recognise a mixture of the two.
         #expect(fewest >= 8)
     }
 }

@@ -94,7 +94,7 @@ import Transport
                     source, statistics: ProbeStatistics(warmUp: 0),
                     event: { if case .connected = $0 { box.connected.store(true, ordering: .releasing) } },
                     each: { _, _ in _ = seen.next() })
-                let report = try? probe?.run(limit: nil, patience: .seconds(60)) {
+                let report = try? probe?.run(limit: nil, pictureTimeout: .seconds(60)) {
                     box.stopped.load(ordering: .acquiring) || ended(seen.calls)
                 }
                 box.report.withLock { $0 = report }

@@ -6,7 +6,7 @@ import Testing
 @testable import Transport
 
 /// Nothing of ours allocates for a message. The count is taken in a child process, by an interposed `malloc` that looks at
-/// who calls: allocations from Swift come through libswiftCore, those that libsrt makes for itself through libstdc++.
+/// its caller: allocations of Swift code come through libswiftCore, those of libsrt through libstdc++.
 struct AllocationTests {
     static let messages = 10_000
     private static let variable = "BURNISH_COUNT_ALLOCATIONS"

@@ -23,7 +23,7 @@ struct DatagramAndFileTests {
         #expect(sink.statistics().packetsSent == 100)
     }
 
-    /// However long nobody read. The kernel's stamp is of the wall clock: this is tried again where that was set meanwhile.
+    /// However long nobody read. The kernel stamps by the wall clock, so the test repeats when that was set meanwhile.
     @Test func arrivalIsWhenTheKernelGotIt() throws {
         func ahead() -> Int64 {
             var wall = timespec()
@@ -178,15 +178,15 @@ struct DatagramAndFileTests {
         #expect(mkfifo(path, 0o600) == 0)
         let end = open(path, O_RDWR | O_NONBLOCK)
         let sink = try Sink(StreamURL(path))
-        var taken = 0
-        while sink.send(numbered(taken)) == .sent && taken < 1000 { taken += 1 }
-        #expect(taken > 0 && taken < 1000)
+        var sent = 0
+        while sink.send(numbered(sent)) == .sent && sent < 1000 { sent += 1 }
+        #expect(sent > 0 && sent < 1000)
         #expect(sink.isConnected && !sink.isBroken && sink.nextEvent() == nil)
-        #expect(sink.send(numbered(taken)) == .wouldBlock)
+        #expect(sink.send(numbered(sent)) == .wouldBlock)
         let reader = try Reader(path)
         var read: [UInt8] = []
-        while read.count < taken * 1316, let (_, bytes) = reader.next() { read += bytes }
-        #expect(read == Array((0..<taken).map { numbered($0) }.joined()))
+        while read.count < sent * 1316, let (_, bytes) = reader.next() { read += bytes }
+        #expect(read == Array((0..<sent).map { numbered($0) }.joined()))
         close(end)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transport
 
-/// Not a test but a measurement (`tools/bench/early-ingest-matrix` runs it): other people's senders through a bad network, read
+/// Not a test but a measurement (`tools/bench/early-ingest-matrix` runs it): other programs' senders through a bad network, read
 /// early and with TSBPD, one table row a cell.
 @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["BURNISH_MATRIX"] != nil))
 struct EarlyIngestMatrix {
@@ -185,7 +185,7 @@ struct EarlyIngestMatrix {
             let late = age.count { $0 > window + .milliseconds(5) }
             var text = "\(age.count) | \(ms(held, 0.5)) / \(ms(held, 0.99)) ms"
             text += " | \(ms(age, 0.5)) / \(ms(age, 0.95)) / \(ms(age, 0.99)) / \(ms(age, 1)) ms"
-            text += " | \(late) | \(missing) | \(disordered == 0 ? "kept" : "\(disordered) astray")"
+            text += " | \(late) | \(missing) | \(disordered == 0 ? "kept" : "\(disordered) out of order")"
             if outage {
                 let caughtUp = caughtUp.map { String(format: "%.0f ms", $0.milliseconds) } ?? "never"
                 text += String(format: " | silent %.1f s, caught up after ", longestPause.seconds) + "\(caughtUp) (\(backlog) messages)"

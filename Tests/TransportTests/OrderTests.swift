@@ -61,7 +61,7 @@ struct BackoffTests {
     }
 }
 
-/// A hold buffer that expectations can look into: they copy what they look at.
+/// A hold buffer for expectations, which copy what they look at and so need a class.
 private final class Hold {
     var buffer = HoldBuffer(capacity: 64)
 
@@ -274,7 +274,7 @@ struct HoldBufferTests {
             told += missing
             next += missing
         }
-        // What came late had been told as missing; what was lost at the end is not known to be.
+        // Late messages had been reported missing. Nobody knows of those that were lost at the end.
         let span = arriving.map(\.sequence).max()! + 1 - 100
         #expect(next == 100 + span)
         #expect(told == span - Int64(arriving.count - late))

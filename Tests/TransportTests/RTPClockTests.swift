@@ -106,7 +106,7 @@ struct RTPClockTests {
             if i > 1_200 { #expect((-1_500...2_500).contains(path.error ?? .infinity), "frame \(i)") }
         }
         #expect(path.restarts == 0 && path.clock.reportsRejected == 0)
-        #expect(abs(path.clock.skew - skew) < 60e-6)
+        #expect(abs(path.clock.fit.slope - skew) < 60e-6)
     }
 
     /// 90 kHz that are none: beyond what two clocks differ by, reports tell.
@@ -124,7 +124,7 @@ struct RTPClockTests {
             before = path.mapped
         }
         #expect(path.restarts == 0 && path.clock.reportsRejected == 0)
-        #expect(abs(path.clock.reportedPace * (1 + stampSkew) - 1) < 20e-6)
+        #expect(abs(path.clock.pace * (1 + stampSkew) - 1) < 20e-6)
     }
 
     /// What the fit has learnt of the pace is not unlearnt when reports tell it too.
@@ -135,7 +135,7 @@ struct RTPClockTests {
         path.run(seconds: 60) { i in
             #expect((-1_500...2_500).contains(path.error ?? .infinity), "frame \(i)")
         }
-        #expect(path.restarts == 0 && path.clock.reportedPace != 1)
+        #expect(path.restarts == 0 && path.clock.pace != 1)
     }
 
     @Test func lateReportsDoNoHarm() {
@@ -151,10 +151,10 @@ struct RTPClockTests {
             if i > 1_800 { #expect(isNear(path, from: -2_500), "frame \(i)") }
         }
         #expect(path.restarts == 0 && path.clock.reportsRejected == 0)
-        #expect(abs(path.clock.reportedPace * 1.001 - 1) < 20e-6)
+        #expect(abs(path.clock.pace * 1.001 - 1) < 20e-6)
     }
 
-    /// A wall clock that is set, one that makes things up, timestamps that are none of the packets', and none at all.
+    /// A wall clock that is set, one that is random, timestamps that are not the packets', and no wall clock at all.
     @Test(arguments: 0..<5) func reportsThatContradictAreLeftOut(kind: Int) {
         let path = Path()
         for i in 0..<9_000 {
@@ -174,8 +174,8 @@ struct RTPClockTests {
             }
             if i > 60 { #expect(isNear(path), "frame \(i)") }
         }
-        #expect(path.restarts == 0 && path.clock.reportedPace == 1 || abs(path.clock.reportedPace - 1) < 1e-5)
-        // Each is told from the one before it, and so is the next right one.
+        #expect(path.restarts == 0 && path.clock.pace == 1 || abs(path.clock.pace - 1) < 1e-5)
+        // Each contradicts the one before it, and so does the next right one.
         if kind < 4 { #expect(path.clock.reportsRejected >= 19, "\(path.clock.reportsRejected)") }
     }
 
@@ -234,7 +234,7 @@ struct RTPClockTests {
         #expect(path.restarts == 0)
     }
 
-    /// Reordering that begins later moves the times once, and is told.
+    /// Reordering that begins later moves the times once, and is reported.
     @Test func reorderingThatBeginsLaterIsTold() {
         let path = Path()
         path.run(seconds: 10)
@@ -246,7 +246,7 @@ struct RTPClockTests {
         #expect(path.restarts == told)
     }
 
-    /// Packets that others have overtaken are no reordered pictures.
+    /// Packets that others have overtaken do not look like reordered pictures.
     @Test func overtakenPacketsTeachNothing() {
         let path = Path()
         path.run(seconds: 5)
@@ -274,7 +274,7 @@ struct RTPClockTests {
         }
     }
 
-    /// A sender that was stopped and goes on where it was: its frames are not taken for late for ever.
+    /// A sender that was stopped and continues where it was: its frames do not count as late for ever.
     @Test(arguments: [0.3, 1.5, 4.0]) func aSenderThatStoodStillIsBelievedAgain(seconds: Double) {
         let path = Path()
         path.run(seconds: 20)
@@ -330,6 +330,6 @@ struct RTPClockTests {
             let (time, _) = clock.map(timestamp: stamp &- reordered, arrival: now, isNext: random.next() % 8 != 0)
             if let time { #expect(time <= now + .microseconds(1)) }
         }
-        #expect(abs(clock.reportedPace - 1) <= ReportedPace.mostDifference)
+        #expect(abs(clock.pace - 1) <= ReportedPace.mostDifference)
     }
 }

@@ -144,7 +144,7 @@ struct RTPLoopbackTests {
         #expect(abs(age - 49 * 0.04) < 0.5)
     }
 
-    /// Overtaken packets come in their turn, doubled ones once, lost ones are told when they have been waited for.
+    /// Overtaken packets are delivered in order, doubled ones once. Lost ones are reported when the wait for them is over.
     @Test func packetsComeInOrder() throws {
         let raw = try Raw("?latency=200")
         for number in [65_530, 65_532, 65_531, 65_531, 65_532, 65_533, 65_535, 65_536, 65_534, 65_537, 65_537, 65_540, 65_541] {
@@ -166,7 +166,7 @@ struct RTPLoopbackTests {
         #expect(figures.packetsUnexpected == 0)
     }
 
-    /// A reader that was held up finds the missing packet where it looks for the others.
+    /// A reader that was held up finds the missing packet among the others.
     @Test func whatHasComeIsNotGivenUp() throws {
         let raw = try Raw("?latency=50")
         raw.send(0)
@@ -177,7 +177,7 @@ struct RTPLoopbackTests {
         #expect(raw.gaps.isEmpty && raw.figures.packetsDropped == 0)
     }
 
-    /// Nor does a flood keep up what has been waited for: it is given up when something has come that came too late for it.
+    /// Nor does a flood prolong a wait: a gap is abandoned once something has come that came after its deadline.
     @Test func aHoleIsGivenUpInAFlood() throws {
         let raw = try Raw("?latency=50")
         raw.send(0)
@@ -206,12 +206,12 @@ struct RTPLoopbackTests {
             looks += 1
             #expect(raw.figures.packetsUnexpected == 1 + Int64(looks) * 64)
         }
-        // The packet's source was told of then.
+        // The packet's source was reported then.
         #expect(looks == 2)
         #expect(raw.reader.nextNumber() == 0)
     }
 
-    /// A burst with a hole at its beginning, longer than can be held: everything that has come comes out.
+    /// A burst with a gap at its beginning, longer than can be held: everything that has come is delivered.
     @Test func aHoleCostsNothingButItself() throws {
         let raw = try Raw("?latency=5000")
         raw.send(0)
@@ -255,7 +255,7 @@ struct RTPLoopbackTests {
         #expect(try #require(raw.reader.next()).bytes.isEmpty && raw.gaps.isEmpty)
     }
 
-    @Test func foreignPayloadsAreToldOnce() throws {
+    @Test func unexpectedPayloadsAreReportedOnce() throws {
         let raw = try Raw()
         for number in 0..<20 { raw.send(number, type: 96) }
         for _ in 0..<20 { raw.send(datagram: [0x47, 0x40, 0x11, 0x10] + numbered(0, count: 184)) }
@@ -304,7 +304,7 @@ struct RTPLoopbackTests {
         #expect(raw.figures.packetsUnexpected == 1)
     }
 
-    /// Its numbers lie within those that may have been overtaken: its time stamps tell that they have not.
+    /// Its numbers lie within those that may have been overtaken. Its time stamps show that they have not.
     @Test(arguments: [1, 20, 400]) func aSourceThatBeginsAnewNearbyIsANewOne(behind: Int) throws {
         let raw = try Raw("?latency=5000")
         for number in 0...500 {
@@ -318,7 +318,7 @@ struct RTPLoopbackTests {
         #expect(raw.figures.packetsUnexpected == 1 && raw.gaps.isEmpty)
     }
 
-    /// What came while nobody read did not come when it is read.
+    /// Packets that came while nobody read have the time of their arrival.
     @Test func aSourceDoesNotGiveWayToAStall() throws {
         // The sender must not have been held up itself: then this is tried again.
         for _ in 0..<10 {
@@ -339,7 +339,7 @@ struct RTPLoopbackTests {
         Issue.record("the machine never sent twelve packets within a second")
     }
 
-    /// Reports are taken from the port above and from the stream's own, those of others are not.
+    /// Reports on the port above and on the stream's own are applied, those of other sources are not.
     @Test func reportsAreTakenFromBothPorts() throws {
         let raw = try Raw()
         raw.send(0)
@@ -384,7 +384,7 @@ struct RTPLoopbackTests {
             random.next() % 2 == 0 ? raw.send(datagram: bytes) : raw.send(report: bytes)
             if i % 16 == 0 { while raw.reader.next(within: .zero) != nil {} }
         }
-        // Whichever source is served then, it gives way to ours.
+        // Whichever source is served now, it gives way to ours.
         raw.source = ours
         var number = 50_000
         #expect(
@@ -398,13 +398,13 @@ struct RTPLoopbackTests {
     @Test func portsComeInPairs() throws {
         let sources = try (0..<8).map { _ in try Source(StreamURL("rtp://127.0.0.1:0")) }
         for source in sources {
-            // Both are taken.
+            // Both ports are in use.
             for port in [source.localPort, source.localPort + 1] {
                 let error = #expect(throws: TransportError.self) { _ = try Source(StreamURL("udp://127.0.0.1:\(port)")) }
                 #expect(error?.code == .cannotBind)
             }
         }
-        // A port below one that is taken has none for its reports.
+        // The port below one in use has no port for its reports.
         let lower = sources[0].localPort - 1
         if (try? Source(StreamURL("udp://127.0.0.1:\(lower)"))) != nil {
             let error = #expect(throws: TransportError.self) { _ = try Source(StreamURL("rtp://127.0.0.1:\(lower)")) }
@@ -433,7 +433,7 @@ struct RTPLoopbackTests {
         }
     }
 
-    /// Jitter, reordering and loss on the way: what comes comes in order, and every packet is received or told of.
+    /// Jitter, reordering and loss on the way: packets come in order, and each is received or reported missing.
     @Test func aBadNetworkIsAccountedFor() throws {
         let reader = try Reader("rtp://127.0.0.1:0?latency=100")
         var settings = ImpairmentSettings()
@@ -460,7 +460,7 @@ struct RTPLoopbackTests {
         #expect(numbers.last! - numbers[0] + 1 == numbers.count + gaps)
         let figures = reader.source.statistics()
         #expect(gaps > 0 && figures.packetsDropped == gaps && figures.packetsLost > gaps)
-        // What is given up and comes after all has been received too.
+        // A packet of an abandoned gap that comes after all counts as received, too.
         #expect(Int(figures.packetsReceived) >= numbers.count && Int(figures.packetsReceived) <= 1_000)
         #expect(gaps <= Int(proxy.counts.lost) + Int(figures.packetsReceived) - numbers.count)
         #expect(reports.counts.forwarded + reports.counts.lost >= 1)

@@ -206,7 +206,7 @@ struct RTPOrderTests {
         #expect(next == .at(.init(number: Int64(first &+ 1) + 1, step: 1)))
     }
 
-    /// Everything twice by two ways, in bursts of pictures, with losses on both: no copy is taken for a new count.
+    /// Everything twice by two ways, in bursts of pictures, with losses on both: no copy looks like a new count.
     @Test(arguments: [1, 16, 80, 300], [0, 1, 60, 700]) func copiesAreNoNewCount(burst: Int, delay: Int) {
         var random = SplitMix64(seed: UInt64(burst * 1_000 + delay))
         var order = RTPOrder()
@@ -227,7 +227,7 @@ struct RTPOrderTests {
         }
     }
 
-    /// A single packet whose stamp was changed on its way is none of the stream's, which goes on.
+    /// A single packet whose stamp was changed on its way is unexpected, and the stream goes on.
     @Test func aSingleContradictionIsAstray() {
         var order = RTPOrder()
         _ = order.begin(at: 0, timestamp: 0)

@@ -7,7 +7,7 @@ import Testing
 
 /// Who gets the one place of an SRT listener when another one calls.
 @Suite(.serialized) struct SRTTakeoverTests {
-    /// A caller through a network that can be cut, which notes when it asks to come in.
+    /// A caller through a network that can be cut, which records when it asks to be admitted.
     private struct Caller {
         let proxy: ImpairmentProxy
         let sink: Sink
@@ -72,7 +72,7 @@ import Testing
         #expect(reader.source.statistics().connections == 2)
     }
 
-    /// Nor when nobody has read for so long that the live one could be taken for silent.
+    /// Nor when nobody has read for so long that the live one could look silent.
     @Test(arguments: [false, true]) func aSecondSenderDoesNotDisturbALiveOne(isUnread: Bool) throws {
         let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
         let first = try Caller(reader.source.localPort)
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    /// Sends a numbered message every two milliseconds to whoever is there, as long as it lives.
+    /// Sends a numbered message every two milliseconds to the present receiver, as long as it lives.
     private final class Sending: Sendable {
         let sink: Sink
         private let events = Lock<[LegEvent]>([])
@@ -187,7 +187,7 @@ import Testing
             thread.withLock { $0.take() }?.join()
         }
 
-        /// What was told of connections, and of callers.
+        /// The events of connections and callers.
         var told: [LegEvent] { events.withLock { $0 } }
     }
 
@@ -362,7 +362,7 @@ import Testing
 
     private func at(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
 
-    @Test func aPacketCameBetweenTwoLooks() {
+    @Test func aPacketCameBetweenTwoSamples() {
         var silence = PeerSilence(since: at(100), samplingEvery: .milliseconds(20))
         silence.sample(packets: 0, from: at(120), to: at(121))
         #expect(silence.lastHeard == at(100) && silence.duration == .milliseconds(20))
@@ -386,7 +386,7 @@ import Testing
         #expect(silence.duration == .milliseconds(20))
     }
 
-    /// What came while the machine stood still has not been taken in, either.
+    /// Packets that came while the machine stood still have not been received yet.
     @Test func aMachineThatStandsStillIsNoSilence() {
         var silence = PeerSilence(since: at(100), samplingEvery: .milliseconds(20))
         silence.sample(packets: 0, from: at(120), to: at(120))
@@ -395,6 +395,6 @@ import Testing
         for time in stride(from: Int64(5_140), through: 6_120, by: 20) {
             silence.sample(packets: 0, from: at(time), to: at(time))
         }
-        #expect(silence.duration == .milliseconds(1_060), "but it is one whenever the machine looks")
+        #expect(silence.duration == .milliseconds(1_060), "but it is one while the machine takes samples")
     }
 }

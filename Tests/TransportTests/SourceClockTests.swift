@@ -59,7 +59,7 @@ struct SourceClockTests {
             // Half a minute to learn the slope, then within the jitter's lower part.
             if i > 6_000 { #expect((-1_500...2_500).contains(error), "message \(i)") }
         }
-        #expect(abs(path.clock.skew - skew) < 60e-6)
+        #expect(abs(path.clock.slope - skew) < 60e-6)
     }
 
     @Test func retransmissionsAndOutagesDoNotMoveIt() {
@@ -120,10 +120,10 @@ struct SourceClockTests {
         #expect(times[0] == arrival)
     }
 
-    /// A count that turns out to run fast is taken as though it had always been known to: no time moves.
+    /// A count turns out to run fast, and is recounted as though that had always been known: no time moves.
     @Test(arguments: [0.9986, 0.9995, 1.0005, 1.0014]) func anotherPaceMovesNoTime(ratio: Double) {
         var clock = SourceClock()
-        // The count's microseconds are `ratio` of ours, until they are taken as ours; then what is left is no skew.
+        // The count's microseconds are `ratio` of ours until they are recounted as ours. Then no skew is left.
         func arrival(_ i: Int) -> MonotonicTime { MonotonicTime(nanoseconds: 1_000_000_000 + Int64(i) * 5_000_000) }
         var before = MonotonicTime(nanoseconds: 0)
         var source: Int64 = 0
@@ -138,6 +138,6 @@ struct SourceClockTests {
             #expect(!restarted && abs((time - before).count - 5_000_000) < 200_000, "message \(i)")
             before = time
         }
-        #expect(abs(clock.skew) < 20e-6)
+        #expect(abs(clock.slope) < 20e-6)
     }
 }

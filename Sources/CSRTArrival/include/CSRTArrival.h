@@ -1,11 +1,11 @@
-// What libsrt does not tell its readers while TSBPD is off, and does not say for them.
+// Early reading of SRT: what libsrt does not tell its readers while TSBPD is off, and does not tell their peers.
 //
 // With TSBPD off, libsrt makes a message readable as soon as its packet has come, but wakes its readers (blocking calls and
 // epoll alike) only on its 10 ms acknowledgement tick. Its receiving thread, however, asks the kernel for the next datagram
 // right after it has filed the last one. So the linker hands libsrt's calls of recvmsg and sendmsg to this module
 // (--wrap, see Package.swift), where
 // - a call that follows a datagram raises the reader's signal: nobody needs to poll;
-// - the kernel's arrival stamp and the flags of each data packet are kept for whoever reads its message;
+// - the kernel's arrival stamp and the flags of each data packet are kept for the reader of its message;
 // - handshakes are read and completed. With TSBPD off, libsrt tells its peer that nobody wants source times. The peer then
 //   dates each packet with the time of its sending, repeats included, whatever its application says, and the two do not
 //   agree on a window. For sockets that ask for it, the handshake says that messages are wanted with their source
@@ -40,7 +40,7 @@ void burnish_srt_signal_release(burnish_srt_signal *signal);
 /// How often the signal has been raised. Wraps. Any thread.
 uint32_t burnish_srt_signal_count(const burnish_srt_signal *signal);
 
-/// Ends every wait, and the next one of whoever has not seen the new count. Any thread.
+/// Ends every wait, and the next wait of a reader that has not seen the new count. Any thread.
 void burnish_srt_signal_raise(burnish_srt_signal *signal);
 
 /// Blocks until the count differs from `seen`, or CLOCK_MONOTONIC reaches `deadline_ns`, or a system signal comes.

@@ -7,7 +7,7 @@ import Media
 @safe struct OrderedReceiver<Feed: PacketFeed & ~Copyable>: ~Copyable {
     private var feed: Feed
     private var hold: HoldBuffer
-    /// A packet that cannot be filed before something else has been told, and a copy of its contents.
+    /// A packet that an event or a gap comes before, and memory for a copy of its contents.
     private var pending: ArrivedPacket?
     private let aside: UnsafeMutableRawBufferPointer
     private let room: Int
@@ -78,8 +78,8 @@ import Media
         return .event(.gap(messages: messages))
     }
 
-    /// Delivers or holds a packet, or tells what must be told before it.
-    /// - Returns: nil when there is nothing to tell.
+    /// Delivers a packet or holds it, or returns what comes before it.
+    /// - Returns: nil when the packet is held or cannot be used.
     private mutating func file(_ packet: ArrivedPacket, into buffer: UnsafeMutableRawBufferPointer) -> Received? {
         let message = packet.message
         // The packet of a source that takes another one's place: that one goes first.
@@ -120,7 +120,7 @@ import Media
         }
     }
 
-    /// Keeps a packet until the reader has been told what comes before it.
+    /// Keeps a packet until what comes before it has been returned.
     private mutating func setAside(_ packet: ArrivedPacket) {
         let count = unsafe min(packet.contents.count, room)
         if unsafe packet.contents.baseAddress != UnsafeRawPointer(aside.baseAddress) {

@@ -17,17 +17,18 @@ import Media
 ///
 /// The receiver calls the requirements in the order in which they stand here.
 protocol PacketFeed: ~Copyable {
-    /// The next thing to tell that has nothing to do with the order of messages.
+    /// Removes the oldest event; nil when there is none. Gaps and clock resets are the receiver's.
     mutating func nextEvent() -> LegEvent?
 
     /// Whether messages are those of another connection from now on: nothing that is held belongs to it.
     mutating func hasChangedConnection() -> Bool
 
-    /// The source has gone or is to go: nothing is worth a wait any more, and ``leave()`` is called when no message is held.
+    /// The source has gone or is to go: nothing is worth a wait any more.
     var isLeaving: Bool { get }
+    /// Ends ``isLeaving``, now that no message is held.
     mutating func leave() -> LegEvent?
 
-    /// What must be told before the packet that was read last.
+    /// The event that comes before the packet that was read last.
     mutating func eventBeforePacket() -> LegEvent?
 
     /// Whatever had come by this time has been read.
@@ -39,7 +40,7 @@ protocol PacketFeed: ~Copyable {
     /// Reads what has come; never waits.
     /// - Parameters:
     ///   - buffer: the reader's, in which the packet may lie.
-    ///   - hold: tells whether a packet is the first one, whose number the feed may announce.
+    ///   - hold: expects no number before the first packet. The feed may then say where the connection begins.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer, _ hold: inout HoldBuffer) -> Reading
 
     /// Sleeps until something may have come.

@@ -47,12 +47,10 @@ struct SourceClock: Sendable {
 
     /// The fit: delay = level + slope · source, both relative to the origin.
     private var level = 0.0
-    private var slope = 0.0
+    /// The difference in pace, as a fraction: positive when the sender's clock is slow against ours.
+    private(set) var slope = 0.0
 
     init(lateTolerance: LateTolerance = .forBacklogs) { self.lateTolerance = lateTolerance }
-
-    /// The difference in pace, as a fraction: positive when the sender's clock is slow against ours.
-    var skew: Double { slope }
 
     /// Maps one message's source time and improves the fit by it.
     /// - Parameter source: in microseconds.

@@ -3,7 +3,7 @@ import Media
 /// Maps a source's RTP timestamps to our monotonic clock.
 ///
 /// Timestamps are unwrapped, put in order (``StampOrder``), counted in microseconds of the sender's wall clock at the pace
-/// that its reports tell (``ReportedPace``; before there are any, 90 kHz), and that count is fitted to our clock
+/// that its reports show (``ReportedPace``; before there are any, 90 kHz), and that count is fitted to our clock
 /// (``SourceClock``). A jump that a report announced is subtracted, so that source times do not show it.
 ///
 /// Senders may write anything into timestamps. They are believed once they have advanced with time for a second, in which
@@ -26,8 +26,10 @@ struct RTPClock: Sendable {
     private var reports = ReportedPace()
     /// The sender's time in microseconds at one tick, from where the present pace holds.
     private var base: (ticks: Int64, time: Double) = (0, 0)
-    private var pace = 1.0
-    private var fit = SourceClock(lateTolerance: lateTolerance)
+    /// How long 90,000 ticks take by the sender's wall clock, in seconds, according to its reports.
+    private(set) var pace = 1.0
+    /// Its slope is the difference in pace between the sender's wall clock and ours.
+    private(set) var fit = SourceClock(lateTolerance: lateTolerance)
     /// Where the present watch began; nil before the first packet.
     private var watched: (ticks: Int64, arrival: MonotonicTime)?
     /// Timestamps advance with time.
@@ -35,10 +37,6 @@ struct RTPClock: Sendable {
 
     init() {}
 
-    /// The difference in pace between the sender's wall clock and ours.
-    var skew: Double { fit.skew }
-    /// What the reports say of the timestamps' pace.
-    var reportedPace: Double { pace }
     var reportsRejected: Int64 { reports.rejected }
 
     /// Maps one packet's timestamp.

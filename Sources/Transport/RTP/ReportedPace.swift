@@ -12,7 +12,7 @@ struct ReportedPace: Sendable {
     static let readingError = 20_000.0
     /// How far a report's wall clock may run apart from ours between two reports, because the network delays them; µs.
     static let transportError = 1_000_000.0
-    /// Reports that lie at least this far apart tell a pace; µs.
+    /// Reports must lie at least this far apart to show a pace; µs.
     private static let leastBaseline = 4_000_000.0
     /// The span over which the pace is taken moves on at this age; µs.
     private static let baseline = 30_000_000.0
@@ -39,8 +39,8 @@ struct ReportedPace: Sendable {
     private var first: Pair?
     private var next: Pair?
     private var announced: Int64?
-    /// How long 90,000 ticks take by the sender's wall clock, in seconds: 1 when it counts as it should, and before its
-    /// reports tell.
+    /// How long 90,000 ticks take by the sender's wall clock, in seconds: 1 for a sender that counts right, and before its
+    /// reports show a pace.
     private(set) var pace = 1.0
     /// Reports that contradicted earlier ones or the packets, and were not used.
     private(set) var rejected: Int64 = 0
@@ -70,8 +70,8 @@ struct ReportedPace: Sendable {
         self.last = pair
         let whole = pair.since(first)
         guard whole.wall >= Self.leastBaseline else { return }
-        let told = whole.wall / whole.stamps
-        if abs(told - 1) <= Self.mostDifference { pace = told } else { rejected += 1 }
+        let shown = whole.wall / whole.stamps
+        if abs(shown - 1) <= Self.mostDifference { pace = shown } else { rejected += 1 }
         let later = next ?? pair
         if pair.since(later).wall >= Self.baseline {
             self.first = later

@@ -6,7 +6,8 @@ import Synchronization
 /// Whether `CSRTArrival` sees what libsrt receives, which early reading depends on. Thread-safe.
 ///
 /// It is assumed to until the proof over loopback (``ArrivalProof``) or a stream's own packets show that it does not. From then
-/// on no connection is read early: without completed handshakes a sender neither tells source times nor keeps what is late.
+/// on no connection is read early, because without completed handshakes a sender neither sends source times nor keeps what
+/// is late.
 /// A connection that is being read early goes on, and its reader polls.
 final class ArrivalHealth: Sendable {
     /// The process's own.
@@ -21,7 +22,7 @@ final class ArrivalHealth: Sendable {
     private let hasBegun = Atomic<Bool>(false)
     private let thread = Lock<StageThread?>(nil)
 
-    /// - Parameter version: libsrt's, as `srt_getversion` tells it.
+    /// - Parameter version: libsrt's, in the form of `srt_getversion`.
     init(fault: burnish_srt_fault = burnish_srt_fault_none, version: UInt32 = srt_getversion()) {
         self.fault = fault
         if !burnish_srt_knows_version(version) {

@@ -41,7 +41,7 @@ enum ArrivalProof {
             if findings.plausible < messages { return .failed("arrival stamps are wrong") }
             if signal.count == before.signals { return .failed("packets do not wake their reader") }
             if !windowIsKnown { return .failed("handshakes are not read") }
-            if !findings.keepsSourceTimes { return .failed("handshakes are not completed: the sender tells no source times") }
+            if !findings.keepsSourceTimes { return .failed("handshakes are not completed: the sender gives no source times") }
             return .proven
         } catch {
             return .inconclusive

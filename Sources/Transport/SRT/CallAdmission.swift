@@ -97,7 +97,7 @@ final class CallAdmission: Sendable {
             srt_setrejectreason(id, Int32(burnish_srt_no_answer_yet))
             return false
         case .refused:
-            srt_setrejectreason(id, 1409)  // SRT_REJX_CONFLICT: in use by somebody else
+            srt_setrejectreason(id, 1409)  // SRT_REJX_CONFLICT: in use by another caller
             return false
         }
         let asked = burnish_srt_window_of_caller()

@@ -126,7 +126,7 @@ import Synchronization
     /// The message that lies in the buffer.
     /// - Parameters:
     ///   - wireSequence: the number of its last packet.
-    ///   - wireTime: in microseconds, as libsrt tells it.
+    ///   - wireTime: libsrt's, in microseconds.
     private mutating func packet(
         of count: Int, sequence wireSequence: Int32, time wireTime: Int64, _ hold: inout HoldBuffer
     ) -> ArrivedPacket {

@@ -42,12 +42,12 @@ final class SRTLink: Sendable {
     let firstSequence = Atomic<Int32>(-1)
     /// Messages read early whose packets left no stamp. Counted by the reader.
     let messagesUnstamped = Atomic<Int64>(0)
-    /// Somebody wants the reader to return.
+    /// Another thread wants the reader to return.
     let isInterrupted = Atomic<Bool>(false)
     private let presentTap = Lock<ArrivalTap?>(nil)
     private let window = Atomic<Int64>(0)
     private let readsEarly = Atomic<Bool>(true)
-    /// What the next connection is to do when the endpoint leaves the choice to us.
+    /// The verdict on the next connection, where the endpoint leaves the choice to us.
     let nextReadsEarly = Atomic<Bool>(true)
     private let hasReportedHealth = Atomic<Bool>(false)
 
@@ -156,7 +156,7 @@ final class SRTLink: Sendable {
                 if isStopping { return }
                 record(error)
             }
-            // Two who want to meet must both be there most of the time.
+            // Both sides of a rendezvous must call most of the time, or they do not meet.
             if endpoint.mode == .rendezvous { backoff.reset() }
             pause(until: .now() + backoff.next())
         }
@@ -181,7 +181,7 @@ final class SRTLink: Sendable {
         }
     }
 
-    /// Whether a listener's peer is to go, because another caller has been admitted. Meanwhile decides who is.
+    /// Whether a listener's peer is to go, because another caller has been admitted. Also sets who is admitted next.
     private func givesWay(_ silence: PeerSilence, figures: LegStatistics, to listener: SRTListener) -> Bool {
         let isSilent = silence.duration >= Self.peerSilenceTimeout
         // A receiver that has been sent nothing for so long need not say anything: callers would wait for nothing.
@@ -275,11 +275,11 @@ final class SRTLink: Sendable {
         report(.refused(reason: error.message))
     }
 
-    /// Publishes a connection and stays with it until it breaks, somebody takes its place, or the leg is stopped.
+    /// Publishes a connection and stays with it until it breaks, another caller replaces it, or the leg is stopped.
     /// - Parameters:
     ///   - tap: sees its packets.
     ///   - peer: a caller's is the address that it called.
-    ///   - isReplaced: decides from the peer's silence and the figures whether another caller takes its place.
+    ///   - isReplaced: decides from the peer's silence and the figures whether another caller replaces it.
     private func attend(
         _ connection: consuming SRTSocket, tap: ArrivalTap, peer: SocketAddress?, streamID: String, early: Bool,
         windowAsked: Int32, isReplaced: (PeerSilence, LegStatistics) -> Bool
@@ -300,8 +300,7 @@ final class SRTLink: Sendable {
             .connected(
                 Connection(
                     peer: peer?.description ?? "unknown address", streamID: streamID,
-                    window: negotiatedWindow, ingest: direction == .input ? (early ? .early : .tsbpd) : nil,
-                    encrypted: endpoint.passphrase != nil)))
+                    window: negotiatedWindow, ingest: direction == .input ? (early ? .early : .tsbpd) : nil)))
         socket.store(id, ordering: .releasing)
         signal.raise()
 

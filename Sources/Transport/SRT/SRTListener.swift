@@ -58,8 +58,8 @@ final class SRTListener: Sendable {
         case free
         /// Others are refused at once.
         case taken
-        /// Somebody has it who loses it when silent for long enough, and was heard of at this time or later. Others get no
-        /// answer until it is heard of again, which refuses them, or has lost the place.
+        /// A peer has it, was heard of at this time or later, and loses it when silent for too long. Others get no answer
+        /// until the peer is heard of again, which refuses them, or has lost the place.
         case held(heard: MonotonicTime)
     }
 
@@ -68,7 +68,7 @@ final class SRTListener: Sendable {
         admission.rules.withLock { $0 = CallAdmission.Rules(readingEarly: readingEarly, place: place) }
     }
 
-    /// How many callers are without an answer.
+    /// How many callers are without an answer. For tests.
     var callersUnanswered: Int { admission.unanswered }
 
     /// Whether a caller has been admitted that ``accept()`` will return.

@@ -27,7 +27,7 @@ struct SRTSocket: ~Copyable {
         // Bound first, so that the tap is there when the answer comes.
         let port = endpoint.mode == .rendezvous ? endpoint.localPort ?? endpoint.port : 0
         let local = address.anyAddress(port: port)
-        // libsrt insists that somebody chooses. IPv4 addresses may be written in IPv6.
+        // libsrt demands a choice. IPv4 addresses may be written as IPv6 ones.
         if local.isAnyIPv6 { try socket.set(SRTO_IPV6ONLY, Int32(0)) }
         unsafe try socket.use(local, with: srt_bind)
         guard let bound = socket.localAddress else { throw .last }

@@ -11,10 +11,8 @@ extension LegStatistics {
         connections = 1
         roundTripTime = .milliseconds(figures.msRTT)
         self.window = window
-        bandwidth = figures.mbpsBandwidth * 1e6
-        rate = max(figures.mbpsRecvRate, figures.mbpsSendRate) * 1e6
         packetsBuffered = Int64(figures.pktSndBuf) + Int64(figures.pktRcvBuf)
-        // Where libsrt finds its connection in use it gives no figures of the buffers: they are neither full nor free.
+        // Where another thread uses the connection, libsrt gives no figures of the buffers: they look neither full nor free.
         knowsBuffered = figures.byteAvailSndBuf + figures.pktSndBuf + figures.pktRcvBuf > 0
         packetsSent = figures.pktSentTotal
         packetsReceived = figures.pktRecvTotal

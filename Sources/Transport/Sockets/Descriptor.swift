@@ -12,7 +12,7 @@ package struct Descriptor: ~Copyable {
         owned = true
     }
 
-    /// A descriptor that belongs to somebody else, such as standard input.
+    /// A descriptor that this value does not own, such as standard input.
     init(lending number: Int32) {
         self.number = number
         owned = false
