@@ -219,7 +219,9 @@ struct BenchCommand: ParsableCommand {
                 overshoot at most 0.5 ms at p99: \(fixed(overshoot)), \(overshoot <= 0.5 ? "met" : "missed")
                 """)
         }
-        if let taken = host.taken { print("meanwhile the host gave \(fixed(100 * taken)) % of the machine's time to others") }
+        if let stolen = host.stolen {
+            print("meanwhile the host gave \(fixed(100 * stolen)) % of the machine's time to others")
+        }
     }
 
     private func timeKernels() throws {

@@ -6,7 +6,7 @@ struct HostShare {
     private let start = Self.ticks
 
     /// 0 to 1. Nil where the system does not report it, or no time has passed.
-    var taken: Double? {
+    var stolen: Double? {
         guard let start, let end = Self.ticks, end.all > start.all else { return nil }
         return Double(end.stolen - start.stolen) / Double(end.all - start.all)
     }

@@ -4,18 +4,18 @@ import Media
 import Testing
 import Transport
 
-/// Input that cannot be relayed, through the built program: one line that says why and the documented exit code where
-/// waiting cannot help (files), a line and patience where it can (the network), and never a crash.
+/// Input that the built program cannot relay. For a file it prints one line that says why, and ends with the documented
+/// exit code. For the network it prints the line and waits, because the input may get better. It never crashes.
 @Suite(.timeLimit(.minutes(3))) struct BadInputTests {
     /// What is wrong with an input.
     enum Fault: String, CaseIterable, Sendable {
         case nothing, oneByte, nonsense, nonsenseWithSyncBytes, headOfAStream
         case noVideo, mpeg2, hevc, scrambled, absurdSize, brokenPictures
 
-        /// The exit code of a file with it.
+        /// The exit code for a file with this fault.
         var code: Int32 { self == .headOfAStream ? 0 : 65 }
 
-        /// What the one line says.
+        /// The text of the line.
         var reason: String {
             switch self {
             case .nothing, .oneByte, .nonsense, .nonsenseWithSyncBytes: "transport"
@@ -41,7 +41,7 @@ import Transport
             case .mpeg2: return try made(Self.pattern + ["-c:v", "mpeg2video"])
             case .hevc: return try made(Self.pattern + ["-c:v", "libx265", "-x265-params", "log-level=none"])
             case .scrambled:
-                // The packets of the video, which is on the PID that FFmpeg takes.
+                // The packets of the video, which is on FFmpeg's usual PID.
                 var stream = try golden("ffmpeg.ts")
                 for at in stride(from: 0, to: stream.count, by: 188) where stream[at + 1] & 0x1F == 1 && stream[at + 2] == 0 {
                     stream[at + 3] |= 0x80
@@ -75,7 +75,7 @@ import Transport
             return [UInt8](data)
         }
 
-        /// A stream whose headers are as they should be, for pictures of so many macroblocks, and whose slices are not.
+        /// A stream with right headers, for pictures of so many macroblocks, and with wrong slices.
         private func crafted(columns: UInt64, rows: UInt64) throws -> [UInt8] {
             var sequence = Bits([0x67, 66, 0xC0, 51])
             for value in [0, 0, 2, 1] { sequence.golomb(UInt64(value)) }
@@ -96,7 +96,7 @@ import Transport
             for index in 0..<20 {
                 var unit: [UInt8] = [0, 0, 0, 1, 9, 0xF0]
                 unit += [0, 0, 0, 1] + sequence.ended() + [0, 0, 0, 1] + picture.ended()
-                // An IDR slice that begins in the middle of nowhere.
+                // An IDR slice whose first macroblock does not exist.
                 unit += [0, 0, 0, 1, 0x65] + [UInt8](repeating: 0x11, count: 300)
                 let time = MediaTime(ticks: 90_000 + Int64(index) * 3000)
                 unit.withUnsafeBytes {
@@ -152,7 +152,7 @@ import Transport
         if fault == .absurdSize { #expect(outcome.errors.contains("16384x16384")) }
     }
 
-    /// The enhancement of files reads other kinds too, but none of these but the first stream's head.
+    /// `burnish enhance` reads other kinds of files too, but of these only the head of the first stream.
     @Test(arguments: [Fault.nothing, .nonsense, .noVideo, .absurdSize, .brokenPictures])
     func toEnhance(fault: Fault) throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "burnish-\(UUID().uuidString).ts")
@@ -167,7 +167,7 @@ import Transport
         #expect(outcome.complaints.count == 1, "\(outcome.errors)")
     }
 
-    /// The network may bring something better: the reason is told, and the relay waits until it is ended.
+    /// On the network the input may get better. So the relay prints the reason and waits until a signal ends it.
     @Test(arguments: [Fault.nonsense, .nonsenseWithSyncBytes, .noVideo, .mpeg2, .scrambled], ["udp", "rtp", "srt"])
     func fromTheNetwork(fault: Fault, scheme: String) throws {
         let bytes = try fault.bytes()
@@ -188,7 +188,7 @@ import Transport
         #expect(outcome.errors.split(separator: "\n").count { $0.contains(expected) } == 1, "\(outcome.errors)")
     }
 
-    /// The caller is told what is wrong, and so is whoever watches the listener, which goes on.
+    /// Both the caller and the listener print what is wrong. The listener goes on.
     @Test func aWrongPassphrase() throws {
         let relay = try Program([
             "relay", "--input", "srt://127.0.0.1:0?mode=listener&passphrase=right-horse-battery", "--output",
@@ -209,7 +209,7 @@ import Transport
         #expect(outcome.reason == .exit && outcome.code == 0 && !outcome.errors.contains("horse"))
     }
 
-    /// Sends bytes again and again, as a live source would.
+    /// Sends bytes again and again, like a live source.
     private final class Repeating: Sendable {
         private let thread: StageThread
         private let box = Box()

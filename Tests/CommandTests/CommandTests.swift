@@ -88,7 +88,7 @@ import Testing
         #expect(!outcome.errors.contains("secret"))
     }
 
-    /// What was done until then is told, and the last line says what ended it.
+    /// The relay prints its report, and the last line says why it has ended.
     @Test func anOutputThatBreaksEndsWithTheBooks() throws {
         let report = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json")
         defer { try? FileManager.default.removeItem(at: report) }
@@ -117,7 +117,7 @@ import Testing
         #expect(outcome.errors.split(separator: "\n").last?.contains("cannot write the report") == true)
     }
 
-    /// Whatever the names are: through links, from standard input, onto a report.
+    /// All kinds of names: through links, from standard input, the report too.
     @Test(arguments: [
         ["relay", "--input", "in.ts", "--output", "in.ts"],
         ["relay", "--input", "in.ts", "--output", "link.ts"],
@@ -149,7 +149,7 @@ import Testing
         #expect(try files.contentsOfDirectory(atPath: folder.path).count == 3)
     }
 
-    /// Where standard output is the stream, JSON goes where the text would.
+    /// Where standard output is the stream, the JSON goes to standard error.
     @Test(arguments: [
         ["relay", "--input", stream, "--output", "-", "--json", "--quiet"],
         ["enhance", "--input", stream, "--output", "-", "--json", "--quiet", "--tier", "base"],
@@ -162,7 +162,7 @@ import Testing
         #expect(report?["frames"] != nil || report?["pictures_in"] != nil)
     }
 
-    /// What cannot begin leaves the report of the run before as it is.
+    /// A run that cannot begin keeps the report of the run before.
     @Test(arguments: [
         ["--input", "srt://:0?mode=sometimes", "--output", "udp://127.0.0.1:9"],
         ["--input", "/nowhere/in.ts", "--output", "udp://127.0.0.1:9"],
@@ -176,18 +176,19 @@ import Testing
         #expect(try String(contentsOf: report, encoding: .utf8) == "of yesterday")
     }
 
-    /// Two libsrts in one process crash at exit (docs/design/architecture.md): a run that has used ours must end with 0.
+    /// Two libsrts in one process crash at exit (docs/design/architecture.md): a run that has used ours must end with
+    /// 0.
     @Test(arguments: [SIGINT, SIGTERM])
     func aSignalEndsCleanly(signal: Int32) throws {
         let relay = try Program(["relay", "--input", "srt://127.0.0.1:0?mode=listener", "--output", "udp://127.0.0.1:9"])
-        // The first line says that it listens; from then on it can be ended.
+        // The first line says that it listens. From then on a signal can end it.
         _ = relay.read(until: "listening")
         let outcome = relay.end(with: signal)
         #expect(outcome.reason == .exit && outcome.code == 0)
         #expect(outcome.errors.contains("books: "))
     }
 
-    /// A disk that is full and a pipe that cannot be read are told in one line, whatever is written to them or read.
+    /// A full disk and a pipe that cannot be read give one line each, whatever the command reads or writes.
     @Test(arguments: [
         ["testsrc", "--output", "/dev/full", "--duration", "1000s"],
         ["testsrc", "--output", "-", "--duration", "1000s", "--audio", "beep", "--json"],
@@ -209,7 +210,7 @@ import Testing
         #expect(outcome.complaints.count == 1 && outcome.errors.contains("cannot read raw video"), "\(outcome.errors)")
     }
 
-    /// An input may be called for as long as it likes.
+    /// A caller waits for its input without limit.
     @Test(arguments: [["relay", "--output", "udp://127.0.0.1:9"], ["probe"]])
     func aSignalEndsTheWaitForASource(arguments: [String]) throws {
         let peer = try SilentPeer()
@@ -217,11 +218,11 @@ import Testing
         program.awaitSignalHandlers()
         try peer.awaitCall()
         let outcome = program.end(with: SIGINT)
-        // (A probe that has seen nothing says so.)
+        // (The probe says that it has seen no picture.)
         #expect(outcome.reason == .exit && outcome.code == (arguments == ["probe"] ? 65 : 0), "\(outcome.errors)")
     }
 
-    /// While an output is called that does not answer: who waited for it to the end would report 69.
+    /// The relay calls an output that does not answer. If it waited until the call fails, it would end with 69.
     @Test(arguments: [
         ["relay", "--input", "srt://127.0.0.1:0?mode=listener"],
         ["testsrc"],
@@ -237,7 +238,7 @@ import Testing
     }
 }
 
-/// A UDP port that is called and never answers.
+/// A UDP port that never answers.
 final class SilentPeer {
     private let number: Int32
     let port: UInt16

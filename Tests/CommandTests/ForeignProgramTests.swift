@@ -4,23 +4,23 @@ import Glibc
 import Media
 import Testing
 
-/// The relay between other people's programs: what FFmpeg sends over SRT, FFmpeg receives. `BURNISH_NO_FOREIGN=1` leaves
-/// this out.
+/// The relay between other programs: FFmpeg sends over SRT and FFmpeg receives. `BURNISH_NO_FOREIGN=1` skips these
+/// tests.
 @Suite(.timeLimit(.minutes(3))) struct ForeignProgramTests {
-    /// Whether there is an FFmpeg that speaks SRT.
+    /// Whether there is an FFmpeg with SRT.
     static let hasFFmpeg: Bool = {
         guard let protocols = try? ForeignProgram(["ffmpeg", "-hide_banner", "-protocols"]) else { return false }
         return protocols.textAtEnd().split(whereSeparator: \.isWhitespace).contains("srt")
     }()
     static let isWanted = ProcessInfo.processInfo.environment["BURNISH_NO_FOREIGN"] == nil
 
-    /// Whose SRT it is that the relay meets.
+    /// The other SRT implementation.
     enum Peer: String, CaseIterable, CustomTestStringConvertible {
         case ffmpeg, srtLiveTransmit, gStreamer
 
         var testDescription: String { rawValue }
 
-        /// A sender that reads the stream from its standard input; none where the encoder's own is asked for.
+        /// A sender that reads the stream from its standard input; nil where the encoder sends by itself.
         func sending(to port: UInt16) -> [String]? {
             let url = "srt://127.0.0.1:\(port)?mode=caller&latency=20"
             return switch self {
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// A sender of one grey that never ends.
+    /// A sender of grey pictures that never ends.
     private func sender(_ grey: Int, to port: UInt16, by program: Peer) throws -> ForeignProgram {
         let hex = String(repeating: String(grey, radix: 16), count: 3)
         let encoder = [
@@ -57,7 +57,7 @@ import Testing
         return try ForeignProgram(encoder + ["srt://127.0.0.1:\(port)?mode=caller&transtype=live&latency=20000"])
     }
 
-    /// How many frames the newest status line says went out.
+    /// The number of frames sent, by the newest status line.
     private func out(_ text: String) -> Int {
         let counts = text.matches(of: /in [0-9]+, out ([0-9]+) \(/)
         return counts.last.flatMap { Int($0.1) } ?? 0
@@ -77,7 +77,7 @@ import Testing
             "srt://127.0.0.1:0?mode=listener&latency=20", "--budget", "10s",
         ] + options)
         let ports = try relay.listeningPorts(["input", "output"])
-        // It drops nothing itself, however late it comes to read on a machine that is full.
+        // It drops nothing itself, however late it reads on a busy machine.
         let receiver = try ForeignProgram([
             "ffmpeg", "-v", "error", "-y", "-i",
             "srt://127.0.0.1:\(ports[1])?mode=caller&transtype=live&latency=20000&tlpktdrop=0",
@@ -89,7 +89,7 @@ import Testing
         let before = out(relay.read { out($0) >= 60 })
         #expect(before >= 60, "\(first.isRunning) \(relay.read { _ in true })")
         first.kill()
-        // At once: a listener takes one caller at a time, and notices by itself that this one is gone.
+        // At once: a listener serves one caller at a time, and detects by itself that this one has gone.
         let second = try sender(0xC0, to: ports[0], by: program)
         _ = relay.read { text in
             let parts = text.components(separatedBy: "input: connected")
@@ -105,9 +105,9 @@ import Testing
         let books = try #require(outcome.errors.split(separator: "\n").last { $0.hasPrefix("books: ") })
         #expect(!books.contains("BALANCE") && books.hasSuffix("in flight 0"), "\(books)")
         let emitted = try #require(books.firstMatch(of: /emitted ([0-9]+)/).flatMap { Int($0.1) })
-        // There is time for everything, so that nothing is dropped but what no receiver or no keyframe was there for.
+        // There is time for everything, so only frames without a receiver or without a keyframe are dropped.
         if !options.contains("--fps") { #expect(!books.contains("late") && !books.contains("overload"), "\(books)") }
-        // Both senders' pictures are there, in their order.
+        // The pictures of both senders are there, in order.
         var greys: [Int] = []
         let reader = try FileReader(path: file.path)
         while let item = try reader.next() {
@@ -149,7 +149,7 @@ import Testing
         #expect(outcome.reason == .exit && outcome.code == 0, "\(outcome.errors)")
         let books = try #require(outcome.errors.split(separator: "\n").last { $0.hasPrefix("books: ") })
         #expect(!books.contains("BALANCE") && books.hasSuffix("in flight 0"), "\(books)")
-        // Each got pictures from the first on, and sound.
+        // Each got sound and all pictures from its first one on.
         for file in files {
             let reader = try FileReader(path: file.url.path)
             var pictures = 0
@@ -161,15 +161,15 @@ import Testing
     }
 }
 
-/// Somebody else's program, and one whose output it reads.
+/// Another program, and a program whose output it reads.
 final class ForeignProgram {
     private let process: Process
     private let source: Process?
     private let said = Pipe()
 
     /// - Parameters:
-    ///   - reading: a program whose standard output is this one's standard input; it ends with this one.
-    ///   - output: where its standard output goes, beside what it says otherwise.
+    ///   - reading: a program whose standard output is this program's standard input. It ends with this one.
+    ///   - output: a file for its standard output; nil where that is read together with its messages.
     init(_ arguments: [String], reading: [String]? = nil, writing output: FileHandle? = nil) throws {
         process = Self.program(arguments)
         source = reading.map(Self.program)
@@ -179,7 +179,7 @@ final class ForeignProgram {
             let stream = Pipe()
             source.standardOutput = stream
             process.standardInput = stream
-            // Each closes its end of the pipe here, so that both notice when the other has gone.
+            // Close both ends of the pipe here, so that each program detects when the other has gone.
             try source.run()
         }
         try process.run()
@@ -198,14 +198,15 @@ final class ForeignProgram {
 
     var isRunning: Bool { process.isRunning }
 
-    /// Ends it, and what it reads, without their doing.
+    /// Kills it and the program that it reads from.
     func kill() {
         for process in [process, source].compactMap({ $0 }) where process.isRunning {
             Glibc.kill(process.processIdentifier, SIGKILL)
         }
     }
 
-    /// Waits for its end and gives what it said.
+    /// Waits for its end.
+    /// - Returns: its messages.
     func textAtEnd() -> String {
         let text = String(decoding: said.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
@@ -213,7 +214,7 @@ final class ForeignProgram {
     }
 }
 
-/// An empty file that is there as long as this is.
+/// An empty file that exists for as long as this object.
 final class TemporaryFile {
     let url = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).ts")
     let handle: FileHandle

@@ -1,14 +1,14 @@
 import Foundation
 import Media
 
-/// The executable that was built beside the tests, as a shell runs it.
+/// The executable that was built together with the tests, run as a shell runs it.
 final class Program {
     struct Outcome {
         var code: Int32
         var reason: Process.TerminationReason
         var output: String
         var errors: String
-        /// The lines that say what went wrong.
+        /// The lines of error messages.
         var complaints: [Substring] { errors.split(separator: "\n").filter { $0.hasPrefix("burnish: ") } }
     }
 
@@ -24,7 +24,7 @@ final class Program {
     private let errors = Pipe()
     private var text = ""
 
-    /// Starts a program that runs until it is ended.
+    /// Starts a program that runs until a signal ends it.
     init(_ arguments: [String]) throws {
         process.executableURL = Self.executable
         process.arguments = arguments
@@ -36,7 +36,7 @@ final class Program {
 
     deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
-    /// Reads what it says until a text has come, or it has ended.
+    /// Reads its messages until a text appears, or it has ended.
     func read(until wanted: String) -> String {
         while !text.contains(wanted) {
             let some = errors.fileHandleForReading.availableData
@@ -46,7 +46,7 @@ final class Program {
         return text
     }
 
-    /// Reads what it says until that is as wanted, or it has ended.
+    /// Reads its messages until a condition holds for them, or it has ended.
     func read(until isThere: (String) -> Bool) -> String {
         while !isThere(text) {
             let some = errors.fileHandleForReading.availableData
@@ -56,7 +56,7 @@ final class Program {
         return text
     }
 
-    /// The port that it says it listens on.
+    /// The port that it listens on, by its messages.
     func listeningPort() throws -> UInt16 {
         let marker = "listening on port "
         var text = read(until: marker)
@@ -68,7 +68,7 @@ final class Program {
         return port
     }
 
-    /// The ports that its ends say they listen on.
+    /// The ports that its input and output listen on, by its messages.
     func listeningPorts(_ ends: [String]) throws -> [UInt16] {
         func port(_ end: String, in text: String) -> UInt16? {
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
@@ -82,7 +82,7 @@ final class Program {
         }
     }
 
-    /// Waits until signals are its own to handle.
+    /// Waits until it handles signals itself.
     func awaitSignalHandlers() {
         let status = "/proc/\(process.processIdentifier)/status"
         while process.isRunning {
@@ -104,7 +104,7 @@ final class Program {
     }
 
     /// Runs to the end.
-    /// - Parameter input: for its standard input; small enough for a pipe's buffer.
+    /// - Parameter input: its standard input, small enough for a pipe's buffer.
     static func run(_ arguments: [String], input: Data = Data()) throws -> Outcome {
         let feed = Pipe()
         return try run(arguments, standardInput: feed) {
@@ -113,7 +113,7 @@ final class Program {
         }
     }
 
-    /// Runs to the end with files, devices among them, as standard input and output.
+    /// Runs to the end with files or devices as standard input and output.
     static func run(_ arguments: [String], from input: String = "/dev/null", to output: String) throws -> Outcome {
         let (reading, writing) = (open(input, O_RDONLY), open(output, O_WRONLY))
         guard reading >= 0, writing >= 0 else { throw CocoaError(.fileNoSuchFile) }

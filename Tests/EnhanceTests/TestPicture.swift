@@ -1,7 +1,7 @@
 import KernelChecks
 import Media
 
-/// A picture with padding around every plane whose bytes can be checked afterwards.
+/// A picture with padding around every plane. A test can check the padding's bytes afterwards.
 final class TestPicture {
     let size: PictureSize
     private let planes: [CheckMemory]
@@ -44,7 +44,7 @@ final class TestPicture {
     func set(_ plane: Int, _ x: Int, _ y: Int, _ value: UInt8) { planes[plane].row(y)[x] = value }
     func sample(_ plane: Int, _ x: Int, _ y: Int) -> Int { Int(planes[plane].row(y)[x]) }
 
-    /// Where the two differ, padding included.
+    /// The place where the two differ, padding included; nil where they are equal.
     func difference(from other: TestPicture) -> String? {
         for (n, (a, b)) in zip(planes, other.planes).enumerated() {
             if let at = a.firstDifference(from: b) { return "plane \(n) at \(at.x), \(at.y)" }
@@ -52,7 +52,7 @@ final class TestPicture {
         return nil
     }
 
-    /// Whether no byte outside of the planes' samples was written since `init`.
+    /// Whether every byte outside of the planes' samples is as `init` left it.
     var paddingIsIntact: Bool {
         let clean = TestPicture(size)
         for (plane, reference) in zip(planes, clean.planes) {

@@ -42,8 +42,8 @@ import Testing
         #expect(cost.time(samples: 1000) == Nanoseconds(140_000))
     }
 
-    /// After a spike that makes a tile seem dearer than any budget, doubt brings it back within reach.
-    @Test func oneSpikeDoesNotForbidTilesForEver() {
+    /// After a spike the estimate for a tile is above any budget. `doubt()` brings it back below.
+    @Test func oneSpikeDoesNotPreventTilesForEver() {
         var cost = TileCost(guess: 100)
         cost.learn(.seconds(1), samples: 2048)
         let budget = Nanoseconds.microseconds(500)
@@ -65,8 +65,8 @@ import Testing
         var rest: Range<Int>
     }
 
-    /// Two walkers in each strip, in any order: every row of samples is done once, and of every row of tiles one walker
-    /// hears that it has begun and one that it is done, when it is.
+    /// Two walkers in each strip, in any order: every row of samples is done once. For every row of tiles exactly one
+    /// walker learns that it has begun, and exactly one that it is done, when it is.
     @Test(arguments: 1...60 as ClosedRange<UInt64>) func bothEndsMeet(seed: UInt64) {
         var random = CheckRandom(seed: seed)
         let grid = TileGrid(

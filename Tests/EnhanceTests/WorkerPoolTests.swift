@@ -29,7 +29,7 @@ import Testing
         #expect(tally.workers.load(ordering: .relaxed) < 1 << threads)
     }
 
-    /// Pieces that each wait for all the others to have begun.
+    /// Each piece waits until all pieces have begun.
     final class Meeting: PiecewiseWork {
         let pieces: Int
         let begun = Atomic<Int>(0)
@@ -40,8 +40,8 @@ import Testing
         }
     }
 
-    /// Every thread takes part, after a rest that is longer than any thread watches too. Were one missing, this would
-    /// not end.
+    /// Every thread joins the run, also after a pause that is longer than threads poll. If one were missing, this test
+    /// would not end.
     @Test(.timeLimit(.minutes(10)), arguments: [2, 3], [PieceOrder.ascending, .ownPartFirst])
     func allThreadsWorkAtOnce(threads: Int, order: PieceOrder) {
         let pool = WorkerPool(threadCount: threads)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// Who did which piece, where every thread begins before any goes on.
+    /// Records which thread did which piece. Every thread begins before any goes on.
     final class Register: PiecewiseWork {
         let threads: Int
         let begun = Atomic<Int>(0)

@@ -13,7 +13,7 @@ import Testing
         [UInt8](try Data(contentsOf: folder.appending(path: name)))
     }
 
-    /// A picture, its quantiser's bucket, and what must come out. The layout is in tools/train/golden.py.
+    /// A picture, its quantiser's bucket, and the expected output. The layout is in tools/train/golden.py.
     struct Golden {
         let width: Int
         let height: Int
@@ -42,8 +42,8 @@ import Testing
         try Network(bytes(name.split(separator: "-").prefix(2).joined(separator: "-") + ".bnw"))
     }
 
-    /// Runs strips of `columns` by `rows` over the picture, each from its top and from its bottom to where they meet.
-    /// - Returns: what they wrote, and what they copied.
+    /// Runs strips of `columns` by `rows` over the picture, each from its top and from its bottom until both meet.
+    /// - Returns: the output and its copy.
     static func upscale(
         _ golden: Golden, _ network: Network, _ kernels: Kernels, columns: Int, rows: Int
     ) -> [CheckMemory] {
@@ -76,7 +76,7 @@ import Testing
 
     @Test func thereAreGoldenVectors() { #expect(Self.names.count >= 10) }
 
-    /// Bit for bit, whole and in strips of awkward sizes, at every level.
+    /// The output is equal to the bit, for the whole picture and for strips of awkward sizes, at every level.
     @Test(arguments: names) func networkGivesTheGoldenOutput(name: String) throws {
         let golden = try Golden(name)
         let network = try Self.network(for: name)
@@ -111,7 +111,7 @@ import Testing
         #expect(error?.message.contains("version 2") == true)
     }
 
-    /// What tools/train/README.md makes of a sum, and what a kernel makes of it that saturates it to 16 bits first.
+    /// Requantises a sum as tools/train/README.md states it, and as a kernel does that saturates it to 16 bits first.
     private func values(_ sum: Int, shift: Int, multiplier: Int) -> (exact: Int, narrow: Int) {
         func byte(_ shifted: Int) -> Int { min(max((shifted * multiplier + 16384) >> 15, 0), 255) }
         let narrow = UInt16(clamping: sum) >> UInt16(shift)
@@ -139,7 +139,7 @@ import Testing
             }
         }
         #expect(allowed > 2000 && refused > 2000)
-        // Where it is refused, a byte can change: a multiplier too small for what is cut off, and no shift.
+        // Where narrowing is refused, a byte can change: the multiplier is small, and there is no shift.
         for (largest, shift, multiplier) in [(228_470, 2, 430), (40_000, 0, 300)] {
             #expect(!PackedLayer.isNarrow(largestSum: largest, shift: shift, multiplier: multiplier))
             let (exact, narrow) = values(largest, shift: shift, multiplier: multiplier)

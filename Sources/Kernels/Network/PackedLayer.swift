@@ -124,9 +124,11 @@ import CKernels
             narrow: UnsafePointer(narrow + bucket * groups))
     }
 
-    /// Whether an output whose values are clamped to bytes stays the same when its sums are brought to 0 ... 65535
-    /// first. Below 0 it does: multipliers are positive, so the value is 0 either way. Above, the sum must be out of
-    /// reach, or already give 255; and the shifted sum must fit 15 bits, as multiplications take it for signed.
+    /// Whether an output that is clamped to bytes stays the same when its sums are first clamped to 0 ... 65535.
+    ///
+    /// Sums below 0 give 0 either way, because multipliers are positive. Larger sums than 65535 must be impossible, or
+    /// 65535 must already give 255. And the shifted sum must fit 15 bits, because the multiplication reads it as
+    /// signed.
     static func isNarrow(largestSum: Int, shift: Int, multiplier: Int) -> Bool {
         let top = min(largestSum, 65535)
         if top >> shift > 32767 { return false }

@@ -3,11 +3,11 @@ import Foundation
 import Media
 import Testing
 
-/// Extrapolation on real clips, for the tables in docs/measurements/interpolation.md. Runs only where BURNISH_CLIPS names a folder of
-/// .y4m files, as `tools/bench/compare-fi --y4m FOLDER` writes them.
+/// Extrapolation on real clips, for the tables in docs/measurements/interpolation.md. Runs only where BURNISH_CLIPS
+/// names a folder of .y4m files, as `tools/bench/compare-fi --y4m FOLDER` writes them.
 @Suite(.enabled(if: ProcessInfo.processInfo.environment["BURNISH_CLIPS"] != nil)) struct ExtrapolationOnClipsTests {
-    /// From a clip's even frames the odd ones are predicted (half an interval ahead, as for doubling a rate), or the next
-    /// even ones (a whole interval).
+    /// Predicts from a clip's even frames the odd ones, half an interval ahead as for a doubled rate, or the next even
+    /// ones, a whole interval ahead.
     @Test(arguments: [0.5, 1]) func predictingBeatsRepeating(distance: Double) throws {
         let folder = URL(filePath: ProcessInfo.processInfo.environment["BURNISH_CLIPS"] ?? "")
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
@@ -31,7 +31,7 @@ import Testing
 
     private typealias Score = (predicted: Double, repeated: Double)
 
-    /// Mean luma PSNR of frames predicted and repeated, of the first 61 frames and of all.
+    /// Mean luma PSNR of predicted and of repeated frames, for the first 61 frames and for all.
     private static func scores(_ file: URL, distance: Double) throws -> (first: Score, all: Score) {
         let bytes = try Data(contentsOf: file, options: .mappedIfSafe)
         let header = String(decoding: bytes.prefix { $0 != 10 }, as: UTF8.self).split(separator: " ")

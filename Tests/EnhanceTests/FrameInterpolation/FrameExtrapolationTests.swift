@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// Motion that would have predicted the last picture wrongly is not gone on with.
+    /// The session does not continue motion that would have predicted the last picture wrongly.
     @Test func motionThatTurnsBackIsNotTrusted() throws {
         let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
         let pictures = [0.0, 5, 0].map { scene.picture(size, movedBy: $0, 0) }
@@ -36,8 +36,9 @@ import Testing
         #expect(output.noise(against: pictures[2], border: 0) > 40)
     }
 
-    /// Nine cells whose motion proved right amid others where it was no better than none: trusted for a whole interval,
-    /// where only their own trials count, but not for a shorter way, for which those around them do too.
+    /// Nine cells whose motion was right, among others where it was no better than none. Over a whole interval they are
+    /// trusted, because only their own trials count. Over a shorter distance they are not, because the trials around
+    /// them count too.
     @Test(arguments: [(256, 256), (128, 256 * 9 * 3 / 49), (1, 256 * 9 * 3 / 121)])
     func trialsFromAfarCountForShortWays(distance: Int, confidence: Int) {
         let (columns, rows, middle) = (25, 25, 12)

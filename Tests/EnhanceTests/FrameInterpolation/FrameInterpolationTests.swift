@@ -3,7 +3,7 @@ import Kernels
 import Media
 import Testing
 
-/// What both variants have in common, so that each test runs on each.
+/// Both variants, so that each test runs on each.
 enum InterpolationVariant: CaseIterable {
     case lowLatency, quality
 
@@ -16,7 +16,7 @@ enum InterpolationVariant: CaseIterable {
         }
     }
 
-    /// A picture between the last two or, with a lookahead, those before the last.
+    /// A picture between the last two, or with a lookahead between the two before the last.
     func interpolate(
         _ pictures: [TestPicture], enhanced: [TestPicture]? = nil, phase: Double = 0.5, kernels: Kernels = .best,
         threads: Int = 1, until stop: MonotonicTime? = nil, finished: Bool = true
@@ -57,7 +57,7 @@ enum InterpolationVariant: CaseIterable {
         }
     }
 
-    /// Every instruction set and every number of threads makes the same picture, odd and tiny sizes too.
+    /// Every instruction set and every number of threads makes the same picture, also for odd and tiny sizes.
     @Test(arguments: sizes, InterpolationVariant.allCases)
     func everyLevelAndThreadCountGivesTheSame(size: PictureSize, variant: InterpolationVariant) throws {
         let scene = MotionScene()
@@ -106,7 +106,7 @@ enum InterpolationVariant: CaseIterable {
         }
     }
 
-    /// A source that repeats pictures, as telecined and low-rate ones do, has them repeated.
+    /// Where a source repeats pictures, as telecined and low-rate ones do, the result repeats them too.
     @Test(arguments: InterpolationVariant.allCases)
     func aRepeatedPictureIsRepeated(variant: InterpolationVariant) throws {
         let (size, scene) = (PictureSize(width: 95, height: 61), MotionScene())
@@ -118,7 +118,7 @@ enum InterpolationVariant: CaseIterable {
         #expect(output.difference(from: pictures[1]) == nil)
     }
 
-    /// What is beyond a cut says nothing of the motion before it.
+    /// Pictures beyond a cut do not change the motion before it.
     @Test(arguments: [0, 3]) func picturesBeyondACutDoNotCount(other: Int) throws {
         let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
         var pictures = [0.0, 3, 6, 9].map { scene.picture(size, movedBy: $0, 0) }
@@ -128,7 +128,7 @@ enum InterpolationVariant: CaseIterable {
         #expect(output.noise(against: scene.picture(size, movedBy: 4.5, 0)) > 40)
     }
 
-    /// Pictures come one later where one is looked ahead, and all come when the sequence ends.
+    /// With a lookahead of one, pictures come one push later. When the sequence ends, all of them come.
     @Test(arguments: InterpolationVariant.allCases) func pairsBecomeReady(variant: InterpolationVariant) throws {
         let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
         let session = try variant.makeSession(FrameInterpolationConfiguration(size: size))
@@ -153,7 +153,7 @@ enum InterpolationVariant: CaseIterable {
         }
     }
 
-    /// Pairs for which no picture is asked do not confuse those after them.
+    /// Pairs for which the caller asks for no picture do not change later pairs.
     @Test(arguments: InterpolationVariant.allCases) func pairsCanBeLeftOut(variant: InterpolationVariant) throws {
         let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
         let session = try variant.makeSession(FrameInterpolationConfiguration(size: size))
@@ -167,7 +167,7 @@ enum InterpolationVariant: CaseIterable {
         }
     }
 
-    /// A flash comes and goes without moving anything.
+    /// A flash comes and goes, and nothing moves.
     @Test(arguments: InterpolationVariant.allCases) func aFlashIsBlended(variant: InterpolationVariant) throws {
         let size = PictureSize(width: 160, height: 120)
         let picture = MotionScene().picture(size, movedBy: 0, 0)
@@ -180,7 +180,7 @@ enum InterpolationVariant: CaseIterable {
         #expect(output.noise(against: brighter(by: 30)) > 30)
     }
 
-    /// Motion beyond any search gives some whole picture.
+    /// Motion beyond the range of the search still gives a whole picture.
     @Test(arguments: InterpolationVariant.allCases) func wildMotionGivesAPicture(variant: InterpolationVariant) throws {
         let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
         let pictures = [0.0, 150, -300, 900].map { scene.picture(size, movedBy: $0, -$0) }
@@ -188,11 +188,11 @@ enum InterpolationVariant: CaseIterable {
         #expect(output.paddingIsIntact)
     }
 
-    /// Motion found in small pictures moves the large ones.
+    /// Motion is found in small pictures and applied to large ones.
     @Test(arguments: InterpolationVariant.allCases)
     func largePicturesFollowSmallOnes(variant: InterpolationVariant) throws {
         let size = PictureSize(width: 160, height: 120)
-        // The scene of half the size: a small sample lies amid four large ones.
+        // The scene at half the size: a small sample lies in the middle of four large ones.
         let scene = MotionScene()
         func small(_ x: Double, _ y: Double) -> TestPicture {
             TestPicture(PictureSize(width: 80, height: 60)) { plane, column, row in
@@ -216,7 +216,7 @@ enum InterpolationVariant: CaseIterable {
         }
     }
 
-    /// A flash or a fade has no motion: it is blended.
+    /// A flash or a fade has no motion. The result is a blend.
     @Test(arguments: InterpolationVariant.allCases)
     func aFadeIsBlended(variant: InterpolationVariant) throws {
         let size = PictureSize(width: 160, height: 120)
@@ -233,7 +233,7 @@ enum InterpolationVariant: CaseIterable {
         #expect(output.noise(against: truth) > 30)
     }
 
-    /// Noise has no right answer, but it has a whole one.
+    /// For noise no picture is right, but the result must be whole.
     @Test(arguments: InterpolationVariant.allCases)
     func noiseGivesAPicture(variant: InterpolationVariant) throws {
         let size = PictureSize(width: 95, height: 61)
@@ -241,7 +241,8 @@ enum InterpolationVariant: CaseIterable {
         #expect(output.paddingIsIntact)
     }
 
-    /// A time to stop that has passed still gives a whole picture: each row a copy of the nearer one or the real thing.
+    /// With a time to stop in the past the picture is still whole: each row is a copy of the nearer picture or
+    /// synthesised.
     @Test(arguments: InterpolationVariant.allCases)
     func tooLittleTimeGivesAWholePicture(variant: InterpolationVariant) throws {
         let (size, scene) = (PictureSize(width: 131, height: 77), MotionScene())

@@ -1,11 +1,11 @@
 import Foundation
 import Media
 
-/// A smooth texture that can be looked at from anywhere: pictures of it that differ by an exact motion.
+/// A smooth texture without end. Its pictures differ by an exact motion.
 struct MotionScene {
     var seed = 1.0
 
-    /// Waves of many lengths and directions, the long ones strongest as in nature.
+    /// Waves of many lengths and directions. Long ones are the strongest, as in natural pictures.
     func level(_ x: Double, _ y: Double) -> Double {
         var sum = 0.0
         for k in 0..<11 {
@@ -19,7 +19,7 @@ struct MotionScene {
     func picture(_ size: PictureSize, movedBy x: Double, _ y: Double) -> TestPicture {
         TestPicture(size) { plane, column, row in
             let scale = plane == 0 ? 1.0 : 2.0
-            // A chroma sample lies amid its four luma samples.
+            // A chroma sample lies in the middle of its four luma samples.
             let offset = plane == 0 ? 0 : 0.5
             return UInt8(
                 (level(Double(column) * scale + offset - x, Double(row) * scale + offset - y)

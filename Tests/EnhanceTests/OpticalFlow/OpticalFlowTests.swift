@@ -23,7 +23,7 @@ import Testing
         for (x, y) in [(1.0, 0.0), (-2.5, 4.25), (11.3, -6.7), (0.3, 0.2)] {
             let (forward, backward) = try Self.flow(
                 scene.picture(size, movedBy: 0, 0), scene.picture(size, movedBy: x, y), accuracy: accuracy)
-            // Where the content of both is in the picture. The median, as a patch here and there lies in a flat place.
+            // Only where both pictures show the content. The median, because a few patches lie in flat places.
             var errors: [Float] = []
             for row in 4..<forward.rows - 4 {
                 for column in 4..<forward.columns - 4 {
@@ -72,12 +72,12 @@ import Testing
         let (small, large) = (TestPicture(PictureSize(width: 16, height: 16)), TestPicture(PictureSize(width: 32, height: 16)))
         let session = try OpticalFlow(OpticalFlowConfiguration(size: small.size))
         let other = try OpticalFlow(OpticalFlowConfiguration(size: large.size))
-        let (field, foreign) = (session.makeField(), other.makeField())
+        let (field, fieldOfOther) = (session.makeField(), other.makeField())
         #expect(throws: EnhanceError.self) {
             try session.process(small.view, large.view, forward: field, backward: field)
         }
         #expect(throws: EnhanceError.self) {
-            try session.process(small.view, small.view, forward: field, backward: foreign)
+            try session.process(small.view, small.view, forward: field, backward: fieldOfOther)
         }
         #expect(throws: EnhanceError.self) {
             try OpticalFlow(OpticalFlowConfiguration(size: PictureSize(width: 0, height: 4)))

@@ -47,9 +47,9 @@ import Testing
         #expect(try Self.upscale(source, scale: 1).difference(from: source) == nil)
     }
 
-    /// A ramp stays a ramp at half the slope, and its place tells the phase: luma's samples lie a quarter before and
-    /// after, left-sited chroma's an eighth before and three eighths after.
-    @Test func samplesAreWhereTheyBelong() throws {
+    /// A ramp stays a ramp at half the slope, and its values show the phase: luma's samples lie a quarter before and a
+    /// quarter after, left-sited chroma's an eighth before and three eighths after.
+    @Test func samplesHaveTheirPhase() throws {
         let source = TestPicture(PictureSize(width: 60, height: 60)) { plane, x, y in
             UInt8(plane == 1 ? 20 + 4 * y : 20 + (plane == 0 ? 2 : 4) * x)
         }
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotSupportedSaysSo() throws {
+    @Test func unsupportedSizesAreRefused() throws {
         #expect(SuperResolutionConfiguration.supportedScaleFactors(for: PictureSize(width: 0, height: 5)) == [])
         #expect(SuperResolutionConfiguration.supportedScaleFactors(for: PictureSize(width: 9000, height: 5)) == [])
         #expect(SuperResolutionConfiguration.supportedScaleFactors(for: PictureSize(width: 1, height: 1)) == [1, 2])

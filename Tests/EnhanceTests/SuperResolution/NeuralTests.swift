@@ -23,7 +23,7 @@ import Testing
         return try SuperResolutionSession(configuration, workers: WorkerPool(threadCount: threads))
     }
 
-    /// The network over the whole picture at once, luma only; chroma is the base's.
+    /// The network over the whole picture at once, for luma only. Chroma is from `base`.
     static func untiled(
         _ source: TestPicture, _ tier: SuperResolutionTier, bucket: Int = 0
     ) throws -> TestPicture {
@@ -39,7 +39,7 @@ import Testing
         return output
     }
 
-    /// In whatever order tiles are done, each one brings the picture nearer to the one with all of them.
+    /// In any order of tiles, each one brings the picture nearer to the one with all of them.
     @Test func moreTilesNeverMakeThePictureWorse() throws {
         let size = PictureSize(width: 200, height: 70)
         let (source, blank) = (TestPicture(size, seed: 4), TestPicture(size) { _, _, _ in 0 })
@@ -50,7 +50,7 @@ import Testing
         for at in order.indices { order.swapAt(at, at + Int(random.byte()) % (order.count - at)) }
         var errors: [Int] = []
         for count in 0...order.count {
-            // Nothing of the turn before may be used again.
+            // No result of the turn before may be reused.
             _ = try session.process(blank.view, into: output.mutableView, tier: .base)
             let requests = order[..<count].map { TileRequest(tile: $0, tier: .neuralMedium) }
             let result = try session.process(source.view, into: output.mutableView, tiles: requests.span)
@@ -72,7 +72,7 @@ import Testing
         let source = TestPicture(size, seed: 11)
         for tier in [SuperResolutionTier.neuralSmall, .neuralMedium] {
             let expected = try Self.untiled(source, tier)
-            // The scalar kernels take long over large pictures.
+            // The scalar kernels are slow for large pictures.
             let levels = size.width * size.height < 2000 ? CPUFeatures.levels : [.detected]
             for level in levels {
                 for threads in [1, 3] {
@@ -125,12 +125,14 @@ import Testing
         #expect(result.isComplete && result.tilesReused == 0)
     }
 
-    /// What did not change is copied, what changed within a network's reach is computed, and nobody can tell by the picture.
+    /// Unchanged tiles are copied, and tiles with a change within the network's radius are computed. The picture is the
+    /// same as without copies.
     @Test func unchangedTilesAreReusedExactly() throws {
         let size = PictureSize(width: 256, height: 128)
         let first = TestPicture(size, seed: 1)
         let second = TestPicture(size, seed: 1)
-        // Tile 5 of a 4 x 4 grid begins at 64, 32; a change three samples inside of it reaches the tiles around its corner.
+        // Tile 5 of a 4 x 4 grid begins at 64, 32; a change three samples inside of it reaches the tiles around its
+        // corner.
         second.set(0, 64 + 3, 32 + 3, UInt8(second.sample(0, 67, 35) ^ 0x80))
         let session = try Self.session(size)
         let output = TestPicture(session.outputSize)
@@ -146,7 +148,7 @@ import Testing
         for tile in [0, 1, 4, 5] { #expect(!session.outcome(ofTile: tile).isReused) }
         #expect(output.difference(from: try Self.untiled(second, .neuralMedium)) == nil)
 
-        // A change of quantiser within the range changes nothing; far outside of it every tile is new.
+        // A quantiser near the range changes nothing. With one far outside of it every tile is computed.
         let coarse = SuperResolutionParameters(quantiser: 40)
         result = try session.process(second.view, into: output.mutableView, tier: .neuralMedium, coarse)
         #expect(result.tilesReused == 0 && result.tilesMedium == 16)
@@ -156,8 +158,8 @@ import Testing
         #expect(result.tilesReused == 16)
     }
 
-    /// A tile that was left out once must not be taken for done, and a better result stays.
-    @Test func onlyWhatWasComputedIsReused() throws {
+    /// A tile that was left out once must not count as done, and a better result stays.
+    @Test func onlyComputedTilesAreReused() throws {
         let size = PictureSize(width: 128, height: 32)
         let source = TestPicture(size, seed: 2)
         let session = try Self.session(size)
@@ -173,7 +175,7 @@ import Testing
         #expect(output.difference(from: try Self.untiled(source, .neuralMedium)) == nil)
     }
 
-    @Test func whenTimeIsUpTheBasePictureStands() throws {
+    @Test func withoutTimeThePictureIsTheBase() throws {
         let size = PictureSize(width: 200, height: 100)
         let source = TestPicture(size, seed: 4)
         let session = try Self.session(size)
@@ -189,7 +191,7 @@ import Testing
         #expect(later.isComplete && later.tilesSmall == session.grid.count)
     }
 
-    /// How long there is may be known better once the base is done.
+    /// The caller may know the time to stop better when the base is done.
     @Test func timeMayBeUpWhenTheBaseIsDone() throws {
         let size = PictureSize(width: 200, height: 100)
         let source = TestPicture(size, seed: 4)
@@ -222,7 +224,7 @@ import Testing
         #expect(complete.tilesSmall == session.grid.count)
     }
 
-    /// The shipped weights are of the shapes that their tiers promise.
+    /// The shipped weights have the shapes that the tiers' documentation states.
     @Test func theShippedNetworksAreThere() throws {
         var configuration = SuperResolutionConfiguration(size: PictureSize(width: 32, height: 16))
         configuration.useShippedNetworks()
@@ -232,7 +234,7 @@ import Testing
         let source = TestPicture(configuration.size) { _, x, y in UInt8(60 + 3 * x + 2 * y) }
         let output = TestPicture(session.outputSize)
         _ = try session.process(source.view, into: output.mutableView, tier: .neuralMedium)
-        // A ramp stays about a ramp.
+        // A ramp stays nearly a ramp.
         for x in 4..<60 { #expect(abs(output.sample(0, x, 15) - (60 + 3 * x / 2 + 15)) <= 6) }
     }
 

@@ -5,12 +5,14 @@ import Kernels
 import Media
 import Testing
 
-/// What the shipped integers lose against the float networks that they were made from (`NAME.floats`, for clean input).
+/// How much the shipped integer networks lose against the float networks that they were made from (`NAME.floats`, for
+/// clean input).
 @Suite struct QuantisationTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var tier: SuperResolutionTier
         var widths: [Int]
-        /// Decibels. On the held-out clips both lose 0.02 (docs/measurements/super-resolution.md); discs with edges everywhere are harder.
+        /// Decibels. On the held-out clips both lose 0.02 (docs/measurements/super-resolution.md); discs with their
+        /// many edges are harder.
         var bound: Double
         var testDescription: String { tier.name }
     }
@@ -29,8 +31,8 @@ import Testing
         return try #require(FloatNetwork(widths: widths, parameters: parameters))
     }
 
-    /// Discs of many sizes and greys that cover each other (Lee, Mumford, Huang 2001: what of natural images lies in
-    /// occlusion), drawn at twice the size and averaged.
+    /// Discs of many sizes and greys that cover each other, drawn at twice the size and averaged. Their statistics are
+    /// like those of natural images (Lee, Mumford, Huang 2001).
     static func discs(width: Int, height: Int, seed: UInt64) -> [Double] {
         var random = CheckRandom(seed: seed)
         func uniform() -> Double { Double(random.next() >> 11) / Double(1 << 53) }
@@ -89,7 +91,7 @@ import Testing
         }
         let loss = 10 * log10(errors.integer / errors.float)
         #expect(loss < float.bound, "\(float.tier.name) loses \(loss) dB")
-        // The comparison would mean nothing if the float network were not at work.
+        // Make sure that the float network does something.
         #expect(10 * log10(errors.base / errors.float) > 1)
     }
 }

@@ -11,7 +11,7 @@ import Testing
         return try SuperResolutionSession(configuration, workers: WorkerPool(threadCount: threads))
     }
 
-    /// The definition, sample by sample; chroma as it is.
+    /// Luma follows the definition, sample by sample. Chroma does not change.
     static func sharpened(_ plain: TestPicture, amount: Int) -> TestPicture {
         let (width, height) = (plain.size.width, plain.size.height)
         func luma(_ x: Int, _ y: Int) -> Int {
@@ -36,7 +36,7 @@ import Testing
                 let expected = amount == 0 ? plain : Self.sharpened(plain, amount: amount)
                 for threads in [1, 3] {
                     let session = try Self.session(size, sharpness, threads: threads)
-                    // The second frame shows results of the first, which must not be sharpened twice.
+                    // The second frame reuses tiles of the first, which must not be sharpened twice.
                     for _ in 0..<2 {
                         let output = TestPicture(session.outputSize)
                         _ = try session.process(source.view, into: output.mutableView, tier: tier)

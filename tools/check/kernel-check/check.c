@@ -1,7 +1,7 @@
-// Compares the SIMD kernels of the networks and of the base that this program was built with with the scalar
-// references: all widths to 70 and some more, five kinds of content, canaries around what is written; then whole strips
-// of random networks. For instruction sets that the machine lacks (tools/check/kernels); on what it has, the tests do
-// the same and more. Exit status 1 when anything differs.
+// Compares the SIMD kernels of the networks and of the base that it was built with with their scalar references: all
+// widths to 70 and some more, five kinds of content, canaries around the output, then whole strips of random networks.
+// tools/check/kernels uses it for instruction sets that the machine lacks. For those that it has, the tests do the same
+// and more. Exit status 1 when anything differs.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
