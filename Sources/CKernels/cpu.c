@@ -40,8 +40,7 @@ uint32_t burnish_cpu_detect(void) {
     const uint32_t haswell = bit_AVX2 | bit_BMI | bit_BMI2;
     if ((b & haswell) == haswell) flags |= BURNISH_CPU_AVX2;
     const uint32_t skylake = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
-    if (flags && (states & zmm) == zmm && (b & skylake) == skylake && (c & bit_AVX512VNNI))
-        flags |= BURNISH_CPU_AVX512;
+    if (flags && (states & zmm) == zmm && (b & skylake) == skylake && (c & bit_AVX512VNNI)) flags |= BURNISH_CPU_AVX512;
     const uint64_t tiles = 0x60000;
     const uint32_t amx_tile = 1u << 24, amx_int8 = 1u << 25, both = amx_tile | amx_int8;
     if (flags & BURNISH_CPU_AVX512 && (states & tiles) == tiles && (d & both) == both && may_use_tiles())
@@ -53,9 +52,7 @@ uint32_t burnish_cpu_detect(void) {
 #include <sys/auxv.h>
 #include <asm/hwcap.h>
 
-uint32_t burnish_cpu_detect(void) {
-    return getauxval(AT_HWCAP) & HWCAP_ASIMDDP ? BURNISH_CPU_NEON : 0;
-}
+uint32_t burnish_cpu_detect(void) { return getauxval(AT_HWCAP) & HWCAP_ASIMDDP ? BURNISH_CPU_NEON : 0; }
 
 #else
 

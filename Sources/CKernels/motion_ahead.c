@@ -4,11 +4,12 @@
 
 /// The motion that leads to x, y (in 1/256 cell) at `distance` after the picture whose field to its predecessor this
 /// is.
-static burnish_motion_vector arriving(const burnish_motion_vector *field, int columns, int rows, int x, int y, int distance) {
+static burnish_motion_vector arriving(const burnish_motion_vector *field, int columns, int rows, int x, int y,
+                                      int distance) {
     burnish_motion_vector v = burnish_motion_at(field, columns, rows, x, y);
     for (int step = 0; step < 3; step++) {
-        burnish_motion_vector next = burnish_motion_at(
-            field, columns, rows, x + ((v.x * distance + 128) >> 8), y + ((v.y * distance + 128) >> 8));
+        burnish_motion_vector next = burnish_motion_at(field, columns, rows, x + ((v.x * distance + 128) >> 8),
+                                                       y + ((v.y * distance + 128) >> 8));
         if (next.x == v.x && next.y == v.y) break;
         v = next;
     }
@@ -42,7 +43,8 @@ static int reach(int distance) { return 1 + (((256 - distance) * 4 + 128) >> 8);
 /// The confidence in a cell's motion by the trials around it. 256 is full confidence.
 static int confidence(const burnish_motion_ahead *a, int column, int row) {
     const int around = reach(a->distance);
-    const int left = burnish_clamp(column - around, 0, a->columns), right = burnish_clamp(column + around + 1, 0, a->columns);
+    const int left = burnish_clamp(column - around, 0, a->columns),
+              right = burnish_clamp(column + around + 1, 0, a->columns);
     const int upper = burnish_clamp(row - around, 0, a->rows), lower = burnish_clamp(row + around + 1, 0, a->rows);
     // The sums are of at most 121 patches of 64 samples, in 1/64 level.
     int32_t moved = 0, still = 0;

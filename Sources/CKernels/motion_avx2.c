@@ -58,7 +58,8 @@ static void patch(burnish_motion_patch *out, const uint8_t *at, ptrdiff_t stride
     out->x = total(_mm256_madd_epi16(sx, one)), out->y = total(_mm256_madd_epi16(sy, one));
 }
 
-#define PAIRS _mm256_setr_epi8(0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8)
+#define PAIRS \
+    _mm256_setr_epi8(0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8)
 
 /// One row of two places, sampled horizontally: 6 fractional bits.
 static inline __m256i horizontal(const uint8_t *low, const uint8_t *high, __m256i weights) {
@@ -73,7 +74,8 @@ static inline __m256i between(__m256i upper, __m256i lower, __m256i weight) {
 static void match(burnish_motion_match *out, const burnish_motion_patch *patch, const uint8_t *at, ptrdiff_t stride,
                   int fx, int fy) {
     const __m256i one = _mm256_set1_epi16(1);
-    const __m256i weights = _mm256_set1_epi16((short)((64 - fx) | fx << 8)), vertical = _mm256_set1_epi16((short)(fy << 9));
+    const __m256i weights = _mm256_set1_epi16((short)((64 - fx) | fx << 8)),
+                  vertical = _mm256_set1_epi16((short)(fy << 9));
     __m256i sum = _mm256_setzero_si256(), squares = sum, dx = sum, dy = sum;
     __m256i upper = horizontal(at, at + 4 * stride, weights);
     for (int y = 0; y < 4; y++) {
@@ -94,10 +96,11 @@ static void match(burnish_motion_match *out, const burnish_motion_patch *patch, 
     _mm_storeu_si128((__m128i *)out, _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)));
 }
 
-static int32_t differ(const uint8_t *a, ptrdiff_t a_stride, int ax, int ay, const uint8_t *b, ptrdiff_t b_stride, int bx,
-                      int by) {
+static int32_t differ(const uint8_t *a, ptrdiff_t a_stride, int ax, int ay, const uint8_t *b, ptrdiff_t b_stride,
+                      int bx, int by) {
     const __m128i one = _mm_set1_epi16(1);
-    const __m256i weights = join(_mm_set1_epi16((short)((64 - ax) | ax << 8)), _mm_set1_epi16((short)((64 - bx) | bx << 8)));
+    const __m256i weights = join(_mm_set1_epi16((short)((64 - ax) | ax << 8)),
+                                 _mm_set1_epi16((short)((64 - bx) | bx << 8)));
     const __m256i vertical = join(_mm_set1_epi16((short)(ay << 9)), _mm_set1_epi16((short)(by << 9)));
     __m128i sum = _mm_setzero_si128();
     __m256i upper = horizontal(a, b, weights);
@@ -116,7 +119,8 @@ static int32_t differ(const uint8_t *a, ptrdiff_t a_stride, int ax, int ay, cons
 /// Two of four horizontal taps of both planes, for vpmaddubsw.
 static inline __m256i taps(const burnish_motion_block *block, int first) {
     const int8_t *a = block->horizontal[0] + first, *b = block->horizontal[1] + first;
-    return join(_mm_set1_epi16((short)((uint8_t)a[0] | (uint8_t)a[1] << 8)), _mm_set1_epi16((short)((uint8_t)b[0] | (uint8_t)b[1] << 8)));
+    return join(_mm_set1_epi16((short)((uint8_t)a[0] | (uint8_t)a[1] << 8)),
+                _mm_set1_epi16((short)((uint8_t)b[0] | (uint8_t)b[1] << 8)));
 }
 
 static inline __m256i cubic(const uint8_t *a, const uint8_t *b, __m256i first, __m256i second) {
@@ -131,15 +135,15 @@ static void predict(int16_t *out, const burnish_motion_block *block, int rows) {
     const ptrdiff_t as = block->stride[0], bs = block->stride[1];
     const __m256i first = taps(block, 0), second = taps(block, 2);
     __m256i v[4];
-    for (int j = 0; j < 4; j++) v[j] = join(_mm_set1_epi16(block->vertical[0][j]), _mm_set1_epi16(block->vertical[1][j]));
+    for (int j = 0; j < 4; j++)
+        v[j] = join(_mm_set1_epi16(block->vertical[0][j]), _mm_set1_epi16(block->vertical[1][j]));
     __m256i r0 = cubic(a, b, first, second), r1 = cubic(a + as, b + bs, first, second);
     __m256i r2 = cubic(a + 2 * as, b + 2 * bs, first, second);
     a += 3 * as, b += 3 * bs;
     for (int y = 0; y < rows; y++, a += as, b += bs) {
         __m256i r3 = cubic(a, b, first, second);
-        __m256i sum = _mm256_add_epi16(
-            _mm256_add_epi16(_mm256_mulhrs_epi16(r0, v[0]), _mm256_mulhrs_epi16(r1, v[1])),
-            _mm256_add_epi16(_mm256_mulhrs_epi16(r2, v[2]), _mm256_mulhrs_epi16(r3, v[3])));
+        __m256i sum = _mm256_add_epi16(_mm256_add_epi16(_mm256_mulhrs_epi16(r0, v[0]), _mm256_mulhrs_epi16(r1, v[1])),
+                                       _mm256_add_epi16(_mm256_mulhrs_epi16(r2, v[2]), _mm256_mulhrs_epi16(r3, v[3])));
         _mm_storeu_si128((__m128i *)(out + 8 * y),
                          _mm_add_epi16(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1)));
         r0 = r1, r1 = r2, r2 = r3;

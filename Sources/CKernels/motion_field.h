@@ -5,7 +5,8 @@
 
 /// The field at x, y in 1/256 cell: bilinear, and outside the nearest cell. A vector has the same length in 1/64 sample
 /// as in 1/256 cell.
-static inline burnish_motion_vector burnish_motion_at(const burnish_motion_vector *field, int columns, int rows, int x, int y) {
+static inline burnish_motion_vector burnish_motion_at(const burnish_motion_vector *field, int columns, int rows, int x,
+                                                      int y) {
     x = burnish_clamp(x, 0, (columns - 1) * 256), y = burnish_clamp(y, 0, (rows - 1) * 256);
     int column = x >> 8, row = y >> 8, fx = x & 255, fy = y & 255;
     const burnish_motion_vector *a = field + row * columns + column;

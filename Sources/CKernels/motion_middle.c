@@ -54,7 +54,8 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
         int c = k == 3 ? d + d / 2 : d;
         if (c < cost) cost = c, least = d, best = tried[k];
     }
-    burnish_motion_cell cell = {best, (uint16_t)burnish_clamp(least >> 6, 0, 65535),
+    burnish_motion_cell cell = {best,
+                                (uint16_t)burnish_clamp(least >> 6, 0, 65535),
                                 (uint16_t)burnish_clamp(abs(f.x + b.x) + abs(f.y + b.y), 0, 65535),
                                 {0, 0}};
     // Where both pictures are equal nothing moves, so that a repeated picture is repeated.
@@ -84,8 +85,8 @@ static int median(int *v) {
     return v[4];
 }
 
-void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows, int first,
-                                int last) {
+void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows,
+                                int first, int last) {
     for (int row = first; row < last; row++) {
         for (int column = 0; column < columns; column++) {
             int x[9], y[9], count = 0;

@@ -3,7 +3,9 @@
 
 #include "motion.h"
 
-static inline int burnish_clamp(int value, int low, int high) { return value < low ? low : value > high ? high : value; }
+static inline int burnish_clamp(int value, int low, int high) {
+    return value < low ? low : value > high ? high : value;
+}
 
 /// A place in a plane: a pointer to the sample, and the fraction in 1/64.
 typedef struct {

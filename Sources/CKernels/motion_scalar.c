@@ -51,8 +51,8 @@ static void match(burnish_motion_match *out, const burnish_motion_patch *patch, 
     out->d = sum, out->dd = squares, out->dx = dx, out->dy = dy;
 }
 
-static int32_t differ(const uint8_t *a, ptrdiff_t a_stride, int ax, int ay, const uint8_t *b, ptrdiff_t b_stride, int bx,
-                      int by) {
+static int32_t differ(const uint8_t *a, ptrdiff_t a_stride, int ax, int ay, const uint8_t *b, ptrdiff_t b_stride,
+                      int bx, int by) {
     int16_t p[64], q[64];
     sample(p, a, a_stride, ax, ay);
     sample(q, b, b_stride, bx, by);
@@ -84,7 +84,8 @@ static void blend(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predicti
         for (int x = 0; x < width; x++) {
             int sum = 0, i = 8 * y + x;
             if (count == 1) sum = predictions[0][i];
-            else for (int k = 0; k < count; k++) sum += multiply(predictions[k][i], windows[k][i]);
+            else
+                for (int k = 0; k < count; k++) sum += multiply(predictions[k][i], windows[k][i]);
             sum = (sum + 16) >> 5;
             dst[x] = (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
         }

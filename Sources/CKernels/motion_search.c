@@ -22,16 +22,16 @@ static evaluation evaluate(const burnish_motion_search *search, const burnish_mo
     burnish_motion_match match;
     search->kernels->match(&match, patch, place.at, search->to.stride, place.x, place.y);
     float mean = (float)match.d * (1.0f / 64);
-    evaluation result = {
-        match.dd - (int)((int64_t)match.d * match.d >> 6), (float)match.dx - mean * (float)patch->x,
-        (float)match.dy - mean * (float)patch->y};
+    evaluation result = {match.dd - (int)((int64_t)match.d * match.d >> 6), (float)match.dx - mean * (float)patch->x,
+                         (float)match.dy - mean * (float)patch->y};
     return result;
 }
 
 static int round_to_int(float v) { return (int)(v < 0 ? v - 0.5f : v + 0.5f); }
 
 static burnish_motion_vector doubled(burnish_motion_vector v) {
-    burnish_motion_vector d = {(int16_t)burnish_clamp(2 * v.x, -32768, 32767), (int16_t)burnish_clamp(2 * v.y, -32768, 32767)};
+    burnish_motion_vector d = {(int16_t)burnish_clamp(2 * v.x, -32768, 32767),
+                               (int16_t)burnish_clamp(2 * v.y, -32768, 32767)};
     return d;
 }
 
@@ -40,7 +40,8 @@ static int candidates(burnish_motion_vector *out, const burnish_motion_search *s
     int count = 0;
     out[count++] = (burnish_motion_vector){0, 0};
     if (s->coarse) {
-        int x = burnish_clamp(column >> 1, 0, s->coarse_columns - 1), y = burnish_clamp(row >> 1, 0, s->coarse_rows - 1);
+        int x = burnish_clamp(column >> 1, 0, s->coarse_columns - 1),
+            y = burnish_clamp(row >> 1, 0, s->coarse_rows - 1);
         int nx = burnish_clamp(column & 1 ? x + 1 : x - 1, 0, s->coarse_columns - 1);
         int ny = burnish_clamp(row & 1 ? y + 1 : y - 1, 0, s->coarse_rows - 1);
         out[count++] = doubled(s->coarse[y * s->coarse_columns + x]);

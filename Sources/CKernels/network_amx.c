@@ -80,14 +80,14 @@ static inline __attribute__((always_inline)) void finish(const results *to, int3
 static void go_along(const results *to, const uint8_t *first, ptrdiff_t stride, int vectors) {
     const int end = vectors + 2;
     block sums[3];
-#define STEP(n, ENDING, GOING, NEW, INPUT)                                        \
-    if (vector + n == end) break;                                                 \
-    _tile_loadd(INPUT, first + BYTES * (ptrdiff_t)(vector + n), stride);          \
-    _tile_dpbsud(ENDING, WEIGHTS + 2, INPUT);                                     \
-    _tile_dpbsud(GOING, WEIGHTS + 1, INPUT);                                      \
-    _tile_zero(NEW);                                                              \
-    _tile_dpbsud(NEW, WEIGHTS, INPUT);                                            \
-    if (vector + n >= 3) finish(to, sums[(n + 2) % 3], vector + n - 3);           \
+#define STEP(n, ENDING, GOING, NEW, INPUT) \
+    if (vector + n == end) break; \
+    _tile_loadd(INPUT, first + BYTES * (ptrdiff_t)(vector + n), stride); \
+    _tile_dpbsud(ENDING, WEIGHTS + 2, INPUT); \
+    _tile_dpbsud(GOING, WEIGHTS + 1, INPUT); \
+    _tile_zero(NEW); \
+    _tile_dpbsud(NEW, WEIGHTS, INPUT); \
+    if (vector + n >= 3) finish(to, sums[(n + 2) % 3], vector + n - 3); \
     _tile_stored(ENDING, sums[n], BYTES)
     _tile_zero(SUMS);
     _tile_zero(SUMS + 1);

@@ -21,7 +21,7 @@ static inline __m256i weight(const int8_t *p) {
 
 static void expand(uint8_t *out, const uint8_t *row, int width) {
     // Bytes x ... x + 3 of eight neighbouring x, from eleven bytes.
-    const __m256i windows = _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6,  //
+    const __m256i windows = _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6, //
                                              4, 5, 6, 7, 5, 6, 7, 8, 6, 7, 8, 9, 7, 8, 9, 10);
     for (int x = 0; x < width; x += LANES) {
         const __m256i bytes = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(row + x)));
@@ -55,13 +55,12 @@ static inline __attribute__((always_inline)) void convolve(__m256i *sums, int ve
             for (int c = 0; c < 4; c++) {
                 const __m256i w = weight(weights + 4 * c);
                 for (int v = 0; v < vectors; v++)
-                    partial[c * vectors + v] =
-                        _mm256_add_epi16(partial[c * vectors + v], _mm256_maddubs_epi16(inputs[v], w));
+                    partial[c * vectors + v] = _mm256_add_epi16(partial[c * vectors + v],
+                                                                _mm256_maddubs_epi16(inputs[v], w));
             }
             weights += 16;
         }
-        for (int i = 0; i < 4 * vectors; i++)
-            sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(partial[i], ones));
+        for (int i = 0; i < 4 * vectors; i++) sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(partial[i], ones));
     }
 }
 
@@ -93,11 +92,9 @@ static void layer(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int
                   const burnish_network_layer *layer) {
     int x = 0;
     for (; x + LANES < width; x += 2 * LANES)
-        for (int group = 0; group < layer->groups; group++)
-            layer_block(out + plane * group, 2, taps, x, layer, group);
+        for (int group = 0; group < layer->groups; group++) layer_block(out + plane * group, 2, taps, x, layer, group);
     if (x < width)
-        for (int group = 0; group < layer->groups; group++)
-            layer_block(out + plane * group, 1, taps, x, layer, group);
+        for (int group = 0; group < layer->groups; group++) layer_block(out + plane * group, 1, taps, x, layer, group);
 }
 
 /// Four of one channel and four of the other in each half become pairs.

@@ -78,8 +78,7 @@ static inline __attribute__((always_inline)) void layer_block(uint8_t *out, int 
 
 /// Four of one channel and four of the other in each quarter become pairs.
 static inline __m512i interleave(__m512i v) {
-    const __m512i pairs = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
+    const __m512i pairs = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
     return _mm512_shuffle_epi8(v, pairs);
 }
 
@@ -107,22 +106,22 @@ static inline __attribute__((always_inline)) void residual_block(int16_t *upper,
 
 /// Does a row in blocks of at most BLOCK vectors, as equal as possible, because a single vector would wait for its own
 /// results. `DO` gets the number of a block's vectors, a constant, and its first pixel.
-#define BLOCKS(width, DO)                                                       \
-    do {                                                                        \
-        const int all = ((width) + LANES - 1) / LANES;                          \
-        const int blocks = (all + BLOCK - 1) / BLOCK;                           \
-        const int smaller = all / blocks, larger = all % blocks;                \
+#define BLOCKS(width, DO) \
+    do { \
+        const int all = ((width) + LANES - 1) / LANES; \
+        const int blocks = (all + BLOCK - 1) / BLOCK; \
+        const int smaller = all / blocks, larger = all % blocks; \
         for (int n = 0, x = 0, vectors; n < blocks; n++, x += vectors * LANES) { \
-            vectors = smaller + (n < larger);                                   \
-            switch (vectors) {                                                  \
-            case 1: DO(1, x); break;                                            \
-            case 2: DO(2, x); break;                                            \
-            case 3: DO(3, x); break;                                            \
-            case 4: DO(4, x); break;                                            \
-            case 5: DO(5, x); break;                                            \
-            default: DO(BLOCK, x);                                              \
-            }                                                                   \
-        }                                                                       \
+            vectors = smaller + (n < larger); \
+            switch (vectors) { \
+            case 1: DO(1, x); break; \
+            case 2: DO(2, x); break; \
+            case 3: DO(3, x); break; \
+            case 4: DO(4, x); break; \
+            case 5: DO(5, x); break; \
+            default: DO(BLOCK, x); \
+            } \
+        } \
     } while (0)
 
 void burnish_network_layer_avx512(uint8_t *out, ptrdiff_t plane, const uint8_t *const *taps, int width,
@@ -163,8 +162,7 @@ static inline __m512i everywhere(__m128i v) { return _mm512_broadcast_i32x4(v); 
 
 static void expand(uint8_t *out, const uint8_t *row, int width) {
     const __m512i windows = everywhere(_mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6));
-    for (int x = 0; x < width; x += LANES)
-        store(out + 4 * x, _mm512_shuffle_epi8(quarters(row + x), windows));
+    for (int x = 0; x < width; x += LANES) store(out + 4 * x, _mm512_shuffle_epi8(quarters(row + x), windows));
 }
 
 static void cubic(int16_t *out, const uint8_t *row, int width) {

@@ -25,8 +25,7 @@ static void expand(uint8_t *out, const uint8_t *row, int width) {
 static inline int32x4_t shifted_bias(const burnish_network_layer *layer, int group) {
     const int8_t *weights = layer->weights + (ptrdiff_t)group * layer->steps * 16;
     int32x4_t sum = vdupq_n_s32(0);
-    for (int step = 0; step < layer->steps; step++)
-        sum = vdotq_s32(sum, vld1q_s8(weights + 16 * step), vdupq_n_s8(1));
+    for (int step = 0; step < layer->steps; step++) sum = vdotq_s32(sum, vld1q_s8(weights + 16 * step), vdupq_n_s8(1));
     return vmlaq_n_s32(vld1q_s32(layer->bias + 4 * group), sum, 128);
 }
 

@@ -83,8 +83,8 @@ static void fetch(const burnish_network_strip *strip, uint8_t *line, int y, int 
 }
 
 /// Adds the rows of the last layer to the base. The base's weights are the same in both directions.
-static void finish(burnish_network_strip *strip, uint8_t *base, size_t doubled, uint8_t *line,
-                   const int16_t *upper, const int16_t *lower, int y) {
+static void finish(burnish_network_strip *strip, uint8_t *base, size_t doubled, uint8_t *line, const int16_t *upper,
+                   const int16_t *lower, int y) {
     static const int16_t weights[2][4] = {{-3, 29, 111, -9}, {-9, 111, 29, -3}};
     for (; strip->next_base <= y + 2; strip->next_base++) {
         fetch(strip, line, strip->next_base, strip->x - 2, strip->width + 4);
@@ -98,8 +98,7 @@ static void finish(burnish_network_strip *strip, uint8_t *base, size_t doubled, 
         const int row = 2 * y + phase;
         uint8_t *const out = strip->out + row * strip->out_stride + 2 * strip->x;
         strip->kernels->merge(out, rows, weights[phase], phase ? lower : upper, 2 * strip->width);
-        if (strip->copy)
-            memcpy(strip->copy + row * strip->copy_stride + 2 * strip->x, out, 2 * (size_t)strip->width);
+        if (strip->copy) memcpy(strip->copy + row * strip->copy_stride + 2 * strip->x, out, 2 * (size_t)strip->width);
     }
 }
 

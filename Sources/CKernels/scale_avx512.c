@@ -112,8 +112,7 @@ static inline __attribute__((always_inline)) __m512i horizontal_block(const int1
     }
     const __m512i e = _mm512_packs_epi32(_mm512_srai_epi32(even_first, 20), _mm512_srai_epi32(even_second, 20));
     const __m512i o = _mm512_packs_epi32(_mm512_srai_epi32(odd_first, 20), _mm512_srai_epi32(odd_second, 20));
-    const __m512i order = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 8, 4, 12, 1, 9, 5, 13, 2, 10, 6, 14, 3, 11, 7, 15));
+    const __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 4, 12, 1, 9, 5, 13, 2, 10, 6, 14, 3, 11, 7, 15));
     return _mm512_shuffle_epi8(_mm512_packus_epi16(e, o), order);
 }
 

@@ -31,10 +31,8 @@ static inline __attribute__((always_inline)) void vertical_row(int16_t *out, con
 }
 
 static void vertical(int16_t *out, const uint8_t *const *rows, const int16_t *coefficients, int taps, int width) {
-    if (taps == 4)
-        vertical_row(out, rows, coefficients, 4, width);
-    else
-        vertical_row(out, rows, coefficients, 8, width);
+    if (taps == 4) vertical_row(out, rows, coefficients, 4, width);
+    else vertical_row(out, rows, coefficients, 8, width);
 }
 
 /// One phase of 8 samples.
@@ -71,10 +69,8 @@ static inline __attribute__((always_inline)) void horizontal_row(uint8_t *out, c
 }
 
 static void horizontal(uint8_t *out, const int16_t *in, const burnish_scale_filter *filter, int width) {
-    if (filter->taps == 4)
-        horizontal_row(out, in, filter, 4, width);
-    else
-        horizontal_row(out, in, filter, 8, width);
+    if (filter->taps == 4) horizontal_row(out, in, filter, 4, width);
+    else horizontal_row(out, in, filter, 8, width);
 }
 
 void burnish_scale_init_neon(burnish_scale_kernels *kernels) {

@@ -12,8 +12,7 @@ static void horizontal(uint8_t *out, const int16_t *in, const burnish_scale_filt
     for (int x = 0; x < width; x++) {
         for (int phase = 0; phase < 2; phase++) {
             int32_t sum = 1 << 19;
-            for (int k = 0; k <= filter->taps; k++)
-                sum += filter->horizontal[phase][k] * in[x - filter->taps / 2 + k];
+            for (int k = 0; k <= filter->taps; k++) sum += filter->horizontal[phase][k] * in[x - filter->taps / 2 + k];
             const int32_t value = sum >> 20;
             out[2 * x + phase] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
         }

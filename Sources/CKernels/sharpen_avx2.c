@@ -25,8 +25,7 @@ static inline __m128i block(const uint8_t *above, const uint8_t *row, const uint
 static void row(uint8_t *out, const uint8_t *above, const uint8_t *row, const uint8_t *below, int width, int amount) {
     const __m256i wide = _mm256_set1_epi16((int16_t)amount);
     int x = 0;
-    for (; x + 16 <= width; x += 16)
-        _mm_storeu_si128((__m128i *)(out + x), block(above + x, row + x, below + x, wide));
+    for (; x + 16 <= width; x += 16) _mm_storeu_si128((__m128i *)(out + x), block(above + x, row + x, below + x, wide));
     if (x == width) return;
     // The caller's rows may be read only to their end, so copy the rest before reading it as a vector.
     const size_t left = (size_t)(width - x);

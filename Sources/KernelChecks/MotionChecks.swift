@@ -3,8 +3,10 @@ import Kernels
 
 extension CheckedKernels {
     static func motion() -> [any KernelCheck] {
-        [HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(), BlendCheck(count: 1),
-            BlendCheck(count: 4)]
+        [
+            HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(), BlendCheck(count: 1),
+            BlendCheck(count: 4),
+        ]
     }
 }
 
@@ -169,7 +171,7 @@ private final class PredictCheck: MotionCheck {
     override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
         super.prepare(size, content: content, seed: seed)
         // The taps half-way between samples have the largest overshoot.
-        let taps: (Int8, Int8, Int8, Int8) = 
+        let taps: (Int8, Int8, Int8, Int8) =
             seed % 3 == 0 ? (-4, 36, 36, -4) : seed % 3 == 1 ? (0, 64, 0, 0) : (-2, 55, 13, -2)
         block.horizontal = (taps, (taps.3, taps.2, taps.1, taps.0))
         block.vertical = ((-512, 4608, 4608, -512), (-300, 2000, 7000, -508))
@@ -208,8 +210,12 @@ private final class BlendCheck: MotionCheck {
         let samples = 8 * size.height
         unsafe predictions.withUnsafeBufferPointer { predictions in
             unsafe windows.withUnsafeBufferPointer { windows in
-                var sources = unsafe (0..<4).map { unsafe predictions.baseAddress! + ($0 % count) * samples as UnsafePointer<Int16>? }
-                var weights = unsafe (0..<4).map { unsafe windows.baseAddress! + ($0 % count) * samples as UnsafePointer<Int16>? }
+                var sources = unsafe (0..<4).map {
+                    unsafe predictions.baseAddress! + ($0 % count) * samples as UnsafePointer<Int16>?
+                }
+                var weights = unsafe (0..<4).map {
+                    unsafe windows.baseAddress! + ($0 % count) * samples as UnsafePointer<Int16>?
+                }
                 unsafe kernels.table.motion.blend(
                     outputs[destination].row(0), outputs[destination].stride, &sources, &weights, Int32(count),
                     Int32(size.width), Int32(size.height))

@@ -11,7 +11,8 @@ import Schedule
 
 struct BenchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bench", abstract: "Measures the time of kernels and of their scalar references, of whole frames, or of the scheduler.",
+        commandName: "bench",
+        abstract: "Measures the time of kernels and of their scalar references, of whole frames, or of the scheduler.",
         discussion: """
             Runs every instruction set that this processor has, in turn over many rounds, and prints medians. Times are the \
             thread's processor time, or wall time where several threads share a frame.
@@ -34,7 +35,8 @@ struct BenchCommand: ParsableCommand {
     var subject = Subject.kernels
     @Option(help: "Measure only kernels whose name contains this.") var kernel: String?
     @Option(help: "Input size of whole frames.") var size = SizeArgument(PictureSize(width: 640, height: 360))
-    @Option(help: "For interpolation: how many times larger the pictures are than those that motion is found in, 1 or 2.") var scale = 1
+    @Option(help: "For interpolation: how many times larger the pictures are than those that motion is found in, 1 or 2.")
+    var scale = 1
     @Option(help: "Threads that share a frame. May be given several times.") var threads = [1]
     @Option(help: "How many rounds to measure.") var rounds = 31
     @Option(help: "For stop-times: a video file. Its first 24 pictures are used.") var input: String?

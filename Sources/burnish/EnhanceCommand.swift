@@ -26,7 +26,9 @@ struct EnhanceCommand: ParsableCommand {
     @Option(help: "Write a report to this file, as JSON.") var report: String?
     @Flag(help: "Print the report as JSON (to standard error where standard output is the pictures).") var json = false
     @Flag(help: "Do not print progress.") var quiet = false
-    @Flag(inversion: .prefixedNo, help: "Whether to copy tiles that have not changed since the last picture. The result is the same.")
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Whether to copy tiles that have not changed since the last picture. The result is the same.")
     var reuse = true
 
     func validate() throws {

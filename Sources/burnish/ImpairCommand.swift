@@ -38,7 +38,8 @@ struct ImpairCommand: ParsableCommand {
 
     @Option(
         parsing: .singleValue,
-        help: "Forward nothing from a time after the start on, for a time, as START+LENGTH: 10s+2s. May be given several times.")
+        help: "Forward nothing from a time after the start on, for a time, as START+LENGTH: 10s+2s. May be given several times."
+    )
     var blackout: [BlackoutArgument] = []
 
     @Option(help: "Seed of the random numbers. The same seed treats the same datagrams alike.")

@@ -72,10 +72,11 @@ import Testing
     func aSenderThatIsKilledAndStartedAgainReachesTheReceiver(program: Peer, options: [String]) throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).ts")
         defer { try? FileManager.default.removeItem(at: file) }
-        let relay = try Program([
-            "relay", "--input", "srt://127.0.0.1:0?mode=listener&latency=20", "--output",
-            "srt://127.0.0.1:0?mode=listener&latency=20", "--budget", "10s",
-        ] + options)
+        let relay = try Program(
+            [
+                "relay", "--input", "srt://127.0.0.1:0?mode=listener&latency=20", "--output",
+                "srt://127.0.0.1:0?mode=listener&latency=20", "--budget", "10s",
+            ] + options)
         let ports = try relay.listeningPorts(["input", "output"])
         // It drops nothing itself, however late it reads on a busy machine.
         let receiver = try ForeignProgram([

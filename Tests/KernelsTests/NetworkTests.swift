@@ -35,7 +35,8 @@ import Testing
         }
     }
 
-    static let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path))?
+    static let names =
+        (try? FileManager.default.contentsOfDirectory(atPath: folder.path))?
         .filter { $0.hasSuffix(".golden") }.sorted() ?? []
 
     static func network(for name: String) throws -> Network {

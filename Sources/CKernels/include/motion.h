@@ -70,8 +70,8 @@ typedef struct {
                   int x, int y);
     /// Sum of absolute differences, in 1/64, between two places of 8x8 samples, each sampled bilinearly. Reads 9 rows
     /// of 16.
-    int32_t (*differ)(const uint8_t *a, ptrdiff_t a_stride, int ax, int ay, const uint8_t *b, ptrdiff_t b_stride, int bx,
-                      int by);
+    int32_t (*differ)(const uint8_t *a, ptrdiff_t a_stride, int ax, int ay, const uint8_t *b, ptrdiff_t b_stride,
+                      int bx, int by);
     /// out[8·row + x], 8 samples a row, with 5 fractional bits. Reads 16 samples a row.
     void (*predict)(int16_t *out, const burnish_motion_block *block, int rows);
     /// dst[x] = clamp((sum over k of predictions[k][8·row + x] · windows[k][8·row + x] / 32768 + 16) >> 5) for x <
@@ -156,8 +156,8 @@ void burnish_motion_try_rows(const burnish_motion_ahead *ahead, int first, int l
 void burnish_motion_ahead_rows(const burnish_motion_ahead *ahead, int first, int last);
 
 /// Copies rows first ..< last of cells. Each vector becomes the median of its 3x3 neighbourhood, x and y separately.
-void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows, int first,
-                                int last);
+void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows,
+                                int first, int last);
 
 /// Windows for cells of one size: 16 sets of corners, each `size` rows of `size` weights in columns of 8.
 enum { BURNISH_MOTION_WINDOWS = 16 };

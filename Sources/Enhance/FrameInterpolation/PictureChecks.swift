@@ -10,7 +10,8 @@ extension PictureView {
             throw unsafe EnhanceError(
                 .sizeMismatch, "\(role) of \(self.size) in a session that has \(size) there")
         }
-        let fits = unsafe PictureSize(width: u.width, height: u.height) == size.chroma
+        let fits =
+            unsafe PictureSize(width: u.width, height: u.height) == size.chroma
             && PictureSize(width: v.width, height: v.height) == size.chroma
         guard fits else {
             throw EnhanceError(.sizeMismatch, "\(role)'s chroma planes are not half of the luma plane, rounded up")

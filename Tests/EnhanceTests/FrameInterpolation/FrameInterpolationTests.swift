@@ -261,34 +261,40 @@ enum InterpolationVariant: CaseIterable {
             do throws(EnhanceError) { try body() } catch { return error.code }
             return nil
         }
-        #expect(refusal { () throws(EnhanceError) in
-            try session.synthesise(phase: 0.5, into: picture.mutableView)
-        } == .missingPicture)
-        #expect(refusal { () throws(EnhanceError) in
-            try session.push(other.view, enhanced: picture.view)
-        } == .sizeMismatch)
-        #expect(refusal { () throws(EnhanceError) in
-            try session.push(picture.view, enhanced: other.view)
-        } == .sizeMismatch)
+        #expect(
+            refusal { () throws(EnhanceError) in
+                try session.synthesise(phase: 0.5, into: picture.mutableView)
+            } == .missingPicture)
+        #expect(
+            refusal { () throws(EnhanceError) in
+                try session.push(other.view, enhanced: picture.view)
+            } == .sizeMismatch)
+        #expect(
+            refusal { () throws(EnhanceError) in
+                try session.push(picture.view, enhanced: other.view)
+            } == .sizeMismatch)
         #expect(!session.isReady)
         try session.push(picture.view, enhanced: picture.view)
         try session.push(picture.view, enhanced: picture.view)
         for phase in [0, 1, -0.5, 2, .nan, .infinity] as [Double] {
-            #expect(refusal { () throws(EnhanceError) in
-                try session.synthesise(phase: phase, into: picture.mutableView)
-            } == .badParameter, "phase \(phase)")
+            #expect(
+                refusal { () throws(EnhanceError) in
+                    try session.synthesise(phase: phase, into: picture.mutableView)
+                } == .badParameter, "phase \(phase)")
         }
-        #expect(refusal { () throws(EnhanceError) in
-            try session.synthesise(phase: 0.5, into: other.mutableView)
-        } == .sizeMismatch)
+        #expect(
+            refusal { () throws(EnhanceError) in
+                try session.synthesise(phase: 0.5, into: other.mutableView)
+            } == .sizeMismatch)
         session.reset()
         #expect(!session.isReady)
         for (width, height, scale) in [(0, 16, 1), (16, -1, 1), (9000, 16, 1), (5000, 16, 2), (16, 16, 3)] {
             var configuration = FrameInterpolationConfiguration(size: PictureSize(width: width, height: height))
             configuration.scaleFactor = scale
-            #expect(refusal { () throws(EnhanceError) in
-                _ = try LowLatencyFrameInterpolation(configuration)
-            } == .unsupportedSize)
+            #expect(
+                refusal { () throws(EnhanceError) in
+                    _ = try LowLatencyFrameInterpolation(configuration)
+                } == .unsupportedSize)
         }
     }
 }

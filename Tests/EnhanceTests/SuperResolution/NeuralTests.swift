@@ -81,9 +81,10 @@ import Testing
                     let result = try session.process(source.view, into: output.mutableView, tier: tier)
                     #expect(output.difference(from: expected) == nil, "\(level.name), \(threads) threads")
                     #expect(result.tilesSmall + result.tilesMedium == session.grid.count && result.isComplete)
-                    #expect((0..<session.grid.count).allSatisfy {
-                        session.outcome(ofTile: $0) == TileOutcome(tier: tier, isReused: false)
-                    })
+                    #expect(
+                        (0..<session.grid.count).allSatisfy {
+                            session.outcome(ofTile: $0) == TileOutcome(tier: tier, isReused: false)
+                        })
                 }
             }
         }

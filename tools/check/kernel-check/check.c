@@ -151,10 +151,17 @@ static void fill_layer(random_layer *l, int steps, int groups, int reach, int ge
     if (steps > 9) fill_tile_weights(l, steps, groups);
     const int shift = between(0, 7);
     for (int g = 0; g < groups; g++) l->narrow[g] = is_narrow(l, steps, g, shift);
-    l->layer = (burnish_network_layer){.steps = steps, .groups = groups, .shift = shift, .weights = l->weights,
-                                       .order = l->order, .runs = l->runs, .tap_weights = l->tap_weights,
+    l->layer = (burnish_network_layer){.steps = steps,
+                                       .groups = groups,
+                                       .shift = shift,
+                                       .weights = l->weights,
+                                       .order = l->order,
+                                       .runs = l->runs,
+                                       .tap_weights = l->tap_weights,
                                        .tile_weights = steps > 9 ? l->tile_weights : NULL,
-                                       .bias = l->bias, .mult = l->mult, .narrow = l->narrow};
+                                       .bias = l->bias,
+                                       .mult = l->mult,
+                                       .narrow = l->narrow};
 }
 
 static void check_network(const burnish_network_kernels *plain, const burnish_network_kernels *simd, int width,
@@ -171,7 +178,8 @@ static void check_network(const burnish_network_kernels *plain, const burnish_ne
         const uint8_t *taps[BURNISH_NETWORK_STEPS];
         const int place = between(0, 2);
         for (int i = 0; i < steps; i++)
-            taps[i] = source + (kind == 0 ? i * ROOM : (i / 3 + place * in_groups) % (3 * in_groups) * ROOM + 4 * (i % 3));
+            taps[i] = source +
+                      (kind == 0 ? i * ROOM : (i / 3 + place * in_groups) % (3 * in_groups) * ROOM + 4 * (i % 3));
         clear();
         if (simd->striped) {
             if (kind < 3) plain->layer(first[0], ROOM, taps, width, &l.layer);
@@ -266,17 +274,32 @@ static void check_strips(const burnish_network_kernels *plain, const burnish_net
     uint8_t *const scratch = aligned_alloc(64, (burnish_network_scratch(&network, strip) + 63) / 64 * 64);
     for (int i = 0; i < width * height; i++) in[i] = (uint8_t)random32();
     uint8_t *const plain_scratch = aligned_alloc(64, (burnish_network_scratch(&network, width) + 63) / 64 * 64);
-    burnish_network_strip whole = {.kernels = plain, .network = &network, .in = in, .in_stride = width,
-                                   .picture_width = width, .picture_height = height, .out = out[0],
-                                   .out_stride = 2 * width, .width = width, .scratch = plain_scratch};
+    burnish_network_strip whole = {.kernels = plain,
+                                   .network = &network,
+                                   .in = in,
+                                   .in_stride = width,
+                                   .picture_width = width,
+                                   .picture_height = height,
+                                   .out = out[0],
+                                   .out_stride = 2 * width,
+                                   .width = width,
+                                   .scratch = plain_scratch};
     burnish_network_begin(&whole);
     burnish_network_advance(&whole, height);
     free(plain_scratch);
     for (int x = 0; x < width; x += strip)
         for (int upward = 0; upward < 2; upward++) {
-            burnish_network_strip s = {.kernels = simd, .network = &network, .in = in, .in_stride = width,
-                                       .picture_width = width, .picture_height = height, .out = out[1],
-                                       .out_stride = 2 * width, .x = x, .width = strip, .upward = upward,
+            burnish_network_strip s = {.kernels = simd,
+                                       .network = &network,
+                                       .in = in,
+                                       .in_stride = width,
+                                       .picture_width = width,
+                                       .picture_height = height,
+                                       .out = out[1],
+                                       .out_stride = 2 * width,
+                                       .x = x,
+                                       .width = strip,
+                                       .upward = upward,
                                        .scratch = scratch};
             if (s.width > width - x) s.width = width - x;
             if (upward) {

@@ -49,11 +49,11 @@ static inline simde__m512i _mm512_cvtepu8_epi16(simde__m256i v) {
     return simde_mm512_loadu_si512(words);
 }
 
-#define _mm512_bsrli_epi128(v, count)                                                                      \
-    __extension__({                                                                                        \
-        burnish_parts p = {.all = (v)};                                                                    \
-        for (int i = 0; i < 4; i++) p.quarter[i] = simde_mm_bsrli_si128(p.quarter[i], count);              \
-        p.all;                                                                                             \
+#define _mm512_bsrli_epi128(v, count) \
+    __extension__({ \
+        burnish_parts p = {.all = (v)}; \
+        for (int i = 0; i < 4; i++) p.quarter[i] = simde_mm_bsrli_si128(p.quarter[i], count); \
+        p.all; \
     })
 
 static inline void _mm256_mask_storeu_epi8(void *to, __mmask32 kept, simde__m256i v) {
