@@ -83,7 +83,7 @@ import Transport
         return statistics.report(until: isEnded ? nil : .now())
     }
 
-    private func handle(_ event: TransportStreamEvent) {
+    private func handle(_ event: ContainerEvent) {
         guard case .unit(let unit) = event else { return }
         guard unit.isMainVideo else {
             if let time = unit.presentation,

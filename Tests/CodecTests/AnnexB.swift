@@ -16,9 +16,11 @@ func splitAtDelimiters(_ stream: [UInt8]) -> [[UInt8]] {
 /// The access unit with the usability information cut out of its sequence parameter set (7.3.2.1.1): such a stream does
 /// not say how many pictures are to be held back. Knows what x264 writes: no scaling lists, 4:2:0, order type 0 or 2.
 func withoutVUI(_ unit: [UInt8]) -> [UInt8] {
-    guard let start = unit.indices.first(where: { i in
-        i + 3 < unit.count && unit[i] == 0 && unit[i + 1] == 0 && unit[i + 2] == 1 && unit[i + 3] & 0x1f == 7
-    }) else { return unit }
+    guard
+        let start = unit.indices.first(where: { i in
+            i + 3 < unit.count && unit[i] == 0 && unit[i + 1] == 0 && unit[i + 2] == 1 && unit[i + 3] & 0x1f == 7
+        })
+    else { return unit }
     let first = start + 3
     var end = first
     while end + 2 < unit.count, !(unit[end] == 0 && unit[end + 1] == 0 && unit[end + 2] <= 1) { end += 1 }

@@ -126,7 +126,7 @@ import Transport
                 var demuxer = TransportStreamDemuxer()
                 let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
                 defer { buffer.deallocate() }
-                func take(_ event: TransportStreamEvent) {
+                func take(_ event: ContainerEvent) {
                     guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation else { return }
                     result.seen.withLock { $0.units.append(time) }
                 }

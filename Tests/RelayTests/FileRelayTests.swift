@@ -87,7 +87,7 @@ import Transport
         let golden = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "GoldenStreams/ffmpeg-bframes.ts")
         var turns: [(decode: Int64, turn: Int64, presentation: Int64)] = []
-        func take(_ event: TransportStreamEvent) {
+        func take(_ event: ContainerEvent) {
             guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation else { return }
             let decode = unit.decode ?? time
             let wait = IngestStage.wait(presentation: time, decode: unit.decode)

@@ -157,7 +157,7 @@ import Transport
 
         var events: [String] = []
         var demuxer = TransportStreamDemuxer()
-        func take(_ event: TransportStreamEvent) {
+        func take(_ event: ContainerEvent) {
             switch event {
             case .program(let program): events.append("map of \(program.streams.count - 1)")
             case .unit(let unit): if !unit.isMainVideo { events.append("unit") }

@@ -45,7 +45,7 @@ import Testing
             .appending(path: "GoldenStreams/\(name).ts")
         let stream = try Data(contentsOf: golden)
         var units: [(bytes: [UInt8], presentation: MediaTime, decode: MediaTime, isKeyframe: Bool)] = []
-        func take(_ event: TransportStreamEvent) {
+        func take(_ event: ContainerEvent) {
             guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation else { return }
             units.append((Array(unit.bytes), time, unit.decode ?? time, unit.isKeyframe))
         }

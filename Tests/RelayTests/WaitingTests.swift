@@ -73,7 +73,7 @@ import Transport
     private func add(_ count: Int, to units: UnitQueue, _ stream: StreamChannels) throws -> [UInt64] {
         var ids: [UInt64] = []
         var demuxer = TransportStreamDemuxer()
-        func take(_ event: TransportStreamEvent) {
+        func take(_ event: ContainerEvent) {
             guard case .unit(let unit) = event else { return }
             let ticket = stream.books.ledger.open(.original, presentation: unit.presentation ?? MediaTime(ticks: 0))
             ids.append(ticket.record.id)

@@ -163,7 +163,7 @@ package enum TestStream {
         var first: MediaTime?
         var layouts: [Int] = []
         var numbers: [Int: Int] = [:]
-        func take(_ event: TransportStreamEvent) {
+        func take(_ event: ContainerEvent) {
             switch event {
             case .program(let program):
                 let others = program.streams.filter { $0.role != .mainVideo }
@@ -224,7 +224,7 @@ package enum TestStream {
     package static func units(in stream: [UInt8]) -> [(presentation: MediaTime, isKeyframe: Bool)] {
         var demuxer = TransportStreamDemuxer()
         var units: [(MediaTime, Bool)] = []
-        func take(_ event: TransportStreamEvent) {
+        func take(_ event: ContainerEvent) {
             if case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation {
                 units.append((time, unit.isKeyframe))
             }
@@ -242,7 +242,7 @@ extension TestStream {
     package static func passedTimes(in stream: [UInt8]) -> [MediaTime] {
         var demuxer = TransportStreamDemuxer()
         var times: [MediaTime] = []
-        func take(_ event: TransportStreamEvent) {
+        func take(_ event: ContainerEvent) {
             if case .unit(let unit) = event, !unit.isMainVideo, let time = unit.presentation { times.append(time) }
         }
         stream.withUnsafeBytes { bytes in

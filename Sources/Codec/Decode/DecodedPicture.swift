@@ -73,7 +73,8 @@ extension ColorDescription {
         unsafe transfer = UInt8(truncatingIfNeeded: frame.pointee.color_trc.rawValue)
         unsafe matrix = UInt8(truncatingIfNeeded: frame.pointee.colorspace.rawValue)
         unsafe chromaLocation = UInt8(truncatingIfNeeded: frame.pointee.chroma_location.rawValue)
-        let isFull = unsafe frame.pointee.color_range == AVCOL_RANGE_JPEG
+        let isFull =
+            unsafe frame.pointee.color_range == AVCOL_RANGE_JPEG
             || frame.pointee.format == AV_PIX_FMT_YUVJ420P.rawValue
         if isFull {
             range = .full

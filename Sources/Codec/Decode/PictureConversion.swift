@@ -28,9 +28,10 @@ import CFFmpeg
     ) throws(CodecError) {
         let (width, height) = unsafe (source.pointee.width, source.pointee.height)
         let format = unsafe AVPixelFormat(rawValue: source.pointee.format)
-        let isRGB = unsafe av_pix_fmt_desc_get(format).map {
-            unsafe $0.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0
-        } ?? false
+        let isRGB =
+            unsafe av_pix_fmt_desc_get(format).map {
+                unsafe $0.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0
+            } ?? false
         unsafe scaler = sws_getCachedContext(
             scaler, width, height, format, width, height, AV_PIX_FMT_YUV420P,
             burnish_sws_flags, nil, nil, nil)

@@ -11,7 +11,7 @@ import Media
 ///
 /// After each stream has reached its largest unit, it allocates nothing. Not thread-safe: one thread owns it.
 public struct TransportStreamDemuxer: ~Copyable {
-    public typealias Handler = (TransportStreamEvent) -> Void
+    public typealias Handler = (ContainerEvent) -> Void
 
     /// The limit on a unit's bytes where none is given.
     public static let defaultUnitLimit = 8 << 20

@@ -150,7 +150,7 @@ final class IngestStage {
 
     // MARK: Units
 
-    private func handle(_ event: TransportStreamEvent) {
+    private func handle(_ event: ContainerEvent) {
         switch event {
         case .unit(let unit): if unit.isMainVideo { acceptVideo(unit) } else { acceptPassing(unit) }
         case .program(let program): describe(program)

@@ -15,8 +15,10 @@ import Testing
         let folder = try TemporaryFolder()
         let file = folder.file("a.h264")
         let made = try runTool(
-            ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x192:rate=30", "-frames:v", "\(frames)",
-             "-c:v", "libx264"] + options + ["-bsf:v", "h264_metadata=aud=insert", "-f", "h264", file.path])
+            [
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x192:rate=30", "-frames:v", "\(frames)",
+                "-c:v", "libx264",
+            ] + options + ["-bsf:v", "h264_metadata=aud=insert", "-f", "h264", file.path])
         #expect(made.status == 0, "\(made.errors)")
         return splitAtDelimiters([UInt8](try Data(contentsOf: file)))
     }

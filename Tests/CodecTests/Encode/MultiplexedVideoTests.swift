@@ -41,7 +41,8 @@ import Testing
             unit.bytes.withUnsafeBytes {
                 muxer.writeVideo(
                     $0, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
-                    isKeyframe: unit.isKeyframe) { emitted += Array($0) }
+                    isKeyframe: unit.isKeyframe
+                ) { emitted += Array($0) }
             }
         }
         let file = folder.file("a.ts")

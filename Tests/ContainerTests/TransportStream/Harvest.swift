@@ -75,7 +75,7 @@ final class Harvest {
         }
     }
 
-    func add(_ event: TransportStreamEvent) {
+    func add(_ event: ContainerEvent) {
         switch event {
         case .program(let program): programs.append(program)
         case .format(let format): formats.append(format)

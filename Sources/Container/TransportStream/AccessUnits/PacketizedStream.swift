@@ -22,7 +22,7 @@ struct UnitStamp {
 /// One elementary stream of the program: continuity, PES headers and the unit that is being put together. What makes
 /// the main video different lies in ``AccessUnitAssembly``.
 final class PacketizedStream {
-    typealias Handler = (TransportStreamEvent) -> Void
+    typealias Handler = (ContainerEvent) -> Void
 
     private enum Layer { case waiting, header, payload }
 

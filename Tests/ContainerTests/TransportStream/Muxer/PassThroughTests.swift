@@ -19,7 +19,7 @@ import Testing
     private func demultiplex(_ bytes: [UInt8]) -> (program: ProgramDescription?, units: [Unit]) {
         var demuxer = TransportStreamDemuxer()
         var (program, units): (ProgramDescription?, [Unit]) = (nil, [])
-        func handle(_ event: TransportStreamEvent) {
+        func handle(_ event: ContainerEvent) {
             switch event {
             case .program(let description): program = description
             case .unit(let unit):

@@ -53,7 +53,8 @@ import Testing
             var emitted = Emitted()
             unit(300).withUnsafeBytes {
                 muxer.writeVideo(
-                    $0, presentationTime: time + 6000, decodeTime: time, isKeyframe: false) { emitted.add($0) }
+                    $0, presentationTime: time + 6000, decodeTime: time, isKeyframe: false
+                ) { emitted.add($0) }
             }
             let units = try reader.read(emitted.bytes[...])
             #expect(units.first?.presentationTime == (time.ticks + 6000) & 0x1_ffff_ffff)

@@ -1,8 +1,8 @@
 import Bitstream
 
-/// What comes out of the demultiplexer.
-public enum TransportStreamEvent {
-    /// The program that is followed: its first map, or a changed one.
+/// What comes out of a container: the same for every kind of container, so that the relay has one switch.
+public enum ContainerEvent {
+    /// The program of a transport stream that is followed: its first map, or a changed one.
     case program(ProgramDescription)
     /// The main video's first or changed parameters; comes before the unit that they are for.
     case format(SequenceParameterSet)
