@@ -110,7 +110,7 @@ public struct PlanBench {
         return row("cadence of a frame, 24 to 60") {
             time = time + 3750
             let start = MonotonicTime.now()
-            _ = cadence.original(at: time)
+            _ = cadence.layOut(originalAt: time)
             return MonotonicTime.now() - start
         }
     }

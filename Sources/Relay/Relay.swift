@@ -52,21 +52,21 @@ public final class Relay: Sendable {
         var meter = MachineMeter(
             limit: .current, threads: max(configuration.threads, configuration.encodeThreads))
         var nextStatus = start + .seconds(1)
-        var (nextSample, nextGlance) = (start, start)
+        var (nextSample, nextLoadSample) = (start, start)
         var former = (time: start, emitted: UInt64(0))
         while !control.events.isClosed || control.events.count > 0 {
-            if let event = control.events.pop(until: min(nextStatus, nextGlance)) {
+            if let event = control.events.pop(until: min(nextStatus, nextLoadSample)) {
                 observe(.event(event))
                 continue
             }
             let now = MonotonicTime.now()
-            if now >= nextGlance {
-                if configuration.watchesMachine { meter.glance() }
-                nextGlance = now + MachineMeter.glances
+            if now >= nextLoadSample {
+                if configuration.watchesMachine { meter.sampleLoad() }
+                nextLoadSample = now + MachineMeter.loadSampleInterval
             }
             if now >= nextSample {
-                if configuration.watchesMachine, let available = meter.sample() { channels.available.cores = available }
-                nextSample = now + CoreShare.period
+                if configuration.watchesMachine, let available = meter.measureCores() { channels.available.cores = available }
+                nextSample = now + CoreShare.samplePeriod
             }
             if now >= nextStatus {
                 var status = status(since: start)
@@ -122,7 +122,7 @@ public final class Relay: Sendable {
         let hadFailed = trace.failure != nil
         channels.books.counters.add(.traceRecordsMissed, trace.write())
         if let failure = trace.failure, !hadFailed {
-            control.report(.note("the trace ends here: \(failure.localizedDescription)"))
+            control.report(.message("the trace ends here: \(failure.localizedDescription)"))
         }
     }
 

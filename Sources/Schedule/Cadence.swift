@@ -1,42 +1,43 @@
 import Media
 
-/// Lays the originals of a stream on its output's time line: which instants get a frame, and whether that is an original
-/// or one synthesised at an exact phase between two of them. What fills the instants that get neither is ``Repeater``'s
-/// part.
+/// Lays the originals of a stream on the output's time line. It decides which output times get a frame, and whether that is an
+/// original or one synthesised at an exact phase between two originals. ``Repeater`` fills the slots that get neither.
 ///
-/// Positions are whole numbers of 1/n tick (n: the rate's numerator, or the factor), in which slots, input times and
-/// phases are exact. Output times never go back. The originals' times are to be those of the output's time line, on which
-/// the source's clock has been bridged already (docs/design/cadence.md has the whole way of a wrong time stamp).
+/// Positions are whole numbers of 1/n tick (n is the rate's numerator or the factor). Slots, input times and phases are exact
+/// in this unit. Output times never go back. Give the originals' times on the output's time line, not on the source's clock
+/// (docs/design/cadence.md shows how a wrong time stamp is handled).
 ///
-/// A value; asking never allocates. A copy that is not kept undoes what an original that was dropped has brought about.
+/// A value; no call allocates. To undo the effect of an original that is dropped, work on a copy and do not keep it.
 public struct Cadence: Sendable {
     public enum Rate: Hashable, Sendable {
-        /// A frame in each of these slots, whatever the input does.
+        /// A frame in each of these slots, whatever the rate of the input.
         case constant(SlotGrid)
-        /// This many output frames for each original, spaced evenly within each pair: follows a variable input.
+        /// This many output frames for each original, spaced evenly within each pair. Follows an input with a variable rate.
         case multiple(Int)
     }
 
-    /// A frame to make, and its output time stamp.
+    /// A frame to synthesise.
     public struct Slot: Hashable, Sendable, BitwiseCopyable {
+        /// Its output time stamp.
         public var presentation: MediaTime
-        /// Where it lies between the previous original (0) and this one (1); beyond 1 when extrapolated.
+        /// Its position between the previous original (0) and this one (1); above 1 when it is extrapolated.
         public var phase: Rational
     }
 
-    /// What an original brings about.
+    /// The output frames that one original leads to.
     public struct Step: Sendable {
-        /// Set when the original has no place in the output and nothing is made from it; nothing else counts then.
+        /// Why the original is not shown and nothing is made from it; nil where it is used. When it is set, ignore the other
+        /// properties.
         public var drop: DropReason?
-        /// The time from the original before, in ticks; nil where the two are no pair: nothing is made between them.
+        /// The time from the previous original, in ticks. Nil where nothing is made between the two.
         public var pair: Int64?
-        /// The original's output time stamp when the synthesised frames are made too; nil when these replace it
-        /// (its fate is then `cadence`).
+        /// The original's output time stamp when the synthesised frames are made too. Nil when they replace it; its fate is
+        /// then `cadence`.
         public var original: MediaTime?
-        /// The original's output time stamp when the last of the slots before it is not filled. The others are then left
-        /// out, or repeated.
+        /// The original's output time stamp when the last synthesised frame before it is not made. The other slots then stay
+        /// empty or repeat a frame.
         public var originalAlone: MediaTime?
-        /// The frames to synthesise, in the order of their time stamps.
+        /// The number of frames to synthesise. They are in ``slots``, in the order of their time stamps.
         public var count = 0
         public fileprivate(set) var slots = InlineArray<16, Slot>(
             repeating: Slot(presentation: MediaTime(ticks: 0), phase: Rational(0)))
@@ -50,21 +51,22 @@ public struct Cadence: Sendable {
         }
     }
 
-    /// Pictures further apart than this show no motion that could be followed: the later one begins anew.
+    /// Two originals further apart than this are no pair, because motion cannot be followed between them. In ticks.
     public static let longestPair = MediaTime.ticksPerSecond / 4
 
     public let rate: Rate
     public let order: SynthesisOrder
-    /// A position is 1/`fine` of a tick.
-    private let fine: Int64
-    /// 0 where the rate is a multiple.
+    /// Positions in one tick.
+    private let positionsPerTick: Int64
+    /// The length of a slot in positions; 0 where the rate is a multiple.
     private let slotLength: Int64
 
-    /// The newest original's time, and the position of the newest that was used: shown, or made something from.
+    /// The time of the newest original, and the position of the newest one that was used: shown, or synthesised from.
     private var newest: (time: MediaTime, used: Int64)?
-    /// The next free position of a multiple, the number of the next free slot of a constant rate: all before are taken.
+    /// The next free position (a multiple), or the number of the next free slot (a constant rate).
     private var next: Int64 = .min
-    /// The shortest of the last few pairs: extrapolation goes no further, so as not to outrun the input.
+    /// The shortest of the last few pairs, in positions. Extrapolation goes no further than this beyond an original, so that
+    /// it does not overtake the next one.
     private var shortestPair = Int64.max / 4
 
     /// - Precondition: a multiple is from 1 to 16.
@@ -73,49 +75,49 @@ public struct Cadence: Sendable {
         self.order = order
         switch rate {
         case .constant(let grid):
-            fine = grid.rate.numerator
+            positionsPerTick = grid.rate.numerator
             slotLength = MediaTime.ticksPerSecond * grid.rate.denominator
         case .multiple(let factor):
             precondition((1...16).contains(factor), "an input rate can be multiplied by 1 to 16")
-            fine = Int64(factor)
+            positionsPerTick = Int64(factor)
             slotLength = 0
         }
     }
 
-    /// Takes in the next original.
+    /// Lays out the next original.
     /// - Parameters:
     ///   - time: its presentation time on the output's time line.
-    ///   - isJump: it belongs to another clock than the one before: nothing is made between the two.
-    ///   - taken: the newest slot that repeats have filled in real time, while this original was not there.
-    public mutating func original(at time: MediaTime, isJump: Bool = false, taken: MediaTime? = nil) -> Step {
+    ///   - isJump: it belongs to another clock than the previous one, so nothing is made between the two.
+    ///   - filled: the newest slot that repeats have filled before this original came.
+    public mutating func layOut(originalAt time: MediaTime, isJump: Bool = false, filledUpTo filled: MediaTime? = nil) -> Step {
         var step = Step()
         guard let newest else {
-            begin(&step, time, taken)
+            begin(&step, time, filled)
             return step
         }
         let ticks = time - newest.time
         if ticks <= 0 {
             step.drop = .discontinuity
         } else if isJump || ticks > Self.longestPair {
-            begin(&step, time, taken)
+            begin(&step, time, filled)
         } else {
             step.pair = ticks
             switch rate {
-            case .constant(let grid): lay(&step, time, newest, on: grid, taken)
+            case .constant(let grid): fillSlots(&step, time, newest, on: grid, filled)
             case .multiple: multiply(&step, time, from: newest.used)
             }
         }
         return step
     }
 
-    /// An original without a pair is shown as it is, in the nearest slot that is free. Its own time stays what those after
-    /// it are laid by: whatever passes beside the pictures is not moved either.
-    private mutating func begin(_ step: inout Step, _ time: MediaTime, _ taken: MediaTime?) {
+    /// Shows an original without a pair as it is, in the nearest free slot. The originals after it are laid out by its own
+    /// time and not by the slot, because the streams that pass beside the pictures do not move either.
+    private mutating func begin(_ step: inout Step, _ time: MediaTime, _ filled: MediaTime?) {
         switch rate {
         case .constant(let grid):
-            let position = (time - grid.start) * fine
+            let position = (time - grid.start) * positionsPerTick
             let nearest = Self.floor(position + slotLength / 2, slotLength)
-            if let taken, nearest <= grid.slot(at: taken) {
+            if let filled, nearest <= grid.slot(at: filled) {
                 step.drop = .late
                 return
             }
@@ -124,40 +126,40 @@ public struct Cadence: Sendable {
             next = slot + 1
             newest = (time, position)
         case .multiple:
-            let place = max(time.ticks * fine, next)
-            step.original = MediaTime(ticks: place / fine)
-            next = place + fine
-            newest = (time, time.ticks * fine)
+            let place = max(time.ticks * positionsPerTick, next)
+            step.original = MediaTime(ticks: place / positionsPerTick)
+            next = place + positionsPerTick
+            newest = (time, time.ticks * positionsPerTick)
         }
         step.originalAlone = step.original
     }
 
     // MARK: A constant rate
 
-    /// Every slot up to this original, by what lies nearest or in between.
-    private mutating func lay(
+    /// Fills every slot up to this original, with the nearest original or a synthesised frame.
+    private mutating func fillSlots(
         _ step: inout Step, _ time: MediaTime, _ newest: (time: MediaTime, used: Int64), on grid: SlotGrid,
-        _ taken: MediaTime?
+        _ filled: MediaTime?
     ) {
-        let position = (time - grid.start) * fine
+        let position = (time - grid.start) * positionsPerTick
         self.newest!.time = time
-        if let taken {
-            let free = grid.slot(at: taken) + 1
+        if let filled {
+            let free = grid.slot(at: filled) + 1
             next = max(next, free)
             if position + slotLength / 2 < free * slotLength {
                 step.drop = .late
                 return
             }
         }
-        let snap = snap(forPair: (time - newest.time) * fine)
+        let snap = snap(forPair: (time - newest.time) * positionsPerTick)
         let pair = position - newest.used
-        step.pair = pair / fine
+        step.pair = pair / positionsPerTick
         if order == .beforeOriginal {
             interpolate(&step, grid, from: newest.used, to: position, snap)
         } else {
             extrapolate(&step, grid, from: newest.used, to: position, snap)
         }
-        // One that no slot shows and none is made from might as well not have come.
+        // Drop an original that no slot shows and from which nothing is made.
         if step.count == 0, step.originalAlone == nil {
             step.drop = .cadence
         } else {
@@ -165,8 +167,8 @@ public struct Cadence: Sendable {
         }
     }
 
-    /// How near to a slot an original is shown in it as it is: a sixteenth of a slot. Where there is nearly an original
-    /// for each slot, or more, the nearest one is, and only slots without one are made up.
+    /// The distance from a slot within which an original is shown as it is: a sixteenth of a slot. Where there are about as
+    /// many originals as slots, or more, it is half a pair. Then only slots without an original get a synthesised frame.
     private func snap(forPair pair: Int64) -> Int64 {
         let exact = slotLength / 16
         return pair > slotLength + slotLength / 32 ? exact : min(slotLength / 2, max(pair / 2, exact))
@@ -179,7 +181,7 @@ public struct Cadence: Sendable {
         while next * slotLength < position - snap {
             let time = grid.time(of: next)
             step.originalAlone = time
-            if pair <= Self.longestPair * fine { step.add(time, next * slotLength - previous, pair) }
+            if pair <= Self.longestPair * positionsPerTick { step.add(time, next * slotLength - previous, pair) }
             next += 1
         }
         guard next * slotLength <= position + snap else { return }
@@ -197,8 +199,8 @@ public struct Cadence: Sendable {
             step.original = grid.time(of: next)
             next += 1
         }
-        // An original is not left out because predictions have gone further than the input then did: where there is a
-        // slot for each, being up to one ahead does not add up.
+        // Show the original although predictions went further than it. Where each original has a slot, being up to one slot
+        // ahead does not add up.
         if next * slotLength <= position + (pair >= slotLength ? slotLength : slotLength / 2) {
             step.original = grid.time(of: next)
             next += 1
@@ -212,28 +214,28 @@ public struct Cadence: Sendable {
 
     // MARK: A multiple
 
-    /// The pair's own fractions, exact since a position divides each of them.
+    /// Makes frames at even fractions of the pair. Each fraction is a whole number of positions, so it is exact.
     private mutating func multiply(_ step: inout Step, _ time: MediaTime, from previous: Int64) {
-        let position = time.ticks * fine
-        let part = (position - previous) / fine
+        let position = time.ticks * positionsPerTick
+        let part = (position - previous) / positionsPerTick
         let first = order == .beforeOriginal ? previous : position
         if order == .beforeOriginal { synthesise(&step, from: first, every: part) }
-        // A prediction may have gone further than the next original in fact came.
+        // A prediction may have gone further than this original.
         let place = max(position, next)
-        step.original = MediaTime(ticks: place / fine)
+        step.original = MediaTime(ticks: place / positionsPerTick)
         step.originalAlone = step.original
-        next = place + fine
+        next = place + positionsPerTick
         if order == .afterOriginal {
             synthesise(&step, from: first, every: part)
-            if step.count > 0 { next = max(next, first + part * (fine - 1) + fine) }
+            if step.count > 0 { next = max(next, first + part * (positionsPerTick - 1) + positionsPerTick) }
         }
         newest = (time, position)
     }
 
     private func synthesise(_ step: inout Step, from first: Int64, every part: Int64) {
-        for number in 1..<max(fine, 1) where first + part * number >= next {
-            let share = order == .beforeOriginal ? number : number + fine
-            step.add(MediaTime(ticks: (first + part * number) / fine), share, fine)
+        for number in 1..<max(positionsPerTick, 1) where first + part * number >= next {
+            let share = order == .beforeOriginal ? number : number + positionsPerTick
+            step.add(MediaTime(ticks: (first + part * number) / positionsPerTick), share, positionsPerTick)
         }
     }
 

@@ -1,10 +1,10 @@
-/// How much of a machine its streams need, in cores: what a supervisor decides admission by.
+/// How much of a machine its streams need, in cores. A supervisor decides admission by it.
 public struct Capacity: Sendable, BitwiseCopyable {
     /// What one stream needs, in cores (core-seconds per second).
     public struct Demand: Hashable, Sendable, BitwiseCopyable {
-        /// Every original, by the cheapest way.
+        /// For every original with the least work.
         public var least: Double
-        /// And the synthesised frames. Whatever is left over goes into tiles.
+        /// For the originals and the synthesised frames. Tiles use what is left over.
         public var synthesising: Double
 
         public init(least: Double, synthesising: Double) {
@@ -13,25 +13,25 @@ public struct Capacity: Sendable, BitwiseCopyable {
         }
     }
 
-    /// The share of the machine that is given away: the rest absorbs what varies from frame to frame.
+    /// The share of the machine that streams may be promised. The rest absorbs what varies from frame to frame.
     static let usable = 0.85
 
     public var cores: Int
 
     public init(cores: Int) { self.cores = cores }
 
-    /// The share of the machine that these streams cannot do without; above 1 originals will be dropped.
+    /// The share of the machine that these streams need at least. Above 1, originals will be dropped.
     public func load(_ streams: some Sequence<Demand>) -> Double {
         streams.reduce(0) { $0 + $1.least } / (Double(cores) * Self.usable)
     }
 
-    /// Whether one more stream fits beside the others without anyone losing an original. It will cost the others tiles,
-    /// and synthesised frames if need be: pain is shared before anyone is turned away.
+    /// Whether one more stream fits beside the others so that no stream loses an original. The others may lose tiles and
+    /// synthesised frames to it.
     public func admits(_ stream: Demand, beside others: some Sequence<Demand>) -> Bool {
         load(others) + stream.least / (Double(cores) * Self.usable) <= 1
     }
 
-    /// How many streams of one kind the machine takes, admitted one after the other; 1000 is as good as any number.
+    /// How many streams of one kind fit on the machine, up to 1000.
     public func count(of stream: Demand) -> Int {
         var count = 0
         while count < 1000, admits(stream, beside: repeatElement(stream, count: count)) { count += 1 }

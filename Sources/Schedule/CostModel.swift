@@ -1,33 +1,32 @@
 import Media
 
-/// What a piece of work is expected to cost on this machine just now, in wall-clock nanoseconds.
+/// The estimated cost of a piece of work on this machine now, in wall-clock nanoseconds.
 public struct Cost: Sendable, BitwiseCopyable {
-    /// The expected cost: what throughput is computed with.
+    /// The expected cost. Throughput is computed with it.
     public var mean: Double
-    /// A high expectile (about the 0.9). Never below the mean.
+    /// A high expectile (about the 0.9). At least ``mean``.
     public var high: Double
-    /// A low expectile (about the 0.06), never above the mean: what the work takes of a core when nobody interrupts it.
-    /// Where work is divided by the cores that others leave, their share must not be counted in the work as well.
+    /// A low expectile (about the 0.06). At most ``mean``. It is the core time of the work when nobody interrupts it. Use it
+    /// where work is divided by the free cores, because the time of other programs is already missing from those.
     public var low: Double
-    /// The most that it has taken of late, soon forgotten: what a second piece of work in a row is feared to take when
-    /// the first was kept waiting. Never below the high cost.
+    /// The largest recent cost; it decays quickly. When one piece of work was kept waiting, the next one may cost as much. At
+    /// least ``high``.
     public var peak: Double
 
-    /// What is reserved for work that must not come too late: as far above the high cost as that is above the mean.
+    /// The reserve for work that must not be late: as far above ``high`` as that is above ``mean``.
     var careful: Double { 2 * high - mean }
 }
 
-/// Learns what each piece of work costs from what it did cost, quick to believe bad news and slow to believe good news.
+/// Estimates the cost of each kind of work from observed costs. Estimates rise quickly and fall slowly.
 ///
-/// Costs on a shared machine move together: when a neighbour takes a core, everything slows down. Work that runs for
-/// every frame (decode, base, encode) shows it at once; an estimate of work that has *not* run lately is therefore aged
-/// by the median of what those three have done since, or by what has become of the cores that others leave. The median,
-/// because one of them alone moves with the content (a busy scene is dear to encode), and two of three do not without the
-/// machine.
+/// Costs on a shared machine move together: when another program uses a core, all work slows down. Decode, base and encode
+/// run for every frame and show it at once. The model scales the estimate of work that has *not* run lately by the median of
+/// their three ratios, or by the ratio of the free cores. It uses the median because one of the three alone may move with the
+/// content (a busy scene takes longer to encode). Two of the three move only with the machine.
 ///
-/// A value without references: observing and asking never allocate. docs/design/costs.md has the recurrences.
+/// A value without references; no call allocates. docs/design/costs.md has the recurrences.
 public struct CostModel: Sendable, BitwiseCopyable {
-    /// The costs before anything is known.
+    /// The costs before the first observations.
     ///
     /// Defaults: one thread of a 2.5 GHz x86-64 core with AVX2, x264 ultrafast. They matter for about ten frames.
     public struct Seeds: Sendable, BitwiseCopyable {
@@ -49,17 +48,17 @@ public struct CostModel: Sendable, BitwiseCopyable {
         public init() {}
     }
 
-    /// How fast the machine is just now: the mean costs of the work that runs for every frame, and the cores that others
-    /// leave.
+    /// The present speed of the machine: the mean costs of the work that runs for every frame, and the cores that the stream
+    /// may count on.
     struct Pace: Sendable, BitwiseCopyable {
         var decode: Double
         var base: Double
         var encode: Double
         var cores: Double
 
-        /// By what factor the machine is slower than it was at `then`: the median of the three ratios, or what the cores
-        /// say where that is clearly better. Short work is hardly ever interrupted, so its costs may not show that others
-        /// have gone. That there are fewer cores is counted where the work of all threads is divided by them.
+        /// The factor by which the machine is slower than at `then`: the median of the three ratios, or the ratio of the
+        /// cores where that is clearly lower. Short work is rarely interrupted, so its costs may not show that other programs
+        /// have stopped. A loss of cores does not count here, because the forecast divides the work by the cores.
         func slowdown(since then: Pace) -> Double {
             let (a, b, c) = (decode / then.decode, base / then.base, encode / then.encode)
             let costs = max(min(a, b), min(max(a, b), c))
@@ -73,10 +72,10 @@ public struct CostModel: Sendable, BitwiseCopyable {
         var high: Double
         var low: Double
         var peak: Double
-        /// The machine's pace when this was last observed.
+        /// The machine's pace at the last observation.
         var pace: Pace
-        /// How many times the mean before it the last observation was.
-        var surprise = 1.0
+        /// The last observation divided by the mean before it.
+        var lastRatio = 1.0
         var observations: Int32 = 0
     }
 
@@ -88,18 +87,18 @@ public struct CostModel: Sendable, BitwiseCopyable {
     static let riseOfLow = 1.0 / 64
     static let fallOfLow = 1.0 / 4
     static let fallOfPeak = 1.0 / 32
-    /// An observation counts as at most this many times the mean: a single spike is soon forgotten, and a lasting
-    /// change still raises the mean by 3/8 with each observation.
-    static let believed = 2.5
-    /// The same for the peak.
-    static let feared = 8.0
-    /// What two kinds of work must at least have taken of their means to say that the machine has become slower.
-    static let sudden = 1.5
-    /// What may be in store is so many times what has shown.
-    static let carefulOfSudden = 1.5
-    /// The most that is believed of it: a stall of the whole machine is a spike in all of them, and passes.
-    static let mostSudden = 4.0
-    /// The least that a cost can be: keeps ratios finite whatever is observed.
+    /// An observation counts as at most this many times the mean. A single spike is then soon forgotten, and a lasting change
+    /// still raises the mean by 3/8 with each observation.
+    static let largestRatio = 2.5
+    /// The same limit for the peak.
+    static let largestRatioOfPeak = 8.0
+    /// Two kinds of work must take at least this many times their means to show a sudden slowdown.
+    static let leastSlowdown = 1.5
+    /// A sudden slowdown counts as at most this. A stall of the whole machine is a spike in all kinds of work, and passes.
+    static let largestSlowdown = 4.0
+    /// The whole slowdown may be this many times the part that has been observed.
+    static let reserveForSlowdown = 1.5
+    /// The least cost, in nanoseconds. It keeps ratios finite whatever is observed.
     static let floor = 1.0
 
     private var entries: InlineArray<8, Entry>
@@ -116,7 +115,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
             decode: seeds.decode * pixelsIn, base: seeds.base * pixelsIn, encode: seeds.encode * pixelsOut,
             cores: cores)
         self.cores = cores
-        // No safety on top of a guess: too dear a guess would keep the work from ever being tried.
+        // No reserve is added to a seed, because work with too high a seed would never be tried.
         func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, low: cost, peak: cost, pace: pace) }
         entries = InlineArray(repeating: entry(0))
         entries[Self.slot(.decode)] = entry(pace.decode)
@@ -142,22 +141,22 @@ public struct CostModel: Sendable, BitwiseCopyable {
     /// The machine's present pace.
     var pace: Pace { Pace(decode: entries[0].mean, base: entries[1].mean, encode: entries[3].mean, cores: cores) }
 
-    /// Takes in what a piece of work did cost.
+    /// Updates the estimates with one observed cost.
     /// - Parameters:
     ///   - cost: wall-clock time of all units together.
-    ///   - units: how many of them (tiles) the time covers; nothing is learnt from none.
+    ///   - units: how many units (tiles) the time covers. The call does nothing when it is 0.
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
         guard units > 0 else { return }
         let slot = Self.slot(work)
         var x = max(Double(cost.count) / Double(units), Self.floor)
         let isKnown = entries[slot].observations > 0
-        entries[slot].surprise = isKnown ? x / entries[slot].mean : 1
+        entries[slot].lastRatio = isKnown ? x / entries[slot].mean : 1
         let slowdown = suddenSlowdown
         var entry = entries[slot]
-        let isSudden = slowdown > 1 && entry.surprise >= Self.sudden
-        let worst = isKnown ? min(x, entry.mean * Self.feared) : x
-        if isKnown { x = min(x, entry.mean * (isSudden ? max(slowdown, Self.believed) : Self.believed)) }
-        // A plain average of the first few, so that the seeds are soon forgotten.
+        let isSudden = slowdown > 1 && entry.lastRatio >= Self.leastSlowdown
+        let worst = isKnown ? min(x, entry.mean * Self.largestRatioOfPeak) : x
+        if isKnown { x = min(x, entry.mean * (isSudden ? max(slowdown, Self.largestRatio) : Self.largestRatio)) }
+        // The first observations are averaged, so that the seeds are soon forgotten.
         let warmUp = entry.observations < 16 ? 1 / Double(entry.observations + 1) : 0
         if entry.observations < 16 { entry.observations += 1 }
         let rise = isSudden ? Self.suddenRiseOfMean : Self.riseOfMean
@@ -172,7 +171,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         entries[slot].pace = pace
     }
 
-    /// What one unit of the work is expected to cost now. A tile of ``Tier/base`` costs nothing: there is none.
+    /// The estimated cost of one unit of the work now. A tile of ``Tier/base`` costs nothing, because that tier has no tiles.
     public subscript(work: Work) -> Cost {
         let entry = entries[Self.slot(work)]
         switch work {
@@ -186,32 +185,34 @@ public struct CostModel: Sendable, BitwiseCopyable {
         }
     }
 
-    /// How many times slower the machine has just become, by what work took last against its mean before: as much as base
-    /// and another one say, since one alone is a spike, and decode and encode go together with what the picture holds (a
-    /// keyframe); 1 where that is nothing much, 4 at most.
-    var suddenSlowdown: Double { slowdown(byBase: entries[1].surprise) }
+    /// The factor by which the machine has just become slower: 1 for no slowdown, else 1.5 to 4.
+    ///
+    /// It compares the last observations with the means before them. Base and another kind of work must agree, because one
+    /// kind alone is a spike, and decode and encode both rise with the content (a keyframe).
+    var suddenSlowdown: Double { slowdown(ratioOfBase: entries[1].lastRatio) }
 
-    /// Whether a base that has not been observed yet shows that the machine has just become slower.
-    func isSudden(base: Nanoseconds) -> Bool {
-        entries[1].observations > 0 && slowdown(byBase: Double(base.count) / entries[1].mean) > 1
+    /// Whether the cost of a base upscale that has not been observed yet shows a sudden slowdown.
+    func showsSlowdown(base: Nanoseconds) -> Bool {
+        entries[1].observations > 0 && slowdown(ratioOfBase: Double(base.count) / entries[1].mean) > 1
     }
 
-    /// What optional work is feared to cost that is asked for again, as a multiple of the estimates, those that have
-    /// risen already included: at an onset what has shown so far is not all.
-    var fearedSlowdown: Double {
+    /// The factor on the estimates with which a synthesised frame is checked again before work on it: 1, or more during a
+    /// sudden slowdown, because the observations so far may not show all of it.
+    var slowdownReserve: Double {
         let slowdown = suddenSlowdown
-        return slowdown > 1 ? slowdown * Self.carefulOfSudden : 1
+        return slowdown > 1 ? slowdown * Self.reserveForSlowdown : 1
     }
 
-    private func slowdown(byBase surprise: Double) -> Double {
-        let slower = min(surprise, max(entries[0].surprise, entries[3].surprise))
-        return slower >= Self.sudden ? min(slower, Self.mostSudden) : 1
+    private func slowdown(ratioOfBase: Double) -> Double {
+        let slower = min(ratioOfBase, max(entries[0].lastRatio, entries[3].lastRatio))
+        return slower >= Self.leastSlowdown ? min(slower, Self.largestSlowdown) : 1
     }
 
-    /// Whether the work has ever been observed; before that its cost is a guess.
-    public func knows(_ work: Work) -> Bool { entries[Self.slot(work)].observations > 0 }
+    /// Whether the work has been observed at least once. Before that its cost is the seed's.
+    public func hasObserved(_ work: Work) -> Bool { entries[Self.slot(work)].observations > 0 }
 
-    /// The pictures' sizes have changed: costs go with the pixels until they are observed anew. Tiles keep theirs.
+    /// Scales the costs to new picture sizes: they are proportional to the pixels until they are observed again. The cost of
+    /// a tile stays, because a tile has a fixed size.
     /// - Parameters:
     ///   - inputs: pixels of the new input for each pixel of the old one.
     ///   - outputs: the same of the output.

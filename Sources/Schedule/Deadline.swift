@@ -1,11 +1,11 @@
 import Media
 
-/// What a frame's deadline is counted from, the best that the input offers.
+/// The time that a frame's deadline is counted from: the best that the input offers.
 public struct Origin: Hashable, Sendable, BitwiseCopyable {
     public enum Kind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
-        /// When the sender says it was sent, on this machine's clock: SRT's source time, RTP's time stamp.
+        /// When the sender sent it, on this machine's clock: SRT's source time or RTP's time stamp.
         case source
-        /// When its last packet arrived, where there is nothing better.
+        /// When its last packet arrived, where the input has no source times.
         case arrival
 
         public var name: String { self == .source ? "source" : "arrival" }
@@ -22,11 +22,11 @@ public struct Origin: Hashable, Sendable, BitwiseCopyable {
 
 /// When frames have to be emitted.
 public struct Deadline: Hashable, Sendable, BitwiseCopyable {
-    /// How long the network may keep a packet before a plain receiver would give it up: SRT's window, or how long RTP's
-    /// packets are waited for. A frame read early is due `budget` after the end of its window, so enhancing it adds no more
-    /// than that to a plain relay's latency.
+    /// How long a plain receiver waits for a packet before it counts it as lost: SRT's latency window, or the reordering wait
+    /// of RTP. A frame that is read early is due `budget` after the end of its window. So enhancement adds at most `budget` to
+    /// the latency of a plain relay.
     public var recoveryWindow: Nanoseconds
-    /// What the operator allows for the work.
+    /// The time that the operator allows for the work.
     public var budget: Nanoseconds
 
     @inlinable public init(budget: Nanoseconds, recoveryWindow: Nanoseconds = .zero) {

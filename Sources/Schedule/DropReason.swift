@@ -1,4 +1,7 @@
-/// Why a frame was not emitted: a closed list.
+/// Why a frame was not emitted.
+///
+/// To add a reason: add a case with the next raw value and its ``name``. The books make room for it by themselves
+/// (`DropReason.allCases`). The name appears in traces, reports and metrics, so it is public from then on.
 public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     /// Its deadline had passed.
     case late
@@ -12,11 +15,11 @@ public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case decodeError
     /// The encoder gave no coded picture for it.
     case encodeError
-    /// The source jumped: it belongs to a time that is gone.
+    /// The source's clock jumped, and the frame belongs to a time that has passed.
     case discontinuity
     /// The output was not connected.
     case outputDown
-    /// The relay was told to stop before it came out.
+    /// The relay was asked to stop before it could emit the frame.
     case shutdown
 
     /// The name in reports and traces.

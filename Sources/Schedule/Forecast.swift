@@ -1,27 +1,28 @@
 import Media
 
-/// What there is time for at one moment, for one frame: the inequalities of docs/design/scheduler.md, in nanoseconds from now.
+/// What there is time for, for one frame at one moment: the inequalities of docs/design/scheduler.md, in nanoseconds from now.
+/// The names of the quantities are those of that page.
 ///
-/// Two kinds of constraint are kept apart. *Latency*: this frame, and the newest that waits behind it, must be emitted
-/// by their deadlines; computed with high costs where work is added, with means where a frame would be dropped.
-/// *Throughput*: in each interval each thread, and all of them together on the cores there are, must get done what one
-/// interval brings; computed with means for a thread, and with low costs for what the cores share, as these are counted
-/// without what others use. (The grant for tiles keeps to means.)
+/// There are two kinds of constraint. *Latency*: this frame, and the newest one that waits behind it, must be emitted by their
+/// deadlines. It uses careful costs where work is added, and means where a frame would be dropped. *Throughput*: each thread,
+/// and all threads together on the available cores, must do the work of one interval within an interval. It uses means for a
+/// thread. It uses low costs for the cores, because the time of other programs is already missing from those. (The grant for
+/// tiles uses means.)
 struct Forecast {
     let base: Cost
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM: Double
-    /// `workers` and `encoders`: the cores that enhancement and encoding keep busy while they are at work.
+    /// `workers` and `encoders` are the cores that enhancement and encoding keep busy.
     private let interval, cores, spare, workers, encoders, margin: Double
     private let weights: Planner.Weights
-    /// Optional work counts what is needed so many times.
+    /// The factor on the time that optional work needs.
     private var caution: Double { weights.caution }
-    /// Synthesised frames of this original, and of the average one.
+    /// The number of synthesised frames with this original, and with the average one.
     private let synthesised, usualSynthesised: Double
     private let waiting: Double
     private let tiles: Double
     private let afterOriginal: Bool
-    /// Time until the deadlines, and until the encoder is free.
+    /// The time until the deadlines (`slack`), and until the encoder is free (`backlog`).
     let slack: Double
     private let slackOfNewest, backlog: Double
 
@@ -49,7 +50,7 @@ struct Forecast {
         tiles = Double(frame.tiles)
         afterOriginal = frame.order == .afterOriginal
         slack = Double((frame.emitBy - frame.now).count)
-        // When none waits, the next original is one interval behind.
+        // When none waits, the next original arrives one interval later.
         slackOfNewest = frame.waiting > 0 ? Double((frame.newestEmitBy - frame.now).count) : slack + interval
         let cost = encode
         let inside = frame.encoderBusySince.map { max(0, cost.careful - Double((frame.now - $0).count)) } ?? 0
@@ -66,37 +67,37 @@ struct Forecast {
 
     // MARK: Latency
 
-    /// The cheapest way through for one more original, per original: the slowest stage sets the step.
+    /// The least time between two originals. The slowest stage sets it.
     private var step: Double { max(base.mean, encode.mean, decode.mean) }
 
-    /// From the end of enhancement to emission.
+    /// The time from the end of enhancement to emission.
     private var way: Double { encode.mean + emit.mean }
     private var carefulWay: Double { encode.careful + emit.careful }
 
-    /// The original alone, by the cheapest way, in time with some certainty; and as likely as not.
+    /// The original, with the least work, is in time: with a reserve, and by the means.
     var isSafelyInTime: Bool { max(base.careful, backlog) + carefulWay <= slack }
     var isLikelyInTime: Bool { max(base.mean, backlog) + way <= slack }
 
-    /// The same if encoding took as long as it ever has of late.
+    /// The original, with the least work, is in time even when encoding takes its peak cost.
     var isSurelyInTime: Bool { max(base.careful, backlog) + encode.peak + emit.careful <= slack }
 
-    /// An original that waits for nothing could be in time with this much slack.
-    func suffices(_ slack: Double) -> Bool { base.mean + way <= slack }
+    /// An original that waits for nothing is in time with this slack.
+    func canBeInTime(withSlack slack: Double) -> Bool { base.mean + way <= slack }
 
-    /// After this original by the cheapest way, the newest that waits (and all before it, or none of them: they can be
-    /// shed) still can be in time.
+    /// After the least work on this original, the newest one that waits can be in time. Those between them may be enhanced or
+    /// dropped.
     var newestCanFollow: Bool { max(base.mean, backlog) + step * waiting + way <= slackOfNewest }
 
-    /// The newest that waits could be in time if all before it were dropped once they are decoded.
-    var newestCanBeHad: Bool { max(base.mean + decode.mean * waiting, backlog) + way <= slackOfNewest }
+    /// The newest original that waits can be in time if all before it are dropped after the decoder.
+    var newestCanBeInTimeAlone: Bool { max(base.mean + decode.mean * waiting, backlog) + way <= slackOfNewest }
 
-    /// The one behind this original, due an interval later, still can be in time after it.
+    /// The next original, which is due an interval later, can be in time after this one.
     var nextCanFollow: Bool { max(base.mean, backlog) + step + way <= slack + interval }
 
-    /// The next one, taken instead, would be ready before the encoder is free.
-    var hasTimeForTheNext: Bool { decode.mean + base.mean <= backlog }
+    /// The next original, if it goes instead of this one, is ready before the encoder is free.
+    var nextIsReadyBeforeEncoder: Bool { decode.mean + base.mean <= backlog }
 
-    /// The synthesised frames make neither this original late nor the newest behind it. A queue is drained first.
+    /// The synthesised frames make neither this original nor the newest one late. A longer queue is drained first.
     var hasTimeToSynthesise: Bool {
         guard synthesised > 0, waiting <= 2 else { return false }
         let slack = slack - margin
@@ -106,9 +107,9 @@ struct Forecast {
             && caution * (first + delay(by: synthesised) + step * max(waiting, 1)) <= slackOfNewest
     }
 
-    /// How much later the encoder is done with an original and so many synthesised frames than with it alone. Making the
-    /// one and encoding the other overlap; but in front of an original the last one made is still encoded, and behind it
-    /// the first one's making has its encoding beside it.
+    /// How much longer the encoder is busy with an original and its synthesised frames than with the original alone. Making
+    /// one frame and encoding another overlap, so each frame adds the longer of the two. Before an original, the last frame
+    /// must still be encoded after it is made. After an original, the first frame is made while the original is encoded.
     private func delay(by count: Double) -> Double {
         guard count > 0 else { return 0 }
         let (make, encode) = (synthesise.careful, encode.careful)
@@ -118,7 +119,7 @@ struct Forecast {
     /// How much later than the original each further synthesised frame is due.
     var stepOfSynthesis: Double { afterOriginal ? interval / (synthesised + 1) : 0 }
 
-    /// The latest start of one synthesised frame, from now.
+    /// The time until the latest start of one synthesised frame.
     var latestSynthesis: Double {
         let delayOfOne = synthesise.careful + (afterOriginal ? 0 : encode.careful)
         let nextOne = slackOfNewest - caution * (delayOfOne + step * max(waiting, 1) + carefulWay)
@@ -128,12 +129,12 @@ struct Forecast {
 
     // MARK: Throughput
 
-    /// The share of an interval that the busiest thread, or all of them on the cores there are, need without tiles.
+    /// The share of an interval that the busiest thread needs, or all threads on the available cores, without tiles.
     private func load(synthesises: Bool) -> Double {
         let extra = synthesises ? usualSynthesised : 0
         let enhancing = base.mean + extra * synthesise.mean
         let encoding = (1 + extra) * encode.mean
-        // Undisturbed: others' work is in the cores that they leave.
+        // Low costs, because the time of other programs is already missing from the cores.
         let work = decode.low + encoders * (1 + extra) * encode.low + workers * (base.low + extra * synthesise.low)
         let all = work / (synthesises ? spare : cores)
         return max(decode.mean, enhancing, encoding, all) / interval
@@ -141,8 +142,8 @@ struct Forecast {
 
     // MARK: Tiles
 
-    /// How long tiles may be worked on, so that this original, what it brings with it and the next one are in time, and
-    /// the threads keep up. With originals waiting, the interval is shared with them: so a queue drains.
+    /// The longest time for tiles with which this original, its synthesised frames and the newest original are in time, and
+    /// the threads keep up. The interval is shared with the originals that wait, so that a queue drains.
     func grant(synthesises: Bool) -> Double {
         let count = synthesises ? synthesised : 0
         let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
@@ -156,8 +157,8 @@ struct Forecast {
         return max(0, min(thisOne, nextOne, thread, machine))
     }
 
-    /// What a tier is worth to this frame, between 0 and its gain. Tiles are done in order of worth: the first quarter of
-    /// them brings three fifths of the gain, the first half seven eighths, much as tools/bench/compare-tile-orders measures it.
+    /// What a tier is worth to this frame, between 0 and its gain. Tiles are computed in order of worth. So the first quarter
+    /// brings three fifths of the gain and the first half seven eighths, about as tools/bench/compare-tile-orders measures.
     private func benefit(_ tier: Tier, grant: Double) -> Double {
         guard tier > .base else { return 0 }
         let share = tiles == 0 ? 1 : min(1, grant / (tile(tier) * tiles))
@@ -168,14 +169,15 @@ struct Forecast {
     // MARK: Rungs
 
     /// Whether the threads can do the least work for every original.
-    var leastKeepsUp: Bool { load(synthesises: false) <= 1 }
+    var leastWorkKeepsUp: Bool { load(synthesises: false) <= 1 }
 
-    /// Whether the threads can do a rung, tiles aside, frame after frame.
+    /// Whether the threads can do the work of a rung without tiles for every original.
+    /// - Parameter limit: the share of an interval that it may use.
     func keepsUp(_ rung: Rung, limit: Double) -> Bool {
         !rung.decodesAll || load(synthesises: rung.synthesises) <= limit
     }
 
-    /// Whether there is time for a rung, tiles aside.
+    /// Whether there is time for a rung without tiles.
     /// - Parameter limit: the share of an interval that it may use.
     func hasTime(for rung: Rung, limit: Double) -> Bool {
         guard rung.decodesAll else { return true }
@@ -183,8 +185,9 @@ struct Forecast {
         return !rung.synthesises || synthesised == 0 || hasTimeToSynthesise
     }
 
-    /// Whether there is time for a rung and its tier brings more than the one below.
-    /// - Parameter limit: the share of an interval that it may use; also the margin asked of a tier's benefit.
+    /// Whether there is time for a rung, and its tier brings more than the one below.
+    /// - Parameter limit: the share of an interval that it may use. The tier's benefit must exceed the other's by the same
+    ///   margin.
     func fits(_ rung: Rung, limit: Double) -> Bool {
         guard hasTime(for: rung, limit: limit) else { return false }
         guard rung.tier > .base else { return true }
@@ -196,7 +199,7 @@ struct Forecast {
 }
 
 extension Tier {
-    /// Luma PSNR over the base upscale at moderate coding, in dB: only the ratios matter.
+    /// The gain in luma PSNR over the base upscale at moderate coding, in dB. Only the ratios matter.
     var gain: Double {
         switch self {
         case .base: 0

@@ -1,4 +1,4 @@
-/// Where a frame came from: the three terms on the left side of the books.
+/// Where a frame came from. The books count each kind on their left side.
 public enum FrameKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     /// An access unit of the input's main video stream.
     case original

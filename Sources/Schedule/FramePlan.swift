@@ -2,23 +2,23 @@ import Media
 
 /// What to do with one original.
 public struct FramePlan: Hashable, Sendable, BitwiseCopyable {
-    /// Set when the frame is not to be enhanced or emitted at all; nothing else counts then.
+    /// Why the frame is neither enhanced nor emitted; nil where it is. When it is set, ignore the other properties.
     public var drop: DropReason?
     public var emitBy: MonotonicTime
     public var tier: Tier
-    /// The tiles that are expected to be done by ``stop``, in order of worth.
+    /// How many tiles should be done by ``stop``. Tiles are computed in order of worth.
     public var tiles: Int
     /// When work on tiles ends, whatever has been done by then.
     public var stop: MonotonicTime
-    /// How many of the synthesised frames asked for to make, the first ones: all or none, so that motion stays even,
-    /// but one alone when it is the first ever and nobody knows what it costs.
+    /// How many of the requested synthesised frames to make, counted from the first. All or none, so that motion stays even;
+    /// only one while the cost of one is unknown.
     public var synthesised: Int
-    /// Work on a synthesised frame must not begin later than this: what went before took longer than expected, and the
-    /// original comes first. The frame is then `late`.
+    /// The latest start of work on a synthesised frame. After that, earlier work has taken longer than expected and the
+    /// original has priority: the synthesised frame is dropped as `late`.
     public var synthesiseBy: MonotonicTime
-    /// How much later than the original each further synthesised frame is due: 0 when they leave before it.
+    /// How much later than the original each further synthesised frame is due. 0 when they leave before it.
     public var step: Nanoseconds
-    /// Where the stream stands on the ladder (0 is the top), and how many rungs there are: for reports and traces.
+    /// The stream's rung on the ladder (0 is the top) and the number of rungs, for reports and traces.
     public var rung: Int
     public var rungs: Int
 

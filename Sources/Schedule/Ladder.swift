@@ -1,7 +1,7 @@
 import Media
 
-/// One step of the order of sacrifice: what the stream does at this level of trouble. Within a rung of a neural tier
-/// the first sacrifice is made without leaving it: fewer tiles.
+/// One rung of the ladder: the kinds of work that the stream does. Within a rung of a neural tier, the stream first computes
+/// fewer tiles before it leaves the rung.
 public struct Rung: Hashable, Sendable, BitwiseCopyable {
     public var tier: Tier
     public var synthesises: Bool
@@ -9,22 +9,25 @@ public struct Rung: Hashable, Sendable, BitwiseCopyable {
     public var decodesAll: Bool
 }
 
-/// The ladder with its memory: down at once when it must, up one rung at a time when it has been safe for a while.
+/// Chooses the rung. The stream falls when a few frames are in trouble, and climbs one rung at a time when the rung above has
+/// looked safe for a while.
 ///
-/// A rung that the stream has fallen from is not tried again for twice as long as the last time, less a quarter of the
-/// time for which it was held, unless the machine has become clearly faster than it was at that try: then its failures are
-/// forgotten. So a rung that cannot be held is visited a logarithmic number of times, one that is held now and then is no
-/// flicker, and the end of a load is still noticed at once.
+/// After a fall the stream waits before it tries that rung again: twice as long as the last time, less a quarter of the time
+/// on the rung. It forgets failures when the machine has become clearly faster than at that try. So the number of failed
+/// tries grows only with the logarithm of time, a rung that can be held now and then does not flicker, and the end of a load
+/// shows at once.
 struct Ladder: Sendable, BitwiseCopyable {
-    /// Frames in trouble, each forgotten by four good ones, that make the stream fall.
-    static let patience = 3.0
-    /// What a frame counts that would merely be better on another rung.
-    static let preference = 0.25
-    /// A rung that is held for less than this was not held at all.
-    static let probation = Nanoseconds.milliseconds(2_000.0)
+    /// The stream falls when the strain reaches this. A frame in trouble adds 1.
+    static let strainLimit = 3.0
+    /// Added to the strain by a frame that would only be better on a lower rung.
+    static let strainOfPreference = 0.25
+    /// Taken off the strain by a good frame.
+    static let relief = 0.25
+    /// A shorter time on a rung does not shorten the wait for the next try.
+    static let leastCreditedTime = Nanoseconds.milliseconds(2_000.0)
     static let shortestWait = Nanoseconds.milliseconds(2_000.0)
     static let longestWait = Nanoseconds.milliseconds(32_000.0)
-    /// The pace, as a share of that at a failed climb, at which the machine counts as clearly faster.
+    /// The machine counts as clearly faster when its slowdown since the failed climb is below this.
     static let clearlyFaster = 0.8
 
     private struct Attempt: Sendable, BitwiseCopyable {
@@ -61,7 +64,7 @@ struct Ladder: Sendable, BitwiseCopyable {
             add(Rung(tier: tier, synthesises: synthesises, decodesAll: true))
         }
         if synthesises { add(Rung(tier: .base, synthesises: false, decodesAll: true)) }
-        // Before anything is known: originals first.
+        // Start on `base`, because originals come first while costs are unknown.
         position = count - 1
         add(Rung(tier: .base, synthesises: false, decodesAll: false))
         self.rungs = rungs
@@ -71,20 +74,20 @@ struct Ladder: Sendable, BitwiseCopyable {
     subscript(position: Int) -> Rung { rungs[position] }
     var rung: Rung { rungs[position] }
 
-    /// Takes in how one frame stands.
+    /// Updates the position after one frame.
     /// - Parameters:
-    ///   - held: the best rung, from the present one down, that this frame can be kept on.
-    ///   - isPressed: there is no time for the present one; otherwise another is only better, which is not urgent.
-    ///   - climbable: the rung above the present one looks safe, with margin.
-    mutating func update(now: MonotonicTime, held: Int, isPressed: Bool, climbable: Bool, pace: CostModel.Pace) {
-        if held > position {
-            strain += isPressed ? 1 : Self.preference
+    ///   - best: the best rung for this frame, from the present one down.
+    ///   - isUrgent: there is no time for the present rung. Otherwise `best` only brings more.
+    ///   - canClimb: the rung above the present one looks safe, with margin.
+    mutating func update(now: MonotonicTime, best: Int, isUrgent: Bool, canClimb: Bool, pace: CostModel.Pace) {
+        if best > position {
+            strain += isUrgent ? 1 : Self.strainOfPreference
             safeSince = nil
-            if strain >= Self.patience { fall(to: held, now: now) }
+            if strain >= Self.strainLimit { fall(to: best, now: now) }
             return
         }
-        strain = max(0, strain - 0.25)
-        guard climbable, position > 0 else {
+        strain = max(0, strain - Self.relief)
+        guard canClimb, position > 0 else {
             safeSince = nil
             return
         }
@@ -93,7 +96,7 @@ struct Ladder: Sendable, BitwiseCopyable {
         if now - since >= dwell, mayTry(position - 1, now: now, pace: pace) { climb(now: now, pace: pace) }
     }
 
-    /// What has failed on a slower machine says nothing about the one at hand: its failures are forgotten.
+    /// Whether the rung may be tried. Forgets its failures when the machine was slower then.
     private mutating func mayTry(_ target: Int, now: MonotonicTime, pace: CostModel.Pace) -> Bool {
         let attempt = attempts[target]
         guard let failedAt = attempt.failedAt, let before = attempt.pace else { return true }
@@ -115,7 +118,7 @@ struct Ladder: Sendable, BitwiseCopyable {
         for rung in position..<target {
             guard let at = attempts[rung].at else { continue }
             let held = now - at
-            let credit = held < Self.probation ? 0 : held.count / 4
+            let credit = held < Self.leastCreditedTime ? 0 : held.count / 4
             let wait = Nanoseconds(2 * attempts[rung].wait.count - credit)
             attempts[rung].wait = min(max(wait, Self.shortestWait), Self.longestWait)
             attempts[rung].failedAt = now

@@ -1,19 +1,19 @@
 import Media
 
-/// Decides for every frame of one stream what there is time for. See docs/design/scheduler.md for the mathematics.
+/// Decides for every frame of one stream what there is time for. docs/design/scheduler.md has the inequalities.
 ///
-/// A value that holds no clock and does no I/O: it answers from the numbers it is given, and the same numbers give the
-/// same answers. It has no references; no call allocates. Callers on several threads share it behind a lock.
+/// A value that holds no clock and does no input or output: the same numbers give the same answers. It has no references; no
+/// call allocates. Not thread-safe: callers on several threads share it behind a lock.
 public struct Planner: Policy, Sendable {
     /// What does not change from frame to frame.
     public struct Configuration: Sendable {
         public var input: PictureSize
         public var output: PictureSize
-        /// Nominal time between originals; learnt from then on if it is wrong (``Planner/interval``).
+        /// The nominal time between originals. The planner starts with it and then estimates the interval itself.
         public var interval: Nanoseconds
         /// The best tier in use.
         public var ceiling: Tier = .neuralM
-        /// Whether the stream asks for synthesised frames at all.
+        /// Whether the stream requests synthesised frames at all.
         public var synthesises = true
         /// The machine's cores.
         public var cores = 2
@@ -25,10 +25,10 @@ public struct Planner: Policy, Sendable {
         public var tilePixels = 64 * 32
         public var seeds = CostModel.Seeds()
         public var weights = Weights()
-        /// While frames come in, no more than this long passes without one being tried that is not late yet, or behind
-        /// which none waits.
+        /// After this long without an enhanced frame, the next frame that is not late yet, or behind which none waits, is
+        /// enhanced whatever the estimates say.
         public var longestFreeze = Nanoseconds.milliseconds(250.0)
-        /// Coded frames that may wait for the decoder before everything up to the next keyframe is given up.
+        /// When more coded frames wait for the decoder, all up to the next keyframe are dropped.
         public var longestCodedQueue = 120
 
         public init(input: PictureSize, output: PictureSize, interval: Nanoseconds) {
@@ -37,7 +37,7 @@ public struct Planner: Policy, Sendable {
             self.interval = interval
         }
 
-        /// Whether the work on these pictures is that on the other ones, and only their size is another.
+        /// Whether only the picture size is different, and the kinds of work are the same.
         public func differsInSizeOnly(from other: Configuration) -> Bool {
             ceiling == other.ceiling && synthesises == other.synthesises && tilePixels == other.tilePixels
                 && cores == other.cores && workers == other.workers && encoders == other.encoders
@@ -45,28 +45,28 @@ public struct Planner: Policy, Sendable {
         }
     }
 
-    /// What is weighed against what. The defaults are those that the relay uses; `burnish replay --sweep` varies them.
+    /// The parameters of the decisions. The relay uses the defaults; `burnish replay --sweep` varies them.
     public struct Weights: Sendable {
-        /// The share of time that a rung may need and be kept.
+        /// The stream stays on a rung that needs at most this share of the time.
         public var keep = 0.95
-        /// The share of time that a rung may need and be climbed to.
+        /// The stream climbs to a rung that needs at most this share of the time.
         public var climb = 0.80
-        /// The most that is kept free of optional work because originals were late or nearly, as a share of the slack
-        /// that a frame begins with.
+        /// The largest margin, as a share of a frame's initial slack. Optional work leaves the margin free, because originals
+        /// were late or nearly late.
         public var widestMargin = 1.0 / 8
-        /// How much longer than all before it encoding must take to be called swamped.
+        /// The encoder is swamped when encoding takes this many times as long as any stage before it.
         public var swamped = 1.5
-        /// How long the rung above must look safe before it is climbed.
+        /// How long the rung above must look safe before the stream climbs.
         public var dwell = Nanoseconds.milliseconds(250.0)
-        /// How many times slower everything may suddenly become before tiles or synthesised frames make an original late;
-        /// one of ``cautions``. More costs both.
+        /// The factor by which all work may suddenly slow down before tiles or synthesised frames make an original late; one
+        /// of ``cautions``. A higher value leaves less time for both.
         public var caution = 1.0
         public static let cautions = 1.0...10
 
         public init() {}
     }
 
-    /// An original emitted with less than this share of the slack that it began with was nearly late.
+    /// An original was nearly late when less than this share of its initial slack is left at emission.
     static let nearlyLate = 1.0 / 16
 
     public private(set) var configuration: Configuration
@@ -74,20 +74,19 @@ public struct Planner: Policy, Sendable {
     /// The cores that optional work may count on.
     private var spareCores: Double
     private var ladder: Ladder
-    private var rhythm: Rhythm
-    /// How many synthesised frames an original has been asked to bring with it, on average.
+    private var intervalEstimate: IntervalEstimate
+    /// How many synthesised frames are requested with an original, on average.
     private var synthesised: Double?
-    /// The slack of a frame that has waited for nothing: the largest of late.
+    /// The slack of a frame that has waited for nothing: the largest recent slack, in nanoseconds.
     private var freshSlack = 0.0
-    /// The part of the slack that optional work leaves alone, in nanoseconds: all of it until the first original is
-    /// out.
+    /// The part of the slack that optional work leaves free, in nanoseconds. All of it until the first original is emitted.
     private var margin = Double.infinity
-    private var lastTry: MonotonicTime?
-    /// When the last original was planned, the threads could not do the least work for every one, but one that had waited
-    /// for nothing could be in time: one that is late costs another that would not be.
-    private var lateCosts = false
+    private var lastEnhanced: MonotonicTime?
+    /// At the last plan, the threads could not do the least work for every original, but an original that had waited for
+    /// nothing could be in time. Then encoding a late original makes another one late.
+    private var lateOriginalDelaysAnother = false
     private var lastEncoded: MonotonicTime?
-    /// Why nothing goes to the decoder until the next keyframe.
+    /// Why units are dropped before the decoder until the next keyframe; nil while they are not.
     private var untilKeyframe: DropReason?
 
     public init(_ configuration: Configuration) {
@@ -98,15 +97,15 @@ public struct Planner: Policy, Sendable {
             cores: Double(configuration.cores), seeds: configuration.seeds)
         ladder = Ladder(
             ceiling: configuration.ceiling, synthesises: configuration.synthesises, dwell: configuration.weights.dwell)
-        rhythm = Rhythm(interval: configuration.interval)
+        intervalEstimate = IntervalEstimate(interval: configuration.interval)
     }
 
-    private var interval: Double { rhythm.interval }
+    private var interval: Double { intervalEstimate.interval }
 
-    /// Where the stream stands on the ladder; 0 is the top.
+    /// The stream's rung on the ladder; 0 is the top.
     public var rung: Int { ladder.position }
     public var rungs: Int { ladder.count }
-    /// What that means.
+    /// The kinds of work on that rung.
     public var level: Rung { ladder.rung }
 
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
@@ -118,20 +117,20 @@ public struct Planner: Policy, Sendable {
         spareCores = max(cores.spare, 0.01)
     }
 
-    /// How many of the threads that share a piece of work can be at it side by side: what it takes of the machine is so
-    /// many times the time that it takes.
+    /// How many of the threads that share a piece of work can run at the same time. The work takes its time multiplied by
+    /// this in core time.
     private func threads(_ count: Int) -> Double { Double(min(count, configuration.cores)) }
 
     private var coresEncoding: Double { Self.coresEncoding(threads: min(configuration.encoders, configuration.cores)) }
 
-    /// The cores that encoding keeps busy while it is at it: what slices cannot share is done while the other threads wait.
-    /// Half of the work, by libx264's times for 720p (superfast): two threads take three quarters of one's time, and in all
-    /// as much of the processors.
+    /// The average number of cores that encoding keeps busy. Slices can share only half of the work; the other threads wait
+    /// during the other half. The half is measured with libx264 for 720p (superfast): two threads take three quarters of the
+    /// time of one, with the same processor time in all.
     public static func coresEncoding(threads: Int) -> Double { 1 / (0.5 + 0.5 / Double(threads)) }
 
     public var knownDemand: Capacity.Demand? { demand }
 
-    /// What the stream needs of the machine.
+    /// The cores that the stream needs.
     public var demand: Capacity.Demand {
         let workers = threads(configuration.workers)
         let encode = coresEncoding * costs[.encode].mean
@@ -141,7 +140,7 @@ public struct Planner: Policy, Sendable {
         return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
     }
 
-    /// The stream's pictures have another size from now on: what was learnt is kept, and costs go with the pixels.
+    /// Adapts to another picture size. Keeps the estimates and scales the costs with the pixels.
     public mutating func resize(input: PictureSize, output: PictureSize) {
         func ratio(_ new: PictureSize, _ old: PictureSize) -> Double {
             Double(new.width * new.height) / Double(old.width * old.height)
@@ -153,9 +152,9 @@ public struct Planner: Policy, Sendable {
 
     // MARK: Before the decoder
 
-    /// Nothing is dropped before the decoder that a later picture needs, with two exceptions: when a keyframe waits and
-    /// this frame would be late, everything up to the keyframe is `late`; when the decoder is hopelessly behind,
-    /// everything up to the next keyframe is `no_keyframe`. On the last rung, while the decoder is behind, frames that no
+    /// A unit that a later picture needs is dropped before the decoder in two cases only. When a keyframe waits and this unit
+    /// would be late, all units up to the keyframe are `late`. When more than ``Configuration/longestCodedQueue`` units wait,
+    /// all units up to the next keyframe are `no_keyframe`. On the last rung, while the decoder is behind, frames that no
     /// other refers to are `overload`.
     public mutating func admit(_ unit: UnitRequest) -> Admission {
         if unit.isKeyframe { untilKeyframe = nil }
@@ -174,28 +173,28 @@ public struct Planner: Policy, Sendable {
     // MARK: After the decoder
 
     public mutating func plan(_ frame: FrameRequest) -> FramePlan {
-        // Afterwards: more time for this frame must not change what the rest of the forecast rests on.
-        defer { learnRhythm(frame) }
+        // Update after the plan, because the slack of this frame must not change the basis of its own forecast.
+        defer { learn(from: frame) }
         let forecast = Forecast(
             costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: costs.cores, spare: spareCores,
             workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
             weights: configuration.weights)
-        let reason = drop(frame, forecast)
-        lateCosts = !forecast.leastKeepsUp && forecast.suffices(freshSlack)
+        let reason = reasonToDrop(frame, forecast)
+        lateOriginalDelaysAnother = !forecast.leastWorkKeepsUp && forecast.canBeInTime(withSlack: freshSlack)
 
-        let (held, isPressed) = held(forecast, isDropped: reason != nil)
-        let climbable = reason == nil && ladder.position > 0 && forecast.fits(
+        let (best, isUrgent) = bestRung(forecast, isDropped: reason != nil)
+        let canClimb = reason == nil && ladder.position > 0 && forecast.fits(
             ladder[ladder.position - 1], limit: configuration.weights.climb)
-        ladder.update(now: frame.now, held: held, isPressed: isPressed, climbable: climbable, pace: costs.pace)
+        ladder.update(now: frame.now, best: best, isUrgent: isUrgent, canClimb: canClimb, pace: costs.pace)
 
         var plan = FramePlan(
             drop: reason, emitBy: frame.emitBy, tier: .base, tiles: 0, stop: frame.now, synthesised: 0,
             synthesiseBy: frame.now, step: Self.time(forecast.stepOfSynthesis), rung: ladder.position,
             rungs: ladder.count)
         guard reason == nil else { return plan }
-        lastTry = frame.now
+        lastEnhanced = frame.now
         if ladder.rung.synthesises, forecast.hasTimeToSynthesise {
-            plan.synthesised = costs.knows(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
+            plan.synthesised = costs.hasObserved(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
         }
         plan.synthesiseBy = frame.now + Self.time(forecast.latestSynthesis)
         let grant = forecast.grant(synthesises: plan.synthesised > 0)
@@ -208,83 +207,87 @@ public struct Planner: Policy, Sendable {
         return plan
     }
 
-    /// The interval and the number of synthesised frames are facts about the stream, not settings: deadlines of
-    /// consecutive originals are one interval apart, whatever the source says its rate is.
-    private mutating func learnRhythm(_ frame: FrameRequest) {
-        // None with the first original is no sign: there is no pair yet.
-        let asked = Double(frame.synthesised)
-        synthesised = synthesised.map { $0 + (asked - $0) / 16 } ?? (asked > 0 ? asked : nil)
-        rhythm.observe(arrived: frame.arrived ?? rhythm.arrived + 1, newestEmitBy: frame.newestEmitBy)
+    /// Updates the interval, the number of synthesised frames and the fresh slack. They are observed and not configured,
+    /// because the deadlines of consecutive originals are one interval apart whatever rate the source states.
+    private mutating func learn(from frame: FrameRequest) {
+        // The first original never comes with synthesised frames, because there is no pair yet.
+        let requested = Double(frame.synthesised)
+        synthesised = synthesised.map { $0 + (requested - $0) / 16 } ?? (requested > 0 ? requested : nil)
+        intervalEstimate.observe(arrived: frame.arrived ?? intervalEstimate.arrived + 1, newestEmitBy: frame.newestEmitBy)
         let slack = Double((frame.emitBy - frame.now).count)
         freshSlack = max(slack, freshSlack + (slack - freshSlack) / 16)
     }
 
-    /// A frame is dropped only where others gain by it: one that may be late when others wait behind it or in the
-    /// encoder; one after which the newest could not be in time; one that a newer one can take the place of while the
-    /// encoder is swamped; and alone, one that will be late when a frame that had waited for nothing would not be. But
-    /// never for long: a wrong estimate must not feed itself.
-    private func drop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
-        let isFrozen = lastTry.map { frame.now - $0 >= configuration.longestFreeze } ?? true
+    /// Why to drop an original at the plan; nil to go on. A frame is dropped only where another one gains:
+    ///
+    /// - Others wait behind it or in the encoder, and it may be late.
+    /// - The newest original could not be in time after it.
+    /// - The encoder is swamped, and a newer frame will be ready before the encoder is free.
+    /// - It is alone and will be late, but a frame that had waited for nothing would be in time.
+    ///
+    /// After ``Configuration/longestFreeze`` a frame goes on all the same, because a wrong estimate must not feed itself.
+    private func reasonToDrop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
+        let isFrozen = lastEnhanced.map { frame.now - $0 >= configuration.longestFreeze } ?? true
         if isFrozen, frame.now < frame.emitBy { return nil }
         if frame.waiting > 0 {
             if !isInTime(forecast), !isHarmless(forecast) { return .late }
-            if isSwamped, forecast.hasTimeForTheNext { return .overload }
-            return forecast.newestCanFollow || !forecast.newestCanBeHad ? nil : .overload
+            if isSwamped, forecast.nextIsReadyBeforeEncoder { return .overload }
+            return forecast.newestCanFollow || !forecast.newestCanBeInTimeAlone ? nil : .overload
         }
         if isFrozen { return nil }
-        // Where not all can be had, the encoder's frame is another, too, and those that are had should be in time.
-        if frame.encoderBusySince != nil, !forecast.leastKeepsUp { return forecast.isLikelyInTime ? nil : .late }
-        return forecast.isLikelyInTime || isHarmless(forecast) || !forecast.suffices(freshSlack) ? nil : .late
+        // The threads cannot keep up, and the encoder works on another frame. Then the emitted frames should be in time.
+        if frame.encoderBusySince != nil, !forecast.leastWorkKeepsUp { return forecast.isLikelyInTime ? nil : .late }
+        return forecast.isLikelyInTime || isHarmless(forecast) || !forecast.canBeInTime(withSlack: freshSlack)
+            ? nil : .late
     }
 
-    /// Whether a frame may be late without another's being late for it: where all can be had, and those behind it can follow
-    /// in time.
+    /// Whether a late frame makes no other frame late: the threads keep up, and the frames behind it can follow in time.
     private func isHarmless(_ forecast: Forecast) -> Bool {
-        forecast.leastKeepsUp && forecast.nextCanFollow && forecast.newestCanFollow
+        forecast.leastWorkKeepsUp && forecast.nextCanFollow && forecast.newestCanFollow
     }
 
-    /// Whether a frame that keeps others waiting will be in time, with the more certainty the less there is time for all:
-    /// where they cannot all be had anyway, those that are had should be in time.
+    /// Whether a frame that others wait for will be in time. The less time there is for all frames, the more certainty is
+    /// asked: when some must be dropped anyway, the emitted ones should be in time.
     private func isInTime(_ forecast: Forecast) -> Bool {
         if isSwamped { return forecast.isSurelyInTime }
-        return forecast.leastKeepsUp ? forecast.isLikelyInTime : forecast.isSafelyInTime
+        return forecast.leastWorkKeepsUp ? forecast.isLikelyInTime : forecast.isSafelyInTime
     }
 
-    /// Originals come so much faster than they can be encoded that whichever is taken, another will be there before it is
-    /// done. As many go out whichever they are, so it had better be the newest.
+    /// Whether originals come so much faster than the encoder that another one always arrives before it is done. The number
+    /// of encoded frames is then the same whichever are encoded, so the newest should be.
     private var isSwamped: Bool {
         costs[.encode].mean >= configuration.weights.swamped * max(interval, costs[.decode].mean, costs[.base].mean)
     }
 
-    /// The best rung, from the present one down, that there is time for. A frame that was late or nearly late when it came
-    /// here (a stall, of the network or of the machine) could not be helped by any rung, nor could a dropped one: it tells
-    /// only whether the threads keep up.
-    /// - Returns: also whether it is time that lacks for the present one, and not that fewer of its tiles are worth less than
-    ///   more of a cheaper tier.
-    private func held(_ forecast: Forecast, isDropped: Bool) -> (rung: Int, isPressed: Bool) {
+    /// The best rung, from the present one down, that there is time for. No rung helps a dropped frame, or one that was late
+    /// or nearly late when it came here (after a stall of the network or of the machine). For such a frame only throughput
+    /// counts.
+    /// - Returns: also whether there is no time for the present rung. Otherwise a cheaper tier with more tiles only brings
+    ///   more.
+    private func bestRung(_ forecast: Forecast, isDropped: Bool) -> (rung: Int, isUrgent: Bool) {
         var rung = ladder.position
         let keep = configuration.weights.keep
-        let tellsLatency = !isDropped && forecast.isSafelyInTime
+        let countsLatency = !isDropped && forecast.isSafelyInTime
         while rung < ladder.count - 1 {
             let level = ladder[rung]
-            if tellsLatency ? forecast.fits(level, limit: keep) : forecast.keepsUp(level, limit: keep) { break }
+            if countsLatency ? forecast.fits(level, limit: keep) : forecast.keepsUp(level, limit: keep) { break }
             rung += 1
         }
         let present = ladder.rung
-        let hasTime = tellsLatency ? forecast.hasTime(for: present, limit: keep) : forecast.keepsUp(present, limit: keep)
+        let hasTime = countsLatency ? forecast.hasTime(for: present, limit: keep) : forecast.keepsUp(present, limit: keep)
         return (rung, !hasTime)
     }
 
     // MARK: Before optional work
 
-    /// Where base and what went before it show that the machine has just become slower, no tile is begun: what is left
-    /// to do for this frame and the next will cost more than was planned with, nobody knows yet how much.
+    /// No tile is begun when base and another kind of work show a sudden slowdown, because the rest of the work on this frame
+    /// and on the next will then cost more than planned.
     public func refine(_ frame: RefinementRequest) -> MonotonicTime {
-        costs.isSudden(base: frame.base) ? frame.now : frame.plan.stop
+        costs.showsSlowdown(base: frame.base) ? frame.now : frame.plan.stop
     }
 
-    /// What went before may have taken longer than expected, or what comes may have become dearer meanwhile: it and the
-    /// original that is due behind it, its own or else the next one, must still be in time.
+    /// The synthesised frame and the original behind it (its own, or the next one) must still be in time. Earlier work may
+    /// have taken longer than planned, or the costs of the next work may have risen.
     public func synthesise(_ frame: SynthesisRequest) -> Bool {
         guard frame.now <= frame.plan.synthesiseBy else { return false }
         var work = costs[.synthesise].careful + 2 * costs[.encode].careful
@@ -293,35 +296,34 @@ public struct Planner: Policy, Sendable {
             work += costs[.base].careful
             time += interval
         }
-        return max(configuration.weights.caution, costs.fearedSlowdown) * work + costs[.emit].mean <= time
+        return max(configuration.weights.caution, costs.slowdownReserve) * work + costs[.emit].mean <= time
     }
 
     // MARK: Before the encoder
 
-    /// An original is given up only for an original behind it: when it cannot be in time any more, when it may be late and
-    /// the one behind could not follow it in time, and when the encoder is swamped. A synthesised frame is given up when
-    /// it will be late, or when its original would be if encoding took as long as it ever has of late, or as much longer as
-    /// the machine has just become slower.
+    /// An original is dropped only for an original behind it: when it cannot be in time any more, when it may be late and the
+    /// one behind could not follow in time, and when the encoder is swamped. A synthesised frame is dropped when it will be
+    /// late. It is also dropped when its original would be late at the peak cost of encoding, or after a sudden slowdown.
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
-        let reason = obstacle(to: frame)
+        let reason = reasonToDrop(frame)
         if reason == nil, frame.kind == .original { lastEncoded = frame.now }
         return reason
     }
 
-    private func obstacle(to frame: EncodeRequest) -> DropReason? {
+    private func reasonToDrop(_ frame: EncodeRequest) -> DropReason? {
         let (encode, emit) = (costs[.encode], costs[.emit].mean)
         let time = Double((frame.emitBy - frame.now).count)
         let isLate = encode.mean + emit > time
         guard let next = frame.nextOriginalEmitBy else {
-            // Where not all can be had, the next one is not far. But a wrong estimate must not feed itself.
+            // When the threads cannot keep up, the next original comes soon. But a wrong estimate must not feed itself.
             let isFrozen = lastEncoded.map { frame.now - $0 >= configuration.longestFreeze } ?? true
-            return isLate && (frame.kind != .original || lateCosts && !isFrozen) ? .late : nil
+            return isLate && (frame.kind != .original || lateOriginalDelaysAnother && !isFrozen) ? .late : nil
         }
         let timeOfNext = Double((next - frame.now).count)
         guard frame.kind == .original else {
-            // The peak is what is feared already: caution counts beside it, not on top.
+            // The peak already holds a reserve, so caution multiplies the mean instead.
             let work = max(
-                costs.fearedSlowdown * (encode.mean + encode.peak), configuration.weights.caution * 2 * encode.mean)
+                costs.slowdownReserve * (encode.mean + encode.peak), configuration.weights.caution * 2 * encode.mean)
             return isLate || work + emit > timeOfNext ? .late : nil
         }
         if isSwamped { return .overload }
@@ -330,8 +332,8 @@ public struct Planner: Policy, Sendable {
         return isSure || 2 * encode.mean + emit <= timeOfNext ? nil : .late
     }
 
-    /// How long a frame at the encoder needs to be out, as likely as not and with some certainty.
-    /// - Parameter isBeforeOriginal: with the original behind it, which is due with it.
+    /// How long a frame at the encoder needs until it is emitted: the expected time, and the time with a reserve.
+    /// - Parameter isBeforeOriginal: the time includes the original behind it, which has the same deadline.
     public func timeToEmit(isBeforeOriginal: Bool) -> (likely: Nanoseconds, safe: Nanoseconds) {
         let (encode, emit) = (costs[.encode], costs[.emit])
         let behind = isBeforeOriginal ? encode.mean : 0
@@ -340,9 +342,9 @@ public struct Planner: Policy, Sendable {
 
     // MARK: After emission
 
-    /// What the forecast does not know of (a thread that was not woken, a socket that was full) shows only here: an
-    /// original that came out late, or nearly, widens the margin that is kept free of optional work; each that did not
-    /// lets a little of it go.
+    /// Adjusts the margin that optional work leaves free. The forecast does not know of a thread that woke late or of a full
+    /// socket; both show only here. An original that was late or nearly late widens the margin. Each other one narrows it a
+    /// little.
     public mutating func emitted(slack: Nanoseconds) {
         let near = freshSlack * Self.nearlyLate - Double(slack.count)
         let widest = freshSlack * configuration.weights.widestMargin

@@ -1,17 +1,17 @@
 import Media
 
-/// What the input is expected to bring next, and when: from the originals that have arrived, whatever became of them.
+/// Predicts the deadlines of the next originals from those that have arrived, whether or not they were dropped.
 public struct Expectation: Sendable, BitwiseCopyable {
-    /// The newest original: its time on the output's time line, and when it must be emitted.
+    /// The newest original: its time on the output's time line, and its deadline.
     public private(set) var newest: (time: MediaTime, emitBy: MonotonicTime)?
     private var last: MediaTime?
-    /// How far apart the last originals were, in ticks.
+    /// The distances between the last originals, in ticks.
     private var steps = InlineArray<4, Int64>(repeating: Cadence.longestPair)
     private var count = 0
 
     public init() {}
 
-    /// An original has arrived. Originals come in the order in which they are decoded.
+    /// Adds an original that has arrived. Originals arrive in decoding order.
     public mutating func observe(_ time: MediaTime, emitBy: MonotonicTime) {
         if let last, time != last {
             steps[count % 4] = abs(time - last)
@@ -21,16 +21,16 @@ public struct Expectation: Sendable, BitwiseCopyable {
         if newest.map({ time > $0.time }) ?? true { newest = (time, emitBy) }
     }
 
-    /// The time between originals in the order they are shown in, as far as it can be known: the least of the last few,
-    /// since one that is missing, or sent before its turn, makes it look longer.
+    /// The time between originals in presentation order. It is the least of the last few distances, because a missing or
+    /// reordered original makes a distance longer.
     private var interval: Int64 {
         var least = Cadence.longestPair
         for n in 0..<4 { least = min(least, steps[n]) }
         return least
     }
 
-    /// When what is shown at this time must be emitted: with the original at or after it, which lies a whole number of
-    /// intervals from the newest. Nil before the first original.
+    /// The deadline of a frame at this time: that of the original at or after it, which lies a whole number of intervals from
+    /// the newest. Nil before the first original.
     public func emitBy(at time: MediaTime) -> MonotonicTime? {
         guard let newest else { return nil }
         let ahead = time - newest.time
@@ -39,22 +39,21 @@ public struct Expectation: Sendable, BitwiseCopyable {
     }
 }
 
-/// Sees to it that every slot of a constant output rate gets a frame: where none comes, the last one again, and once the
-/// source has stopped, a slate. The counterpart of ``Cadence`` at the output's end: that one lays out what is there, this
-/// one notices what is not.
+/// Fills each slot of a constant output rate that no frame comes for: with the last frame again, and after ``hold`` with a
+/// slate. ``Cadence`` lays out the frames that are there; the repeater fills the slots that stay empty.
 ///
-/// A slot is filled when its deadline has passed, or when a frame for a later slot comes, since frames come in order: by
-/// then nothing can come for it any more. While frames are under way a slot waits longer: a machine that needs more than
-/// the budget for each frame shall show late frames and not repeats.
+/// It fills a slot when its deadline has passed, or when a frame for a later slot comes: frames come in order, so no frame can
+/// come for the slot any more. A slot waits longer while frames are in flight, because a machine that needs more than the
+/// budget for each frame should show late frames and not repeats.
 ///
-/// A value that knows the time only from its caller; asking never allocates.
+/// A value that knows the time only from its caller; no call allocates.
 public struct Repeater: Sendable {
-    /// What to emit when no frame has come in time.
+    /// What to emit in a slot that no frame came for.
     public enum Filler: Hashable, Sendable {
         case nothing
         /// The last frame again, at this output time.
         case repeated(MediaTime)
-        /// The source has stopped: the slate picture, at this output time.
+        /// The slate picture, at this output time. The source has stopped.
         case slate(MediaTime)
     }
 
@@ -69,23 +68,23 @@ public struct Repeater: Sendable {
         }
     }
 
-    /// How long past its deadline a slot waits for frames that are under way.
-    static let patience = Nanoseconds.milliseconds(250)
-    /// After this long without a frame in time, one that is late is shown all the same, in the next free slot.
+    /// How long after its deadline a slot waits for frames in flight.
+    static let inFlightSlotTimeout = Nanoseconds.milliseconds(250)
+    /// After this long without a new frame, a late frame is shown all the same, in the next free slot.
     static let longestFreeze = Nanoseconds.milliseconds(500)
-    /// A slot that is overdue by more than this is left empty: a machine that cannot keep up with repeats shall not run
-    /// after them.
+    /// A slot that is overdue by more than this is left empty. A machine that cannot keep up with repeats should not try to
+    /// catch up with them.
     static let longestLag = Nanoseconds.milliseconds(500)
-    /// More missing slots than this, at once, are not filled.
-    static let longestHole = 3 * MediaTime.ticksPerSecond
+    /// A longer gap before a frame is not filled, in ticks.
+    static let longestGap = 3 * MediaTime.ticksPerSecond
 
     public let grid: SlotGrid
-    /// How long the last frame is repeated; then comes the slate.
+    /// How long the last frame is repeated before the slate.
     public let hold: Nanoseconds
     public private(set) var filled: Filled?
-    /// The first slot that nothing was shown in; nil before the first frame.
+    /// The first slot without a frame; nil before the first frame.
     private var next: Int64?
-    /// Slots that were left empty and not told of yet.
+    /// How many slots were left empty since ``drainSlotsLeftEmpty()``.
     private var leftEmpty: Int64 = 0
     private var lastShown = MonotonicTime(nanoseconds: 0)
 
@@ -94,17 +93,18 @@ public struct Repeater: Sendable {
         self.hold = hold
     }
 
-    /// The slot in which a frame can be shown that was made for the one at `time`; nil when it is too late for it.
-    public func place(_ time: MediaTime, now: MonotonicTime) -> MediaTime? {
+    /// The slot in which to show a frame that was made for the slot at `time`; nil when the frame is too late.
+    public func slot(for time: MediaTime, now: MonotonicTime) -> MediaTime? {
         guard let next, grid.slot(at: time) < next else { return time }
         return now - lastShown >= Self.longestFreeze ? grid.time(of: next) : nil
     }
 
-    /// What is to be shown in the next empty slot before a frame's own, which is then taken.
-    /// - Parameter due: when that frame was due, where it is late already: slots that are overdue by much more are left
-    ///   empty then, since filling them would make it later still. Nil where it is not.
-    public mutating func missing(before time: MediaTime, now: MonotonicTime, due: MonotonicTime? = nil) -> Filler {
-        guard var next, time - grid.time(of: next) <= Self.longestHole else { return .nothing }
+    /// Fills the next empty slot before the slot of a frame.
+    /// - Parameter due: the deadline of that frame when it has passed, else nil. Slots that are overdue by much more are then
+    ///   left empty, because filling them would delay the frame further.
+    /// - Returns: what to show in the slot.
+    public mutating func fillSlot(before time: MediaTime, now: MonotonicTime, due: MonotonicTime? = nil) -> Filler {
+        guard var next, time - grid.time(of: next) <= Self.longestGap else { return .nothing }
         if let due {
             while case let slot = grid.time(of: next), slot < time,
                 now - (due - MediaTime(ticks: time - slot).nanoseconds) > Self.longestLag
@@ -117,7 +117,7 @@ public struct Repeater: Sendable {
         return grid.time(of: next) < time ? fill(next, now: now) : .nothing
     }
 
-    /// A frame is shown; slots before it that were not filled stay empty.
+    /// Records that a frame is shown. Empty slots before it stay empty.
     public mutating func show(_ time: MediaTime, now: MonotonicTime) {
         let slot = grid.slot(at: time)
         if let next { leftEmpty += max(0, slot - next) }
@@ -125,32 +125,32 @@ public struct Repeater: Sendable {
         lastShown = now
     }
 
-    /// How many slots were left empty since the last call.
-    public mutating func takeLeftEmpty() -> Int {
+    /// Returns how many slots were left empty since the last call, and resets the count.
+    public mutating func drainSlotsLeftEmpty() -> Int {
         defer { leftEmpty = 0 }
         return Int(leftEmpty)
     }
 
-    /// Whatever was shown before, the last frame counts as new: for a receiver that has just come.
-    public mutating func beginHold(now: MonotonicTime) { lastShown = now }
+    /// Counts the last frame as new from now on, for a receiver that has just connected.
+    public mutating func restartHold(now: MonotonicTime) { lastShown = now }
 
-    /// When the next empty slot is to be filled, should nothing come; nil before the first frame.
+    /// When the next empty slot will be filled if no frame comes; nil before the first frame.
     public func due(_ expected: Expectation) -> MonotonicTime? {
         next.flatMap { expected.emitBy(at: grid.time(of: $0)) }
     }
 
-    /// What is to be shown now in the next empty slot, which is then taken.
-    /// - Parameter isUnderWay: originals have arrived that have not come out yet.
-    public mutating func filler(now: MonotonicTime, _ expected: Expectation, isUnderWay: Bool) -> Filler {
-        // (Where a frame is under way behind them, they are filled when it comes.)
-        while !isUnderWay, let next, let due = due(expected), now - due > Self.longestLag {
+    /// Fills the next empty slot if it is overdue.
+    /// - Parameter hasFramesInFlight: some originals have arrived and are not emitted yet.
+    /// - Returns: what to show in the slot.
+    public mutating func fillOverdueSlot(now: MonotonicTime, _ expected: Expectation, hasFramesInFlight: Bool) -> Filler {
+        // Slots before a frame in flight are filled when it comes.
+        while !hasFramesInFlight, let next, let due = due(expected), now - due > Self.longestLag {
             leftEmpty += 1
             self.next = next + 1
             filled = Filled(slot: grid.time(of: next), emitBy: due)
         }
-        guard let next, let due = due(expected), now > due + (isUnderWay ? Self.patience : .zero) else {
-            return .nothing
-        }
+        let timeout = hasFramesInFlight ? Self.inFlightSlotTimeout : .zero
+        guard let next, let due = due(expected), now > due + timeout else { return .nothing }
         filled = Filled(slot: grid.time(of: next), emitBy: due)
         return fill(next, now: now)
     }

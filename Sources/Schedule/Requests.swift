@@ -1,32 +1,32 @@
 import Media
 
-/// On which side of its original the synthesised frames go out.
+/// Whether synthesised frames leave before or after their original.
 public enum SynthesisOrder: UInt8, Sendable, BitwiseCopyable {
-    /// Interpolated between the previous original and this one: they leave first.
+    /// They are interpolated between the previous original and this one, so they leave first.
     case beforeOriginal
-    /// Extrapolated beyond this one (lookahead 0): the original leaves first and waits for nothing.
+    /// They are extrapolated beyond this one (lookahead 0), so the original leaves first and waits for nothing.
     case afterOriginal
 }
 
-/// What is known about a decoded original when its plan is asked for.
+/// A decoded original that needs a plan.
 public struct FrameRequest: Sendable, BitwiseCopyable {
     public var now: MonotonicTime
-    /// When it must be emitted: ``Deadline/emitBy(_:)`` of its origin.
+    /// Its deadline: ``Deadline/emitBy(_:)`` of its origin.
     public var emitBy: MonotonicTime
-    /// How many synthesised frames are asked for with it (``Cadence`` says).
+    /// How many synthesised frames ``Cadence`` requests with it.
     public var synthesised: Int
     public var order: SynthesisOrder
-    /// How many tiles are worth computing: all of them, less those whose input did not change.
+    /// How many tiles are worth computing: all, except those whose input did not change.
     public var tiles: Int
-    /// Originals that have arrived behind it, coded and decoded.
+    /// How many originals have arrived after it, coded and decoded.
     public var waiting: Int
-    /// When the newest that has arrived must be emitted.
+    /// The deadline of the newest original that has arrived.
     public var newestEmitBy: MonotonicTime
-    /// How many originals have arrived since the stream began; nil: this one and those that were asked for before.
+    /// How many originals have arrived since the stream began. Nil counts this one and all earlier requests.
     public var arrived: Int?
-    /// Frames that wait for the encoder.
+    /// How many frames wait for the encoder.
     public var encoderQueue: Int
-    /// Since when the encoder has been at work on another one; nil when it is idle.
+    /// When the encoder began the frame that it encodes now; nil while it is idle.
     public var encoderBusySince: MonotonicTime?
 
     @inlinable public init(
@@ -52,7 +52,7 @@ public struct UnitRequest: Sendable, BitwiseCopyable {
     public var now: MonotonicTime
     public var emitBy: MonotonicTime
     public var isKeyframe: Bool
-    /// Access units that wait behind it, and whether a keyframe is among them.
+    /// How many access units wait behind it, and whether a keyframe is among them.
     public var waiting: Int
     public var keyframeWaiting: Bool
 
@@ -79,7 +79,7 @@ public enum Admission: Hashable, Sendable, BitwiseCopyable {
 public struct RefinementRequest: Sendable, BitwiseCopyable {
     public var now: MonotonicTime
     public var plan: FramePlan
-    /// What its base has just taken.
+    /// How long its base upscale took.
     public var base: Nanoseconds
 
     @inlinable public init(now: MonotonicTime, plan: FramePlan, base: Nanoseconds) {
@@ -89,10 +89,10 @@ public struct RefinementRequest: Sendable, BitwiseCopyable {
     }
 }
 
-/// A synthesised frame that was planned and is about to be made.
+/// A planned synthesised frame that is about to be made.
 public struct SynthesisRequest: Sendable, BitwiseCopyable {
     public var now: MonotonicTime
-    /// That of its original.
+    /// The plan of its original.
     public var plan: FramePlan
     public var order: SynthesisOrder
 
@@ -103,12 +103,12 @@ public struct SynthesisRequest: Sendable, BitwiseCopyable {
     }
 }
 
-/// A raw frame whose turn at the encoder has come.
+/// A raw frame at the head of the encoder's queue.
 public struct EncodeRequest: Sendable, BitwiseCopyable {
     public var now: MonotonicTime
     public var emitBy: MonotonicTime
     public var kind: FrameKind
-    /// An original waits for the encoder behind it, and when that must be emitted.
+    /// The deadline of the original that waits for the encoder behind it; nil where none waits.
     public var nextOriginalEmitBy: MonotonicTime?
 
     @inlinable public init(

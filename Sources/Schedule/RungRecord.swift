@@ -1,8 +1,8 @@
 import Media
 
-/// Where a stream has stood on the ladder, and for how long: what each sacrifice has come to.
+/// How long a stream has been on each rung of the ladder.
 public struct RungRecord: Sendable, BitwiseCopyable {
-    /// The present one; nil before the first frame.
+    /// The present rung; nil before the first frame.
     public private(set) var rung: Rung?
     public private(set) var changes: UInt64 = 0
     private var since = MonotonicTime(nanoseconds: 0)
@@ -10,7 +10,7 @@ public struct RungRecord: Sendable, BitwiseCopyable {
 
     public init() {}
 
-    /// A frame was planned on this rung.
+    /// Records that a frame was planned on this rung.
     public mutating func record(_ new: Rung, at now: MonotonicTime) {
         if rung == new { return }
         if let rung {
@@ -21,20 +21,21 @@ public struct RungRecord: Sendable, BitwiseCopyable {
         since = now
     }
 
-    /// How long the stream has stood on a rung until now.
+    /// How long the stream has been on a rung until `now`.
     public func time(on other: Rung, until now: MonotonicTime) -> Nanoseconds {
         times[other.index] + (other == rung ? now - since : .zero)
     }
 }
 
 extension Rung {
-    /// All that there can be, best first. A stream uses those that its settings allow.
+    /// All rungs, best first. A stream uses those that its settings allow.
     public static let all: [Rung] =
         Tier.allCases.reversed().map { Rung(tier: $0, synthesises: true, decodesAll: true) }
         + Tier.allCases.reversed().map { Rung(tier: $0, synthesises: false, decodesAll: true) }
         + [Rung(tier: .base, synthesises: false, decodesAll: false)]
 
-    /// Its name in reports: `neural-m+synthesis`, `base`, `skipping` (frames that no other refers to).
+    /// The name in reports, such as `neural-m+synthesis` or `base`. On `skipping` the decoder skips frames that no other
+    /// refers to.
     public var name: String { decodesAll ? synthesises ? "\(tier.name)+synthesis" : tier.name : "skipping" }
 
     fileprivate var index: Int { decodesAll ? 1 + 2 * Int(tier.rawValue) + (synthesises ? 1 : 0) : 0 }

@@ -1,7 +1,7 @@
 import Media
 
-/// The instants of a constant output rate: slot *k* lies at `start + k · 90000 · d/n` ticks for a rate of n/d, rounded
-/// down. Every time is computed from its number, and numbers are found from times exactly, so there is no drift however
+/// The instants of a constant output rate. For a rate of n/d, slot *k* lies at `start + k · 90000 · d/n` ticks, rounded
+/// down. Every time is computed from the slot's number, and every number exactly from a time. So there is no drift, however
 /// long a stream runs.
 public struct SlotGrid: Hashable, Sendable, BitwiseCopyable {
     public let rate: Rational
@@ -22,7 +22,7 @@ public struct SlotGrid: Hashable, Sendable, BitwiseCopyable {
     /// The ticks of `rate.numerator` slots: the shortest time that is whole in both.
     private var period: Int64 { MediaTime.ticksPerSecond * rate.denominator }
 
-    /// When a slot is.
+    /// The time of a slot.
     public func time(of slot: Int64) -> MediaTime {
         let (periods, rest) = Self.divide(slot, by: rate.numerator)
         return start + periods * period + rest * period / rate.numerator

@@ -2,7 +2,7 @@
 public enum Tier: UInt8, CaseIterable, Comparable, Sendable, BitwiseCopyable {
     /// The cheap complete upscale that every frame starts from.
     case base
-    /// A small network that replaces tiles of it.
+    /// A small network that replaces tiles of the base upscale.
     case neuralS
     /// A larger network.
     case neuralM
@@ -24,7 +24,7 @@ public enum Tier: UInt8, CaseIterable, Comparable, Sendable, BitwiseCopyable {
     @inlinable public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// A piece of work that has a cost of its own.
+/// A kind of work that has its own cost.
 public enum Work: Hashable, Sendable, BitwiseCopyable {
     /// Decoding one access unit.
     case decode
@@ -36,6 +36,6 @@ public enum Work: Hashable, Sendable, BitwiseCopyable {
     case synthesise
     /// Encoding one frame.
     case encode
-    /// From the encoder's output to the last byte handed over: multiplexing and sending.
+    /// Multiplexing and sending one frame: from the encoder's output to the last byte handed to the output.
     case emit
 }

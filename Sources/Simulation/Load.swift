@@ -52,7 +52,7 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
 public struct Disturbance: Sendable {
     public enum Kind: Sendable {
         /// Other programs keep this many threads running.
-        case foreignThreads(Double)
+        case otherThreads(Double)
         /// All costs are multiplied, by a factor that moves evenly from the first to the second.
         case costs(from: Double, to: Double)
         /// Nothing arrives, then everything at once.
@@ -135,10 +135,10 @@ public struct Load: Sendable {
         return factor
     }
 
-    func foreignThreads(at time: MonotonicTime) -> Double {
+    func otherThreads(at time: MonotonicTime) -> Double {
         var threads = 0.0
         for disturbance in disturbances where disturbance.covers(time) {
-            if case .foreignThreads(let count) = disturbance.kind { threads += count }
+            if case .otherThreads(let count) = disturbance.kind { threads += count }
         }
         return threads
     }

@@ -37,10 +37,10 @@ extension Load {
                 $0.disturbances = [Disturbance(.costs(from: 1, to: 4), from: .seconds(5), to: .seconds(55))]
             },
             load("core-taken") {
-                $0.disturbances = [Disturbance(.foreignThreads(1), from: .seconds(20), to: .seconds(40))]
+                $0.disturbances = [Disturbance(.otherThreads(1), from: .seconds(20), to: .seconds(40))]
             },
             load("cores-taken") {
-                $0.disturbances = [Disturbance(.foreignThreads(2), from: .seconds(20), to: .seconds(40))]
+                $0.disturbances = [Disturbance(.otherThreads(2), from: .seconds(20), to: .seconds(40))]
             },
             load("bursts") {
                 $0.disturbances = (0..<10).map {

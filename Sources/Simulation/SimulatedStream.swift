@@ -43,14 +43,14 @@ struct SimulatedStream<P: Policy> {
     private var nextFrame: FrameLoad?
     private var newestEmitBy = MonotonicTime(nanoseconds: 0)
 
-    private var coded = Line<FrameLoad>()
+    private var coded = GrowingQueue<FrameLoad>()
     private var codedKeyframes = 0
     private var decoding: (frame: FrameLoad, job: Job)?
-    private var decoded = Line<FrameLoad>()
+    private var decoded = GrowingQueue<FrameLoad>()
     private var enhanced: Picture?
     private var enhancing = Enhancing.base
     private var enhanceJob: Job?
-    private var toEncode = Line<Picture>()
+    private var toEncode = GrowingQueue<Picture>()
     private var encoding: (picture: Picture, job: Job)?
     private var lastEmission: MonotonicTime?
     private var lastRung = -1

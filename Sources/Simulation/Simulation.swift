@@ -51,7 +51,7 @@ public enum Simulation {
         var meter = CoreMeter(streams: streams.count, cores: cores, threads: threads)
         let cores = Double(cores)
         while true {
-            let foreign = load?.foreignThreads(at: moment.time) ?? 0
+            let foreign = load?.otherThreads(at: moment.time) ?? 0
             var threads = foreign
             var nextEnd = Double.infinity
             var nextTime = load?.nextChange(after: moment.time) ?? MonotonicTime(nanoseconds: .max)
@@ -75,8 +75,8 @@ public enum Simulation {
             if let end, nextTime > end { break }
             nextTime = max(nextTime, moment.time)
             for index in streams.indices { meter.add(index, streams[index].threads * speed, nextTime - moment.time) }
-            meter.addForeign(foreign * speed, nextTime - moment.time)
-            meter.note(running: threads, for: nextTime - moment.time)
+            meter.addOthers(foreign * speed, nextTime - moment.time)
+            meter.recordRunning(threads, for: nextTime - moment.time)
             if let length = meter.length(at: nextTime) {
                 for index in streams.indices { streams[index].use(meter.available(index, length)) }
                 meter.restart(at: nextTime)
@@ -105,19 +105,19 @@ private struct CoreMeter {
     mutating func add(_ stream: Int, _ threads: Double, _ time: Nanoseconds) {
         used[stream] += threads * Double(time.count)
     }
-    mutating func addForeign(_ threads: Double, _ time: Nanoseconds) { foreign += threads * Double(time.count) }
-    mutating func note(running threads: Double, for time: Nanoseconds) {
+    mutating func addOthers(_ threads: Double, _ time: Nanoseconds) { foreign += threads * Double(time.count) }
+    mutating func recordRunning(_ threads: Double, for time: Nanoseconds) {
         if time > .zero { fewestThreads = min(fewestThreads, threads) }
     }
 
     /// How long the sample has become; nil while that is too short.
     func length(at time: MonotonicTime) -> Nanoseconds? {
-        time - start >= CoreShare.period ? time - start : nil
+        time - start >= CoreShare.samplePeriod ? time - start : nil
     }
 
     mutating func available(_ stream: Int, _ length: Nanoseconds) -> Cores {
         let others = foreign + used.reduce(0, +) - used[stream]
-        return shares[stream].note(usedByOthers: others / Double(length.count), steady: Int(fewestThreads + 1e-9))
+        return shares[stream].update(usedByOthers: others / Double(length.count), fewestRunning: Int(fewestThreads + 1e-9))
     }
 
     mutating func restart(at time: MonotonicTime) {

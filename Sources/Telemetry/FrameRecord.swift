@@ -71,7 +71,7 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     public var tilesReused: Int32 = 0
     /// Tiles that would have been worth computing, and synthesised frames that were asked for with this one.
     public var tilesWanted: Int32 = 0
-    public var synthesisedAsked: Int32 = 0
+    public var synthesisedRequested: Int32 = 0
     /// What the decoder was at work on its access unit; the stamps of decoding contain the wait for its turn to be shown.
     public var decodeTime: Nanoseconds?
     /// What the complete cheap upscale and the tiles took; nil for what was not done.

@@ -49,7 +49,7 @@ extension TraceRecord {
         origin = record.sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival)
         isKeyframe = record.isKeyframe
         isReference = record.isReference
-        asked = Int(record.synthesisedAsked)
+        asked = Int(record.synthesisedRequested)
         tilesWanted = Int(record.tilesWanted)
         tiles = Int(record.tilesComputed)
         tier = Tier(rawValue: record.tier) ?? .base

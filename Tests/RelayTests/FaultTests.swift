@@ -29,7 +29,7 @@ import Transport
         var failure: RelayError?
         var told: RelayReport?
         do throws(RelayFailure) {
-            told = try relay.run { if case .event(.note(let text)) = $0 { notes.append(text) } }
+            told = try relay.run { if case .event(.message(let text)) = $0 { notes.append(text) } }
         } catch {
             failure = error.reason
             told = error.report

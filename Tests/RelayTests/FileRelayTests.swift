@@ -299,9 +299,9 @@ import Transport
         #expect(running("0.20 0.18 0.12") == nil && running("") == nil && running("/") == nil)
         // What there is on the machine at hand, whatever that is.
         var meter = MachineMeter(limit: ProcessorLimit(processors: 2, quota: 1.5), threads: 2)
-        _ = meter.sample()
-        meter.glance()
-        if let cores = meter.sample() { #expect(cores.spare >= 0 && cores.spare <= cores.dealt && cores.dealt <= 1.5) }
+        _ = meter.measureCores()
+        meter.sampleLoad()
+        if let cores = meter.measureCores() { #expect(cores.spare >= 0 && cores.spare <= cores.dealt && cores.dealt <= 1.5) }
     }
 
     @Test func nonsenseIsRefusedWithAReason() throws {

@@ -28,7 +28,7 @@ import Transport
         finished.close()
         runOutput(finished, sink: try Sink(configuration.output), stream)
         #expect(stream.books.ledger.books.emitted == UInt64(sizes.count))
-        return stream.schedule.withScheduler { $0.policy.costs.knows(.encode) }
+        return stream.schedule.withScheduler { $0.policy.costs.hasObserved(.encode) }
     }
 
     @Test func itsEncodingIsNotLearntFrom() throws {

@@ -56,7 +56,7 @@ struct VirtualRelay {
         expected.observe(mapped.output, emitBy: emitBy)
         guard isDecodable else { return drops.append(.noKeyframe) }
         var next = cadence
-        let step = next.original(at: mapped.output, isJump: mapped.epoch != epoch, taken: repeater.filled?.slot)
+        let step = next.layOut(originalAt: mapped.output, isJump: mapped.epoch != epoch, filledUpTo: repeater.filled?.slot)
         cadence = next
         if let reason = step.drop { return drops.append(reason) }
         epoch = mapped.epoch
@@ -86,7 +86,7 @@ struct VirtualRelay {
                 queue.removeFirst()
                 emit(first)
             }
-            while fill(repeater.filler(now: now, expected, isUnderWay: !queue.isEmpty)) {}
+            while fill(repeater.fillOverdueSlot(now: now, expected, hasFramesInFlight: !queue.isEmpty)) {}
         }
     }
 
@@ -100,8 +100,8 @@ struct VirtualRelay {
     }
 
     private mutating func emit(_ frame: Finished) {
-        guard let place = repeater.place(frame.time, now: now) else { return drops.append(.late) }
-        while fill(repeater.missing(before: place, now: now)) {}
+        guard let place = repeater.slot(for: frame.time, now: now) else { return drops.append(.late) }
+        while fill(repeater.fillSlot(before: place, now: now)) {}
         repeater.show(place, now: now)
         outputs.append(Output(time: place, kind: frame.kind, at: now))
     }

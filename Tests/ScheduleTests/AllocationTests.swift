@@ -39,7 +39,7 @@ struct AllocationTests {
                 expected.observe(time, emitBy: emitBy)
                 planner.use(Cores(0.5 + random.unit()))
                 _ = planner.admit(UnitRequest(now: now, emitBy: emitBy, isKeyframe: index % 60 == 0, waiting: waiting))
-                _ = cadence.original(at: time)
+                _ = cadence.layOut(originalAt: time)
                 let plan = planner.plan(
                     FrameRequest(
                         now: now, emitBy: emitBy, synthesised: 1, tiles: 120, waiting: waiting, newestEmitBy: emitBy,
@@ -51,9 +51,9 @@ struct AllocationTests {
                 planner.observe(.encode, .milliseconds(random.unit() * 20))
                 _ = planner.encode(EncodeRequest(now: now, emitBy: emitBy, kind: .original, nextOriginalEmitBy: emitBy))
                 planner.emitted(slack: emitBy - now)
-                _ = repeater.missing(before: time, now: now)
-                if let place = repeater.place(time, now: now) { repeater.show(place, now: now) }
-                _ = repeater.filler(now: now, expected, isUnderWay: false)
+                _ = repeater.fillSlot(before: time, now: now)
+                if let place = repeater.slot(for: time, now: now) { repeater.show(place, now: now) }
+                _ = repeater.fillOverdueSlot(now: now, expected, hasFramesInFlight: false)
             }
             counting.end()
             let after = counting.bySwift + counting.byOthers

@@ -14,8 +14,8 @@ struct CadenceRun {
     init(_ rate: Cadence.Rate, order: SynthesisOrder = .beforeOriginal) { cadence = Cadence(rate, order: order) }
 
     mutating func original(_ ticks: Int64, isJump: Bool = false, taken: Int64? = nil) {
-        let step = cadence.original(
-            at: MediaTime(ticks: ticks), isJump: isJump, taken: taken.map { MediaTime(ticks: $0) })
+        let step = cadence.layOut(
+            originalAt: MediaTime(ticks: ticks), isJump: isJump, filledUpTo: taken.map { MediaTime(ticks: $0) })
         if let reason = step.drop {
             drops.append(reason)
             return
@@ -143,7 +143,7 @@ extension Cadence.Rate {
         var wrong = 0
         var largestError: Int64 = 0
         for index in 0..<originals {
-            let step = cadence.original(at: MediaTime(ticks: 7 + index * ticks))
+            let step = cadence.layOut(originalAt: MediaTime(ticks: 7 + index * ticks))
             for slot in 0..<(step.count + (step.original == nil ? 0 : 1)) {
                 let time = slot < step.count ? step.slots[slot].presentation : step.original!
                 if time.ticks != 7 + slots * MediaTime.ticksPerSecond * rate.denominator / rate.numerator { wrong += 1 }

@@ -21,17 +21,17 @@ import Testing
         cores: Int, threads: Int, used: Double, steady: Int, dealt: Double, spare: Double
     ) {
         var share = CoreShare(cores: cores, threads: threads)
-        for _ in 0..<5 { _ = share.note(usedByOthers: used, steady: 0) }
-        for _ in 0..<6 { _ = share.note(usedByOthers: used, steady: steady) }
-        let counted = share.note(usedByOthers: used, steady: steady)
+        for _ in 0..<5 { _ = share.update(usedByOthers: used, fewestRunning: 0) }
+        for _ in 0..<6 { _ = share.update(usedByOthers: used, fewestRunning: steady) }
+        let counted = share.update(usedByOthers: used, fewestRunning: steady)
         #expect(abs(counted.dealt - dealt) < 1e-9 && abs(counted.spare - spare) < 1e-9, "\(counted)")
-        #expect(share.note(usedByOthers: used, steady: nil).dealt == counted.dealt)
-        #expect(share.note(usedByOthers: used, steady: nil) == Cores(counted.dealt))
+        #expect(share.update(usedByOthers: used, fewestRunning: nil).dealt == counted.dealt)
+        #expect(share.update(usedByOthers: used, fewestRunning: nil) == Cores(counted.dealt))
     }
 
     @Test func fewerCoresAreBelievedAtOnceAndMoreAfterTwoLooks() {
         var share = CoreShare(cores: 2, threads: 1)
-        let looks = [(0.0, 0), (2, 2), (0, 0), (0, 0)].map { share.note(usedByOthers: $0.0, steady: $0.1) }
+        let looks = [(0.0, 0), (2, 2), (0, 0), (0, 0)].map { share.update(usedByOthers: $0.0, fewestRunning: $0.1) }
         #expect(looks == [2, 2.0 / 3, 2.0 / 3, 2].map { Cores($0) })
     }
 
@@ -39,7 +39,7 @@ import Testing
     /// have not paused for a second have to share.
     @Test func nothingIsTakenFromOthersThatPause() {
         var share = CoreShare(cores: 2, threads: 2)
-        func look(_ steady: Int) -> Double { share.note(usedByOthers: 1.5, steady: steady).spare }
+        func look(_ steady: Int) -> Double { share.update(usedByOthers: 1.5, fewestRunning: steady).spare }
         _ = look(0)
         for _ in 0..<20 {
             for _ in 0..<2 { #expect(abs(look(0) - 0.2) < 1e-9) }
@@ -53,11 +53,11 @@ import Testing
     @Test(arguments: [0.3, 0.7, 0.9, 1.2, 1.44])
     func anEvenShareIsNotLostToWhoBegins(used: Double) {
         var share = CoreShare(cores: 2, threads: 2)
-        for _ in 0..<9 { _ = share.note(usedByOthers: 0, steady: 0) }
+        for _ in 0..<9 { _ = share.update(usedByOthers: 0, fewestRunning: 0) }
         // In the middle of a look, and then all the time.
-        let first = share.note(usedByOthers: used, steady: 0).spare
+        let first = share.update(usedByOthers: used, fewestRunning: 0).spare
         #expect(abs(first - (2 - used)) < 1e-9)
-        #expect(share.note(usedByOthers: 1.6, steady: 2).spare == min(1, first))
-        for _ in 0..<9 { #expect(share.note(usedByOthers: 1.6, steady: 2).spare == 1) }
+        #expect(share.update(usedByOthers: 1.6, fewestRunning: 2).spare == min(1, first))
+        for _ in 0..<9 { #expect(share.update(usedByOthers: 1.6, fewestRunning: 2).spare == 1) }
     }
 }

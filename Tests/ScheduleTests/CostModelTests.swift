@@ -66,12 +66,12 @@ import Testing
         #expect(model.suddenSlowdown == 1 && model[.decode].mean < 2e6 * 1.4)
         model.observe(.base, .milliseconds(9))
         #expect(abs(model.suddenSlowdown - 3) < 0.01, "encode has not told yet")
-        #expect(abs(model.fearedSlowdown - 4.5) < 0.02, "half as much again may be in store")
+        #expect(abs(model.slowdownReserve - 4.5) < 0.02, "half as much again may be in store")
         #expect(abs(model[.base].mean - 6e6) < 0.1e6, "half of the way at once")
         // What is usual again is no slowdown.
         model.observe(.base, .milliseconds(3))
         model.observe(.encode, .milliseconds(8))
-        #expect(model.suddenSlowdown == 1 && model.fearedSlowdown == 1)
+        #expect(model.suddenSlowdown == 1 && model.slowdownReserve == 1)
     }
 
     /// One stall of the whole machine, which two kinds of work have met.
@@ -133,6 +133,6 @@ import Testing
         model.observe(.base, Nanoseconds(.max))
         model.observe(.tile(.neuralS), .milliseconds(3), units: 0)
         #expect(model[.base].mean.isFinite && model[.base].mean >= 1)
-        #expect(!model.knows(.tile(.neuralS)))
+        #expect(!model.hasObserved(.tile(.neuralS)))
     }
 }

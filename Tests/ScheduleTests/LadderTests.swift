@@ -16,19 +16,19 @@ import Testing
         let start = now
         while ladder.position > 0 {
             now = now + Self.frame
-            ladder.update(now: now, held: ladder.position, isPressed: false, climbable: true, pace: pace(slowdown))
+            ladder.update(now: now, best: ladder.position, isUrgent: false, canClimb: true, pace: pace(slowdown))
         }
         return (now - start).seconds
     }
 
     /// Every frame would have another rung; how many it takes until the stream is there.
-    mutating func fall(_ slowdown: Double, isPressed: Bool) -> Int {
+    mutating func fall(_ slowdown: Double, isUrgent: Bool) -> Int {
         let position = ladder.position
         var frames = 0
         while ladder.position == position, frames < 100 {
             now = now + Self.frame
             frames += 1
-            ladder.update(now: now, held: position + 1, isPressed: isPressed, climbable: false, pace: pace(slowdown))
+            ladder.update(now: now, best: position + 1, isUrgent: isUrgent, canClimb: false, pace: pace(slowdown))
         }
         return frames
     }
@@ -36,13 +36,13 @@ import Testing
     @Test mutating func whatFailedOnASlowerMachineIsForgotten() {
         _ = climb(2)
         for wait in [2.0, 4, 8] {
-            _ = fall(2, isPressed: true)
+            _ = fall(2, isUrgent: true)
             let time = climb(2)
             #expect(time > wait - 0.1 && time < wait + 0.4, "\(time)")
         }
-        _ = fall(2, isPressed: true)
+        _ = fall(2, isUrgent: true)
         #expect(climb(1) < 0.4)
-        _ = fall(1, isPressed: true)
+        _ = fall(1, isUrgent: true)
         let time = climb(1)
         #expect(time > 1.9 && time < 2.4, "\(time)")
     }
@@ -50,8 +50,8 @@ import Testing
     /// A rung for which there is no time is left after three frames, one that is merely worse after twelve.
     @Test mutating func noRungIsLeftInHasteForABetterOne() {
         _ = climb(1)
-        #expect(fall(1, isPressed: true) == 3)
+        #expect(fall(1, isUrgent: true) == 3)
         _ = climb(1)
-        #expect(fall(1, isPressed: false) == 12)
+        #expect(fall(1, isUrgent: false) == 12)
     }
 }

@@ -266,7 +266,7 @@ import Testing
         #expect(verdict(.synthesised, 45) == nil)
     }
 
-    @Test(arguments: [4.0, 120, 400]) func learnsARhythmThatNobodyToldIt(milliseconds: Double) {
+    @Test(arguments: [4.0, 120, 400]) func learnsAnIntervalThatNobodySet(milliseconds: Double) {
         var planner = Planner(configuration())
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
         for _ in 0..<200 {
@@ -280,7 +280,7 @@ import Testing
     }
 
     /// Behind some networks and senders frames come three at a time: that is no rate of ten thousand a second.
-    @Test func burstsAreNoOtherRhythm() {
+    @Test func burstsAreNoOtherInterval() {
         var planner = Planner(configuration())
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
         for frame in 0..<300 {
@@ -299,7 +299,7 @@ import Testing
     }
 
     /// What is given up before it comes here counts all the same.
-    @Test func theRhythmIsThatOfAllThatArrive() {
+    @Test func theIntervalIsThatOfAllThatArrive() {
         var planner = Planner(configuration())
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
         for frame in 0..<200 {

@@ -27,56 +27,56 @@ import Testing
 
     @Test mutating func nothingIsFilledBeforeTheFirstFrame() {
         expected.observe(MediaTime(ticks: 0), emitBy: at(0))
-        #expect(repeater.filler(now: at(10_000), expected, isUnderWay: false) == .nothing)
-        #expect(repeater.due(expected) == nil && repeater.place(MediaTime(ticks: 3_000), now: at(0))?.ticks == 3_000)
+        #expect(repeater.fillOverdueSlot(now: at(10_000), expected, hasFramesInFlight: false) == .nothing)
+        #expect(repeater.due(expected) == nil && repeater.slot(for: MediaTime(ticks: 3_000), now: at(0))?.ticks == 3_000)
     }
 
     @Test mutating func aSlotIsFilledOnceTheDeadlineOfTheFrameThatBelongsThereHasPassed() {
         tenOriginals()
         // The next original would have come at 333.3 ms; both slots before and at it are due 80 ms later.
-        #expect(repeater.filler(now: at(413), expected, isUnderWay: false) == .nothing)
-        #expect(repeater.filler(now: at(414), expected, isUnderWay: false) == .repeated(MediaTime(ticks: 28_500)))
-        #expect(repeater.filler(now: at(414), expected, isUnderWay: false) == .repeated(MediaTime(ticks: 30_000)))
-        #expect(repeater.filler(now: at(414), expected, isUnderWay: false) == .nothing)
+        #expect(repeater.fillOverdueSlot(now: at(413), expected, hasFramesInFlight: false) == .nothing)
+        #expect(repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .repeated(MediaTime(ticks: 28_500)))
+        #expect(repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .repeated(MediaTime(ticks: 30_000)))
+        #expect(repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .nothing)
         #expect(repeater.filled?.slot.ticks == 30_000)
-        #expect(repeater.place(MediaTime(ticks: 30_000), now: at(420)) == nil, "it has been repeated: late")
+        #expect(repeater.slot(for: MediaTime(ticks: 30_000), now: at(420)) == nil, "it has been repeated: late")
     }
 
     @Test mutating func aSlotWaitsForWhatIsUnderWayButNotForEver() {
         tenOriginals()
-        #expect(repeater.filler(now: at(600), expected, isUnderWay: true) == .nothing)
-        #expect(repeater.filler(now: at(664), expected, isUnderWay: true) == .repeated(MediaTime(ticks: 28_500)))
+        #expect(repeater.fillOverdueSlot(now: at(600), expected, hasFramesInFlight: true) == .nothing)
+        #expect(repeater.fillOverdueSlot(now: at(664), expected, hasFramesInFlight: true) == .repeated(MediaTime(ticks: 28_500)))
     }
 
     @Test mutating func aFrameForALaterSlotFillsThoseBeforeIt() {
         tenOriginals()
         for ticks: Int64 in [28_500, 30_000, 31_500] {
-            let filler = repeater.missing(before: MediaTime(ticks: 33_000), now: at(370))
+            let filler = repeater.fillSlot(before: MediaTime(ticks: 33_000), now: at(370))
             #expect(filler == .repeated(MediaTime(ticks: ticks)))
         }
-        #expect(repeater.missing(before: MediaTime(ticks: 33_000), now: at(370)) == .nothing)
+        #expect(repeater.fillSlot(before: MediaTime(ticks: 33_000), now: at(370)) == .nothing)
         // Behind the slate comes no picture that is older than it.
-        #expect(repeater.missing(before: MediaTime(ticks: 36_000), now: at(9_000)) == .slate(MediaTime(ticks: 33_000)))
+        #expect(repeater.fillSlot(before: MediaTime(ticks: 36_000), now: at(9_000)) == .slate(MediaTime(ticks: 33_000)))
     }
 
     @Test mutating func aFrameThatIsLateHasNoTimeForWhatIsFarMoreSo() {
         tenOriginals()
         // A frame for 1300 ms, due at 1380: of the slots before it those due before 900 ms are left.
         let (frame, now) = (MediaTime(ticks: 117_000), at(1_400))
-        #expect(repeater.missing(before: frame, now: now, due: at(1_380)) == .repeated(MediaTime(ticks: 75_000)))
-        #expect(repeater.takeLeftEmpty() == 31)
-        #expect(repeater.missing(before: frame, now: now, due: at(1_380)) == .repeated(MediaTime(ticks: 76_500)))
+        #expect(repeater.fillSlot(before: frame, now: now, due: at(1_380)) == .repeated(MediaTime(ticks: 75_000)))
+        #expect(repeater.drainSlotsLeftEmpty() == 31)
+        #expect(repeater.fillSlot(before: frame, now: now, due: at(1_380)) == .repeated(MediaTime(ticks: 76_500)))
     }
 
     @Test mutating func aFrameThatIsInTimeHasAllSlotsBeforeItFilled() {
         tenOriginals()
-        let filler = repeater.missing(before: MediaTime(ticks: 117_000), now: at(1_400))
-        #expect(filler == .repeated(MediaTime(ticks: 28_500)) && repeater.takeLeftEmpty() == 0)
+        let filler = repeater.fillSlot(before: MediaTime(ticks: 117_000), now: at(1_400))
+        #expect(filler == .repeated(MediaTime(ticks: 28_500)) && repeater.drainSlotsLeftEmpty() == 0)
     }
 
     @Test mutating func aHoleThatIsTooLongIsLeft() {
         tenOriginals()
-        #expect(repeater.missing(before: MediaTime(ticks: 27_000 + 4 * 90_000), now: at(310)) == .nothing)
+        #expect(repeater.fillSlot(before: MediaTime(ticks: 27_000 + 4 * 90_000), now: at(310)) == .nothing)
     }
 
     @Test mutating func afterTheHoldComesTheSlateInRealTime() {
@@ -84,7 +84,7 @@ import Testing
         var repeated = 0
         var slates = 0
         for millisecond in 300..<5_300 {
-            switch repeater.filler(now: at(Double(millisecond)), expected, isUnderWay: false) {
+            switch repeater.fillOverdueSlot(now: at(Double(millisecond)), expected, hasFramesInFlight: false) {
             case .nothing: break
             case .repeated:
                 #expect(slates == 0)
@@ -99,11 +99,11 @@ import Testing
     @Test mutating func whatGoesOnBeingLateIsShownAllTheSame() {
         tenOriginals()
         for millisecond in 300..<600 {
-            _ = repeater.filler(now: at(Double(millisecond)), expected, isUnderWay: false)
+            _ = repeater.fillOverdueSlot(now: at(Double(millisecond)), expected, hasFramesInFlight: false)
         }
         let late = MediaTime(ticks: 30_000)
-        #expect(repeater.place(late, now: at(700)) == nil)
-        #expect(repeater.place(late, now: at(811))! > repeater.filled!.slot)
+        #expect(repeater.slot(for: late, now: at(700)) == nil)
+        #expect(repeater.slot(for: late, now: at(811))! > repeater.filled!.slot)
     }
 
     /// Originals come in decoding order; what is missing is told by the order that they are shown in.

@@ -37,7 +37,7 @@ extension Load {
         let from = Nanoseconds.seconds(within(2, 4))
         let to = from + .seconds(within(0.5, 4))
         switch Int(within(0, 8)) {
-        case 0: load.disturbances = [Disturbance(.foreignThreads(within(1, 4).rounded()), from: from, to: to)]
+        case 0: load.disturbances = [Disturbance(.otherThreads(within(1, 4).rounded()), from: from, to: to)]
         case 1: load.disturbances = [Disturbance(.costs(from: 1, to: within(1, 4)), from: from, to: to)]
         case 2: load.disturbances = [Disturbance(.costs(from: within(1, 4), to: 1), from: from, to: to)]
         case 3: load.disturbances = [Disturbance(.networkStall, from: from, to: from + .milliseconds(within(50, 800)))]

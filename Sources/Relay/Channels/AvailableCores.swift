@@ -3,7 +3,7 @@ import Synchronization
 
 /// Channel: the cores that other programs leave to this stream.
 ///
-/// - Writer: the observer (the thread that calls ``Relay/run(observe:)``), every ``CoreShare/period``.
+/// - Writer: the observer (the thread that calls ``Relay/run(observe:)``), every ``CoreShare/samplePeriod``.
 /// - Reader: enhance, for a plan.
 /// - Read together: both figures of ``Cores``; they share one word.
 ///

@@ -84,7 +84,7 @@ final class EncodeStage {
         output.followConnection()
         guard connection.receiversSoFar != receivers else { return }
         receivers = connection.receiversSoFar
-        slots?.repeater.beginHold(now: .now())
+        slots?.repeater.restartHold(now: .now())
     }
 
     // MARK: Pictures
@@ -93,7 +93,7 @@ final class EncodeStage {
         let now = MonotonicTime.now()
         let size = frame.picture.picture.size.even
         if let slots {
-            guard let slot = slots.repeater.place(frame.ticket.record.presentation, now: now) else {
+            guard let slot = slots.repeater.slot(for: frame.ticket.record.presentation, now: now) else {
                 return books.drop(frame.intoTicket(), .late)
             }
             frame.ticket.record.presentation = slot
@@ -187,7 +187,7 @@ final class EncodeStage {
 
     private func report(_ error: any Error) {
         // What ends the relay is its last line.
-        if !isFailing, control.firstFailure == nil { control.report(.note("\(error)")) }
+        if !isFailing, control.firstFailure == nil { control.report(.message("\(error)")) }
         isFailing = true
     }
 
@@ -236,7 +236,7 @@ final class EncodeStage {
             let now = MonotonicTime.now()
             let isLate = record.deadline.map { now + likely > $0 } ?? false
             if let deadline = record.deadline, !isLate, now + slots.repeatCost + safe > deadline { return }
-            let filler = slots.repeater.missing(
+            let filler = slots.repeater.fillSlot(
                 before: record.presentation, now: now, due: isLate ? record.deadline : nil)
             guard let slot = filler.slot else { return }
             fill(slot, filler, slots, .repeated(turn - MediaTime(ticks: record.presentation - slot).nanoseconds))
@@ -247,8 +247,8 @@ final class EncodeStage {
     private func fillOverdueSlot() {
         guard let slots else { return }
         let now = MonotonicTime.now()
-        let filler = slots.repeater.filler(
-            now: now, arrivals.expectation, isUnderWay: books.hasWorkInFlight(decoder))
+        let filler = slots.repeater.fillOverdueSlot(
+            now: now, arrivals.expectation, hasFramesInFlight: books.hasWorkInFlight(decoder))
         if let slot = filler.slot { fill(slot, filler, slots, .overdue(now)) }
         if let filled = slots.repeater.filled, filled != filledSlot.newest { filledSlot.newest = filled }
         countEmptySlots(slots)
@@ -256,7 +256,7 @@ final class EncodeStage {
 
     /// Slots that pass while nobody receives the output do not count.
     private func countEmptySlots(_ slots: SlotFiller) {
-        let empty = slots.repeater.takeLeftEmpty()
+        let empty = slots.repeater.drainSlotsLeftEmpty()
         if empty > 0, connection.isConnected { books.counters.add(.slotsEmpty, UInt64(empty)) }
     }
 

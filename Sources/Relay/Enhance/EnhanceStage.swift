@@ -92,7 +92,7 @@ final class EnhanceStage {
         do throws(EnhanceError) {
             try prepare(for: frame.picture.size)
         } catch {
-            if refused != frame.picture.size { control.report(.note("pictures of this input cannot be enhanced: \(error)")) }
+            if refused != frame.picture.size { control.report(.message("pictures of this input cannot be enhanced: \(error)")) }
             refused = frame.picture.size
             return books.drop(frame.intoTicket(), .decodeError)
         }
@@ -124,15 +124,15 @@ final class EnhanceStage {
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
         let time = frame.ticket.record.presentation
         var cadence = cadence
-        let step = cadence.original(
-            at: time, isJump: frame.ticket.record.epoch != epoch, taken: filledSlot.newest?.slot)
+        let step = cadence.layOut(
+            originalAt: time, isJump: frame.ticket.record.epoch != epoch, filledUpTo: filledSlot.newest?.slot)
         if let reason = step.drop {
             self.cadence = cadence
             return books.drop(frame.intoTicket(), reason)
         }
         frame.ticket.stamp(.planned)
         frame.ticket.record.tilesWanted = Int32(clamping: enhancement.staleTiles)
-        frame.ticket.record.synthesisedAsked = Int32(step.count)
+        frame.ticket.record.synthesisedRequested = Int32(step.count)
         let plan = plan(frame.ticket.record, tiles: enhancement.staleTiles)
         frame.ticket.record.rung = UInt8(plan.rung)
         let target = plan.drop == nil ? enhancement.lease() : nil
@@ -223,7 +223,7 @@ final class EnhanceStage {
     private func plan(_ record: FrameRecord, tiles: Int) -> FramePlan {
         let now = record[.planned]!
         return schedule.plan(
-            at: now, emitBy: record.deadline ?? now, synthesised: Int(record.synthesisedAsked), tiles: tiles,
+            at: now, emitBy: record.deadline ?? now, synthesised: Int(record.synthesisedRequested), tiles: tiles,
             pipelineState(behind: record.id), cores: available.cores)
     }
 

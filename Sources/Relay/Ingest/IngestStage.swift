@@ -139,7 +139,7 @@ final class IngestStage {
         let diagnosis = demuxer.diagnosis
         guard diagnosis != complaint, let text = diagnosis.complaint else { return }
         complaint = diagnosis
-        control.report(.note("input: \(text)"))
+        control.report(.message("input: \(text)"))
     }
 
     /// Fails the stream when a source has ended without video.
@@ -210,7 +210,7 @@ final class IngestStage {
         for each in program.streams where each.role == .ignored {
             guard ignored.insert(IgnoredStream(id: each.id, codec: each.codec)).inserted else { continue }
             books.counters.add(.streamsIgnored)
-            control.report(.note("input: \(each.codec.name) on PID \(each.id) is left out"))
+            control.report(.message("input: \(each.codec.name) on PID \(each.id) is left out"))
         }
     }
 
@@ -218,7 +218,7 @@ final class IngestStage {
         arrivals.declaredRate = format.frameRate
         let most = VideoDecoder.Configuration().maximumSamples
         if format.size.width * format.size.height > most {
-            control.report(.note("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
+            control.report(.message("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
         }
     }
 

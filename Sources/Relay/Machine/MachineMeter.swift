@@ -7,8 +7,8 @@ import Schedule
 ///
 /// Confined to the thread that runs the relay's observations. Neither a glance nor a sample allocates.
 @safe struct MachineMeter: ~Copyable {
-    /// How often to ``glance()``: often enough to catch others' pauses, and in step with no usual frame rate.
-    static let glances = Nanoseconds.milliseconds(23.0)
+    /// How often to ``sampleLoad()``: often enough to catch others' pauses, and in step with no usual frame rate.
+    static let loadSampleInterval = Nanoseconds.milliseconds(23.0)
 
     private let stat, loadavg: Int32
     private var fewestRunning: Int?
@@ -31,14 +31,14 @@ import Schedule
     deinit { for file in [stat, loadavg] where file >= 0 { _ = close(file) } }
 
     /// Counts the threads that run or want to.
-    mutating func glance() {
+    mutating func sampleLoad() {
         guard let running = Self.read(loadavg, { Self.running(in: $0) }) else { return }
         // This one is among them.
         fewestRunning = min(fewestRunning ?? .max, max(0, running - 1))
     }
 
     /// The cores that this process may count on; nil where the system does not say.
-    mutating func sample() -> Cores? {
+    mutating func measureCores() -> Cores? {
         guard let idle = idle() else { return nil }
         var used = timespec()
         unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
@@ -53,7 +53,7 @@ import Schedule
         // Where the process is confined to some of the machine's processors, the others' idling is more than it can use.
         let free = min((idle - last.idle).seconds / length, cores)
         let others = cores - free - (own - last.own).seconds / length
-        let available = share.note(usedByOthers: others, steady: fewestRunning)
+        let available = share.update(usedByOthers: others, fewestRunning: fewestRunning)
         // A quota need not be a whole number of cores.
         return Cores(dealt: min(available.dealt, limit.share), spare: min(available.spare, limit.share))
     }

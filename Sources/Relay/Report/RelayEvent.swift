@@ -7,7 +7,7 @@ public enum RelayEvent: Sendable {
     case input(LegEvent)
     case output(LegEvent)
     case picture(input: PictureSize, output: PictureSize)
-    case note(String)
+    case message(String)
 }
 
 extension RelayEvent: CustomStringConvertible {
@@ -16,7 +16,7 @@ extension RelayEvent: CustomStringConvertible {
         case .input(let event): "input: \(event)"
         case .output(let event): "output: \(event)"
         case .picture(let input, let output): "picture: \(input) → \(output)"
-        case .note(let text): text
+        case .message(let text): text
         }
     }
 }

@@ -1,6 +1,6 @@
 /// A first-in first-out queue over one array that grows when it must: in the simulator even a queue that should be
 /// bounded may not be, since that is what it is there to find out.
-struct Line<Element> {
+struct GrowingQueue<Element> {
     private var slots: [Element?] = Array(repeating: nil, count: 16)
     private var head = 0
     private(set) var count = 0
