@@ -78,8 +78,8 @@ public struct CoreShare: Sendable, BitwiseCopyable {
     ) -> Double {
         fewestRunning[sampleCount % fewestRunning.count] = now
         sampleCount += 1
-        // Take an even share at once when others begin to run without a pause and the stream would get less than before.
-        // Waiting a second for proof would cost the stream its share during that second.
+        // When others begin to run without a pause and the even share is less than before, use the even share at once. A
+        // second of waiting for proof would cost the stream its share during that second.
         othersRunSteadily =
             Double(now) >= threadsOfOthers && (othersRunSteadily || dealt <= max(lastSpare.0, lastSpare.1))
         if othersRunSteadily { return dealt }

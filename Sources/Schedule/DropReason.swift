@@ -1,7 +1,7 @@
 /// Why a frame was not emitted.
 ///
-/// To add a reason: add a case with the next raw value and its ``name``. The books make room for it by themselves
-/// (`DropReason.allCases`). The name appears in traces, reports and metrics, so it is public from then on.
+/// To add a reason: add a case at the end and its ``name``, and raise the length of the arrays in `Telemetry.Books` (their
+/// initialiser stops when it differs). The name appears in traces and reports, so users may depend on it.
 public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     /// Its deadline had passed.
     case late

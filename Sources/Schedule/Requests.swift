@@ -70,7 +70,7 @@ public struct UnitRequest: Sendable, BitwiseCopyable {
 /// What becomes of an access unit.
 public enum Admission: Hashable, Sendable, BitwiseCopyable {
     case decode
-    /// To be decoded, unless no other picture refers to it: that the decoder can tell. Then it is `overload`.
+    /// Decode it only if another picture refers to it, which the decoder can tell. Otherwise it is dropped as `overload`.
     case decodeIfReferred
     case drop(DropReason)
 }

@@ -4,8 +4,8 @@ import Schedule
 import TestSupport
 import Testing
 
-/// No call of the schedule's allocates, whatever it is asked. Counted in a child process, and only in an optimised build:
-/// without that the standard library's `max` of three numbers makes an array of them.
+/// No call of the scheduler allocates. A child process counts, and only in an optimised build, because `max` of three numbers
+/// makes an array in other builds.
 struct AllocationTests {
     private static let variable = "BURNISH_COUNT_SCHEDULE_ALLOCATIONS"
 
@@ -13,11 +13,11 @@ struct AllocationTests {
         let (status, output) = try AllocationCounting.runChild("ScheduleAllocationProbe", [Self.variable: "1"])
         #expect(status == 0, "\(output)")
         let counts = output.split(separator: "\n").filter { $0.hasPrefix("allocations ") }
-        // That it counts at all is part of the test.
+        // The array shows that the counter works.
         #expect(counts == ["allocations of the schedule: 0", "allocations of an array: 1"], "\(output)")
     }
 
-    /// The child's part.
+    /// The part of the child process.
     @Suite(.enabled(if: ProcessInfo.processInfo.environment[variable] != nil)) struct ScheduleAllocationProbe {
         @Test func count() throws {
             let counting = try #require(AllocationCounting())

@@ -3,19 +3,19 @@ import Schedule
 import TestSupport
 import Testing
 
-/// Feeds a cadence with originals as a relay does, and keeps what it lays out.
+/// Gives originals to a cadence as a relay does, and keeps the output.
 struct CadenceRun {
     var cadence: Cadence
-    /// How many of the frames asked for are made.
+    /// How many of the requested frames are made.
     var making = Int.max
     var outputs: [(presentation: MediaTime, phase: Rational?)] = []
     var drops: [DropReason] = []
 
     init(_ rate: Cadence.Rate, order: SynthesisOrder = .beforeOriginal) { cadence = Cadence(rate, order: order) }
 
-    mutating func original(_ ticks: Int64, isJump: Bool = false, taken: Int64? = nil) {
+    mutating func original(_ ticks: Int64, isJump: Bool = false, filledUpTo filled: Int64? = nil) {
         let step = cadence.layOut(
-            originalAt: MediaTime(ticks: ticks), isJump: isJump, filledUpTo: taken.map { MediaTime(ticks: $0) })
+            originalAt: MediaTime(ticks: ticks), isJump: isJump, filledUpTo: filled.map { MediaTime(ticks: $0) })
         if let reason = step.drop {
             drops.append(reason)
             return
@@ -99,7 +99,8 @@ extension Cadence.Rate {
         #expect(run.drops.count == 360 && run.drops.allSatisfy { $0 == .cadence })
     }
 
-    /// Rates that nearly agree: the originals are shown, and one slot in a thousand is made up or one original left out.
+    /// When the rates nearly agree, the originals are shown. One slot in a thousand gets a synthesised frame, or one original
+    /// in a thousand is dropped.
     @Test(arguments: [(30, 1, 3_003), (30_000, 1_001, 3_000), (30, 1, 2_997)] as [(Int64, Int64, Int64)])
     func showsOriginalsWhereThereIsNearlyOneForEachSlot(n: Int64, d: Int64, every ticks: Int64) {
         var run = CadenceRun(.constant(n, d))
@@ -114,7 +115,7 @@ extension Cadence.Rate {
         var run = CadenceRun(.constant(50))
         run.originals(301, every: 3_003)
         #expect(run.times == (0..<Int64(run.outputs.count)).map { $0 * 1_800 })
-        // The second slot lies 1800/3003 of the way; the sixth 2991/3003, near enough to be the original itself.
+        // The second slot has the phase 1800/3003. The sixth has 2991/3003, which is near enough to show the original.
         #expect(run.outputs[1].phase == Rational(1_800, 3_003))
         #expect(run.outputs.count { $0.phase == nil } > 15)
     }
@@ -171,7 +172,7 @@ extension Cadence.Rate {
         }
     }
 
-    /// The first frame of another clock is shown as it is, in the slot that is nearest and free; nothing is moved for it.
+    /// The first frame of another clock is shown as it is, in the nearest free slot. Frames after it do not move.
     @Test(arguments: [0, 400, 749, 751, 1_499]) func beginsAnewOnASlot(offset: Int64) {
         var run = CadenceRun(.constant(60))
         run.originals(10, every: 3_000)
@@ -186,21 +187,21 @@ extension Cadence.Rate {
                 #expect(min(abs(beside), abs(beside - 3_000), abs(beside + 3_000)) <= 94)
                 continue
             }
-            // Where it lies between two originals is what its time says.
+            // The phase is its position between the two originals.
             let place = Double(output.presentation.ticks - 40_500 - offset) / 3_000
             #expect(abs(phase.value - (place - place.rounded(.down))) < 1e-9)
         }
     }
 
-    /// A slot that was taken costs the frame after the first one, and the clock is not moved for it.
-    @Test func aSlotThatIsTakenMovesNothing() {
+    /// The first frame of a new clock uses the slot of the frame after it, which is dropped. The clock does not move.
+    @Test func anOccupiedSlotMovesNothing() {
         var run = CadenceRun(.constant(30))
         run.originals(10, every: 3_000)
         for index: Int64 in 0..<10 { run.original(27_001 + index * 3_000, isJump: index == 0) }
         #expect(run.times == (0..<19).map { $0 * 3_000 } && run.drops == [.cadence])
     }
 
-    /// That does not add up, however often it happens.
+    /// The offset of a jump does not add up over many jumps.
     @Test func doesNotDriftFromTheTimeLineByJumps() {
         var run = CadenceRun(.constant(60))
         var ticks: Int64 = 0
@@ -232,10 +233,10 @@ extension Cadence.Rate {
     @Test func slotsThatRepeatsHaveFilledAreGone() {
         var run = CadenceRun(.constant(60))
         run.originals(4, every: 3_000)
-        for ticks: Int64 in [12_000, 15_000, 18_000] { run.original(ticks, taken: 15_000) }
+        for ticks: Int64 in [12_000, 15_000, 18_000] { run.original(ticks, filledUpTo: 15_000) }
         #expect(run.drops == [.late, .late])
         #expect(run.times.suffix(2) == [16_500, 18_000] && run.isStrictlyIncreasing)
-        run.original(60_000, taken: 60_000)
+        run.original(60_000, filledUpTo: 60_000)
         #expect(run.drops.count == 3)
     }
 }

@@ -23,7 +23,7 @@ import Testing
         #expect(model[.base].mean == 30e6)
     }
 
-    @Test func learnsQuicklyThatWorkIsDearerAndSlowlyThatItIsCheaper() {
+    @Test func costsRiseQuicklyAndFallSlowly() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: true)
         observe(&model, 4, factor: 2, tiles: true)
@@ -34,7 +34,7 @@ import Testing
         #expect(model[.base].high < 3.4e6 && model[.base].mean < 3.1e6)
     }
 
-    @Test func oneSpikeIsNotBelieved() {
+    @Test func oneSpikeMovesTheMeanLittle() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: false)
         model.observe(.encode, .milliseconds(800))
@@ -59,22 +59,22 @@ import Testing
         #expect(model.suddenSlowdown == 1)
     }
 
-    @Test func twoKindsOfWorkTellThatTheMachineIsSlower() {
+    @Test func twoKindsOfWorkShowASuddenSlowdown() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: true)
         model.observe(.decode, .milliseconds(8))
         #expect(model.suddenSlowdown == 1 && model[.decode].mean < 2e6 * 1.4)
         model.observe(.base, .milliseconds(9))
-        #expect(abs(model.suddenSlowdown - 3) < 0.01, "encode has not told yet")
-        #expect(abs(model.slowdownReserve - 4.5) < 0.02, "half as much again may be in store")
-        #expect(abs(model[.base].mean - 6e6) < 0.1e6, "half of the way at once")
-        // What is usual again is no slowdown.
+        #expect(abs(model.suddenSlowdown - 3) < 0.01, "encode has not been observed yet")
+        #expect(abs(model.slowdownReserve - 4.5) < 0.02, "the whole slowdown may be half as much again")
+        #expect(abs(model[.base].mean - 6e6) < 0.1e6, "it moves half of the way at once")
+        // The usual costs are no slowdown.
         model.observe(.base, .milliseconds(3))
         model.observe(.encode, .milliseconds(8))
         #expect(model.suddenSlowdown == 1 && model.slowdownReserve == 1)
     }
 
-    /// One stall of the whole machine, which two kinds of work have met.
+    /// One stall of the whole machine, during two kinds of work.
     @Test func aStallIsSoonForgotten() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: false)
@@ -85,7 +85,7 @@ import Testing
         #expect(model[.encode].mean < 8e6 * 1.4 && model.suddenSlowdown == 1)
     }
 
-    @Test func butItIsFearedForASecondOrTwo() {
+    @Test func thePeakHoldsASpikeForASecondOrTwo() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: false)
         model.observe(.encode, .milliseconds(40))
@@ -108,7 +108,7 @@ import Testing
         #expect(abs(model[.tile(.neuralM)].mean / before - 1) < 0.1)
     }
 
-    @Test func oneDearStageIsNoSlowMachine() {
+    @Test func oneSlowStageIsNoSlowMachine() {
         var model = model()
         observe(&model, 50, factor: 1, tiles: true)
         let before = model[.tile(.neuralM)].mean
@@ -127,7 +127,7 @@ import Testing
         #expect(abs(model[.decode].mean / before - 1) < 1e-9)
     }
 
-    @Test func nonsenseDoesNoHarm() {
+    @Test func invalidCostsDoNoHarm() {
         var model = model()
         model.observe(.base, Nanoseconds(-5))
         model.observe(.base, Nanoseconds(.max))

@@ -11,7 +11,7 @@ import Testing
         CostModel.Pace(decode: slowdown, base: slowdown, encode: slowdown, cores: 2)
     }
 
-    /// Nothing is in the way until the top is reached; how long that takes.
+    /// Climbs to the top without an obstacle. Returns how long that takes, in seconds.
     mutating func climb(_ slowdown: Double) -> Double {
         let start = now
         while ladder.position > 0 {
@@ -21,7 +21,7 @@ import Testing
         return (now - start).seconds
     }
 
-    /// Every frame would have another rung; how many it takes until the stream is there.
+    /// Every frame prefers the rung below. Returns how many frames it takes until the stream falls.
     mutating func fall(_ slowdown: Double, isUrgent: Bool) -> Int {
         let position = ladder.position
         var frames = 0
@@ -47,8 +47,8 @@ import Testing
         #expect(time > 1.9 && time < 2.4, "\(time)")
     }
 
-    /// A rung for which there is no time is left after three frames, one that is merely worse after twelve.
-    @Test mutating func noRungIsLeftInHasteForABetterOne() {
+    /// The stream leaves a rung without enough time after three frames, and a rung that brings less after twelve.
+    @Test mutating func aRungThatOnlyBringsLessIsLeftLater() {
         _ = climb(1)
         #expect(fall(1, isUrgent: true) == 3)
         _ = climb(1)

@@ -10,7 +10,7 @@ import Testing
         return Planner.Configuration(input: size, output: size.scaled(by: 2), interval: Self.frameTime)
     }
 
-    /// A planner that has seen so many frames of the given cost, each in time.
+    /// A planner after `frames` frames of the given cost, each in time.
     func trained(_ frames: Int = 120, factor: Double = 1, caution: Double = 1) -> (Planner, MonotonicTime) {
         var configuration = configuration()
         configuration.weights.caution = caution
@@ -33,19 +33,19 @@ import Testing
         return plan
     }
 
-    /// Two stages tell that everything takes three times as long, after the plan and before the synthesised frame: what is
-    /// left would do for two encodings as they were, not as they will be.
-    @Test func whatHasBecomeDearerSinceThePlanIsNotMade() {
+    /// After the plan and before the synthesised frame, two stages show that all work takes three times as long. The time left
+    /// is enough for two encodings at the old cost, but not at the new one.
+    @Test func aFrameWhoseCostRoseSinceThePlanIsNotMade() {
         var (planner, now) = trained()
         now = now + Self.frameTime
         let plan = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(60), synthesised: 1, tiles: 0))
         let request = SynthesisRequest(now: now + .milliseconds(3), plan: plan, order: .beforeOriginal)
         #expect(plan.synthesised == 1 && request.now <= plan.synthesiseBy && planner.synthesise(request))
         planner.observe(.decode, .milliseconds(6))
-        #expect(planner.synthesise(request), "one that tells so is none")
+        #expect(planner.synthesise(request), "one stage alone shows no slowdown")
         planner.observe(.base, .milliseconds(7.5))
         #expect(!planner.synthesise(request))
-        // With more time the same slowdown is no obstacle; and behind its original it delays the next one only.
+        // With more time the same slowdown does no harm. After its original, the frame delays only the next original.
         var behind = request
         behind.order = .afterOriginal
         behind.plan.emitBy = behind.plan.emitBy + .milliseconds(60)
@@ -58,7 +58,7 @@ import Testing
         #expect(planner.synthesise(early))
     }
 
-    /// The same before tiles are begun, by the base that has just been done.
+    /// The same check before tiles, with the cost of the base upscale that was just done.
     @Test func noTileIsBegunWhenTheMachineHasJustBecomeSlower() {
         var (planner, now) = trained()
         now = now + Self.frameTime
@@ -68,14 +68,14 @@ import Testing
             let base = Nanoseconds.milliseconds(milliseconds)
             return planner.refine(RefinementRequest(now: now + base, plan: plan, base: base))
         }
-        #expect(stop(base: 7.5) == plan.stop, "one that tells so is none")
+        #expect(stop(base: 7.5) == plan.stop, "one stage alone shows no slowdown")
         planner.observe(.decode, .milliseconds(6))
         #expect(stop(base: 7.5) == now + .milliseconds(7.5))
         #expect(stop(base: 2.5) == plan.stop, "a keyframe")
     }
 
-    /// The same before the encoder, for one that is made already.
-    @Test func aSynthesisedFrameGivesWayWhenTheMachineHasJustBecomeSlower() {
+    /// The same check before the encoder, for a synthesised frame that is already made.
+    @Test func aSynthesisedFrameIsDroppedWhenTheMachineHasJustBecomeSlower() {
         var (planner, now) = trained()
         let original = now + .milliseconds(30)
         let frame = EncodeRequest(now: now, emitBy: original, kind: .synthesised, nextOriginalEmitBy: original)
@@ -117,7 +117,7 @@ import Testing
         #expect(now - end <= .seconds(2))
     }
 
-    /// A rung that is good for three seconds at a time, then not: it is no flicker.
+    /// A rung that can be held for three seconds at a time does not make the stream flicker.
     @Test func aRungThatCanOnlyBeHeldNowAndThenIsTriedLessAndLess() {
         var (planner, now) = trained()
         var climbs: [Double] = []
@@ -125,7 +125,7 @@ import Testing
         let start = now
         var climbed = now
         while now - start < .seconds(300) {
-            // At the top the machine gets slower after three seconds, and is quick again as soon as the rung is left.
+            // At the top the machine slows down after three seconds. It is fast again as soon as the stream leaves the rung.
             step(&planner, &now, planner.rung == 0 && now - climbed > .seconds(3) ? 2.2 : 1)
             if planner.rung == 0, last > 0 { climbs.append((now - start).seconds) }
             if planner.rung == 0, last > 0 { climbed = now }
@@ -156,7 +156,7 @@ import Testing
         #expect(last?.tiles ?? 0 > 0 && last?.synthesised == 1)
     }
 
-    @Test func workStopsInTimeForTheWayOut() {
+    @Test func workStopsInTimeForEncodingAndSending() {
         let (planner, now) = trained()
         for milliseconds in stride(from: 5.0, through: 100, by: 1) {
             var copy = planner
@@ -170,19 +170,19 @@ import Testing
 
     @Test func anOriginalIsNotDroppedAlone() {
         var (planner, now) = trained()
-        // Too little time, but the next one is not late for it: nobody would gain by its drop.
+        // There is too little time, but it does not make the next original late. No frame would gain by its drop.
         let late = planner.plan(FrameRequest(now: now, emitBy: now + .milliseconds(5), synthesised: 1, tiles: 60))
         #expect(late.drop == nil && late.tiles == 0 && late.synthesised == 0)
-        // The next one would be: dropped, since fresher frames have enough time...
+        // This one makes the next original late. It is dropped, because frames that have not waited have enough time.
         #expect(planner.plan(FrameRequest(now: now, emitBy: now - .milliseconds(40), tiles: 60)).drop == .late)
-        // ... and tried all the same after a freeze.
+        // After a freeze it goes on all the same.
         now = now + .milliseconds(300)
         #expect(planner.plan(FrameRequest(now: now, emitBy: now - .milliseconds(40), tiles: 60)).drop == nil)
     }
 
-    /// With nothing behind it at the encoder a late original goes out where all are late, however slow the machine.
+    /// When all originals are late, a late one is encoded if no other waits for the encoder, however slow the machine is.
     @Test(arguments: [(budget: 60.0, isKept: false), (budget: 30.0, isKept: true)])
-    func theEncoderTakesLateOriginalsWhereNoneCanBeInTime(budget: Double, isKept: Bool) {
+    func theEncoderAcceptsLateOriginalsWhenNoneCanBeInTime(budget: Double, isKept: Bool) {
         var (planner, now) = trained()
         for _ in 0..<40 { planner.observe(.encode, .milliseconds(40)) }
         for _ in 0..<200 {
@@ -191,14 +191,14 @@ import Testing
             _ = planner.encode(
                 EncodeRequest(now: now + .milliseconds(3), emitBy: now + .milliseconds(budget), kind: .original))
         }
-        // By now what the first frames of the test had is forgotten, and one has just been encoded.
+        // The slack of the first frames is forgotten by now, and one has just been encoded.
         let reason = planner.encode(
             EncodeRequest(now: now + .milliseconds(30), emitBy: now + .milliseconds(budget), kind: .original))
         #expect((reason == nil) == isKept)
     }
 
-    /// One that will be late keeps others waiting, and those are in time after it.
-    @Test func aLateOriginalGoesOnWhereNoneGainsByItsDrop() {
+    /// Others wait behind an original that will be late, and they can be in time after it.
+    @Test func aLateOriginalGoesOnWhenNoFrameGainsByItsDrop() {
         var (planner, now) = trained()
         func drop(_ slack: Double, waiting: Int) -> DropReason? {
             var copy = planner
@@ -210,7 +210,7 @@ import Testing
         }
         #expect(drop(5, waiting: 1) == nil && drop(5, waiting: 3) == nil)
         #expect(drop(-20, waiting: 1) == .late)
-        // The threads cannot keep up: those that are had should be in time.
+        // The threads cannot keep up. Then the emitted originals should be in time.
         for _ in 0..<20 { planner.observe(.encode, .milliseconds(40)) }
         #expect(drop(5, waiting: 1) == .late)
     }
@@ -219,7 +219,7 @@ import Testing
         var (planner, now) = trained()
         let due = now + .milliseconds(60)
         var emitted: [Int] = []
-        for index in 0..<20 {  // a burst of twenty, all due at the same time
+        for index in 0..<20 {  // A burst of twenty, all due at the same time.
             let plan = planner.plan(
                 FrameRequest(now: now, emitBy: due, tiles: 60, waiting: 19 - index, newestEmitBy: due))
             if plan.isDropped { continue }
@@ -227,8 +227,8 @@ import Testing
             now = now + .milliseconds(8)
         }
         #expect(emitted.last == 19)
-        #expect(emitted == Array((20 - emitted.count)..<20), "the ones dropped are the oldest")
-        #expect(emitted.count >= 4, "and no more of them than there is no time for")
+        #expect(emitted == Array((20 - emitted.count)..<20), "the oldest are dropped")
+        #expect(emitted.count >= 4, "no more are dropped than necessary")
     }
 
     @Test func aSynthesisedFrameYieldsToAnOriginal() {
@@ -246,8 +246,9 @@ import Testing
         #expect(planner.encode(EncodeRequest(now: now, emitBy: due, kind: .original)) == nil)
     }
 
-    /// One encoding that was kept waiting is a warning: the next synthesised frame could be, and its original after it.
-    @Test func aSynthesisedFrameGivesWayAfterOneLongEncoding() {
+    /// After one encoding that was kept waiting, the next synthesised frame could be kept waiting too, and its original behind
+    /// it.
+    @Test func aSynthesisedFrameIsDroppedAfterOneLongEncoding() {
         var (planner, now) = trained()
         func verdict(_ kind: FrameKind, _ time: Double) -> DropReason? {
             let due = now + .milliseconds(time)
@@ -279,7 +280,7 @@ import Testing
         #expect(abs(planner.demand.least * milliseconds - (1 + 2 * 1 + 2)) < 0.05)
     }
 
-    /// Behind some networks and senders frames come three at a time: that is no rate of ten thousand a second.
+    /// Some networks and senders deliver three frames at a time. That is not a rate of ten thousand a second.
     @Test func burstsAreNoOtherInterval() {
         var planner = Planner(configuration())
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -298,7 +299,7 @@ import Testing
         }
     }
 
-    /// What is given up before it comes here counts all the same.
+    /// Originals that were dropped before the plan count too.
     @Test func theIntervalIsThatOfAllThatArrive() {
         var planner = Planner(configuration())
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -314,7 +315,7 @@ import Testing
         #expect(abs(planner.demand.least * 4 - 5) < 0.05)
     }
 
-    /// 240 originals a second, each of which takes 20 ms to encode: whichever is encoded, it had better be the newest.
+    /// 240 originals a second take 20 ms each to encode. The encoder should get the newest.
     @Test func aSwampedEncoderGetsTheNewest() {
         var planner = Planner(configuration())
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -333,14 +334,14 @@ import Testing
             planner.observe(.encode, .milliseconds(20))
             planner.emitted(slack: .milliseconds(30))
         }
-        // The encoder is busy for long enough to get the next one ready: that one is taken.
+        // The encoder is busy until the next original is ready, so that one goes on.
         var busy = request(waiting: 1)
         busy.encoderBusySince = now - .milliseconds(5)
         #expect(planner.plan(busy).drop == .overload)
-        // It is about to be free: this one is.
+        // The encoder is nearly free, so this one goes on.
         busy.encoderBusySince = now - .milliseconds(19)
         #expect(planner.plan(busy).drop == nil)
-        // None is newer.
+        // There is no newer one.
         busy = request(waiting: 0)
         busy.encoderBusySince = now - .milliseconds(5)
         #expect(planner.plan(busy).drop == nil)
@@ -351,8 +352,8 @@ import Testing
             planner.encode(EncodeRequest(now: now, emitBy: due, kind: .original, nextOriginalEmitBy: next)) == .overload)
     }
 
-    /// However long an encoding is feared to take, something is tried: or the fear would never be found to be wrong.
-    @Test func fearDoesNotFreezeThePicture() {
+    /// Some frames go on however high the estimate is, because only they can show that it is too high.
+    @Test func aHighEstimateDoesNotFreezeThePicture() {
         var (planner, now) = trained()
         planner.observe(.encode, .milliseconds(64))
         planner.observe(.encode, .milliseconds(150))
@@ -368,8 +369,8 @@ import Testing
         #expect(gaps.allSatisfy { $0 <= .milliseconds(260) }, "\(gaps)")
     }
 
-    /// Where frames come faster than they can be encoded, one that may be late gives way to one that will not.
-    @Test func anOriginalGivesWayOnlyWhereTheNextOneGains() {
+    /// When frames come faster than they can be encoded, one that may be late is dropped for one that will be in time.
+    @Test func anOriginalIsDroppedOnlyWhenTheNextOneGains() {
         var (planner, now) = trained()
         planner.observe(.encode, .milliseconds(36))
         now = now + .milliseconds(8)
@@ -381,13 +382,14 @@ import Testing
         #expect(verdict(next: .milliseconds(33)) == nil)
     }
 
-    /// Of an interpolated frame's making and encoding only one overlaps with what the original behind it waits for.
+    /// An interpolated frame is made and encoded before the original behind it. Only one of the two overlaps with other work.
     @Test func theOriginalBehindIsCountedWithBothEncodings() {
         func made(_ order: SynthesisOrder) -> Int {
             var (planner, now) = trained()
             now = now + Self.frameTime
             let due = now + .milliseconds(30)
-            // 2.5 + 8 for the original, 8 for the one behind, and in front of both 6 and 8, or 8 beside them.
+            // The original takes 2.5 + 8 ms, the one behind it 8 ms. A synthesised frame adds 6 + 8 ms before the original, or
+            // 8 ms after it.
             return planner.plan(
                 FrameRequest(now: now, emitBy: due, synthesised: 1, order: order, tiles: 0, waiting: 1, newestEmitBy: due)
             ).synthesised
@@ -396,7 +398,7 @@ import Testing
         #expect(made(.afterOriginal) == 1)
     }
 
-    /// On one core two threads that share a piece of work take no more of it than one.
+    /// On one core, two threads that share a piece of work use no more of it than one thread.
     @Test func threadsBeyondTheCoresDoNotCount() {
         func demand(_ change: (inout Planner.Configuration) -> Void) -> Double {
             var configuration = configuration()
@@ -409,7 +411,7 @@ import Testing
         #expect(demand { $0.cores = 2; $0.encoders = 2 } > one)
     }
 
-    @Test func theDecoderSkipsOnlyWhatNobodyNeeds() {
+    @Test func theDecoderSkipsOnlyFramesThatNoOtherNeeds() {
         var planner = Planner(configuration())
         let now = MonotonicTime(nanoseconds: 0)
         func unit(_ change: (inout UnitRequest) -> Void) -> UnitRequest {
@@ -461,8 +463,8 @@ import Testing
         #expect(Rung.all.map(\.name).first == "neural-m+synthesis" && Rung.all.last!.name == "skipping")
     }
 
-    /// The end of a load shows in the cores that are free, though short work did not show the load.
-    @Test func coresThatOthersLeaveCountForWorkThatHasNotRun() {
+    /// The end of a load shows in the free cores, even when short work did not show the load.
+    @Test func freeCoresCountForWorkThatHasNotRun() {
         var costs = CostModel(
             input: PictureSize(width: 640, height: 360), output: PictureSize(width: 1280, height: 720), tilePixels: 2048,
             cores: 2)
@@ -486,8 +488,8 @@ import Testing
         #expect(abs(planner.demand.least - (2 + 2 * 2.5 + 8) / 33.3) < 0.05)
     }
 
-    /// Every test of time that optional work has to pass leaves so many times what is needed.
-    @Test func cautionLeavesSoManyTimesWhatIsNeeded() {
+    /// With a caution of two, every check of optional work asks for twice the time.
+    @Test func cautionMultipliesTheTimeThatIsNeeded() {
         for order in [SynthesisOrder.beforeOriginal, .afterOriginal] {
             let ((usual, now), (cautious, _)) = (trained(), trained(caution: 2))
             func least(_ planner: Planner, _ passes: (Planner, Nanoseconds) -> Bool) -> Double {
@@ -511,7 +513,7 @@ import Testing
             }
             for (what, passes) in [("plan", synthesises), ("tiles", tiles), ("encode", goes)] {
                 let (one, two) = (least(usual, passes), least(cautious, passes))
-                // What is extrapolated is due half an interval after its original.
+                // An extrapolated frame is due half an interval after its original.
                 let later = order == .afterOriginal && what == "plan" ? 0.5 * Self.frameTime.milliseconds : 0
                 #expect(one < 100 && two > 1.6 * one, "\(what) \(order): \(one) \(two)")
                 #expect(two <= 2 * one + later + 0.2, "\(what) \(order): \(one) \(two)")

@@ -2,7 +2,7 @@ import Media
 import Schedule
 import Testing
 
-/// What happens when nothing comes, without a cadence: frames are given as they leave, and originals as they arrive.
+/// The repeater without a cadence. The tests give it frames as they leave and originals as they arrive.
 @Suite struct RepeaterTests {
     private static let grid = SlotGrid(rate: Rational(60), start: MediaTime(ticks: 0))
     private static let budget = Nanoseconds.milliseconds(80)
@@ -14,7 +14,7 @@ import Testing
         MonotonicTime(nanoseconds: Int64((1e9 + milliseconds * 1e6).rounded()))
     }
 
-    /// Ten originals 33⅓ ms apart, each out with the slot before it 10 ms after it came; the last comes at 300 ms.
+    /// Ten originals 33⅓ ms apart. Each is shown 10 ms after its arrival, with the slot before it. The last arrives at 300 ms.
     private mutating func tenOriginals() {
         for index in 0..<10 {
             let now = at(Double(index) * 100 / 3)
@@ -33,7 +33,7 @@ import Testing
 
     @Test mutating func aSlotIsFilledOnceTheDeadlineOfTheFrameThatBelongsThereHasPassed() {
         tenOriginals()
-        // The next original would have come at 333.3 ms; both slots before and at it are due 80 ms later.
+        // The next original should arrive at 333.3 ms. Its slot and the one before it are due 80 ms later.
         #expect(repeater.fillOverdueSlot(now: at(413), expected, hasFramesInFlight: false) == .nothing)
         #expect(repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .repeated(MediaTime(ticks: 28_500)))
         #expect(repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .repeated(MediaTime(ticks: 30_000)))
@@ -42,7 +42,7 @@ import Testing
         #expect(repeater.slot(for: MediaTime(ticks: 30_000), now: at(420)) == nil, "it has been repeated: late")
     }
 
-    @Test mutating func aSlotWaitsForWhatIsUnderWayButNotForEver() {
+    @Test mutating func aSlotWaitsForFramesInFlightUntilATimeout() {
         tenOriginals()
         #expect(repeater.fillOverdueSlot(now: at(600), expected, hasFramesInFlight: true) == .nothing)
         #expect(repeater.fillOverdueSlot(now: at(664), expected, hasFramesInFlight: true) == .repeated(MediaTime(ticks: 28_500)))
@@ -55,13 +55,13 @@ import Testing
             #expect(filler == .repeated(MediaTime(ticks: ticks)))
         }
         #expect(repeater.fillSlot(before: MediaTime(ticks: 33_000), now: at(370)) == .nothing)
-        // Behind the slate comes no picture that is older than it.
+        // After the slate, older pictures do not come back.
         #expect(repeater.fillSlot(before: MediaTime(ticks: 36_000), now: at(9_000)) == .slate(MediaTime(ticks: 33_000)))
     }
 
-    @Test mutating func aFrameThatIsLateHasNoTimeForWhatIsFarMoreSo() {
+    @Test mutating func aLateFrameSkipsSlotsThatAreOverdueByMore() {
         tenOriginals()
-        // A frame for 1300 ms, due at 1380: of the slots before it those due before 900 ms are left.
+        // A frame for 1300 ms is due at 1380 ms. The slots before it that were due before 900 ms stay empty.
         let (frame, now) = (MediaTime(ticks: 117_000), at(1_400))
         #expect(repeater.fillSlot(before: frame, now: now, due: at(1_380)) == .repeated(MediaTime(ticks: 75_000)))
         #expect(repeater.drainSlotsLeftEmpty() == 31)
@@ -74,7 +74,7 @@ import Testing
         #expect(filler == .repeated(MediaTime(ticks: 28_500)) && repeater.drainSlotsLeftEmpty() == 0)
     }
 
-    @Test mutating func aHoleThatIsTooLongIsLeft() {
+    @Test mutating func aGapThatIsTooLongStaysEmpty() {
         tenOriginals()
         #expect(repeater.fillSlot(before: MediaTime(ticks: 27_000 + 4 * 90_000), now: at(310)) == .nothing)
     }
@@ -92,11 +92,11 @@ import Testing
             case .slate: slates += 1
             }
         }
-        // From 380 ms + up to an interval, five seconds in all, the first two of them held.
+        // Slots are filled from 380 ms (plus up to an interval) to 5,300 ms. The last frame is held for two seconds.
         #expect(abs(repeated + slates - 60 * 49 / 10) <= 3 && abs(repeated - 60 * 19 / 10) <= 3)
     }
 
-    @Test mutating func whatGoesOnBeingLateIsShownAllTheSame() {
+    @Test mutating func aLateFrameIsShownAfterAFreeze() {
         tenOriginals()
         for millisecond in 300..<600 {
             _ = repeater.fillOverdueSlot(now: at(Double(millisecond)), expected, hasFramesInFlight: false)
@@ -106,7 +106,7 @@ import Testing
         #expect(repeater.slot(for: late, now: at(811))! > repeater.filled!.slot)
     }
 
-    /// Originals come in decoding order; what is missing is told by the order that they are shown in.
+    /// Originals arrive in decoding order, but the interval is that of the presentation order.
     @Test mutating func reorderedOriginalsMakeNoLongerInterval() {
         for (arrival, ticks) in [(0, 0), (33, 9_000), (67, 3_000), (100, 6_000), (133, 18_000), (167, 12_000)] {
             expected.observe(MediaTime(ticks: Int64(ticks)), emitBy: at(Double(arrival) + 180))
