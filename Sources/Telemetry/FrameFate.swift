@@ -1,6 +1,6 @@
 import Schedule
 
-/// What became of a frame: each has exactly one fate.
+/// How a frame ended. Each frame has exactly one fate.
 public enum FrameFate: Hashable, Sendable, BitwiseCopyable {
     case emitted
     case dropped(DropReason)

@@ -1,9 +1,11 @@
 import Media
 import Synchronization
 
-/// A frame's right to exist: its record, owned by whichever stage has the frame, handed on with it and given up exactly
-/// once, to ``Ledger/close(_:as:)``. It cannot be copied, so the compiler keeps a frame from having two fates, and one
-/// that vanishes without a fate leaves books that do not balance.
+/// A frame's record. The stage that has the frame owns it and hands it on with the frame. The last stage consumes it in
+/// ``Ledger/close(_:as:)``.
+///
+/// It cannot be copied, so the compiler prevents two fates for a frame. A ticket that is lost without a fate shows, because
+/// the books then do not balance.
 public struct FrameTicket: ~Copyable, Sendable {
     public var record: FrameRecord
     private let census: Census
@@ -20,7 +22,10 @@ public struct FrameTicket: ~Copyable, Sendable {
     deinit { census.living.subtract(1, ordering: .relaxed) }
 }
 
-/// Counts the tickets that exist: the books' "in flight", known from the frames themselves and not from the other terms.
+/// Counts the tickets that exist. This is the "in flight" of the books. It is counted by the tickets themselves and not
+/// computed from the other terms.
+///
+/// Thread-safe; one atomic.
 final class Census: Sendable {
     let living = Atomic<Int>(0)
 }

@@ -1,10 +1,10 @@
 import Media
 
-/// A histogram of durations in log-linear buckets (HdrHistogram's layout): whole microseconds up to 16 µs, then sixteen
-/// buckets for each power of two up to 71 minutes, so that a quantile is exact to about 3 %. Recording costs a shift and
-/// three additions, and never allocates. Negative values count as zero.
+/// A histogram of durations in log-linear buckets (the layout of HdrHistogram): whole microseconds up to 16 µs, then sixteen
+/// buckets for each power of two up to 71 minutes. So a quantile is exact to about 3 %. Recording costs a shift and three
+/// additions, and never allocates. Negative values count as zero.
 ///
-/// Not thread-safe: one writer, and readers get a copy.
+/// Not thread-safe: it has one writer, and readers get a copy.
 public struct Histogram: Sendable {
     private static let perPower = 16
     private static let bucketCount = perPower * 29
@@ -24,7 +24,7 @@ public struct Histogram: Sendable {
         largest = max(largest, value)
     }
 
-    /// The value that the given share (0...1) of the recorded ones does not exceed. Zero when nothing was recorded.
+    /// The value that the given share (0...1) of the recorded values does not exceed. Zero when nothing was recorded.
     public func quantile(_ share: Double) -> Nanoseconds {
         let rank = max(1, UInt64((share * Double(count)).rounded(.up)))
         if rank >= count { return largest }

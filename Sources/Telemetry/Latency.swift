@@ -1,21 +1,21 @@
 import Media
 import Schedule
 
-/// Where the emitted frames' time went: histograms filled from their records.
+/// Histograms of the time that emitted frames spent in each stage, filled from their records.
 public struct Latency: Sendable {
-    /// Arrival of an original's last packet to its emission.
+    /// From the arrival of an original's last packet to its emission.
     public private(set) var original = Histogram()
-    /// Arrival of the last packet of the original that completed the pair, to the synthesised frame's emission.
+    /// From the arrival of the last packet of the original that completed the pair to the synthesised frame's emission.
     public private(set) var synthesised = Histogram()
-    /// Deadline minus emission; late frames count as zero here and in ``misses``.
+    /// Deadline minus emission. Late frames count as zero here and are counted in ``misses``.
     public private(set) var slack = Histogram()
-    /// Emitted after their deadline.
+    /// How many frames were emitted after their deadline.
     public private(set) var misses: UInt64 = 0
 
     public private(set) var receive = Histogram()
     public private(set) var complete = Histogram()
     public private(set) var waitForDecoder = Histogram()
-    /// Arrival of an original's last packet to the decoder: the two before together.
+    /// From the arrival of an original's last packet to the decoder: ``complete`` and ``waitForDecoder`` together.
     public private(set) var wireToDecoder = Histogram()
     public private(set) var decode = Histogram()
     public private(set) var waitForEnhancement = Histogram()
@@ -26,7 +26,7 @@ public struct Latency: Sendable {
 
     public init() {}
 
-    /// Repeated frames are left out: they take no way, and are due when the time of what they stand for has passed.
+    /// Ignores repeated frames: they do not pass the stages, and they are due only after the deadline of the missing frame.
     mutating func record(_ record: FrameRecord) {
         if record.kind == .repeated { return }
         if let whole = record.time(from: .lastPacket, to: .sent) {
@@ -53,7 +53,7 @@ public struct Latency: Sendable {
         add(.encodeOut, .sent, &send)
     }
 
-    /// The stages in a frame's order, with the names used in reports.
+    /// The stages in the order in which a frame passes them, with their names in reports.
     public var stages: [(name: String, histogram: Histogram)] {
         [
             ("receive", receive), ("complete", complete), ("wait_for_decoder", waitForDecoder),

@@ -2,8 +2,8 @@ import Media
 import Schedule
 import Synchronization
 
-/// Opens and closes the frames of one stream, and keeps what is left of them: the books, latency histograms and the last
-/// records.
+/// Opens and closes the frames of one stream. Keeps the books, the latency histograms and the records of the last closed
+/// frames.
 ///
 /// Thread-safe. Opening and closing hold a lock for well under a microsecond and never allocate.
 public final class Ledger: Sendable {
@@ -19,7 +19,7 @@ public final class Ledger: Sendable {
     private let census = Census()
     private let state: Lock<State>
 
-    /// - Parameter keeping: how many of the last closed records to keep for traces.
+    /// - Parameter keeping: how many records of closed frames to keep for traces.
     public init(keeping: Int = 1024) {
         state = Lock(
             State(
@@ -27,7 +27,7 @@ public final class Ledger: Sendable {
                 fates: Array(repeating: .emitted, count: keeping)))
     }
 
-    /// A frame has come to be.
+    /// Opens a frame: counts it and makes its ticket.
     public func open(_ kind: FrameKind, presentation: MediaTime) -> FrameTicket {
         let id = state.withLock { state in
             switch kind {
@@ -41,7 +41,7 @@ public final class Ledger: Sendable {
         return FrameTicket(record: FrameRecord(id: id, kind: kind, presentation: presentation), census: census)
     }
 
-    /// A frame's way has ended.
+    /// Closes a frame: counts its fate and keeps its record.
     public func close(_ ticket: consuming FrameTicket, as fate: FrameFate) {
         let record = ticket.record
         state.withLock { state in
@@ -59,8 +59,8 @@ public final class Ledger: Sendable {
         }
     }
 
-    /// The books as they stand. While frames are moving, a frame that is opened or closed at this very moment can be
-    /// seen on one side only; when nothing moves they balance exactly.
+    /// A copy of the books. A frame that is opened or closed at this moment can be counted on one side only. The books balance
+    /// exactly when no frame moves.
     public var books: Books {
         state.withLock { state in
             var books = state.books
@@ -69,17 +69,16 @@ public final class Ledger: Sendable {
         }
     }
 
-    /// How many frames are on their way just now; takes no lock.
+    /// How many frames are in flight. Does not lock.
     public var inFlight: Int { census.living.load(ordering: .relaxed) }
 
-    /// Reads the latency histograms in place, under the lock: take figures from them, do not copy them.
+    /// Reads the latency histograms in place, under the lock. Read figures from them in `body`, and do not copy them.
     public func withLatency<Result: Sendable>(_ body: (borrowing Latency) -> Result) -> Result {
         state.withLock { body($0.latency) }
     }
 
-    /// Calls `body` with each record that was closed since `cursor`, oldest first, and moves the cursor on. Records
-    /// that were overwritten before they could be read are skipped.
-    /// - Returns: how many were skipped.
+    /// Calls `body` with each record that was closed since `cursor`, oldest first, and advances the cursor.
+    /// - Returns: how many records were overwritten before they could be read.
     public func read(since cursor: inout UInt64, _ body: (FrameRecord, FrameFate) -> Void) -> UInt64 {
         var skipped: UInt64 = 0
         while true {

@@ -1,6 +1,6 @@
 import Media
 
-/// What a report says of a histogram. Times are in milliseconds.
+/// The figures of a histogram in a report. Times are in milliseconds.
 public struct Quantiles: Codable, Sendable {
     public var count: UInt64
     public var p50, p95, p99, max: Double

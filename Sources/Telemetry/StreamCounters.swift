@@ -1,53 +1,55 @@
 import Synchronization
 
-/// What is counted of a stream beside its frames. Any thread adds, any thread reads; nothing allocates.
+/// Counts events of a stream other than its frames' fates. Thread-safe: any thread may add and read. No call allocates.
+///
+/// To add a counter: add a case to ``Counter`` and its ``Counter/name``, and raise the length of `slots` to the number of
+/// cases. ``init()`` stops when they differ. Reports list every counter that is not zero.
 public final class StreamCounters: Sendable {
     public enum Counter: Int, CaseIterable, Sendable {
-        /// Holes in the input: where the network tells which messages it never delivered, once a hole; where it does not
-        /// (UDP, files, pipes), and for what was missing already, once for each of the program's streams that lacks packets.
+        /// Gaps in the input. Where the network tells which messages it never delivered, each gap counts once. Elsewhere (UDP,
+        /// files, pipes, and gaps that the sender already had) each stream of the program that lacks packets counts once.
         case inputGaps
         case inputMessagesLost
-        /// Transport packets that continuity counters show to be missing; at least so many.
+        /// Transport packets that continuity counters show to be missing. The real number may be higher.
         case inputPacketsLost
-        /// Transport packets that a receiver before us marked as broken, or that make no sense.
+        /// Transport packets that an earlier receiver marked as broken, or that are not valid.
         case inputPacketsBroken
         case inputPacketsScrambled
-        /// Units that were too large to be put together; those of the video are frames, and dropped as such.
+        /// Units that were too large to assemble. Those of the main video are also dropped as frames.
         case inputUnitsOversized
-        /// Units of the main video that were handed on before their end, by a multiplex that misleads.
+        /// Units of the main video that were handed on before their end, because the multiplex misled about it.
         case inputUnitsTorn
-        /// Transport packets of other programs, of streams that are left out, and of tables that are not the program's.
+        /// Transport packets of other programs, of streams that are not relayed, and of other programs' tables.
         case inputPacketsUnused
         case inputConnections
         case outputConnections
-        /// Messages that were not taken by an output that is full or not there.
+        /// Messages that the output refused because it is full or not connected.
         case outputMessagesRefused
         /// How the end of an access unit was known.
         case endByLength, endByStuffing, endByNextStart, endByDelimiter, endByFlush, endByTimer
         /// Pictures with concealed errors or lost references.
         case picturesDamaged
-        /// Times the source's stamps jumped and the output's went on.
+        /// How often the source's time stamps jumped while the output's continued.
         case timelineJumps
-        /// Units of streams that pass through; those that are passed on with bytes missing count as damaged too.
+        /// Units of streams that pass through. Units that are passed on with missing bytes also count as damaged.
         case passingIn, passingOut, passingDropped, passingDamaged
         /// Streams of the program that can be neither enhanced nor passed, each counted once.
         case streamsIgnored
-        /// Originals without a synthesised frame beside them: by decision of the schedule, for want of time, or because
-        /// there was no pair.
+        /// Originals without a synthesised frame: by the plan, for lack of time, or because there was no pair.
         case synthesisSkipped
         case keyframesForced
-        /// Originals given up so that newer ones are in time: by the plan, and before the decoder.
+        /// Originals that were dropped so that newer ones are in time: by the plan, and before the decoder.
         case shedByPlan, shedBeforeDecoder
-        /// Pictures that the decoder left out because no other refers to them.
+        /// Pictures that the decoder skipped because no other picture refers to them.
         case skippedByDecoder
-        /// Records of frames that are not in the trace that was asked for.
+        /// Records of frames that are missing in the trace.
         case traceRecordsMissed
-        /// Tiles of super-resolution: computed by the small and the medium network, copied from the frame before, and
-        /// asked for but not reached in time.
+        /// Tiles of super-resolution: computed by the small and by the medium network, copied from the frame before, and
+        /// requested but not reached in time.
         case tilesSmall, tilesMedium, tilesReused, tilesLeft
         /// Repeated frames that were the slate picture.
         case slates
-        /// Slots of a constant rate without a frame: the machine had no time for a repeat, or too many came at once.
+        /// Slots of a constant rate without a frame, because there was no time for a repeat or the gap was too long.
         case slotsEmpty
 
         /// The name in reports.
@@ -95,12 +97,18 @@ public final class StreamCounters: Sendable {
 
     private let values: Values
 
-    /// Each on its own, without false sharing to speak of: these move a few hundred times a second at most.
+    /// One atomic for each raw value of ``Counter``. They share cache lines, which is cheap enough because they change at most
+    /// a few hundred times a second.
     private struct Values: ~Copyable {
-        var slots: InlineArray<40, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<36, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
-    public init() { values = Values() }
+    public init() {
+        values = Values()
+        precondition(
+            values.slots.count == Counter.allCases.count,
+            "set the length of the slots in StreamCounters to the number of counters")
+    }
 
     public func add(_ counter: Counter, _ n: UInt64 = 1) {
         values.slots[counter.rawValue].add(n, ordering: .relaxed)

@@ -10,8 +10,8 @@ public struct TraceError: Error, Hashable, CustomStringConvertible {
     public var description: String { "line \(line): \(problem)" }
 }
 
-/// Traces as text: comma-separated values, a header, a frame a line. Pure functions over strings; nothing here opens a
-/// file. Times are nanoseconds of the recording machine's monotonic clock.
+/// Reads and writes traces as text: comma-separated values with a header and one frame a line. Pure functions over strings;
+/// nothing here opens a file. Times are nanoseconds of the recording machine's monotonic clock.
 public enum Trace {
     private static let columns = [
         "id", "kind", "presentation", "arrival_ns", "origin", "origin_ns", "emit_by_ns", "keyframe", "reference",
@@ -61,7 +61,7 @@ public enum Trace {
         return records
     }
 
-    /// The fields of one line, read by their columns' names.
+    /// The fields of one line.
     private struct Fields {
         let values: [Substring]
         let number: Int
@@ -87,7 +87,7 @@ public enum Trace {
 
         func flag(_ column: Int) throws(TraceError) -> Bool { try integer(column, 0...1) == 1 }
 
-        /// Within 292 years either way, or the sums of a replay would overflow.
+        /// A time stamp of at most 73 years, so that the sums of a replay do not overflow.
         func time(_ column: Int) throws(TraceError) -> MonotonicTime {
             MonotonicTime(nanoseconds: try integer(column, 0...Int64.max / 4))
         }

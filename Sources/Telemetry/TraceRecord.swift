@@ -1,25 +1,25 @@
 import Media
 import Schedule
 
-/// What a relay knew of one frame in the end: a line of a trace. Times that a frame does not have are nil: an original
-/// that was dropped before it was decoded has no costs.
+/// One closed frame: a line of a trace. Times that a frame does not have are nil. For example, an original that was dropped
+/// before the decoder has no costs.
 public struct TraceRecord: Hashable, Sendable {
     public var id: UInt64
     public var kind: FrameKind
     public var presentation: MediaTime
-    /// When its last packet arrived (for a synthesised frame: that of the original it came with).
+    /// When its last packet arrived; for a synthesised frame, the last packet of the original it came with.
     public var arrival: MonotonicTime
     public var origin: Origin?
     public var emitBy: MonotonicTime
     public var isKeyframe = false
     public var isReference = true
-    /// Synthesised frames asked for with it.
+    /// How many synthesised frames were requested with it.
     public var asked = 0
-    /// Tiles that were worth computing, and those that were computed.
+    /// How many tiles were worth computing, and how many were computed.
     public var tilesWanted = 0
     public var tiles = 0
     public var tier = Tier.base
-    /// Where the stream stood on the ladder of sacrifices; 0 is the top.
+    /// The stream's rung on the ladder; 0 is the top.
     public var rung = 0
     public var decode: Nanoseconds?
     public var base: Nanoseconds?
@@ -40,7 +40,7 @@ public struct TraceRecord: Hashable, Sendable {
 }
 
 extension TraceRecord {
-    /// What a closed frame's record says, as a line of a trace.
+    /// The trace line of a closed frame.
     public init(_ record: FrameRecord, _ fate: FrameFate) {
         let arrival = record[.lastPacket] ?? record[.planned] ?? MonotonicTime(nanoseconds: 0)
         self.init(

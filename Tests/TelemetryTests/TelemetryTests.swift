@@ -37,7 +37,7 @@ import Testing
 }
 
 @Suite struct LedgerTests {
-    /// Any sequence of openings and closings keeps the books balanced, with frames in flight at every point.
+    /// The books balance after any sequence of openings and closings, with frames in flight.
     @Test(arguments: 0..<20) func theBooksBalance(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         let ledger = Ledger(keeping: 16)
@@ -69,13 +69,33 @@ import Testing
         #expect(ledger.books.inFlight == UInt64(held.queue.count))
     }
 
-    @Test func aFrameThatVanishesShows() {
+    /// Every reason has a count of its own: the books have room for all of them.
+    @Test(arguments: DropReason.allCases) func everyDropReasonIsCounted(reason: DropReason) {
+        let ledger = Ledger()
+        ledger.close(ledger.open(.original, presentation: MediaTime(ticks: 0)), as: .dropped(reason))
+        ledger.close(ledger.open(.synthesised, presentation: MediaTime(ticks: 0)), as: .dropped(reason))
+        let books = ledger.books
+        #expect(books[reason] == 2 && books.originalsDropped(reason) == 1)
+        #expect(books.dropped == 2 && books.originalsDropped == 1 && books.balance)
+    }
+
+    /// A record has room for every stamp.
+    @Test func everyStampIsKept() {
+        var record = FrameRecord(id: 0, kind: .original, presentation: MediaTime(ticks: 0))
+        for stamp in Stamp.allCases {
+            #expect(record[stamp] == nil)
+            record[stamp] = MonotonicTime(nanoseconds: Int64(stamp.rawValue) + 1)
+        }
+        #expect(Stamp.allCases.map { record[$0]?.nanoseconds } == Stamp.allCases.map { Int64($0.rawValue) + 1 })
+    }
+
+    @Test func aLostTicketShows() {
         let ledger = Ledger()
         do { _ = ledger.open(.original, presentation: MediaTime(ticks: 0)) }
         #expect(!ledger.books.balance)
     }
 
-    @Test func readersGetEachRecordOnceAndAreToldWhatTheyMissed() {
+    @Test func readersGetEachRecordOnceAndTheNumberOfMissedOnes() {
         let ledger = Ledger(keeping: 4)
         var cursor: UInt64 = 0
         func close(_ n: Int) {
@@ -100,8 +120,8 @@ import Testing
         #expect(ledger.withLatency { $0.misses } == 1)
     }
 
-    /// What a unit waits for in front of the decoder, in two parts and as one.
-    @Test func theWayFromTheWireToTheDecoderIsOneFigure() {
+    /// The wait before the decoder is reported in two parts and as one figure.
+    @Test func theTimeFromTheWireToTheDecoderIsOneFigure() {
         let ledger = Ledger()
         for kind in [FrameKind.original, .synthesised] {
             var ticket = ledger.open(kind, presentation: MediaTime(ticks: 0))
@@ -114,6 +134,17 @@ import Testing
         #expect(ledger.withLatency { $0.wireToDecoder.count } == 1)
         let names = ledger.withLatency { $0.stages.map(\.name) }
         #expect(Array(names[1...3]) == ["complete", "wait_for_decoder", "wire_to_decoder"])
+    }
+}
+
+@Suite struct StreamCountersTests {
+    /// Every counter has a slot and a name of its own.
+    @Test func everyCounterIsCounted() {
+        let counters = StreamCounters()
+        let all = StreamCounters.Counter.allCases
+        for counter in all { counters.add(counter, UInt64(counter.rawValue) + 1) }
+        #expect(all.map { counters[$0] } == all.map { UInt64($0.rawValue) + 1 })
+        #expect(Set(all.map(\.name)).count == all.count)
     }
 }
 
