@@ -1,5 +1,5 @@
-/// A first-in first-out queue over one array that grows when it must: in the simulator even a queue that should be
-/// bounded may not be, since that is what it is there to find out.
+/// A first-in first-out queue that grows. It has no bound, because the simulator finds out whether a policy keeps its queues
+/// bounded.
 struct GrowingQueue<Element> {
     private var slots: [Element?] = Array(repeating: nil, count: 16)
     private var head = 0

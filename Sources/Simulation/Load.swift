@@ -1,16 +1,15 @@
 import Media
 import Schedule
 
-/// What one input frame brings to a simulated machine: when it comes, when it is due, and what its work costs in
-/// nanoseconds on cores that are free.
+/// One input frame of a simulated machine: its arrival, its deadline, and the costs of its work in nanoseconds on free cores.
 public struct FrameLoad: Sendable, BitwiseCopyable {
     public var arrival: MonotonicTime
     public var emitBy: MonotonicTime
     public var isKeyframe = false
     public var isReference = true
-    /// Synthesised frames asked for with it.
+    /// How many synthesised frames are requested with it.
     public var synthesised = 0
-    /// Tiles worth computing.
+    /// How many tiles are worth computing.
     public var tiles = 0
     public var decode = 0.0
     public var base = 0.0
@@ -36,7 +35,7 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
         }
     }
 
-    /// Makes all of its work dearer by a factor.
+    /// Multiplies all its costs by a factor.
     public mutating func scale(by factor: Double) {
         decode *= factor
         base *= factor
@@ -48,14 +47,14 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
     }
 }
 
-/// Something that goes wrong for a while on the simulated machine or its network.
+/// A disturbance of the simulated machine or its network for some time.
 public struct Disturbance: Sendable {
     public enum Kind: Sendable {
         /// Other programs keep this many threads running.
         case otherThreads(Double)
-        /// All costs are multiplied, by a factor that moves evenly from the first to the second.
+        /// All costs are multiplied by a factor that changes linearly from the first value to the second.
         case costs(from: Double, to: Double)
-        /// Nothing arrives, then everything at once.
+        /// Nothing arrives, and then all frames at once.
         case networkStall
     }
 
@@ -72,12 +71,12 @@ public struct Disturbance: Sendable {
     func covers(_ time: MonotonicTime) -> Bool { time >= from && time < to }
 }
 
-/// A synthetic input and the machine it meets, all in virtual time that begins at zero.
+/// A synthetic input and the machine that it runs on. Virtual time begins at zero.
 public struct Load: Sendable {
     public var name: String
     public var frames: Int
     public var interval: Nanoseconds
-    /// How much later than its due time a frame may arrive, evenly distributed.
+    /// The largest delay of a frame's arrival. Delays are distributed uniformly from zero to this.
     public var jitter = Nanoseconds.zero
     public var deadline: Deadline
     public var origin: Origin.Kind = .source
@@ -86,15 +85,15 @@ public struct Load: Sendable {
     public var tiles = 120
     /// The share of the tiles that changes from frame to frame, on average.
     public var activity = 1.0
-    /// The cost of one frame on a free machine; its times are not used.
+    /// The costs of one frame on a free machine. Its times are not used.
     public var costs: FrameLoad
-    /// Each cost of each frame varies by up to this share, both ways.
+    /// Each cost of each frame varies by up to this share in both directions.
     public var noise = 0.15
-    /// The share of pieces of work that take ``spike`` times as long: something else ran instead.
+    /// The share of pieces of work that take ``spike`` times as long, because something else ran meanwhile.
     public var spikes = 0.0
     public var spike = 5.0
     public var keyframeEvery = 60
-    /// Every so-many-th frame is one that no other refers to (2: every other); 0 for none.
+    /// The period of frames that no other refers to (2 for every second frame); 0 for none.
     public var nonReferenceEvery = 0
     public var disturbances: [Disturbance] = []
     public var streams = 1
@@ -113,7 +112,7 @@ public struct Load: Sendable {
         self.costs = costs
     }
 
-    /// The configuration that a planner of one of the streams is given: what an operator would say, not the costs.
+    /// The configuration of the planner of one stream. It holds what an operator would set, but not the costs.
     public var configuration: Planner.Configuration {
         var configuration = Planner.Configuration(input: input, output: input.scaled(by: 2), interval: interval)
         configuration.cores = cores
@@ -124,7 +123,7 @@ public struct Load: Sendable {
         return configuration
     }
 
-    /// By what factor work that starts at `time` is dearer.
+    /// The factor on the costs of work that starts at `time`.
     func costFactor(at time: MonotonicTime) -> Double {
         var factor = 1.0
         for disturbance in disturbances where disturbance.covers(time) {
@@ -154,7 +153,7 @@ public struct Load: Sendable {
     }
 }
 
-/// Where a simulated stream's frames come from, one after the other in order of arrival.
+/// The frames of one simulated stream, in order of arrival.
 struct FrameSource: Sendable {
     private enum Frames: Sendable {
         case synthetic(Load)
@@ -167,7 +166,7 @@ struct FrameSource: Sendable {
     private var index = 0
     private var lastArrival = MonotonicTime(nanoseconds: 0)
 
-    /// - Parameter stream: streams of one load start at different moments of an interval.
+    /// - Parameter stream: the number of the stream. Streams of one load start at different moments of an interval.
     init(_ load: Load, stream: Int) {
         frames = .synthetic(load)
         random = SplitMix64(seed: load.seed &+ UInt64(stream) &* 7919)

@@ -2,8 +2,8 @@ import Media
 import Schedule
 
 extension Load {
-    /// 640x360 at 30 frames a second to 1280x720 at 60, within 80 ms, on two cores: the costs are those of a 2.5 GHz
-    /// x86-64 core with AVX2 (x264 ultrafast), rounded up.
+    /// 640x360 at 30 frames a second to 1280x720 at 60, within 80 ms, on two cores. The costs are those of a 2.5 GHz x86-64
+    /// core with AVX2 (x264 ultrafast), rounded up.
     public static func usual(_ name: String, seconds: Double = 60, framesPerSecond: Double = 30) -> Load {
         var costs = FrameLoad(arrival: MonotonicTime(nanoseconds: 0), emitBy: MonotonicTime(nanoseconds: 0))
         costs.decode = 2e6
@@ -22,7 +22,7 @@ extension Load {
         return load
     }
 
-    /// The loads that `burnish replay --synthetic NAME` knows and docs/measurements/scheduler.md tabulates: a minute each.
+    /// The loads of `burnish replay --synthetic NAME`, one minute each. docs/measurements/scheduler.md has their results.
     public static let named: [Load] = {
         func load(_ name: String, _ change: (inout Load) -> Void) -> Load {
             var load = usual(name)

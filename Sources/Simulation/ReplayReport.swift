@@ -2,7 +2,7 @@ import Media
 import Schedule
 import Telemetry
 
-/// What came of a replay, to print or to write as JSON. Times in milliseconds.
+/// The result of a replay, to print or to write as JSON. Times are in milliseconds.
 public struct ReplayReport: Codable, Hashable, Sendable {
     public struct Latency: Codable, Hashable, Sendable {
         public var p50, p95, p99, largest: Double
@@ -17,9 +17,9 @@ public struct ReplayReport: Codable, Hashable, Sendable {
     /// Originals dropped, by reason.
     public var dropped: [String: Int]
     public var synthesised: Int
-    /// Arrival to emission, of originals.
+    /// From arrival to emission, of originals.
     public var latency: Latency
-    /// The share of the emitted originals that each tier made better.
+    /// The share of the emitted originals that each tier enhanced.
     public var tiers: [String: Double]
     /// Tiles computed for each emitted original, on average.
     public var tilesPerFrame: Double
@@ -27,12 +27,12 @@ public struct ReplayReport: Codable, Hashable, Sendable {
     public var longestFreeze: Double
     public var deepestQueue: Int
     public var balances: Bool
-    /// The cores that such a stream needs, without and with its synthesised frames (``Capacity/Demand``), and how many of
-    /// its kind the machine takes without an original being lost. None where the policy does not know.
+    /// The cores that such a stream needs, without and with its synthesised frames (``Capacity/Demand``), and how many such
+    /// streams fit on the machine without the loss of an original. Nil where the policy does not know.
     public var coresLeast, coresSynthesising: Double?
     public var streamsThatFit: Int?
 
-    /// - Parameter cores: those of the simulated machine.
+    /// - Parameter cores: the cores of the simulated machine.
     public init(load: String, policy: String, outcome: StreamOutcome, cores: Int) {
         self.load = load
         self.policy = policy
@@ -62,7 +62,7 @@ public struct ReplayReport: Codable, Hashable, Sendable {
         }
     }
 
-    /// The heads and cells of a table with one line for each report.
+    /// The column headings of a table with one line for each report. ``cells`` has a line.
     public static let heads = [
         "load", "policy", "in", "emitted", "late", "dropped", "synthesised", "p50 ms", "p99 ms", "max ms", "base/S/M %",
         "rung changes", "cores", "fit",
@@ -85,19 +85,20 @@ public struct ReplayReport: Codable, Hashable, Sendable {
     }
 }
 
-/// Policies to compare, by the names that `burnish replay --policy` takes.
+/// Policies to compare. The raw values are the names for `burnish replay --policy`.
 public enum ReplayPolicy: String, CaseIterable, Sendable {
-    /// The one that the relay uses.
+    /// The planner, as in the relay.
     case planner
-    /// The same without neural tiers.
+    /// The planner without neural tiers.
     case noTiles = "no-tiles"
-    /// Only ever the base upscale of the originals.
+    /// The planner with nothing but the base upscale of the originals.
     case least
-    /// Everything to every frame and no drops, as chains without a scheduler do.
+    /// All work for every frame and no drops, like a chain without a scheduler.
     case everything
 
-    /// Runs a synthetic load under this policy: a report for each of its streams.
-    /// - Parameter point: what is to be other than usual.
+    /// Runs a synthetic load under this policy.
+    /// - Parameter point: values that replace those of the load.
+    /// - Returns: a report for each stream.
     public func run(_ load: Load, _ point: SweepPoint = SweepPoint()) -> [ReplayReport] {
         let cores = adapted(load, point).cores
         return outcomes(load, point).map {
@@ -105,7 +106,8 @@ public enum ReplayPolicy: String, CaseIterable, Sendable {
         }
     }
 
-    /// The same, as outcomes with a timeline.
+    /// Runs a synthetic load under this policy.
+    /// - Returns: an outcome for each stream.
     public func outcomes(_ load: Load, _ point: SweepPoint = SweepPoint(), timeline: Bool = false) -> [StreamOutcome] {
         let load = adapted(load, point)
         switch self {
@@ -121,7 +123,7 @@ public enum ReplayPolicy: String, CaseIterable, Sendable {
     }
 
     /// Runs recorded frames under this policy.
-    /// - Parameter point: what is to be other than it was.
+    /// - Parameter point: values that replace those of the records and of the configuration.
     public func run(
         _ records: [TraceRecord], name: String, configuration: Planner.Configuration, order: SynthesisOrder,
         _ point: SweepPoint = SweepPoint()
@@ -161,7 +163,7 @@ public enum ReplayPolicy: String, CaseIterable, Sendable {
     }
 }
 
-/// Does everything to every frame and drops none: what chains without a scheduler do, to compare with.
+/// Does all work for every frame and drops none, like a chain without a scheduler. Other policies are compared with it.
 public struct EverythingPolicy: Policy {
     private let ceiling: Tier
 

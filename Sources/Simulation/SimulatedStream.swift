@@ -1,17 +1,17 @@
 import Media
 import Schedule
 
-/// The moment in a simulation: real time, and the work that a thread with a fair share has done by then.
+/// A moment in a simulation: virtual time, and the work that a thread with a fair share has done by then.
 ///
-/// All threads that run share the cores evenly, so all of them get on at one common speed: 1 while there are no more
-/// threads than cores, cores/threads otherwise. A piece of work that starts at `work` = w and needs c ends at w + c.
+/// All running threads share the cores evenly, so all have the same speed: 1 while there are no more threads than cores, else
+/// cores/threads. A piece of work that starts at `work` = w and needs c ends at `work` = w + c.
 struct Moment {
     var time = MonotonicTime(nanoseconds: 0)
     var work = 0.0
 }
 
-/// One stream's pipeline in virtual time: decoder, enhancement and encoder, each a thread, with at most two raw frames
-/// in the queues between them, as in the relay.
+/// One stream's pipeline in virtual time. Decoder, enhancement and encoder each have a thread, and the queues between them
+/// hold at most two raw frames, as in the relay.
 struct SimulatedStream<P: Policy> {
     static var rawQueue: Int { 2 }
 
@@ -23,7 +23,7 @@ struct SimulatedStream<P: Policy> {
         var emitBy: MonotonicTime
     }
 
-    /// A piece of work under way on one of the stream's threads.
+    /// A piece of work that runs on one of the stream's threads.
     private struct Job {
         var start: MonotonicTime
         var startWork: Double
@@ -36,7 +36,7 @@ struct SimulatedStream<P: Policy> {
 
     private var scheduler: StreamScheduler<P>
     private(set) var outcome = StreamOutcome()
-    /// The cores that a piece of work keeps busy.
+    /// The cores that enhancement and encoding keep busy.
     private let workers, encoders: Double
     private let keepsTimeline: Bool
     private var source: FrameSource
@@ -64,14 +64,14 @@ struct SimulatedStream<P: Policy> {
         nextFrame = self.source.next()
     }
 
-    /// Threads that run just now.
+    /// The threads that run now.
     var threads: Double {
         (decoding == nil ? 0 : 1) + (enhanceJob == nil ? 0 : workers) + (encoding == nil ? 0 : encoders)
     }
 
     var nextArrival: MonotonicTime? { nextFrame?.arrival }
 
-    /// The amount of work at which the next piece is done.
+    /// The value of ``Moment/work`` at which the next piece of work is done.
     var nextEnd: Double {
         var end = Double.infinity
         if let decoding, decoding.job.end > 0 { end = min(end, decoding.job.end) }
@@ -80,7 +80,7 @@ struct SimulatedStream<P: Policy> {
         return end
     }
 
-    /// When the tiles that are being worked on have to stop.
+    /// When the work on the present tiles must end.
     var nextStop: MonotonicTime? {
         guard case .tiles = enhancing, enhanceJob != nil, let plan = enhanced?.plan else { return nil }
         return stopped ? nil : plan.stop
@@ -91,7 +91,7 @@ struct SimulatedStream<P: Policy> {
 
     private var order: SynthesisOrder { scheduler.order }
 
-    /// What a stage knows when it asks the scheduler.
+    /// The state with which a stage asks the scheduler.
     private var state: PipelineState {
         var state = PipelineState()
         state.codedWaiting = coded.count
@@ -105,7 +105,7 @@ struct SimulatedStream<P: Policy> {
         return state
     }
 
-    /// Lets everything happen that is due, and starts whatever can start.
+    /// Does all that is due at a moment, and starts all work that can start.
     mutating func settle(_ moment: Moment, _ load: Load?) {
         while arrive(moment) || finishEncoding(moment) || startEncoding(moment, load) || enhance(moment, load)
             || finishDecoding(moment) || startDecoding(moment, load)
@@ -144,7 +144,7 @@ struct SimulatedStream<P: Policy> {
         return true
     }
 
-    /// The decoder keeps a picture that finds no room, and waits: nothing is lost between it and the plan.
+    /// The decoder keeps a picture while the queue is full, so no picture is lost before its plan.
     private mutating func finishDecoding(_ moment: Moment) -> Bool {
         guard let (frame, job) = decoding, isDone(job, moment) || job.end == 0 else { return false }
         if job.end != 0 {
@@ -195,7 +195,7 @@ struct SimulatedStream<P: Policy> {
         lastRung = plan.rung
         if let reason = plan.drop {
             outcome.droppedOriginals[Int(reason.rawValue)] += 1
-            note(frame, plan, latency: nil, tiles: 0)
+            recordOutcome(frame, plan, latency: nil, tiles: 0)
             return true
         }
         if frame.synthesised > 0, plan.synthesised == 0 { outcome.withoutSynthesis += 1 }
@@ -220,7 +220,7 @@ struct SimulatedStream<P: Policy> {
         enhanceJob = job(picture.frame.tile(plan.tier) * Double(picture.frame.tiles), moment, load)
     }
 
-    /// Workers look at the time between tiles: those under way at the time to stop are finished.
+    /// Workers check the time between tiles, so they finish the tiles that they work on at the stop.
     private mutating func stopTiles(_ picture: Picture, _ job: Job, _ moment: Moment) -> Bool {
         guard case .tiles = enhancing, !stopped, moment.time >= picture.plan!.stop else { return false }
         stopped = true
@@ -235,7 +235,7 @@ struct SimulatedStream<P: Policy> {
         if order == .beforeOriginal { synthesise(1, moment, load) } else { enhancing = .handingOver(0) }
     }
 
-    /// Makes the n-th synthesised frame; past the last one comes the original, which is number 0.
+    /// Makes the n-th synthesised frame. After the last one comes the original, which has the number 0.
     private mutating func synthesise(_ number: Int, _ moment: Moment, _ load: Load?) {
         let picture = enhanced!
         if number <= picture.plan!.synthesised, scheduler.synthesise(picture.plan!, at: moment.time) {
@@ -248,7 +248,7 @@ struct SimulatedStream<P: Policy> {
         }
     }
 
-    /// Waits until the encoder's queue has room: a full queue holds the enhancement back.
+    /// Hands a frame to the encoder's queue. Enhancement waits while the queue is full.
     private mutating func handOver(_ picture: Picture, _ number: Int, _ moment: Moment, _ load: Load?) -> Bool {
         guard toEncode.count < Self.rawQueue else { return false }
         var out = picture
@@ -272,7 +272,7 @@ struct SimulatedStream<P: Policy> {
         if let reason = scheduler.encode(picture.kind, at: moment.time, emitBy: picture.emitBy, behind: behind) {
             if picture.kind == .original {
                 outcome.droppedOriginals[Int(reason.rawValue)] += 1
-                note(picture.frame, picture.plan!, latency: nil, tiles: picture.tiles)
+                recordOutcome(picture.frame, picture.plan!, latency: nil, tiles: picture.tiles)
             } else {
                 outcome.droppedSynthesised += 1
             }
@@ -303,11 +303,11 @@ struct SimulatedStream<P: Policy> {
         outcome.latency.record(latency)
         if let last = lastEmission { outcome.longestFreeze = max(outcome.longestFreeze, moment.time - last) }
         lastEmission = moment.time
-        note(picture.frame, picture.plan!, latency: latency, tiles: picture.tiles)
+        recordOutcome(picture.frame, picture.plan!, latency: latency, tiles: picture.tiles)
         return true
     }
 
-    private mutating func note(_ frame: FrameLoad, _ plan: FramePlan, latency: Nanoseconds?, tiles: Int) {
+    private mutating func recordOutcome(_ frame: FrameLoad, _ plan: FramePlan, latency: Nanoseconds?, tiles: Int) {
         guard keepsTimeline else { return }
         outcome.timeline.append(
             TimelinePoint(
@@ -315,13 +315,13 @@ struct SimulatedStream<P: Policy> {
                 synthesised: plan.synthesised))
     }
 
-    /// Counts what is still under way, from where it is, and notes what the stream would need from here on.
+    /// Ends the simulation: counts the frames in flight by where they are, and keeps the stream's demand.
     mutating func close() {
         let pictures = coded.count + decoded.count + toEncode.count
         var inFlight = pictures + (decoding == nil ? 0 : 1) + (encoding == nil ? 0 : 1)
         if enhanced != nil {
-            // The original counts unless it was handed over before its synthesised frames; one being handed over
-            // counts.
+            // A synthesised frame that waits for the encoder's queue is in flight. So is the original, unless it was handed
+            // over before its synthesised frames.
             if case .handingOver(let number) = enhancing, number > 0 { inFlight += 1 }
             let originalIsGone: Bool =
                 switch enhancing {

@@ -1,21 +1,21 @@
 import Media
 import Schedule
 
-/// Runs the relay's pipeline in virtual time, with any policy in command.
+/// Runs the relay's pipeline in virtual time, with any policy.
 ///
-/// Stages are threads that share the machine's cores with each other, with other streams and with other programs, by
-/// processor sharing. Deterministic: the same load and policy give the same outcome on every machine.
+/// Stages are threads. They share the machine's cores evenly with each other, with other streams and with other programs
+/// (processor sharing). Deterministic: the same load and policy give the same outcome on every machine.
 public enum Simulation {
-    /// Simulates a synthetic load with Burnish's own planner.
+    /// Simulates a synthetic load with the relay's planner.
     public static func run(_ load: Load, until end: MonotonicTime? = nil, timeline: Bool = false) -> [StreamOutcome] {
         run(load, until: end, timeline: timeline) { Planner($0) }
     }
 
     /// Simulates a synthetic load with any policy.
     /// - Parameters:
-    ///   - end: stop then, with frames under way; nil to go on until the last one is out.
-    ///   - makePolicy: called for each stream.
-    /// - Returns: an outcome per stream.
+    ///   - end: stop at this time, with frames in flight. Nil to continue until the last frame is emitted.
+    ///   - makePolicy: called once for each stream.
+    /// - Returns: an outcome for each stream.
     public static func run<P: Policy>(
         _ load: Load, until end: MonotonicTime? = nil, timeline: Bool = false,
         policy makePolicy: (Planner.Configuration) -> P
@@ -30,7 +30,7 @@ public enum Simulation {
     }
 
     /// Replays recorded frames against a policy.
-    /// - Parameter frames: in order of arrival; their costs are those of free cores.
+    /// - Parameter frames: in order of arrival, with costs on free cores.
     public static func replay<P: Policy>(
         _ frames: [FrameLoad], policy: P, order: SynthesisOrder = .beforeOriginal, cores: Int = 2, workers: Int = 2,
         encoders: Int = 1, timeline: Bool = false
@@ -51,8 +51,8 @@ public enum Simulation {
         var meter = CoreMeter(streams: streams.count, cores: cores, threads: threads)
         let cores = Double(cores)
         while true {
-            let foreign = load?.otherThreads(at: moment.time) ?? 0
-            var threads = foreign
+            let others = load?.otherThreads(at: moment.time) ?? 0
+            var threads = others
             var nextEnd = Double.infinity
             var nextTime = load?.nextChange(after: moment.time) ?? MonotonicTime(nanoseconds: .max)
             var isBusy = false
@@ -75,7 +75,7 @@ public enum Simulation {
             if let end, nextTime > end { break }
             nextTime = max(nextTime, moment.time)
             for index in streams.indices { meter.add(index, streams[index].threads * speed, nextTime - moment.time) }
-            meter.addOthers(foreign * speed, nextTime - moment.time)
+            meter.addOthers(others * speed, nextTime - moment.time)
             meter.recordRunning(threads, for: nextTime - moment.time)
             if let length = meter.length(at: nextTime) {
                 for index in streams.indices { streams[index].use(meter.available(index, length)) }
@@ -88,12 +88,11 @@ public enum Simulation {
     }
 }
 
-/// Tells each simulated stream what the others and other programs leave of the machine, as a relay reads it from the
-/// operating system.
+/// Measures the cores for each simulated stream, as `MachineMeter` does for a relay.
 private struct CoreMeter {
     private var shares: [CoreShare]
     private var used: [Double]
-    private var foreign = 0.0
+    private var usedByPrograms = 0.0
     private var fewestThreads = Double.infinity
     private var start = MonotonicTime(nanoseconds: 0)
 
@@ -105,24 +104,24 @@ private struct CoreMeter {
     mutating func add(_ stream: Int, _ threads: Double, _ time: Nanoseconds) {
         used[stream] += threads * Double(time.count)
     }
-    mutating func addOthers(_ threads: Double, _ time: Nanoseconds) { foreign += threads * Double(time.count) }
+    mutating func addOthers(_ threads: Double, _ time: Nanoseconds) { usedByPrograms += threads * Double(time.count) }
     mutating func recordRunning(_ threads: Double, for time: Nanoseconds) {
         if time > .zero { fewestThreads = min(fewestThreads, threads) }
     }
 
-    /// How long the sample has become; nil while that is too short.
+    /// The length of the present sample; nil while it is shorter than ``CoreShare/samplePeriod``.
     func length(at time: MonotonicTime) -> Nanoseconds? {
         time - start >= CoreShare.samplePeriod ? time - start : nil
     }
 
     mutating func available(_ stream: Int, _ length: Nanoseconds) -> Cores {
-        let others = foreign + used.reduce(0, +) - used[stream]
+        let others = usedByPrograms + used.reduce(0, +) - used[stream]
         return shares[stream].update(usedByOthers: others / Double(length.count), fewestRunning: Int(fewestThreads + 1e-9))
     }
 
     mutating func restart(at time: MonotonicTime) {
         for index in used.indices { used[index] = 0 }
-        foreign = 0
+        usedByPrograms = 0
         fewestThreads = .infinity
         start = time
     }

@@ -1,7 +1,7 @@
 import Media
 import Schedule
 
-/// The latencies of all frames, kept whole: in virtual time a quantile should be exact.
+/// The latencies of all frames. All are kept, so that quantiles in virtual time are exact.
 public struct LatencyDigest: Sendable {
     private var latencies: [Nanoseconds] = []
 
@@ -20,40 +20,40 @@ public struct LatencyDigest: Sendable {
     }
 }
 
-/// What became of one simulated stream.
+/// The result of one simulated stream.
 public struct StreamOutcome: Sendable {
     public internal(set) var originals = 0
     public internal(set) var synthesised = 0
     public internal(set) var emittedOriginals = 0
     public internal(set) var emittedSynthesised = 0
-    /// Frames that still were somewhere between arrival and emission at the end.
+    /// Frames between arrival and emission at the end.
     public internal(set) var inFlight = 0
-    /// Originals dropped, by reason, and synthesised frames dropped for whatever reason.
+    /// Dropped originals by the raw value of the reason, and all dropped synthesised frames.
     public internal(set) var droppedOriginals = [Int](repeating: 0, count: DropReason.allCases.count)
     public internal(set) var droppedSynthesised = 0
-    /// Emitted after their deadline.
+    /// Frames that were emitted after their deadline.
     public internal(set) var lateOriginals = 0
     public internal(set) var lateSynthesised = 0
-    /// Arrival to emission of originals.
+    /// From arrival to emission, of originals.
     public internal(set) var latency = LatencyDigest()
     /// Originals emitted at each tier, and the tiles computed for them.
     public internal(set) var framesByTier = [Int](repeating: 0, count: Tier.allCases.count)
     public internal(set) var tilesByTier = [Int](repeating: 0, count: Tier.allCases.count)
-    /// Originals for which synthesised frames were asked for, and those that got none.
+    /// Originals without a synthesised frame although some were requested.
     public internal(set) var withoutSynthesis = 0
     public internal(set) var rungChanges = 0
     public internal(set) var deepestCodedQueue = 0
     public internal(set) var deepestRawQueue = 0
     /// The longest time between two emissions of originals.
     public internal(set) var longestFreeze = Nanoseconds.zero
-    /// What the stream needed of the machine in the end; nil where the policy does not know.
+    /// The cores that the stream needed at the end; nil where the policy does not know.
     public internal(set) var demand: Capacity.Demand?
-    /// One line per original, where they were asked for.
+    /// One point for each original; empty unless a timeline was requested.
     public internal(set) var timeline: [TimelinePoint] = []
 
     public func dropped(_ reason: DropReason) -> Int { droppedOriginals[Int(reason.rawValue)] }
     public var dropped: Int { droppedOriginals.reduce(0, +) + droppedSynthesised }
-    /// Originals that were not seen in time.
+    /// Originals that were late or dropped.
     public var missed: Int { lateOriginals + droppedOriginals.reduce(0, +) }
     /// `in + synthesised = emitted + dropped + in flight`.
     public var balances: Bool {
@@ -61,9 +61,10 @@ public struct StreamOutcome: Sendable {
     }
 }
 
-/// How one original fared, for plots.
+/// The outcome of one original, for plots.
 public struct TimelinePoint: Sendable {
     public var arrival: MonotonicTime
+    /// Nil when it was dropped.
     public var latency: Nanoseconds?
     public var tier: Tier
     public var tiles: Int

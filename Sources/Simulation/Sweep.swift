@@ -2,24 +2,24 @@ import Media
 import Schedule
 import Telemetry
 
-/// Something that a replay can be run with several values of, to see what it does.
+/// A parameter that a replay can vary. The raw values are the names for `burnish replay --sweep`.
 public enum SweepKey: String, CaseIterable, Sendable {
-    /// From a frame's origin to its deadline, the recovery window included: milliseconds.
+    /// The time from a frame's origin to its deadline, with the recovery window, in milliseconds.
     case budget
     case cores, workers, encoders
-    /// The best tier: its name.
+    /// The name of the best tier.
     case tier
     /// ``Planner/Weights``; `dwell` in milliseconds.
     case keep, climb, margin, dwell, caution
 }
 
-/// A set of values for some of the keys: one row of a sweep.
+/// Values for some of the keys: one row of a sweep.
 public struct SweepPoint: Hashable, Sendable {
     private var values: [SweepKey: Double] = [:]
 
     public init() {}
 
-    /// The same with one more value; nil where the text is no value of that key.
+    /// A copy with one more value; nil when the text is not a valid value of the key.
     public func with(_ key: SweepKey, _ text: Substring) -> SweepPoint? {
         let range: ClosedRange<Double>
         switch key {
@@ -42,7 +42,7 @@ public struct SweepPoint: Hashable, Sendable {
         return point
     }
 
-    /// `keep=0.9 tier=base`; empty where nothing is set.
+    /// All values as text, such as `keep=0.9 tier=base`; empty when none is set.
     public var name: String {
         SweepKey.allCases.compactMap { key in
             values[key].map { value in
@@ -55,7 +55,7 @@ public struct SweepPoint: Hashable, Sendable {
         }.joined(separator: " ")
     }
 
-    /// From origin to deadline; nil leaves deadlines as they are.
+    /// The time from origin to deadline; nil leaves deadlines unchanged.
     private var budget: Nanoseconds? { values[.budget].map { .milliseconds($0) } }
 
     public func adapt(_ configuration: inout Planner.Configuration) {

@@ -1,15 +1,15 @@
 import Media
 import Schedule
 
-/// A picture of how a stream fared: latency, tiles, synthesised frames and rung over time, as SVG text.
+/// Plots the latency, tiles, rung and drops of a stream over time, as SVG text.
 public enum TimelinePlot {
     private static let width = 900.0
     private static let left = 60.0
 
     /// - Parameters:
     ///   - budget: drawn as a line over the latency.
-    ///   - rungs: how many the ladder has.
-    ///   - shaded: when something was wrong, in seconds.
+    ///   - rungs: the number of rungs of the ladder.
+    ///   - shaded: times with a coloured background, such as those of disturbances, in seconds.
     public static func svg(
         title: String, _ points: [TimelinePoint], budget: Nanoseconds, rungs: Int,
         shaded: [ClosedRange<Double>] = []

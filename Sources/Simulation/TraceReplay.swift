@@ -3,7 +3,7 @@ import Schedule
 import Telemetry
 
 extension Trace {
-    /// How the recorded originals fared, in order of arrival; times count from the first.
+    /// The outcomes of the recorded originals, in order of arrival. Times count from the first arrival.
     public static func timeline(_ records: [TraceRecord]) -> [TimelinePoint] {
         let originals = records.filter { $0.kind == .original }.sorted { ($0.arrival, $0.id) < ($1.arrival, $1.id) }
         guard let first = originals.first?.arrival else { return [] }
@@ -16,7 +16,7 @@ extension Trace {
         }
     }
 
-    /// On which side of their originals the recorded synthesised frames lie, those with which they arrived.
+    /// Whether the recorded synthesised frames lie before or after the originals with which they arrived.
     public static func order(_ records: [TraceRecord]) -> SynthesisOrder {
         var originals: [MonotonicTime: MediaTime] = [:]
         for record in records where record.kind == .original { originals[record.arrival] = record.presentation }
@@ -25,9 +25,11 @@ extension Trace {
         return 2 * behind > synthesised.count ? .afterOriginal : .beforeOriginal
     }
 
-    /// The recorded frames as a load to replay, in order of arrival. A cost that a frame does not have (it was dropped
-    /// before that stage, or the tier was not in use) is the last one known, at first that of the seeds. Costs were
-    /// measured on a machine that was doing the rest of the work too: a replay is a little pessimistic.
+    /// The recorded frames as a load to replay, in order of arrival.
+    ///
+    /// A frame may lack a cost, because it was dropped before that stage or the tier was not in use. It then gets the last
+    /// known cost, at first that of `usual`. The costs were measured on a machine that also did the rest of the work, so a
+    /// replay is a little pessimistic.
     public static func loads(_ records: [TraceRecord], like usual: Load = .usual("trace")) -> [FrameLoad] {
         var known = usual.costs
         let ratio = usual.costs.tileM / usual.costs.tileS

@@ -3,8 +3,7 @@ import Schedule
 import Simulation
 import Telemetry
 
-/// Goes to the top of what it can do whenever the last frame was fine, and to the bottom when it was not: no memory, so
-/// it swings.
+/// Alternates between the top and the bottom rung, because it has no memory.
 struct OscillatingPolicy: Policy {
     var planner: Planner
     private var isHigh = false
@@ -27,8 +26,8 @@ struct OscillatingPolicy: Policy {
     }
 }
 
-/// Drops whatever a pessimistic estimate says will be late, whether or not another frame gains by it; and since it
-/// learns only from frames that it does not drop, one bad estimate lasts for ever.
+/// Drops every frame that a pessimistic estimate calls late, even when no other frame gains. It learns only from frames that it
+/// does not drop, so one bad estimate lasts for ever.
 struct OverDroppingPolicy: Policy {
     var planner: Planner
     private var pessimism = 0.0

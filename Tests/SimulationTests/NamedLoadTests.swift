@@ -13,7 +13,7 @@ import Testing
         #expect(outcome.timeline.dropFirst(30).allSatisfy { $0.rung == 0 && $0.synthesised == 1 && $0.tiles > 0 })
     }
 
-    /// Both cores taken for 20 s in the middle of a minute of 360p30 → 720p60 within 80 ms.
+    /// Other programs keep both cores busy for 20 s, in the middle of a minute of 360p30 → 720p60 within 80 ms.
     @Test func twoBusyLoopsCostQualityOnly() throws {
         let load = try load("cores-taken")
         let outcome = Simulation.run(load, timeline: true)[0]
@@ -28,7 +28,7 @@ import Testing
         #expect(outcome.rungChanges < 12)
     }
 
-    /// What the other program takes is counted once, in the cores that it leaves, and not in the stream's work as well.
+    /// The time of the other program counts once, as missing cores, and not in the stream's work as well.
     @Test func oneBusyLoopCostsTilesAndNoSynthesisedFrames() throws {
         let load = try load("core-taken")
         let outcome = Simulation.run(load)[0]
@@ -42,7 +42,7 @@ import Testing
         let outcome = Simulation.run(load)[0]
         #expect(outcome.latency.quantile(0.99) <= load.deadline.budget)
         #expect(outcome.dropped(.late) + outcome.dropped(.overload) == outcome.originals - outcome.emittedOriginals)
-        // The encoder alone limits the rate to a frame each 40 (32) ms; three fifths of that get through in time.
+        // The encoder alone limits the rate to a frame each 40 (32) ms. At least three fifths of that are emitted.
         let least = Double(load.frames) * load.interval.seconds / (load.costs.encode / 1e9)
         #expect(Double(outcome.emittedOriginals) > 0.6 * least)
         #expect(outcome.longestFreeze < .milliseconds(250))
@@ -55,8 +55,9 @@ import Testing
         #expect(outcome.latency.largest < .milliseconds(20) && outcome.synthesised == 0)
     }
 
-    /// The encoder alone takes longer than the budget, and nearly as long as an interval: all can be had, none in time.
-    @Test func aFrameThatIsLateAnywayIsNotDroppedForTheEncoderIsBusy() {
+    /// The encoder alone takes longer than the budget and nearly as long as an interval. So all frames can be emitted, and none
+    /// of them in time.
+    @Test func aLateFrameIsNotDroppedOnlyBecauseTheEncoderIsBusy() {
         var load = Load.usual("slow encoder", seconds: 20, framesPerSecond: 60)
         load.cores = 4
         load.costs.decode = 2e6
@@ -78,9 +79,9 @@ import Testing
         #expect(medians.max()! < medians.min()! * 11 / 10)
     }
 
-    /// Frames that come after their deadline are lost to the network, not to us; the rest of a burst is emitted, newest
-    /// first of all, and quality is not made to pay for it.
-    @Test func aBurstAfterAStallIsCaughtUpWithAtOnce() throws {
+    /// Frames that arrive after their deadline are lost by the network. The stream emits the rest of the burst, above all the
+    /// newest frames, and does not lose quality.
+    @Test func aStreamCatchesUpAtOnceAfterAStall() throws {
         let load = try load("bursts")
         let outcome = Simulation.run(load)[0]
         let least = load.leastOutcome().best
@@ -91,7 +92,7 @@ import Testing
 
     @Test(arguments: [0.999, 1.001])
     func aSourceThatIsFastOrSlowIsFollowed(rate: Double) {
-        // The configuration says 30; deadlines come from the source's own times, so nothing builds up.
+        // The configuration says 30 frames a second. Deadlines come from the source's own times, so no delay builds up.
         var load = Load.usual("fast", seconds: 120)
         load.interval = Nanoseconds(Int64(Double(load.interval.count) / rate))
         let outcome = Simulation.run(load) { configuration in

@@ -3,34 +3,33 @@ import Schedule
 import Simulation
 import Telemetry
 
-/// What must hold of any policy in any scenario. Each has a name, so that a broken policy can be shown to fail by the
-/// property that it breaks.
+/// The properties that any policy must have in any scenario. Each has a name, so a test can show which one a broken policy
+/// breaks.
 enum Property: String, CaseIterable, Hashable {
     /// `in + synthesised = emitted + dropped + in flight`.
     case booksBalance
-    /// At most two raw frames in any queue; coded units up to the limit at which the decoder gives up.
+    /// Each queue holds at most two raw frames. Coded units stay below the limit at which they are dropped.
     case queuesAreBounded
-    /// Where doing the least has every original out with a sixth of the budget to spare, and nothing goes wrong
-    /// meanwhile, every original is out in time.
+    /// All originals are in time, if the least work emits all of them with a sixth of the budget to spare and there is no
+    /// disturbance.
     case originalsAreInTime
-    /// Where something goes wrong, no more than a few originals are missed at its onset beyond those that doing the
-    /// least would have missed too.
+    /// A disturbance costs only a few more originals at its onset than the least work loses.
     case onsetsCostLittle
-    /// As many originals are in time as doing the least would have had, or nearly.
+    /// Nearly as many originals are in time as with the least work.
     case nothingIsDroppedInVain
-    /// Latency stays within the budget, or within what doing the least takes where that is more.
+    /// The latency stays within the budget, or within that of the least work where that is more.
     case latencyIsBounded
-    /// The ladder is not climbed up and down.
+    /// The rung does not change up and down.
     case qualityDoesNotFlicker
 
-    /// Frames that an onset may cost: those under way when it comes, and those it takes to learn.
+    /// The frames that an onset may cost: those in flight, and those until the estimates have adapted.
     static let onset = 8
-    /// Changes of rung in ten seconds: four climbs to the top, and each change of conditions and each failed try (fewer
-    /// and fewer) down and up again.
+    /// Changes of rung in ten seconds: four climbs to the top, and a fall and a climb for each change of conditions and for
+    /// each failed try (which become rarer).
     static let rungChanges = 24
 
     /// The properties that an outcome breaks.
-    /// - Parameter least: what the same load comes to with a relay that only ever does the least.
+    /// - Parameter work: the outcome of the same load with the least work.
     static func broken(by outcome: StreamOutcome, least work: LeastOutcome, load: Load) -> Set<Property> {
         let least = work.best
         var broken: Set<Property> = []

@@ -15,9 +15,8 @@ import Testing
         }
     }
 
-    /// A planner that is cautious enough for the slowdowns of these scenarios, four threads on one core and fourfold costs
-    /// from one moment to the next, emits no original late where the least work has all in time, and elsewhere no more than
-    /// that misses.
+    /// The slowdowns of these scenarios are up to four threads on one core and sudden fourfold costs. A planner with enough
+    /// caution for them emits at most as many originals late as the least work misses.
     @Test func aCautiousPlannerIsLateOnlyWhereBaseCannotFit() {
         for seed in 1...UInt64(Thoroughness.scenarios) {
             let load = Load.random(seed: seed)
@@ -36,7 +35,7 @@ import Testing
         }[0]
     }
 
-    /// In these scenarios a sudden slowdown makes originals late that had been given what there usually was time for.
+    /// In these scenarios, a sudden slowdown makes originals late when the planner uses all the time that there usually is.
     @Test(arguments: [163, 1627, 3828] as [UInt64]) func cautionKeepsOriginalsInTime(seed: UInt64) {
         let load = Load.random(seed: seed)
         #expect(load.leastOutcome().best.missed == 0)
@@ -44,8 +43,8 @@ import Testing
         #expect(cautiousOutcome(load).lateOriginals == 0)
     }
 
-    /// What the properties allow one scenario must be rare among them all: an original that the least work would have had is
-    /// missed only by what nobody could know.
+    /// Each scenario may have a few exceptions, but over all scenarios they must be rare. An original that is in time with the
+    /// least work should be missed only because of an event that no planner could foresee.
     @Test(.enabled(if: Thoroughness.isFull)) func theLeastWorkHardlyEverHasMoreInTime() {
         var (originals, more, scenarios, late, dropped) = (0, 0, 0, 0, 0)
         var worse: [Load] = []
@@ -66,7 +65,7 @@ import Testing
             + "\(late) late, \(dropped) dropped")
         for delay in [0.0, 20, 40] {
             let missed = worse.compactMap { WarnedPlanner.missed(of: $0, warned: .milliseconds(delay)) }
-            print("told \(delay) ms after the onset it misses some in \(missed.count { $0 > 0 }) of \(missed.count)")
+            print("warned \(delay) ms after the onset it misses some in \(missed.count { $0 > 0 }) of \(missed.count)")
         }
         #expect(more * 10_000 <= originals)
         #expect(worse.count * 100 <= scenarios)
@@ -81,7 +80,7 @@ import Testing
         }
     }
 
-    /// The properties that a policy breaks in the first scenarios.
+    /// The properties that a policy breaks in the first twenty scenarios.
     func broken<P: Policy>(by policy: (Planner.Configuration) -> P) -> Set<Property> {
         var broken: Set<Property> = []
         for seed in 1...UInt64(20) {

@@ -4,8 +4,8 @@ import Simulation
 import Telemetry
 
 extension Load {
-    /// Ten seconds of something a relay may meet: any usual frame rate, a machine from a third to three times the usual
-    /// one's speed, any budget from 40 to 200 ms, and half of the time something that goes wrong for a few seconds.
+    /// A random load of ten seconds: a usual frame rate, a machine with a third to three times the usual speed, and a budget
+    /// from 40 to 200 ms. Half of the loads have a disturbance of a few seconds.
     static func random(seed: UInt64) -> Load {
         var random = SplitMix64(seed: seed &* 2_654_435_761)
         func within(_ low: Double, _ high: Double) -> Double { low + (high - low) * random.unit() }
@@ -47,8 +47,8 @@ extension Load {
         return load
     }
 
-    /// The same load for a relay that only ever does the least: what no policy can beat by more than luck. Once with the
-    /// planner's drops and once without any, so that what the planner drops in vain excuses nothing.
+    /// The outcomes of this load with the least work. A policy can beat them only by luck. One run uses the planner's drops and
+    /// one drops nothing, so that a needless drop of the planner does not lower the standard.
     func leastOutcome() -> LeastOutcome {
         let dropping = Simulation.run(self) { configuration in
             var least = configuration
@@ -61,11 +61,11 @@ extension Load {
     }
 }
 
-/// What the least work comes to, with the planner's drops and with none.
+/// The outcomes of the least work, with the planner's drops and without drops.
 struct LeastOutcome {
-    /// Whichever has more originals in time.
+    /// The outcome with more originals in time.
     let best: StreamOutcome
-    /// The largest latency, where drops bound it.
+    /// The largest latency with drops, which bound it.
     let largestLatency: Nanoseconds
 
     init(dropping: StreamOutcome, keeping: StreamOutcome) {
@@ -74,7 +74,7 @@ struct LeastOutcome {
     }
 }
 
-/// The base upscale and nothing else for every original; drops none.
+/// Does only the base upscale for every original, and drops none.
 struct LeastToEveryFrame: Policy {
     private var everything: EverythingPolicy
 

@@ -36,7 +36,7 @@ import Testing
         #expect(try Trace.read(text) == records)
     }
 
-    @Test func saysWhatIsWrongAndWhere() throws {
+    @Test func anErrorNamesItsLine() throws {
         let good = Trace.write([record(1)])
         let line = Trace.line(record(1))
         let bad: [(String, Int)] = [
@@ -108,7 +108,7 @@ import Testing
         }
         let base = try run(.tier, "base")
         #expect(base.tiers["base"] == 1 && base.policy == "planner tier=base")
-        // The records' origin is 20 ms before they arrive, so nothing can be in time within 20 ms of it.
+        // The origin of each record is 20 ms before its arrival. So nothing can be in time with a budget of 20 ms.
         let hurried = try run(.budget, "20")
         #expect(hurried.late + hurried.dropped.values.reduce(0, +) == 300)
         #expect(try run(.budget, "100").late == 0)
@@ -127,7 +127,7 @@ import Testing
         #expect(timeline[40].latency == nil && timeline[41].latency == .milliseconds(35))
         #expect(timeline.allSatisfy { $0.rung == 1 && $0.tiles == 40 })
         let svg = TimelinePlot.svg(title: "t", timeline, budget: .milliseconds(80), rungs: 5)
-        // One mark for the frame that was dropped.
+        // The dropped frame has one mark.
         #expect(svg.split(separator: "\n").filter { $0.contains("y2=\"385\"") }.count == 1)
     }
 }

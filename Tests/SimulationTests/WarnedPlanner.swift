@@ -3,12 +3,12 @@ import Schedule
 import Simulation
 import Telemetry
 
-/// The planner, told that something goes wrong: from then on it does nothing but the least. What no planner can beat
-/// that makes use of the machine before, since nobody tells it.
+/// A planner that gets a warning of a disturbance and does only the least work from then on. A planner without a warning can
+/// not be better, if it uses the machine fully before.
 struct WarnedPlanner: Policy {
     private var planner: Planner
     private let warning: MonotonicTime
-    /// Whether it also drops no original from then on.
+    /// Whether it also drops no original after the warning.
     private let keepsAll: Bool
 
     init(_ configuration: Planner.Configuration, at warning: MonotonicTime, keepsAll: Bool) {
@@ -17,7 +17,7 @@ struct WarnedPlanner: Policy {
         self.keepsAll = keepsAll
     }
 
-    /// The fewest originals that it misses of a load when it is told so long after the onset.
+    /// The fewest originals of a load that it misses when the warning comes `delay` after the onset.
     static func missed(of load: Load, warned delay: Nanoseconds) -> Int? {
         guard let onset = load.disturbances.first?.from else { return nil }
         func missed(keepsAll: Bool) -> Int {
