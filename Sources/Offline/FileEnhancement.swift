@@ -3,13 +3,14 @@ import Enhance
 import Media
 import Telemetry
 
-/// The relay's processors on a file: every picture enlarged, frames synthesised between each two, no deadline.
+/// Enhances a file with the relay's processors: enlarges every picture and synthesises frames between each two. There are no
+/// deadlines.
 public struct FileEnhancement: Sendable {
     public var input: String
     public var output: String
     /// 1 or 2.
     public var scale = 2
-    /// Frames out for each interval of the input: N frames become K·(N−1)+1.
+    /// The factor of the frame rate: with K, N frames become K·(N−1)+1.
     public var interpolate = 1
     public var tier = SuperResolutionTier.neuralMedium
     /// 0…1; 0 leaves pictures as they are.
@@ -20,11 +21,11 @@ public struct FileEnhancement: Sendable {
     /// x264's constant rate factor, where the output is coded.
     public var quality = 18.0
 
-    /// Which interpolation.
+    /// The method of interpolation.
     public enum Motion: String, Sendable, CaseIterable {
-        /// The relay's own.
+        /// The method of the relay.
         case lowLatency = "low-latency"
-        /// Finer, and several times slower.
+        /// Better pictures, and several times slower.
         case quality
 
         fileprivate func makeSession(
@@ -42,29 +43,31 @@ public struct FileEnhancement: Sendable {
         self.output = output
     }
 
-    /// - Parameter progress: called after each picture of the input with how many are done, and how many there are
-    ///   where the file says; returning false ends the work cleanly.
+    /// Enhances the file. Blocks until it is done.
+    /// - Parameter progress: called after each input picture with the number of pictures done and, where the file tells, the
+    ///   number of all. Return false to end the work; the output is then a complete file up to that picture.
+    /// - Throws: an error of the file, the codec or the processors. The pictures written before it can be played.
     public func run(progress: (Int, Int?) -> Bool) throws(FileEnhancementError) -> FileEnhancementReport {
-        let reader = try reading { () throws(CodecError) in try FileReader(path: input) }
+        let reader = try withCodecErrors { () throws(CodecError) in try FileReader(path: input) }
         let work = try FileWork(self, reader)
         do throws(FileEnhancementError) {
             var pictures = 0
             var started = MonotonicTime.now()
-            while let item = try reading({ () throws(CodecError) in try reader.next() }) {
+            while let item = try withCodecErrors({ () throws(CodecError) in try reader.next() }) {
                 switch consume item {
                 case .picture(let picture, let time):
-                    work.noteDecoding(.now() - started)
-                    try work.take(picture, at: time)
+                    work.recordDecoding(.now() - started)
+                    try work.process(picture, at: time)
                     pictures += 1
                     if !progress(pictures, reader.video.pictureCount) { return try work.finish(reader) }
                 case .audio(let packet):
-                    try work.take(packet)
+                    try work.copy(packet)
                 }
                 started = .now()
             }
             return try work.finish(reader)
         } catch {
-            // What was written up to here can be played when the file is completed.
+            // Complete the file, so that the pictures written so far can be played.
             _ = try? work.finish(reader)
             throw error
         }
@@ -89,21 +92,21 @@ extension FileEnhancementError: CustomStringConvertible {
     }
 }
 
-/// What the work on a file cost. Times are in milliseconds.
+/// The counts and times of the work on a file. Times are in milliseconds.
 public struct FileEnhancementReport: Codable, Sendable {
     public var picturesIn = 0
     public var picturesOut = 0
     public var synthesised = 0
-    /// Left out because their times were not after the one before.
+    /// Pictures that were dropped because their time was not after that of the picture before.
     public var picturesLeftOut = 0
-    /// Packets that were damaged and stretches of the file that could not be read, and times that its stamps went back.
+    /// Damaged packets and unreadable parts of the file.
     public var damagedPackets = 0
+    /// How often the time stamps went back.
     public var timelineJumps = 0
-    /// Tiles of all pictures that a network computed, and that were copied from the picture before.
+    /// How many tiles of all pictures a network computed, and how many were copied from the picture before.
     public var tilesComputed = 0
     public var tilesReused = 0
-    /// Milliseconds for each picture, stage by stage: reading and decoding it, enlarging it, synthesising one, and
-    /// encoding and writing one of the output.
+    /// Milliseconds for one picture in each stage: reading and decoding, enlarging, synthesising, and encoding and writing.
     public var decode: Quantiles
     public var enlarge: Quantiles
     public var synthesise: Quantiles
@@ -111,14 +114,14 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var seconds = 0.0
 }
 
-/// One file's processors and their state.
+/// The processors of one file and their state. Not thread-safe.
 private final class FileWork {
     private let settings: FileEnhancement
     private let writer: FileWriter
     private let video: FileVideo
     private let superResolution: SuperResolutionSession
     private let interpolation: FrameInterpolation?
-    /// The last two, as interpolation may look one ahead.
+    /// The last two enlarged pictures. Two are kept because interpolation may need one picture of lookahead.
     private let enlarged: [Picture]
     private let between: Picture
     private let outputUnit: Int64
@@ -127,7 +130,7 @@ private final class FileWork {
     private var leftOut = 0
     private var tilesComputed = 0
     private var tilesReused = 0
-    /// When the last picture was taken, and when the last one written.
+    /// The time stamps of the last picture that was processed, and of the last one that was written.
     private var lastTime: Int64?
     private var writtenTime: Int64?
     private var decodeTimes = Histogram()
@@ -138,7 +141,7 @@ private final class FileWork {
 
     init(_ settings: FileEnhancement, _ reader: FileReader) throws(FileEnhancementError) {
         var settings = settings
-        // There is nothing to refine in a picture that keeps its size.
+        // The networks only refine enlarged pictures.
         if settings.scale == 1 { settings.tier = .base }
         self.settings = settings
         video = reader.video
@@ -159,7 +162,7 @@ private final class FileWork {
         }
         enlarged = (0..<2).map { [superResolution] _ in Picture(size: superResolution.outputSize) }
         between = Picture(size: superResolution.outputSize)
-        // Times in the output are whole numbers of its own unit: a K-th of the input's.
+        // The time unit of the output is a K-th of the input's, so that all its times are whole numbers.
         outputUnit = Int64(settings.interpolate)
         var output = FileVideo(
             size: superResolution.outputSize,
@@ -170,14 +173,15 @@ private final class FileWork {
         coding.quality = settings.quality
         coding.threads = settings.threads
         let (path, described) = (settings.output, output)
-        writer = try reading { () throws(CodecError) in
+        writer = try withCodecErrors { () throws(CodecError) in
             try FileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
         }
     }
 
-    func noteDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
+    func recordDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
 
-    func take(_ picture: consuming DecodedPicture, at time: Int64) throws(FileEnhancementError) {
+    /// Enlarges a picture, and writes what can be written then.
+    func process(_ picture: consuming DecodedPicture, at time: Int64) throws(FileEnhancementError) {
         guard picture.size == video.size else {
             throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
         }
@@ -208,14 +212,15 @@ private final class FileWork {
         lastTime = time
     }
 
-    /// Writes a picture, and before it those between the last one and it.
+    /// Writes the frames between the last picture and this one, and then this one.
     private func emit(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
         if let writtenTime { try synthesise(from: writtenTime, to: time) }
         try write(picture, at: time * outputUnit)
         writtenTime = time
     }
 
-    func take(_ packet: consuming CodedPacket) throws(FileEnhancementError) {
+    /// Copies a packet of sound to the output.
+    func copy(_ packet: consuming CodedPacket) throws(FileEnhancementError) {
         do throws(CodecError) {
             try writer.write(packet)
         } catch {
@@ -241,11 +246,11 @@ private final class FileWork {
 
     private func write(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
         let started = MonotonicTime.now()
-        try reading { () throws(CodecError) in unsafe try writer.write(picture.view, at: time) }
+        try withCodecErrors { () throws(CodecError) in unsafe try writer.write(picture.view, at: time) }
         encodeTimes.record(.now() - started)
     }
 
-    /// Writes what is held back and completes the file, whether or not the first of the two succeeds.
+    /// Writes the picture that is held back and completes the file. Completes it also when that write fails.
     func finish(_ reader: FileReader) throws(FileEnhancementError) -> FileEnhancementReport {
         do throws(FileEnhancementError) {
             if let interpolation, interpolation.lookahead == 1, let lastTime, lastTime != writtenTime {
@@ -256,7 +261,7 @@ private final class FileWork {
             try? writer.finish()
             throw error
         }
-        try reading { () throws(CodecError) in try writer.finish() }
+        try withCodecErrors { () throws(CodecError) in try writer.finish() }
         return FileEnhancementReport(
             picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
             picturesLeftOut: leftOut, damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps,
@@ -265,8 +270,8 @@ private final class FileWork {
     }
 }
 
-/// Names the stage that an error comes from.
-private func reading<Result: ~Copyable>(
+/// Runs `body` and wraps its error.
+private func withCodecErrors<Result: ~Copyable>(
     _ body: () throws(CodecError) -> Result
 ) throws(FileEnhancementError) -> Result {
     do throws(CodecError) {

@@ -7,7 +7,7 @@ import TestStreams
 import Testing
 @testable import Offline
 
-/// `burnish enhance` on recordings that are not as they should be.
+/// `burnish enhance` on faulty recordings.
 @Suite(.timeLimit(.minutes(10))) struct FileEnhancementTests {
     private func enhance(
         _ stream: [UInt8], _ scratch: Scratch, interpolate: Int = 1
@@ -32,7 +32,7 @@ import Testing
         let stream = try TestStream.video(frames: 20, start: 100) + TestStream.video(frames: 20, start: 7)
         let report = try enhance(stream, scratch, interpolate: interpolate)
         #expect(report.picturesIn == 40 && report.timelineJumps == 1 && report.picturesLeftOut == 0)
-        // Every stage is timed for every picture that it had.
+        // Every stage measures each of its pictures.
         #expect(report.decode.count == 40 && report.enlarge.count == 40)
         #expect(report.synthesise.count == UInt64(report.synthesised))
         #expect(report.encode.count == UInt64(report.picturesOut) && report.encode.p95 > 0)
@@ -41,7 +41,7 @@ import Testing
         #expect(zip(times.dropFirst(), times).allSatisfy { $0 > $1 })
     }
 
-    /// Times that repeat, or go back by less than a clock's jump: of each time there is one picture.
+    /// When times repeat, or go back by less than a jump of the clock, each time has one picture.
     @Test func picturesWhoseTimesGoBackAreLeftOut() throws {
         let scratch = try Scratch()
         let stream = try TestStream.video(frames: 20) + TestStream.video(frames: 10, start: 10 + 16.0 / 30)
