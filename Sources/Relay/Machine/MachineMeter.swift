@@ -2,12 +2,13 @@ import Glibc
 import Media
 import Schedule
 
-/// Looks at what everything else on the machine keeps busy: Linux's /proc/stat less this process's own time, and at how
-/// many threads want to run, by /proc/loadavg. Time that a host takes from a virtual machine counts as others'.
+/// Measures how much of the machine other programs use: Linux's /proc/stat less this process's own time, and the number of
+/// threads that want to run (/proc/loadavg). Time that a host withholds from a virtual machine counts as used by others.
 ///
-/// Confined to the thread that runs the relay's observations. Neither a glance nor a sample allocates.
+/// Confined to the observer thread (the one that calls ``Relay/run(observe:)``). No call allocates.
 @safe struct MachineMeter: ~Copyable {
-    /// How often to ``sampleLoad()``: often enough to catch others' pauses, and in step with no usual frame rate.
+    /// The time between two calls of ``sampleLoad()``: short enough to see the pauses of other programs, and not a multiple of
+    /// a usual frame interval.
     static let loadSampleInterval = Nanoseconds.milliseconds(23.0)
 
     private let stat, loadavg: Int32
@@ -18,8 +19,8 @@ import Schedule
     private var last: (time: MonotonicTime, idle: Nanoseconds, own: Nanoseconds)?
 
     /// - Parameters:
-    ///   - limit: what this process may use of the machine.
-    ///   - threads: its own that are busy side by side.
+    ///   - limit: how much of the machine this process may use.
+    ///   - threads: its own threads that are busy at the same time.
     init(limit: ProcessorLimit, threads: Int) {
         stat = unsafe open("/proc/stat", O_RDONLY | O_CLOEXEC)
         loadavg = unsafe open("/proc/loadavg", O_RDONLY | O_CLOEXEC)
@@ -30,14 +31,15 @@ import Schedule
 
     deinit { for file in [stat, loadavg] where file >= 0 { _ = close(file) } }
 
-    /// Counts the threads that run or want to.
+    /// Samples how many threads run or want to run.
     mutating func sampleLoad() {
         guard let running = Self.read(loadavg, { Self.running(in: $0) }) else { return }
-        // This one is among them.
+        // The calling thread is one of them.
         fewestRunning = min(fewestRunning ?? .max, max(0, running - 1))
     }
 
-    /// The cores that this process may count on; nil where the system does not say.
+    /// The cores that this process may count on, measured since the last call. Nil at the first call and where the system does
+    /// not tell. Call it every ``CoreShare/samplePeriod``.
     mutating func measureCores() -> Cores? {
         guard let idle = idle() else { return nil }
         var used = timespec()
@@ -50,15 +52,15 @@ import Schedule
         }
         guard let last, now > last.time else { return nil }
         let length = (now - last.time).seconds
-        // Where the process is confined to some of the machine's processors, the others' idling is more than it can use.
+        // A process with a processor affinity cannot use the idle time of the other processors.
         let free = min((idle - last.idle).seconds / length, cores)
         let others = cores - free - (own - last.own).seconds / length
         let available = share.update(usedByOthers: others, fewestRunning: fewestRunning)
-        // A quota need not be a whole number of cores.
+        // The quota may be a fraction of a core.
         return Cores(dealt: min(available.dealt, limit.share), spare: min(available.spare, limit.share))
     }
 
-    /// What all processors together have idled since the start of the machine.
+    /// The idle time of all processors together since the start of the machine.
     private func idle() -> Nanoseconds? { Self.read(stat) { Self.idle(in: $0) } }
 
     private static func read<T>(_ file: Int32, _ parse: (Span<UInt8>) -> T?) -> T? {
@@ -68,7 +70,7 @@ import Schedule
         return count > 0 ? parse(bytes.span.extracting(..<count)) : nil
     }
 
-    /// The number before the slash in `0.20 0.18 0.12 1/80 11206`: the threads that run or want to.
+    /// The number before the slash in `0.20 0.18 0.12 1/80 11206`: the threads that run or want to run.
     static func running(in text: Span<UInt8>) -> Int? {
         var number: Int?
         for index in text.indices {

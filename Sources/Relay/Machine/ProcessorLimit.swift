@@ -8,13 +8,14 @@ struct ProcessorLimit: Equatable, Sendable {
     /// Processor time that its control groups allow, in seconds a second; nil where they set no limit.
     var quota: Double?
 
-    /// Whole cores to plan for: a started one counts, because two threads can run side by side until the quota is used up.
+    /// The whole cores to plan for. The quota is rounded up, because more threads can run at the same time until the quota is
+    /// used up.
     var cores: Int { max(1, min(processors, Int(min(quota ?? .infinity, 65_536).rounded(.up)))) }
 
-    /// What may be used of those cores in the long run.
+    /// The part of those cores that may be used on average.
     var share: Double { min(Double(cores), quota ?? .infinity) }
 
-    /// This process's own, as it is now. A limit that changes later is not seen.
+    /// The limit of this process, read once. A later change is not seen.
     static let current = ProcessorLimit(
         processors: ProcessInfo.processInfo.activeProcessorCount,
         quota: ControlGroups(
@@ -24,9 +25,9 @@ struct ProcessorLimit: Equatable, Sendable {
     private static func text(of path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
 }
 
-/// Where the control groups lie that limit a process's processor time, in version 1, version 2, or both side by side.
+/// The folders of the control groups that limit a process's processor time, in version 1, version 2, or both.
 struct ControlGroups {
-    /// The folders from the process's own group up to the highest that can be seen.
+    /// From the process's own group up to the highest visible one.
     private(set) var unified: [String] = []
     private(set) var legacy: [String] = []
 
@@ -49,9 +50,9 @@ struct ControlGroups {
         }
     }
 
-    /// The tightest limit of all the groups, in seconds of processor time a second; nil where none is set. A group's limit
-    /// holds for everything below it, so one further up may be the tighter.
-    /// - Parameter read: a file's text, or nil where there is none.
+    /// The lowest limit of all the groups, in seconds of processor time a second; nil where none is set. A group's limit holds
+    /// for all groups below it, so a higher group may have the lower limit.
+    /// - Parameter read: returns a file's text, or nil where there is none.
     func quota(reading read: (String) -> String?) -> Double? {
         let limits =
             unified.compactMap { read($0 + "/cpu.max").flatMap(Self.quota(max:)) }
@@ -80,14 +81,14 @@ struct ControlGroups {
         of group: Substring, in mounts: String, where isWanted: (_ type: Substring, _ options: Substring) -> Bool
     ) -> [String] {
         for line in mounts.split(separator: "\n") {
-            // Optional fields stand before the lone hyphen, so that only what is behind it has a fixed place.
+            // The number of optional fields before the single hyphen varies. Only the fields after it have fixed positions.
             let fields = line.split(separator: " ")
             guard fields.count > 4, let hyphen = fields.dropFirst(5).firstIndex(of: "-"), hyphen + 3 < fields.count,
                 isWanted(fields[hyphen + 1], fields[hyphen + 3])
             else { continue }
             let (root, point) = (unescaped(fields[3]), unescaped(fields[4]))
-            // In a container without a control group namespace, the group's path is the host's, and the mount shows the
-            // part of it from `root` on. A group outside of the mount cannot be seen: only the mount itself is read.
+            // In a container without a control group namespace, the group's path is the host's, and the mount shows the part
+            // below `root`. A group outside of the mount is not visible; then only the mount itself is read.
             var parts: [Substring] = []
             if root == "/" {
                 parts = group.split(separator: "/")
@@ -102,7 +103,7 @@ struct ControlGroups {
         return []
     }
 
-    /// `mountinfo` writes spaces, tabs, line feeds and backslashes as three octal digits behind a backslash.
+    /// Decodes a field: `mountinfo` writes spaces, tabs, line feeds and backslashes as a backslash and three octal digits.
     private static func unescaped(_ text: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]

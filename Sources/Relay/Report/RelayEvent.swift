@@ -2,11 +2,13 @@ import Codec
 import Media
 import Transport
 
-/// Something that happened to a stream, for people to read: one line each.
+/// An event of a stream for the log. Its description is one line.
 public enum RelayEvent: Sendable {
     case input(LegEvent)
     case output(LegEvent)
+    /// The size of the pictures is known or has changed.
     case picture(input: PictureSize, output: PictureSize)
+    /// Any other event.
     case message(String)
 }
 

@@ -1,7 +1,7 @@
 import Codec
 import Transport
 
-/// What a stream cannot live with.
+/// An error that ends a stream.
 public enum RelayError: Error, Sendable {
     case transport(TransportError)
     case codec(CodecError)
@@ -19,10 +19,10 @@ extension RelayError: CustomStringConvertible {
     }
 }
 
-/// The end of a relay that could not go on. What it had done until then is told all the same.
+/// A relay that ended with an error, and the report up to then.
 public struct RelayFailure: Error, Sendable {
     public var reason: RelayError
-    /// Nil where it never began to run.
+    /// Nil when the relay did not begin to run.
     public var report: RelayReport?
 
     init(_ reason: RelayError, _ report: RelayReport? = nil) {

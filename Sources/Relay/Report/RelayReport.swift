@@ -3,7 +3,8 @@ import Schedule
 import Telemetry
 import Transport
 
-/// What a relay did, as printed at its end and written by `--report` and `--json`. Times are in milliseconds.
+/// The report of a relay, printed at its end and written by `--report` and `--json`. Times are in milliseconds. The names of
+/// the properties are the JSON keys, so they are public.
 public struct RelayReport: Codable, Sendable {
     public struct Stage: Codable, Sendable {
         public var name: String
@@ -13,7 +14,7 @@ public struct RelayReport: Codable, Sendable {
     public struct Totals: Codable, Sendable {
         public var originals, synthesised, repeated, emitted, dropped, inFlight: UInt64
         public var droppedByReason: [String: UInt64]
-        /// Those of the dropped that were originals.
+        /// How many of the dropped frames were originals.
         public var originalsDroppedByReason: [String: UInt64]
         public var balance: Bool
     }
@@ -24,10 +25,10 @@ public struct RelayReport: Codable, Sendable {
         public var roundTripTime, window: Double
         public var packetsSent, packetsReceived, packetsLost, packetsRetransmitted, packetsDropped: Int64
         public var bytesSent, bytesReceived: Int64
-        /// Datagrams that were none of the stream's, and RTP's sender reports: all, and those that were not believed.
+        /// Unexpected datagrams (not of this stream). RTP sender reports: all, and those that were rejected.
         public var packetsForeign, reports, reportsLeftOut: Int64
-        /// SRT input: messages read early whose packets left no arrival stamp, and whether messages can be read early
-        /// (`unproven`, `proven` or `failed`; nil where nobody wants that).
+        /// SRT input: messages that were read early although a packet had no arrival stamp, and whether messages can be read
+        /// early (`unproven`, `proven` or `failed`; nil where early reading is off).
         public var messagesUnstamped: Int64
         public var earlyIngest: String?
 
@@ -63,14 +64,14 @@ public struct RelayReport: Codable, Sendable {
         }
     }
 
-    /// What the schedule did, and what the stream needs of the machine.
+    /// The rungs of the stream, and the cores that it needs.
     public struct Schedule: Codable, Sendable {
         /// The rung of the last frame; nil when there was none.
         public var rung: String?
         public var rungChanges: UInt64
-        /// Best first in the order of ``Rung/all``; rungs that the stream was never on are left out.
+        /// By the names of ``Rung/all``. Rungs that the stream was never on are missing.
         public var secondsOnRung: [String: Double]
-        /// ``Capacity/Demand`` of the stream as its costs are now, and the cores of the machine it was measured on.
+        /// The ``Capacity/Demand`` of the stream with its present costs, and the cores of the machine.
         public var coresLeast, coresSynthesising: Double?
         public var cores: Int
 
@@ -89,12 +90,12 @@ public struct RelayReport: Codable, Sendable {
     /// Seconds since the relay began to run.
     public var seconds: Double
     public var frames: Totals
-    /// Frames a second in the output: what was asked for (nil: what the input brings), and what went out on average.
+    /// Frames a second in the output: the requested rate (nil where the output follows the input), and the average rate.
     public var targetRate: Double?
     public var outputRate: Double
-    /// Arrival of an original's last packet to its emission.
+    /// From the arrival of an original's last packet to its emission.
     public var latencyOriginal: Quantiles
-    /// Arrival of the last packet of the original that completed the pair to the synthesised frame's emission.
+    /// From the arrival of the last packet of the original that completed the pair to the synthesised frame's emission.
     public var latencySynthesised: Quantiles
     public var deadlineSlack: Quantiles
     public var deadlineMisses: UInt64
@@ -136,7 +137,7 @@ public struct RelayReport: Codable, Sendable {
 }
 
 extension RelayReport {
-    /// The report as a person reads it.
+    /// The report as text for people.
     public var text: String {
         func row(_ name: String, _ q: Quantiles) -> String {
             let figures = [q.p50, q.p95, q.p99, q.max].map { padded(tenths($0), to: 9) }.joined()
@@ -176,7 +177,7 @@ extension RelayReport {
 }
 
 extension StreamCounters.Counter {
-    /// What tells of an input that did not come whole.
+    /// The counters that show missing input.
     fileprivate static let losses: [Self] = [
         .inputGaps, .inputMessagesLost, .inputPacketsLost, .inputPacketsBroken, .inputPacketsScrambled,
         .inputUnitsOversized, .inputUnitsTorn,
@@ -202,9 +203,9 @@ extension String {
 }
 
 extension RelayStatus {
-    /// One line: time, frames in and out and how many a second went out of late, median latency, repeated frames and
-    /// those left out for the rate where there are any, drops, and what was lost on the way here: packets that the input leg
-    /// found missing, and transport packets missing in what it delivered.
+    /// The status on one line: time, frames in and out, the present output rate, repeated frames and frames left out for the
+    /// rate (where there are any), drops, the median latency, and losses. Losses are the packets that the input leg found
+    /// missing and the transport packets that are missing in the messages that it delivered.
     public var line: String {
         let leftOut = books[.cadence]
         let schedule =
