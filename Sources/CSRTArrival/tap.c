@@ -6,6 +6,7 @@
 #include <srt/version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 // MARK: Versions
 
@@ -29,8 +30,9 @@ static _Atomic uint32_t generation = 1;
 uint32_t tap_generation(void) { return atomic_load(&generation); }
 
 burnish_srt_tap *burnish_srt_tap_create(burnish_srt_signal *signal) {
-    burnish_srt_tap *tap = calloc(1, sizeof *tap);
-    if (!tap) abort();
+    // Not calloc, which may write zeros to all of it: only pages that packets are kept in shall take memory.
+    burnish_srt_tap *tap = mmap(NULL, sizeof *tap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (tap == MAP_FAILED) abort();
     atomic_init(&tap->references, 1);
     tap->signal = burnish_srt_signal_retain(signal);
     return tap;
@@ -39,7 +41,7 @@ burnish_srt_tap *burnish_srt_tap_create(burnish_srt_signal *signal) {
 void tap_release(burnish_srt_tap *tap) {
     if (atomic_fetch_sub(&tap->references, 1) != 1) return;
     burnish_srt_signal_release(tap->signal);
-    free(tap);
+    munmap(tap, sizeof *tap);
 }
 
 void burnish_srt_tap_attach(burnish_srt_tap *tap, const struct sockaddr *address, socklen_t length) {
@@ -70,8 +72,8 @@ static bool is_same_address(const struct sockaddr_storage *a, const struct socka
         return one->sin_port == other->sin_port && one->sin_addr.s_addr == other->sin_addr.s_addr;
     }
     const struct sockaddr_in6 *one = (const void *)a, *other = (const void *)b;
-    return a->ss_family == AF_INET6 && one->sin6_port == other->sin6_port
-        && memcmp(&one->sin6_addr, &other->sin6_addr, sizeof one->sin6_addr) == 0;
+    return a->ss_family == AF_INET6 && one->sin6_port == other->sin6_port &&
+           memcmp(&one->sin6_addr, &other->sin6_addr, sizeof one->sin6_addr) == 0;
 }
 
 burnish_srt_tap *tap_of(int descriptor, bool as_receiver) {
@@ -153,7 +155,7 @@ void tap_keep_packet(burnish_srt_tap *tap, const uint32_t header[4], int64_t arr
     uint32_t sequence = header[0];
     struct packet_slot *slot = slot_of(memory, sequence);
     uint64_t present = atomic_load_explicit(&slot->word, memory_order_relaxed);
-    if ((present & sequence_and_use) == (slot_used | sequence)) return;  // came before
+    if ((present & sequence_and_use) == (slot_used | sequence)) return; // came before
     atomic_store(&slot->word, 0);
     atomic_store(&slot->arrival_ns, arrival_ns);
     atomic_store(&slot->word, (uint64_t)header[1] << 32 | slot_used | sequence);

@@ -46,7 +46,9 @@ final class AudioTrack {
             while encoded <= frame + Int64(AudioEncoder.delayInFrames) {
                 let first = start + encoded * Self.samplesInFrame * 1_000_000 / Self.sampleRate
                 let step = 1e6 / Double(Self.sampleRate)
-                unsafe try encoder.encode { Self.sample(at: first + Int64(Double($0) * step)) } emit: { sound in
+                unsafe try encoder.encode {
+                    Self.sample(at: first + Int64(Double($0) * step))
+                } emit: { sound in
                     unsafe assemble(code.word, sound)
                 }
                 encoded += 1

@@ -9,15 +9,15 @@ import Synchronization
 final class ThreadConfined<Value: ~Copyable>: @unchecked Sendable {
     private var value: Value
     #if DEBUG
-        private let isInUse = Atomic<Bool>(false)
+    private let isInUse = Atomic<Bool>(false)
     #endif
 
     init(_ value: consuming Value) { self.value = value }
 
     func use<Result>(_ body: (inout Value) -> Result) -> Result {
         #if DEBUG
-            precondition(!isInUse.exchange(true, ordering: .acquiring), "two threads use what belongs to one")
-            defer { isInUse.store(false, ordering: .releasing) }
+        precondition(!isInUse.exchange(true, ordering: .acquiring), "two threads use what belongs to one")
+        defer { isInUse.store(false, ordering: .releasing) }
         #endif
         return body(&value)
     }

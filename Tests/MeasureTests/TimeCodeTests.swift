@@ -51,8 +51,10 @@ private func code(_ number: UInt16, fps: Int64 = 30) -> TimeCode {
     }
 }
 
-private let sizes = [(160, 90), (90, 160), (176, 144), (320, 240), (360, 640), (640, 360), (642, 362), (1001, 101), (101, 1001)]
-    .map { PictureSize(width: $0.0, height: $0.1) }
+private let sizes = [
+    (160, 90), (90, 160), (176, 144), (320, 240), (360, 640), (640, 360), (642, 362), (1001, 101), (101, 1001),
+]
+.map { PictureSize(width: $0.0, height: $0.1) }
 
 @Suite struct TimeCodeReadingTests {
     @Test(arguments: sizes)

@@ -81,7 +81,9 @@ struct EarlyIngestMatrix {
         let clip = try #require(environment["BURNISH_MATRIX"])
         let only = environment["BURNISH_MATRIX_SENDER"]
         let outagesOnly = environment["BURNISH_MATRIX_OUTAGES"] != nil
-        print("| sender | network | read | messages | wire to reader p50 / p99 | source to reader p50 / p95 / p99 / max | past the window | never came | order | outage |")
+        print(
+            "| sender | network | read | messages | wire to reader p50 / p99 | source to reader p50 / p95 / p99 / max | past the window | never came | order | outage |"
+        )
         print("|---|---|---|---|---|---|---|---|---|---|")
         let wrapsOnly = environment["BURNISH_MATRIX_WRAPS"] != nil
         for cell in Self.cells
@@ -188,7 +190,9 @@ struct EarlyIngestMatrix {
             text += " | \(late) | \(missing) | \(disordered == 0 ? "kept" : "\(disordered) out of order")"
             if outage {
                 let caughtUp = caughtUp.map { String(format: "%.0f ms", $0.milliseconds) } ?? "never"
-                text += String(format: " | silent %.1f s, caught up after ", longestPause.seconds) + "\(caughtUp) (\(backlog) messages)"
+                text +=
+                    String(format: " | silent %.1f s, caught up after ", longestPause.seconds)
+                    + "\(caughtUp) (\(backlog) messages)"
             } else {
                 text += " | –"
             }

@@ -53,7 +53,9 @@ final class Reader {
     }
 
     func awaitConnection() -> Connection? {
-        guard case .connected(let connection) = wait(for: { if case .connected = $0 { true } else { false } }) else { return nil }
+        guard case .connected(let connection) = wait(for: { if case .connected = $0 { true } else { false } }) else {
+            return nil
+        }
         return connection
     }
 

@@ -413,7 +413,9 @@ struct RTPLoopbackTests {
     }
 
     @Test func outputsSayWhatTheyNeed() {
-        for (url, hint) in [("rtp://:5004", "needs a host"), ("rtp://127.0.0.1:0", "a port"), ("rtp://h:5004?latency=3", "inputs")] {
+        for (url, hint) in [
+            ("rtp://:5004", "needs a host"), ("rtp://127.0.0.1:0", "a port"), ("rtp://h:5004?latency=3", "inputs"),
+        ] {
             let error = #expect(throws: TransportError.self) { _ = try Sink(StreamURL(url)) }
             #expect(error?.code == .badURL && error?.message.contains(hint) == true)
         }

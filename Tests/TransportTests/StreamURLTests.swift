@@ -13,7 +13,8 @@ struct StreamURLTests {
 
     @Test func everyKey() throws {
         let endpoint = try srt(
-            "srt://relay.example:9000?mode=caller&latency=80&streamid=%23%21%3A%3Ar%3Dcam&passphrase=correct%20horse&pbkeylen=24&ingest=tsbpd")
+            "srt://relay.example:9000?mode=caller&latency=80&streamid=%23%21%3A%3Ar%3Dcam&passphrase=correct%20horse&pbkeylen=24&ingest=tsbpd"
+        )
         #expect(
             endpoint
                 == SRTEndpoint(
@@ -54,14 +55,18 @@ struct StreamURLTests {
         ("srt://h:9000?latency=80&latency=90", "twice"), ("srt://h:9000?latency", "needs a value"),
         ("srt://h:9000?latency=-1", "0 to 65535"), ("srt://h:9000?latency=65536", "0 to 65535"),
         ("srt://h:9000?latency=80ms", "0 to 65535"), ("srt://h:9000?mode=push", "listener, caller or rendezvous"),
-        ("srt://h:9000?passphrase=short", "10 to 79"), ("srt://h:9000?passphrase=\(String(repeating: "x", count: 80))", "10 to 79"),
+        ("srt://h:9000?passphrase=short", "10 to 79"),
+        ("srt://h:9000?passphrase=\(String(repeating: "x", count: 80))", "10 to 79"),
         ("srt://h:9000?passphrase=0123456789&pbkeylen=20", "16, 24 or 32"), ("srt://h:9000?pbkeylen=16", "encrypts nothing"),
         ("srt://h:9000?ingest=now", "early, tsbpd or auto"), ("srt://h:9000?streamid=%zz", "percent-encoded"),
         ("srt://h:9000?streamid=%00", "percent-encoded"), ("srt://h:9000?streamid=%ff", "percent-encoded"),
-        ("srt://h:9000?streamid=\(String(repeating: "x", count: 513))", "512"), ("srt://h:0", "port 0"), ("srt://h", "port is missing"),
-        ("srt://h:", "port is missing"), ("srt://h:65536", "not a port"), ("srt://h:+1", "not a port"), ("srt://h:9x", "not a port"),
+        ("srt://h:9000?streamid=\(String(repeating: "x", count: 513))", "512"), ("srt://h:0", "port 0"),
+        ("srt://h", "port is missing"),
+        ("srt://h:", "port is missing"), ("srt://h:65536", "not a port"), ("srt://h:+1", "not a port"),
+        ("srt://h:9x", "not a port"),
         ("srt://::1:9000", "brackets"), ("srt://[::1:9000", "no ]"), ("srt://[::1]9000", "after ]"),
-        ("srt://:9000?mode=caller", "needs a host"), ("srt://user@h:9000", "user names"), ("udp://h:1?ttl=3", "unknown key 'ttl'"),
+        ("srt://:9000?mode=caller", "needs a host"), ("srt://user@h:9000", "user names"),
+        ("udp://h:1?ttl=3", "unknown key 'ttl'"),
         ("rtp://h:1?ttl=3", "unknown key 'ttl'; known is latency"), ("rtp://h:1?latency=1&latency=1", "twice"),
         ("rtp://h:1?latency=5001", "0 to 5000"), ("rtp://h:1?latency=-1", "0 to 5000"), ("rtp://h:1?latency", "0 to 5000"),
         ("rtp://h:65535", "port above"), ("rtp://h", "port is missing"), ("stream.sdp", "ffmpeg: -f rtp_mpegts"),
@@ -87,7 +92,10 @@ struct StreamURLTests {
     }
 
     @Test func descriptionsReadBack() throws {
-        for text in ["srt://[::1]:9000?mode=listener&latency=20", "srt://h:1?mode=caller&ingest=early", "udp://[::1]:5", "rtp://h:5", "rtp://[::1]:5?latency=7", "a.ts", "-"] {
+        for text in [
+            "srt://[::1]:9000?mode=listener&latency=20", "srt://h:1?mode=caller&ingest=early", "udp://[::1]:5", "rtp://h:5",
+            "rtp://[::1]:5?latency=7", "a.ts", "-",
+        ] {
             let url = try StreamURL(text)
             #expect("\(url)" == text)
             #expect(try StreamURL("\(url)") == url)
@@ -97,8 +105,10 @@ struct StreamURLTests {
     /// Random text, most of it nearly a URL: parsed or refused in one line, never a crash.
     @Test func noTextCrashes() {
         let pieces = [
-            "srt://", "udp://", "rtp://", "file://", ".sdp", "[", "]", ":", "@", "?", "&", "=", "%", "%4", "%41", "9000", "65536", "::1", "h", "/",
-            "mode", "listener", "latency", "passphrase", "0123456789", "streamid", "pbkeylen", "16", "ingest", "é", "\u{0}", "\n", " ", "🎥",
+            "srt://", "udp://", "rtp://", "file://", ".sdp", "[", "]", ":", "@", "?", "&", "=", "%", "%4", "%41", "9000",
+            "65536", "::1", "h", "/",
+            "mode", "listener", "latency", "passphrase", "0123456789", "streamid", "pbkeylen", "16", "ingest", "é", "\u{0}",
+            "\n", " ", "🎥",
             "\u{301}", "-",
         ]
         var random = SplitMix64(seed: 42)
