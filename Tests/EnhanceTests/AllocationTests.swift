@@ -79,11 +79,11 @@ import Testing
             let pictures = (0..<2).map { TestPicture(size, seed: UInt64($0)).copied }
             let large = (0..<2).map { TestPicture(session.outputSize, seed: UInt64($0)).copied }
             let output = Picture(size: session.outputSize)
+            let tiers = SuperResolutionTier.allCases
             func enlarge(_ index: Int) throws {
-                let tier = SuperResolutionTier.allCases[index % 3]
                 let until = index % 2 == 0 ? nil : MonotonicTime.now() + .milliseconds(2)
                 _ = try session.process(
-                    pictures[index % 2].view, into: output.mutableView, tier: tier,
+                    pictures[index % 2].view, into: output.mutableView, tier: tiers[index % 3],
                     SuperResolutionParameters(until: until))
             }
             for index in 0..<6 { try enlarge(index) }
