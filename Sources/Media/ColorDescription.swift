@@ -1,5 +1,5 @@
-/// How a picture's sample values are to be read: ITU-T H.273 code points (2 = unspecified), the sample range and the
-/// sample aspect ratio. Carried from the input to the output untouched.
+/// What a picture's sample values mean: ITU-T H.273 code points (2 = unspecified), the sample range and the sample
+/// aspect ratio. The relay carries it from the input to the output unchanged.
 public struct ColorDescription: Hashable, Sendable, BitwiseCopyable {
     public enum Range: UInt8, Sendable, BitwiseCopyable { case unspecified, limited, full }
 

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A length of time in whole nanoseconds. Negative lengths are valid: slack and lateness are the same number.
+/// A length of time in whole nanoseconds. It may be negative: lateness is negative slack.
 public struct Nanoseconds: Hashable, Comparable, Sendable, BitwiseCopyable, AdditiveArithmetic {
     public var count: Int64
 
@@ -28,14 +28,14 @@ extension Nanoseconds: CustomStringConvertible {
 
 /// A point on this machine's monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds since an arbitrary start.
 ///
-/// It is a value: whoever computes with it does not need to know whether it was read from the clock or made up by a
-/// test. Only ``now()`` reads the clock, and `Schedule` never calls it.
+/// Only ``now()`` reads the clock, and `Schedule` never calls it. Code that computes with a time does not know whether it
+/// comes from the clock or from a test.
 public struct MonotonicTime: Hashable, Comparable, Sendable, BitwiseCopyable {
     public var nanoseconds: Int64
 
     @inlinable public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-    /// The clock's present reading. Costs about 25 ns (vDSO, no system call).
+    /// Reads the clock. Costs about 25 ns (vDSO, no system call).
     public static func now() -> MonotonicTime {
         var t = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &t)

@@ -32,7 +32,7 @@ import Synchronization
 
     fileprivate func leaseIfFree() -> PictureLease? {
         let isFree = shares.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged
-        return isFree ? PictureLease(taking: self) : nil
+        return isFree ? PictureLease(of: self) : nil
     }
 
     /// The planes for reading. The view must not outlive the lease it was reached through.
@@ -50,12 +50,12 @@ import Synchronization
 public struct PictureLease: ~Copyable, Sendable {
     public let picture: Picture
 
-    fileprivate init(taking picture: Picture) { self.picture = picture }
+    fileprivate init(of picture: Picture) { self.picture = picture }
 
     /// Another share of the same picture.
     public func share() -> PictureLease {
         picture.shares.add(1, ordering: .relaxed)
-        return PictureLease(taking: picture)
+        return PictureLease(of: picture)
     }
 
     deinit { picture.shares.subtract(1, ordering: .releasing) }

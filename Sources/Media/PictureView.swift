@@ -1,7 +1,7 @@
-/// One plane of samples that somebody else owns, read-only. `stride` is the distance between rows in bytes, at least
+/// One plane of samples in memory that the view does not own, read-only. `stride` is the distance between rows in bytes, at least
 /// `width`.
 ///
-/// A view must not outlive the memory it points into; functions take it as an argument and never keep it.
+/// A view must not outlive the memory it points into; functions receive it as an argument and never store it.
 @unsafe public struct PlaneView {
     public let base: UnsafePointer<UInt8>
     public let stride: Int
@@ -18,7 +18,7 @@
     @inlinable public func row(_ y: Int) -> UnsafePointer<UInt8> { unsafe base + y * stride }
 }
 
-/// One plane of samples that somebody else owns, writable. See ``PlaneView``.
+/// One plane of samples in memory that the view does not own, writable. See ``PlaneView``.
 @unsafe public struct MutablePlaneView {
     public let base: UnsafeMutablePointer<UInt8>
     public let stride: Int
@@ -38,7 +38,7 @@
     }
 }
 
-/// An 8-bit 4:2:0 picture that somebody else owns, read-only: luma at full size, two chroma planes at half.
+/// An 8-bit 4:2:0 picture in memory that the view does not own, read-only: luma at full size, two chroma planes at half.
 @unsafe public struct PictureView {
     public let y: PlaneView
     public let u: PlaneView
@@ -53,7 +53,7 @@
     @inlinable public var size: PictureSize { unsafe PictureSize(width: y.width, height: y.height) }
 }
 
-/// An 8-bit 4:2:0 picture that somebody else owns, writable.
+/// An 8-bit 4:2:0 picture in memory that the view does not own, writable.
 @unsafe public struct MutablePictureView {
     public let y: MutablePlaneView
     public let u: MutablePlaneView

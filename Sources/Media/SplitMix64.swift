@@ -1,4 +1,4 @@
-/// A small generator whose sequence depends on the seed alone (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// A small generator whose sequence depends only on the seed (Steele, Lea, Flood: "Fast splittable pseudorandom number
 /// generators", 2014).
 public struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64

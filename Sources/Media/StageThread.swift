@@ -1,7 +1,7 @@
 import Glibc
 
-/// A named operating-system thread that runs one function and can be joined. The frame path runs on these: a stage
-/// blocks in C libraries, which a task of Swift's cooperative pool must not.
+/// A named operating-system thread that runs one function and can be joined. Stages run on these threads because they
+/// block in C libraries, which a task of Swift's cooperative pool must not do.
 public final class StageThread: Sendable {
     private let handle: pthread_t
 
@@ -33,11 +33,11 @@ public final class StageThread: Sendable {
     /// Waits until the function has returned. Call exactly once, or else ``detach()``.
     public func join() { pthread_join(handle, nil) }
 
-    /// Lets the thread end when it does: nobody waits for it.
+    /// Lets the thread end by itself. Call it instead of ``join()``.
     public func detach() { pthread_detach(handle) }
 }
 
-/// glibc's `pthread_setname_np` is hidden from Swift behind `_GNU_SOURCE`; the kernel's own file does the same.
+/// Writes to the kernel's file, because Swift does not see glibc's `pthread_setname_np` (it needs `_GNU_SOURCE`).
 private func nameThisThread(_ name: String) {
     let file = unsafe open("/proc/thread-self/comm", O_WRONLY)
     guard file >= 0 else { return }

@@ -2,9 +2,9 @@ import Foundation
 import Testing
 
 /// The map in docs/design/architecture.md, as a test: the page and the code agree, dependencies point down only, each C module
-/// has one importer, and what is raw stays where it may be.
+/// has one importer, and raw memory stays where it is allowed.
 @Suite struct ArchitectureTests {
-    /// What each module may import of ours, from the top of the map to its bottom.
+    /// The modules of ours that each module may import, from the top of the map to its bottom.
     static let allowed: [String: Set<String>] = [
         "burnish": [
             "Bench", "Measure", "Relay", "Offline", "Simulation", "Transport", "Container", "Bitstream", "Codec", "Schedule",
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// What a single declaration's import says before its name.
+    /// The word before the name in the import of a single declaration.
     private static let kinds: Set<Substring> = ["typealias", "struct", "class", "enum", "protocol", "let", "var", "func"]
 
     /// Attributes and access levels may stand before `import`.
@@ -123,7 +123,7 @@ import Testing
         #expect(Set(folders) == Self.cModules.union(Self.allowed.keys))
     }
 
-    /// The schedule decides from numbers that it is given: no clock, no input or output.
+    /// The schedule decides only from the numbers that it receives, so it needs no clock, no input and no output.
     @Test func theScheduleReadsNoClock() throws {
         for file in try Self.swiftFiles(of: "Schedule") {
             let text = try String(contentsOf: file, encoding: .utf8)

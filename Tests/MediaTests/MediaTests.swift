@@ -26,7 +26,7 @@ import Testing
         _ = consume share
     }
 
-    @Test func takingMemoryLeavesPicturesInUseAlone() {
+    @Test func mappingMemoryLeavesPicturesInUseAlone() {
         let pool = PicturePool(size: PictureSize(width: 200, height: 100), count: 3)
         guard let lease = pool.lease() else {
             Issue.record("a new pool has no free picture")
@@ -72,7 +72,7 @@ import Testing
         #expect(queue.pop() == nil)
     }
 
-    @Test func theOldestThatMattersIsFoundAndStays() {
+    @Test func theOldestElementWithAResultIsFoundAndStays() {
         let queue = BoundedQueue<Int>(capacity: 3)
         for n in 1...3 { _ = queue.offer(n) }
         _ = queue.pop()
