@@ -24,6 +24,6 @@ struct StreamChannels: Sendable {
         cores = ProcessorLimit.current.cores
         books = StreamBooks(keyframes: keyframes)
         schedule = SharedScheduler(order: configuration.synthesisOrder)
-        available = AvailableCores(Cores(Double(cores)))
+        available = AvailableCores(Cores(ProcessorLimit.current.share))
     }
 }
