@@ -19,7 +19,8 @@ import Testing
 
     @Test func detailComesFirstAndThenTheCentre() {
         var tiles = TileOrder(grid: Self.grid)
-        tiles.arrange(for: picture(detailIn: [0, 11]).view.y)
+        let picture = picture(detailIn: [0, 11])
+        withExtendedLifetime(picture) { tiles.arrange(for: picture.view.y) }
         #expect(Set(tiles.order.prefix(2)) == [0, 11])
         // Then the two flat ones in the middle.
         #expect(Set(tiles.order[2..<4]) == [5, 6])
@@ -61,7 +62,8 @@ import Testing
         let size = PictureSize(width: width, height: height)
         let grid = TileGrid(size: size, tileSize: Self.grid.tileSize)
         var tiles = TileOrder(grid: grid)
-        tiles.arrange(for: Picture(size: size).view.y)
+        let picture = Picture(size: size)
+        withExtendedLifetime(picture) { tiles.arrange(for: picture.view.y) }
         #expect(tiles.order.sorted() == Array(0..<grid.count))
     }
 }
