@@ -122,9 +122,9 @@ struct Forecast {
     /// The time until the latest start of one synthesised frame.
     var latestSynthesis: Double {
         let delayOfOne = synthesise.careful + (afterOriginal ? 0 : encode.careful)
-        let nextOne = slackOfNewest - caution * (delayOfOne + step * max(waiting, 1) + carefulWay)
+        let newestOne = slackOfNewest - caution * (delayOfOne + step * max(waiting, 1) + carefulWay)
         let thisOne = slack + stepOfSynthesis - margin - caution * (synthesise.careful + encode.careful + carefulWay)
-        return min(nextOne, thisOne)
+        return min(newestOne, thisOne)
     }
 
     // MARK: Throughput
@@ -148,13 +148,13 @@ struct Forecast {
         let count = synthesises ? synthesised : 0
         let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
         let thisOne = slack - margin - caution * (base.careful + before + max(carefulWay, backlog + way))
-        let nextOne = slackOfNewest
+        let newestOne = slackOfNewest
             - caution * (base.careful + delay(by: count) + step * max(waiting, 1) + carefulWay)
         let share = weights.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine = (spare * share - decode.mean - encoders * (1 + count) * encode.mean) / workers
             - base.mean - count * synthesise.mean
-        return max(0, min(thisOne, nextOne, thread, machine))
+        return max(0, min(thisOne, newestOne, thread, machine))
     }
 
     /// What a tier is worth to this frame, between 0 and its gain. Tiles are computed in order of worth. So the first quarter

@@ -221,7 +221,7 @@ public struct Planner: Policy, Sendable {
     /// Why to drop an original at the plan; nil to go on. A frame is dropped only where another one gains:
     ///
     /// - Others wait behind it or in the encoder, and it may be late.
-    /// - The newest original could not be in time after it.
+    /// - The newest original could not be in time after it, but could without it.
     /// - The encoder is swamped, and a newer frame will be ready before the encoder is free.
     /// - It is alone and will be late, but a frame that had waited for nothing would be in time.
     ///
@@ -262,8 +262,8 @@ public struct Planner: Policy, Sendable {
     /// The best rung, from the present one down, that there is time for. No rung helps a dropped frame, or one that was late
     /// or nearly late when it came here (after a stall of the network or of the machine). For such a frame only throughput
     /// counts.
-    /// - Returns: also whether there is no time for the present rung. Otherwise a cheaper tier with more tiles only brings
-    ///   more.
+    /// - Returns: the rung, and whether there is no time for the present one. Without that, a lower rung is only better: more
+    ///   tiles of a cheaper tier bring more.
     private func bestRung(_ forecast: Forecast, isDropped: Bool) -> (rung: Int, isUrgent: Bool) {
         var rung = ladder.position
         let keep = configuration.weights.keep
@@ -291,12 +291,12 @@ public struct Planner: Policy, Sendable {
     public func synthesise(_ frame: SynthesisRequest) -> Bool {
         guard frame.now <= frame.plan.synthesiseBy else { return false }
         var work = costs[.synthesise].careful + 2 * costs[.encode].careful
-        var time = Double((frame.plan.emitBy - frame.now).count)
+        var slack = Double((frame.plan.emitBy - frame.now).count)
         if frame.order == .afterOriginal {
             work += costs[.base].careful
-            time += interval
+            slack += interval
         }
-        return max(configuration.weights.caution, costs.slowdownReserve) * work + costs[.emit].mean <= time
+        return max(configuration.weights.caution, costs.slowdownReserve) * work + costs[.emit].mean <= slack
     }
 
     // MARK: Before the encoder
@@ -312,24 +312,24 @@ public struct Planner: Policy, Sendable {
 
     private func reasonToDrop(_ frame: EncodeRequest) -> DropReason? {
         let (encode, emit) = (costs[.encode], costs[.emit].mean)
-        let time = Double((frame.emitBy - frame.now).count)
-        let isLate = encode.mean + emit > time
+        let slack = Double((frame.emitBy - frame.now).count)
+        let isLate = encode.mean + emit > slack
         guard let next = frame.nextOriginalEmitBy else {
             // When the threads cannot keep up, the next original comes soon. But a wrong estimate must not feed itself.
             let isFrozen = lastEncoded.map { frame.now - $0 >= configuration.longestFreeze } ?? true
             return isLate && (frame.kind != .original || lateOriginalDelaysAnother && !isFrozen) ? .late : nil
         }
-        let timeOfNext = Double((next - frame.now).count)
+        let slackOfNext = Double((next - frame.now).count)
         guard frame.kind == .original else {
             // The peak already holds a reserve, so caution multiplies the mean instead.
             let work = max(
                 costs.slowdownReserve * (encode.mean + encode.peak), configuration.weights.caution * 2 * encode.mean)
-            return isLate || work + emit > timeOfNext ? .late : nil
+            return isLate || work + emit > slackOfNext ? .late : nil
         }
         if isSwamped { return .overload }
-        if encode.low + emit > time { return .late }
-        let isSure = encode.peak + emit <= time
-        return isSure || 2 * encode.mean + emit <= timeOfNext ? nil : .late
+        if encode.low + emit > slack { return .late }
+        let isSure = encode.peak + emit <= slack
+        return isSure || 2 * encode.mean + emit <= slackOfNext ? nil : .late
     }
 
     /// How long a frame at the encoder needs until it is emitted: the expected time, and the time with a reserve.
