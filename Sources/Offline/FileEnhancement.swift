@@ -266,7 +266,8 @@ private final class FileWork {
             picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
             picturesLeftOut: leftOut, damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps,
             tilesComputed: tilesComputed, tilesReused: tilesReused, decode: .init(decodeTimes),
-            enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), encode: .init(encodeTimes), seconds: (.now() - start).seconds)
+            enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), encode: .init(encodeTimes),
+            seconds: (.now() - start).seconds)
     }
 }
 

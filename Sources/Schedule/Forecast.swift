@@ -148,8 +148,8 @@ struct Forecast {
         let count = synthesises ? synthesised : 0
         let before = afterOriginal ? 0 : count * (synthesise.careful + encode.careful)
         let thisOne = slack - margin - caution * (base.careful + before + max(carefulWay, backlog + way))
-        let newestOne = slackOfNewest
-            - caution * (base.careful + delay(by: count) + step * max(waiting, 1) + carefulWay)
+        let newestOne =
+            slackOfNewest - caution * (base.careful + delay(by: count) + step * max(waiting, 1) + carefulWay)
         let share = weights.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
         let machine = (spare * share - decode.mean - encoders * (1 + count) * encode.mean) / workers

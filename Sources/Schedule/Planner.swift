@@ -183,8 +183,9 @@ public struct Planner: Policy, Sendable {
         lateOriginalDelaysAnother = !forecast.leastWorkKeepsUp && forecast.canBeInTime(withSlack: freshSlack)
 
         let (best, isUrgent) = bestRung(forecast, isDropped: reason != nil)
-        let canClimb = reason == nil && ladder.position > 0 && forecast.fits(
-            ladder[ladder.position - 1], limit: configuration.weights.climb)
+        let canClimb =
+            reason == nil && ladder.position > 0
+            && forecast.fits(ladder[ladder.position - 1], limit: configuration.weights.climb)
         ladder.update(now: frame.now, best: best, isUrgent: isUrgent, canClimb: canClimb, pace: costs.pace)
 
         var plan = FramePlan(

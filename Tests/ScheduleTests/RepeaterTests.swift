@@ -35,8 +35,10 @@ import Testing
         tenOriginals()
         // The next original should arrive at 333.3 ms. Its slot and the one before it are due 80 ms later.
         #expect(repeater.fillOverdueSlot(now: at(413), expected, hasFramesInFlight: false) == .nothing)
-        #expect(repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .repeated(MediaTime(ticks: 28_500)))
-        #expect(repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .repeated(MediaTime(ticks: 30_000)))
+        #expect(
+            repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .repeated(MediaTime(ticks: 28_500)))
+        #expect(
+            repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .repeated(MediaTime(ticks: 30_000)))
         #expect(repeater.fillOverdueSlot(now: at(414), expected, hasFramesInFlight: false) == .nothing)
         #expect(repeater.filled?.slot.ticks == 30_000)
         #expect(repeater.slot(for: MediaTime(ticks: 30_000), now: at(420)) == nil, "it has been repeated: late")
@@ -45,7 +47,8 @@ import Testing
     @Test mutating func aSlotWaitsForFramesInFlightUntilATimeout() {
         tenOriginals()
         #expect(repeater.fillOverdueSlot(now: at(600), expected, hasFramesInFlight: true) == .nothing)
-        #expect(repeater.fillOverdueSlot(now: at(664), expected, hasFramesInFlight: true) == .repeated(MediaTime(ticks: 28_500)))
+        #expect(
+            repeater.fillOverdueSlot(now: at(664), expected, hasFramesInFlight: true) == .repeated(MediaTime(ticks: 28_500)))
     }
 
     @Test mutating func aFrameForALaterSlotFillsThoseBeforeIt() {
