@@ -32,13 +32,15 @@ public struct PipelineState: Sendable, BitwiseCopyable {
 ///
 /// A pure value: it holds no clock, and no call allocates.
 public struct StreamScheduler<P: Policy>: Sendable {
-    public var policy: P
+    @usableFromInline var asked: P
     public let order: SynthesisOrder
 
     @inlinable public init(_ policy: P, order: SynthesisOrder) {
-        self.policy = policy
+        asked = policy
         self.order = order
     }
+
+    @inlinable public var policy: P { asked }
 
     // MARK: Questions
 
@@ -47,7 +49,7 @@ public struct StreamScheduler<P: Policy>: Sendable {
     @inlinable public mutating func admit(
         at now: MonotonicTime, emitBy: MonotonicTime, isKeyframe: Bool, _ state: PipelineState
     ) -> Admission {
-        policy.admit(
+        asked.admit(
             UnitRequest(
                 now: now, emitBy: emitBy, isKeyframe: isKeyframe, waiting: state.codedWaiting,
                 keyframeWaiting: state.keyframeWaiting))
@@ -60,7 +62,7 @@ public struct StreamScheduler<P: Policy>: Sendable {
     @inlinable public mutating func plan(
         at now: MonotonicTime, emitBy: MonotonicTime, synthesised: Int, tiles: Int, _ state: PipelineState
     ) -> FramePlan {
-        policy.plan(
+        asked.plan(
             FrameRequest(
                 now: now, emitBy: emitBy, synthesised: synthesised, order: order, tiles: tiles,
                 waiting: state.originalsBehind, newestEmitBy: state.newestEmitBy, arrived: state.arrived,
@@ -70,12 +72,12 @@ public struct StreamScheduler<P: Policy>: Sendable {
     /// When work on tiles must end, now that the base upscale is done.
     /// - Parameter base: how long the base upscale took.
     @inlinable public func refine(_ plan: FramePlan, base: Nanoseconds, at now: MonotonicTime) -> MonotonicTime {
-        policy.refine(RefinementRequest(now: now, plan: plan, base: base))
+        asked.refine(RefinementRequest(now: now, plan: plan, base: base))
     }
 
     /// Whether there still is time to make the next synthesised frame of a plan.
     @inlinable public func synthesise(_ plan: FramePlan, at now: MonotonicTime) -> Bool {
-        policy.synthesise(SynthesisRequest(now: now, plan: plan, order: order))
+        asked.synthesise(SynthesisRequest(now: now, plan: plan, order: order))
     }
 
     /// Whether to encode the frame at the head of the encoder's queue.
@@ -87,50 +89,50 @@ public struct StreamScheduler<P: Policy>: Sendable {
     ) -> DropReason? {
         // An interpolated frame's own original follows it and is due with it.
         let next = kind == .synthesised && order == .beforeOriginal ? emitBy : behind
-        return policy.encode(EncodeRequest(now: now, emitBy: emitBy, kind: kind, nextOriginalEmitBy: next))
+        return asked.encode(EncodeRequest(now: now, emitBy: emitBy, kind: kind, nextOriginalEmitBy: next))
     }
 
     // MARK: Reports
 
     /// Reports how long a piece of work took.
     @inlinable public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
-        policy.observe(work, cost, units: units)
+        asked.observe(work, cost, units: units)
     }
 
     /// Reports how long a frame's base upscale and its tiles took.
     /// - Parameter tiles: how many were computed. `tileTime` is ignored when it is 0.
     @inlinable public mutating func observe(base: Nanoseconds, tiles: Int, of tier: Tier, tileTime: Nanoseconds) {
-        policy.observe(.base, base, units: 1)
-        if tiles > 0 { policy.observe(.tile(tier), tileTime, units: tiles) }
+        asked.observe(.base, base, units: 1)
+        if tiles > 0 { asked.observe(.tile(tier), tileTime, units: tiles) }
     }
 
     /// Reports that an original was emitted.
     /// - Parameter slack: how long before its deadline; negative after it.
-    @inlinable public mutating func emitted(slack: Nanoseconds) { policy.emitted(slack: slack) }
+    @inlinable public mutating func emitted(slack: Nanoseconds) { asked.emitted(slack: slack) }
 
     /// Sets how many cores the stream may use.
-    @inlinable public mutating func use(_ cores: Cores) { policy.use(cores) }
+    @inlinable public mutating func use(_ cores: Cores) { asked.use(cores) }
 
     /// The cores that the stream needs; nil where the policy does not know.
-    @inlinable public var demand: Capacity.Demand? { policy.knownDemand }
+    @inlinable public var demand: Capacity.Demand? { asked.knownDemand }
 }
 
 extension StreamScheduler where P == Planner {
     /// Adapts to pictures of another size and keeps the estimates. When more than the size changes, it starts a new planner.
     public mutating func reconfigure(_ configuration: Planner.Configuration) {
-        if policy.configuration.differsInSizeOnly(from: configuration) {
-            policy.resize(input: configuration.input, output: configuration.output)
+        if asked.configuration.differsInSizeOnly(from: configuration) {
+            asked.resize(input: configuration.input, output: configuration.output)
         } else {
-            policy = Planner(configuration)
+            asked = Planner(configuration)
         }
     }
 
     /// A high estimate (``Cost/high``) of the time to encode one frame.
-    public var longEncode: Nanoseconds { Nanoseconds(Int64(policy.costs[.encode].high)) }
+    public var longEncode: Nanoseconds { Nanoseconds(Int64(asked.costs[.encode].high)) }
 
     /// How long a frame at the encoder needs until it is emitted: the expected time, and the time with a reserve.
     public func timeToEmit(_ kind: FrameKind) -> (likely: Nanoseconds, safe: Nanoseconds) {
-        policy.timeToEmit(isBeforeOriginal: kind == .synthesised && order == .beforeOriginal)
+        asked.timeToEmit(isBeforeOriginal: kind == .synthesised && order == .beforeOriginal)
     }
 }
 

@@ -6,7 +6,8 @@ public struct OutputBooks: Sendable, Equatable {
     public var offered: UInt64 = 0
     /// Units that were sent whole.
     public var sent: UInt64 = 0
-    /// Units of which the output refused a part or all, because it is full or not connected.
+    /// Units of which the output refused a part or all, because it is full or not connected. Also units that were not sent
+    /// because their receiver waits for a keyframe.
     public var dropped: UInt64 = 0
     /// Units that wait for their turn.
     public var queued: UInt64 = 0

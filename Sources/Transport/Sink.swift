@@ -2,7 +2,8 @@ import Media
 
 /// Where a stream goes out: SRT, RTP, UDP, a file or a pipe.
 ///
-/// ``send(_:sourceTime:)`` belongs to one thread; everything else may be called from any. No allocation per message.
+/// One thread at a time calls ``send(_:sourceTime:)`` and ``nextEvent()``, and asks for events only between two units, so that
+/// no receiver begins in the middle of one. Everything else may be called from any thread. No allocation per message.
 public final class Sink: Sendable {
     private enum Leg {
         case srt(SRTSink)

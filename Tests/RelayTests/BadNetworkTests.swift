@@ -126,7 +126,7 @@ import Transport
                 var demuxer = TransportStreamDemuxer()
                 let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
                 defer { buffer.deallocate() }
-                func take(_ event: ContainerEvent) {
+                func receive(_ event: ContainerEvent) {
                     guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation else { return }
                     result.seen.withLock { $0.units.append(time) }
                 }
@@ -135,11 +135,11 @@ import Transport
                     case .message(let message):
                         demuxer.push(
                             UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), arrival: message.arrival,
-                            sourceTime: nil, handler: take)
+                            sourceTime: nil, handler: receive)
                     case .event(.gap(let messages)):
                         result.seen.withLock { $0.messagesLost += messages }
                         demuxer.recordLoss()
-                    case .event(.disconnected): return demuxer.finish(handler: take)
+                    case .event(.disconnected): return demuxer.finish(handler: receive)
                     default: break
                     }
                 }

@@ -87,7 +87,7 @@ import Transport
         let golden = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "GoldenStreams/ffmpeg-bframes.ts")
         var turns: [(decode: Int64, turn: Int64, presentation: Int64)] = []
-        func take(_ event: ContainerEvent) {
+        func receive(_ event: ContainerEvent) {
             guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation else { return }
             let decode = unit.decode ?? time
             let wait = IngestStage.wait(presentation: time, decode: unit.decode)
@@ -95,9 +95,9 @@ import Transport
         }
         var demuxer = TransportStreamDemuxer()
         try Data(contentsOf: golden).withUnsafeBytes {
-            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: receive)
         }
-        demuxer.finish(handler: take)
+        demuxer.finish(handler: receive)
         #expect(turns.contains { $0.presentation - $0.decode > 3600 })
         #expect(turns.allSatisfy { abs($0.turn - $0.presentation) <= 1 })
         // A stamp that makes no sense gives no deadline in the far future or the past.

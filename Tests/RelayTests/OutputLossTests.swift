@@ -200,7 +200,7 @@ private final class Watch: Sendable {
 
     init(halting frame: Int64?) { self.frame = frame }
 
-    func note(_ unit: borrowing EncodedUnit) {
+    func record(_ unit: borrowing EncodedUnit) {
         let (size, isKeyframe) = (unit.bytes.count, unit.isKeyframe)
         newest.withLock { $0 = (size, isKeyframe) }
     }
@@ -230,7 +230,7 @@ private final class WatchedEncoder: PictureEncoder {
     ) throws(CodecError) {
         if id == watch.frame { watch.halt.pass() }
         try encoder.encode(picture, id: id, at: time, asKeyframe: asKeyframe) { unit in
-            watch.note(unit)
+            watch.record(unit)
             emit(unit)
         }
     }

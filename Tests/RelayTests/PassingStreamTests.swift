@@ -157,7 +157,7 @@ import Transport
 
         var events: [String] = []
         var demuxer = TransportStreamDemuxer()
-        func take(_ event: ContainerEvent) {
+        func receive(_ event: ContainerEvent) {
             switch event {
             case .program(let program): events.append("map of \(program.streams.count - 1)")
             case .unit(let unit): if !unit.isMainVideo { events.append("unit") }
@@ -165,9 +165,9 @@ import Transport
             }
         }
         try scratch.read("out.ts").withUnsafeBytes {
-            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: receive)
         }
-        demuxer.finish(handler: take)
+        demuxer.finish(handler: receive)
         // What belongs to a layout that was over before any picture had it has no map to go under.
         #expect(events == (changesBack ? ["map of 1"] : ["map of 1", "map of 2", "unit"]))
         #expect(stream.books.counters[.passingDropped] == (changesBack ? 1 : 0))

@@ -45,15 +45,15 @@ import Testing
             .appending(path: "GoldenStreams/\(name).ts")
         let stream = try Data(contentsOf: golden)
         var units: [(bytes: [UInt8], presentation: MediaTime, decode: MediaTime, isKeyframe: Bool)] = []
-        func take(_ event: ContainerEvent) {
+        func receive(_ event: ContainerEvent) {
             guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation else { return }
             units.append((Array(unit.bytes), time, unit.decode ?? time, unit.isKeyframe))
         }
         var demuxer = TransportStreamDemuxer()
         stream.withUnsafeBytes {
-            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: receive)
         }
-        demuxer.finish(handler: take)
+        demuxer.finish(handler: receive)
         func packed(by count: Int) throws -> [MediaTime] {
             let muxer = try TransportStreamMuxer()
             var packed: [UInt8] = []

@@ -51,9 +51,37 @@ import Transport
         encode.join()
     }
 
-    private func expect(sent: UInt64, queued: UInt64) {
+    private func expect(sent: UInt64, queued: UInt64, dropped: UInt64 = 0) {
         let books = output.outputBooks
-        #expect(books.sent == sent && books.queued == queued && books.balance, "\(books)")
+        #expect(books.sent == sent && books.queued == queued && books.dropped == dropped && books.balance, "\(books)")
+    }
+
+    /// A receiver that comes while units wait costs one keyframe. The units before it are not sent.
+    @Test func aNewReceiverCostsOneKeyframe() {
+        let later = MonotonicTime.now() + .seconds(3600)
+        encode((0..<65).map { later + .milliseconds(33) * $0 })
+        expect(sent: 1, queued: 64)
+        output.beginReceiver()
+        // The queue is full, so each unit that comes lets the oldest go.
+        encode((65..<70).map { later + .milliseconds(33) * $0 })
+        expect(sent: 1, queued: 64, dropped: 5)
+        // Each encoder begins with one, and that is all.
+        #expect(channels.books.counters[.keyframesForced] == 2)
+        #expect(channels.books.ledger.books[.outputDown] == 5)
+    }
+
+    /// Source times do not go back, although a passing unit is stamped after pictures that still wait.
+    @Test func aPassingUnitIsStampedBetweenThePicturesAroundIt() {
+        var clock = CadenceClock()
+        let start = MonotonicTime(nanoseconds: 1_000_000_000)
+        var stamps: [MonotonicTime] = []
+        for frame in 0..<4 {
+            let source = start + .milliseconds(33) * Int64(frame)
+            stamps.append(clock.stamp(source: source, now: source + .milliseconds(15)))
+        }
+        // The first picture has been sent, the others wait.
+        #expect(clock.stamp(passing: start, after: stamps[0]) < stamps[1])
+        #expect(clock.stamp(passing: start - .milliseconds(100), after: stamps[0]) == stamps[0])
     }
 
     /// The encoder goes on while units wait for their turn.
@@ -113,6 +141,6 @@ import Transport
                 $0, stream: 0, presentation: nil, arrival: .now(), sourceTime: nil, emitBy: .now() + .seconds(3600))
         }
         #expect(isAccepted)
-        passing.unitArrived.wait(until: .now() + .seconds(3600))
+        passing.wake.wait(until: .now() + .seconds(3600))
     }
 }

@@ -18,7 +18,7 @@ import Transport
     }
 
     /// Takes a unit as the decoder does.
-    private func take(from queue: UnitQueue) -> UInt8? {
+    private func decode(from queue: UnitQueue) -> UInt8? {
         guard let unit = queue.pop() else { return nil }
         let number = unit.buffer.bytes[0]
         queue.recycle(unit.buffer)
@@ -29,7 +29,7 @@ import Transport
     private func rest(of queue: UnitQueue) -> [UInt8] {
         queue.close()
         var numbers: [UInt8] = []
-        while let number = take(from: queue) { numbers.append(number) }
+        while let number = decode(from: queue) { numbers.append(number) }
         return numbers
     }
 
@@ -46,8 +46,8 @@ import Transport
         for n in 0..<4 { add(UInt8(n), to: queue, isKeyframe: n == 1) }
         // There is no room for this one, so it does not wait.
         add(4, to: queue)
-        #expect(take(from: queue) == 0 && queue.keyframeWaits)
-        #expect(take(from: queue) == 1 && !queue.keyframeWaits)
+        #expect(decode(from: queue) == 0 && queue.keyframeWaits)
+        #expect(decode(from: queue) == 1 && !queue.keyframeWaits)
         #expect(rest(of: queue) == [2, 3])
         expectBooks(emitted: 4, overload: 1)
     }
@@ -75,7 +75,7 @@ import Transport
     @Test func aFullQueueTakesNothingUntilAKeyframeComes() {
         let queue = UnitQueue(capacity: 4, books: books)
         for n in 0..<6 { add(UInt8(n), to: queue) }
-        #expect(take(from: queue) == 0 && take(from: queue) == 1)
+        #expect(decode(from: queue) == 0 && decode(from: queue) == 1)
         add(6, to: queue)
         add(7, to: queue, isKeyframe: true)
         add(8, to: queue)
@@ -121,8 +121,8 @@ import Transport
 
     /// Puts a ticket on the shelf; the number of the one that made room.
     private func put(_ key: Int64, on shelf: inout TicketShelf) -> Int64? { number(of: shelf.put(ticket(key), key: key)) }
-    private func take(_ key: Int64, from shelf: inout TicketShelf) -> Int64? { number(of: shelf.remove(key: key)) }
-    private func takeAll(from shelf: inout TicketShelf) -> Int {
+    private func remove(_ key: Int64, from shelf: inout TicketShelf) -> Int64? { number(of: shelf.remove(key: key)) }
+    private func removeAll(from shelf: inout TicketShelf) -> Int {
         var count = 0
         while number(of: shelf.removeAny()) != nil { count += 1 }
         return count
@@ -132,9 +132,9 @@ import Transport
         var shelf = TicketShelf()
         let evicted = (0..<32).compactMap { put($0, on: &shelf) }
         let keys = (0..<32).map { Int64($0 * 7 % 32) }
-        let taken = keys.map { take($0, from: &shelf) }
-        let (again, left) = (take(3, from: &shelf), takeAll(from: &shelf))
-        #expect(evicted.isEmpty && taken == keys)
+        let removed = keys.map { remove($0, from: &shelf) }
+        let (again, left) = (remove(3, from: &shelf), removeAll(from: &shelf))
+        #expect(evicted.isEmpty && removed == keys)
         #expect(again == nil && left == 0)
         #expect(ledger.books.inFlight == 0 && ledger.books.balance)
     }
@@ -142,9 +142,9 @@ import Transport
     @Test func aFullShelfGivesUpItsOldest() {
         var shelf = TicketShelf()
         let evicted = (100..<134).compactMap { put($0, on: &shelf) }
-        let taken = [take(100, from: &shelf), take(133, from: &shelf)]
-        let left = takeAll(from: &shelf)
-        #expect(evicted == [100, 101] && taken == [nil, 133] && left == 31)
+        let removed = [remove(100, from: &shelf), remove(133, from: &shelf)]
+        let left = removeAll(from: &shelf)
+        #expect(evicted == [100, 101] && removed == [nil, 133] && left == 31)
         #expect(ledger.books.inFlight == 0 && ledger.books.balance)
     }
 

@@ -73,16 +73,16 @@ import Transport
     private func add(_ count: Int, to units: UnitQueue, _ stream: StreamChannels) throws -> [UInt64] {
         var ids: [UInt64] = []
         var demuxer = TransportStreamDemuxer()
-        func take(_ event: ContainerEvent) {
+        func receive(_ event: ContainerEvent) {
             guard case .unit(let unit) = event else { return }
             let ticket = stream.books.ledger.open(.original, presentation: unit.presentation ?? MediaTime(ticks: 0))
             ids.append(ticket.record.id)
             units.add(ticket, unit.bytes, flags: [], isKeyframe: unit.isKeyframe, mayWait: true)
         }
         try TestStream.video(frames: count).withUnsafeBytes {
-            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: receive)
         }
-        demuxer.finish(handler: take)
+        demuxer.finish(handler: receive)
         return ids
     }
 }

@@ -163,7 +163,7 @@ package enum TestStream {
         var first: MediaTime?
         var layouts: [Int] = []
         var numbers: [Int: Int] = [:]
-        func take(_ event: ContainerEvent) {
+        func receive(_ event: ContainerEvent) {
             switch event {
             case .program(let program):
                 let others = program.streams.filter { $0.role != .mainVideo }
@@ -178,9 +178,9 @@ package enum TestStream {
         }
         var demuxer = TransportStreamDemuxer()
         stream.withUnsafeBytes {
-            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: receive)
         }
-        demuxer.finish(handler: take)
+        demuxer.finish(handler: receive)
         let start = first ?? MediaTime(ticks: 0)
         return (
             units.map { PassedUnit(stream: numbers[$0.pid] ?? -1, presentation: $0.time - start, bytes: $0.bytes) },
@@ -224,15 +224,15 @@ package enum TestStream {
     package static func units(in stream: [UInt8]) -> [(presentation: MediaTime, isKeyframe: Bool)] {
         var demuxer = TransportStreamDemuxer()
         var units: [(MediaTime, Bool)] = []
-        func take(_ event: ContainerEvent) {
+        func receive(_ event: ContainerEvent) {
             if case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation {
                 units.append((time, unit.isKeyframe))
             }
         }
         stream.withUnsafeBytes { bytes in
-            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: receive)
         }
-        demuxer.finish(handler: take)
+        demuxer.finish(handler: receive)
         return units
     }
 }
@@ -242,13 +242,13 @@ extension TestStream {
     package static func passedTimes(in stream: [UInt8]) -> [MediaTime] {
         var demuxer = TransportStreamDemuxer()
         var times: [MediaTime] = []
-        func take(_ event: ContainerEvent) {
+        func receive(_ event: ContainerEvent) {
             if case .unit(let unit) = event, !unit.isMainVideo, let time = unit.presentation { times.append(time) }
         }
         stream.withUnsafeBytes { bytes in
-            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: take)
+            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: receive)
         }
-        demuxer.finish(handler: take)
+        demuxer.finish(handler: receive)
         return times
     }
 }

@@ -5,7 +5,7 @@ import Schedule
 ///
 /// - Writer: ingest, once for each original.
 /// - Readers: enhance (``newest``, for a plan), encode (``expectation``, for the slots of a constant rate, and
-///   ``declaredRate``, when it opens an encoder).
+///   ``declaredRate``, when it opens an encoder). Ingest reads ``declaredRate`` itself, for pictures without stamps.
 /// - Read together: all fields of ``newest`` describe the same moment.
 ///
 /// Thread-safe; each call holds a lock for well under a microsecond.

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Channel: whether anybody receives the output.
 ///
-/// - Writer: send.
+/// - Writer: ``SendStage``, on whichever of its two threads. `Relay` sets it once before the stages start.
 /// - Readers: enhance (which spends no work on a picture that nobody receives), encode (likewise, and for slots).
 /// - Read together: nothing.
 ///

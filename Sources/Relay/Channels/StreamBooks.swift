@@ -15,12 +15,13 @@ final class StreamBooks: Sendable {
 
     init(keyframes: KeyframeRequests) { self.keyframes = keyframes }
 
-    /// Ends a frame that does not go out. When it was a keyframe of the source, the next picture has to be one.
+    /// Ends a frame that does not go out. When it was a keyframe of the source, the next picture has to be one, whatever the
+    /// reason: its receivers would wait for the source's next keyframe otherwise.
     func drop(_ ticket: consuming FrameTicket, _ reason: DropReason) {
         if ticket.record.isKeyframe, ticket.record.kind == .original { keyframes.request() }
         ledger.close(ticket, as: .dropped(reason))
     }
 
-    /// Whether originals are on their way: arrived, neither out nor dropped, and not kept by the decoder.
+    /// Whether frames are on their way: neither out nor dropped, and not kept by the decoder.
     func hasWorkInFlight(_ decoder: DecoderActivity) -> Bool { ledger.inFlight > decoder.framesKept }
 }

@@ -131,8 +131,10 @@ final class DecodeStage: Sendable {
                     books.drop(refused.intoTicket(), .shutdown)
                 }
             case .noPicture(let id, let fault):
-                guard let ticket = shelf.remove(key: id) else { continue }
+                guard var ticket = shelf.remove(key: id) else { continue }
                 if fault == .skipped { books.counters.add(.skippedByDecoder) }
+                // The first field's picture goes out as the keyframe that a second field may be marked as.
+                if fault == .secondField { ticket.record.isKeyframe = false }
                 books.drop(ticket, fault.dropReason)
             }
         }

@@ -171,7 +171,10 @@ final class EncodeStage {
         }
         needsKeyframe = outcome != .delivered
         if let cost { reportCost(cost, of: record.kind) }
-        if let ticket = pending.take() { books.drop(ticket, .encodeError) }
+        if let ticket = pending.take() {
+            books.drop(ticket, .encodeError)
+            output.skipPicture(at: record.presentation)
+        }
         return outcome
     }
 
@@ -218,13 +221,18 @@ final class EncodeStage {
 
     // MARK: The slots of a constant rate
 
+    /// Whether frames are on their way to the encoder: neither kept by the decoder nor waiting behind it for their turn.
+    private var hasFramesComing: Bool {
+        books.ledger.inFlight - output.unitsWaiting > decoder.framesKept
+    }
+
     /// Until when to wait for a picture; nil to wait for ever.
     private func nextPoll() -> MonotonicTime? {
         guard let slots else { return nil }
         let now = MonotonicTime.now()
         guard let due = slots.repeater.due(arrivals.expectation) else { return now + Self.slotPollInterval }
         if due > now { return min(due, now + Self.slotPollInterval) }
-        return books.hasWorkInFlight(decoder) ? now + Self.overdueSlotPollInterval : now
+        return hasFramesComing ? now + Self.overdueSlotPollInterval : now
     }
 
     /// Fills the slots before a frame's own. Frames come in order, so nothing else will fill them. But a frame that can be in
@@ -239,7 +247,8 @@ final class EncodeStage {
             let filler = slots.repeater.fillSlot(
                 before: record.presentation, now: now, due: isLate ? record.deadline : nil)
             guard let slot = filler.slot else { return }
-            fill(slot, filler, slots, .repeated(turn - MediaTime(ticks: record.presentation - slot).nanoseconds))
+            let gap = MediaTime(ticks: record.presentation - slot).nanoseconds
+            fill(slot, filler, slots, .repeated(turn - gap), deadline: record.deadline.map { $0 - gap })
         }
     }
 
@@ -248,8 +257,8 @@ final class EncodeStage {
         guard let slots else { return }
         let now = MonotonicTime.now()
         let filler = slots.repeater.fillOverdueSlot(
-            now: now, arrivals.expectation, hasFramesInFlight: books.hasWorkInFlight(decoder))
-        if let slot = filler.slot { fill(slot, filler, slots, .overdue(now)) }
+            now: now, arrivals.expectation, hasFramesInFlight: hasFramesComing)
+        if let slot = filler.slot { fill(slot, filler, slots, .overdue(now), deadline: now) }
         if let filled = slots.repeater.filled, filled != filledSlot.newest { filledSlot.newest = filled }
         countEmptySlots(slots)
     }
@@ -261,12 +270,15 @@ final class EncodeStage {
     }
 
     /// Encodes the last picture again, or the slate.
+    /// - Parameter deadline: when the repeat leaves at the latest.
     private func fill(
-        _ slot: MediaTime, _ filler: Repeater.Filler, _ slots: SlotFiller, _ sourceTime: SendStage.SourceTime
+        _ slot: MediaTime, _ filler: Repeater.Filler, _ slots: SlotFiller, _ sourceTime: SendStage.SourceTime,
+        deadline: MonotonicTime?
     ) {
         guard connection.isConnected, slot > newest, let shown = slots.shown.take() else { return }
         var ticket = books.ledger.open(.repeated, presentation: slot)
         ticket.stamp(.planned)
+        ticket.record.deadline = deadline
         if slots.needsEntry(at: slot) { needsKeyframe = true }
         let picture = filler.isSlate ? slots.slate ?? shown.picture.picture : shown.picture.picture
         let outcome = unsafe encode(picture.view.even, shown.color, ticket, sourceTime: sourceTime)

@@ -13,7 +13,7 @@ final class SlotFiller {
 
     /// Decides which slots to fill.
     var repeater: Repeater
-    /// The newest picture that was sent; nil before the first, and after one that could not be encoded.
+    /// The newest picture that went to the encoder; nil before the first, and after one that could not be encoded.
     var shown: Shown?
     /// What is sent when the source has stopped. It is made with the encoder, so that it is there when it is needed.
     private(set) var slate: Picture?
@@ -27,7 +27,7 @@ final class SlotFiller {
 
     init(_ repeater: Repeater) { self.repeater = repeater }
 
-    /// A picture has gone out.
+    /// Keeps a picture that went to the encoder, to repeat it.
     func show(_ picture: consuming PictureLease, _ color: ColorDescription, at slot: MediaTime, now: MonotonicTime) {
         repeater.show(slot, now: now)
         shown = Shown(picture: picture, color: color)

@@ -96,15 +96,16 @@ struct CadenceClock {
 
     /// The stamp of a repeated frame, which says nothing of how long frames take.
     mutating func stamp(repeated source: MonotonicTime) -> MonotonicTime {
-        let stamp = stamp(passing: source)
+        let stamp = stamp(passing: source, after: last)
         last = stamp
         return stamp
     }
 
     /// The stamp of a unit of a passing stream.
-    func stamp(passing source: MonotonicTime) -> MonotonicTime {
+    /// - Parameter newest: the stamp of the newest picture that was sent. The unit's stamp is no earlier.
+    func stamp(passing source: MonotonicTime, after newest: MonotonicTime?) -> MonotonicTime {
         let stamp = source + (delay ?? .zero)
-        return last.map { max(stamp, $0) } ?? stamp
+        return newest.map { max(stamp, $0) } ?? stamp
     }
 
     /// When a frame of this stamp leaves in paced mode: at its stamp, but not after its deadline, and not before now.

@@ -7,8 +7,8 @@ import Media
 /// - Reader: send.
 /// - Read together: the layout and its number.
 final class PassingStreams: Sendable {
-    /// Raised when a unit has come. The send stage waits for it.
-    let unitArrived = WakeUp()
+    /// Wakes the send thread. It is raised when a passing unit has come, and by the send stage itself.
+    let wake = WakeUp()
     private let units: BoundedQueue<PassingUnit>
     private let buffers: UnitBufferPool
     private let described = Lock((layout: TransportStreamLayout(), number: 0))
@@ -42,7 +42,7 @@ final class PassingStreams: Sendable {
             buffers.recycle(buffer)
             return false
         }
-        unitArrived.raise()
+        wake.raise()
         return true
     }
 

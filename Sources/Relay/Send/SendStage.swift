@@ -28,16 +28,20 @@ final class SendStage: Sendable {
     private struct WaitingUnit: ~Copyable, Sendable {
         let ticket: FrameTicket
         let buffer: UnitBuffer
-        let times: UnitTimes
-        let stamp, turn: MonotonicTime
+        let unit: UnitFacts
+        let turn: MonotonicTime
 
         consuming func intoTicket() -> FrameTicket { ticket }
     }
 
-    /// What the multiplexer has to know of a unit beside its bytes.
-    private struct UnitTimes {
+    /// What the stage has to know of a coded unit beside its bytes.
+    fileprivate struct UnitFacts {
         let presentation, decode: MediaTime
         let isKeyframe: Bool
+        /// The source time that goes out with it.
+        let stamp: MonotonicTime
+        /// The number of the layout under which it was encoded.
+        let layoutNumber: Int
     }
 
     fileprivate struct State: ~Copyable {
@@ -45,14 +49,18 @@ final class SendStage: Sendable {
         /// The number of the layout that the multiplexer has. A passing unit that came under another one has no place in
         /// its program map.
         var layoutNumber = -1
+        /// The layout for the next picture, and its number. The multiplexer gets it when that picture is sent.
+        var prepared = (layout: TransportStreamLayout(), number: -1)
         var clock = CadenceClock()
         /// The source clock of the newest picture.
         var sourceClock: UInt32 = 0
-        /// The presentation time of the newest picture that was sent.
+        /// The presentation time of the newest picture that was sent, its source time, and when it had left.
         var newest = MediaTime(ticks: .min)
+        var newestStamp: MonotonicTime?
+        var newestSent = MonotonicTime(nanoseconds: 0)
         /// A passing unit that waits for the picture of its time.
         var held: PassingUnit?
-        /// A receiver has come and has had no keyframe yet: no other unit is of use to it.
+        /// A receiver has come, or a unit went out in part. The pictures up to the next keyframe are of no use.
         var awaitsKeyframe = false
         var isFinished = false
         var books = OutputBooks()
@@ -66,12 +74,16 @@ final class SendStage: Sendable {
     private let keyframes: KeyframeRequests
     private let connection: OutputConnection
     private let control: StreamControl
+    /// Messages of one unit are sent under one lock, and the sink is asked for events only between units, so that no receiver
+    /// begins in the middle of a unit.
     private let state = Lock(State())
     /// In the order in which they leave. No unit waits beyond its frame's deadline, and when the queue is full the oldest
     /// unit leaves at once.
     private let waiting = BoundedQueue<WaitingUnit>(capacity: 64)
     private let buffers = UnitBufferPool(count: 65, capacity: 16 * 1024)
 
+    /// The most passing units that are sent under one lock, so that the encode thread never waits for a burst.
+    private static let passingBatch = 16
     /// How often the stage asks the output whether a receiver has come or gone. The transport has no call to wait for that.
     private static let connectionPollInterval = Nanoseconds.milliseconds(20)
 
@@ -95,29 +107,31 @@ final class SendStage: Sendable {
         }
     }
 
+    /// How many coded units wait for their turn.
+    var unitsWaiting: Int { waiting.count }
+
     // MARK: The stage's own thread
 
     /// Runs until ``finish()`` was called and everything has left.
     func run() {
-        while let next = state.withLock({ sendWhatIsDue(&$0) }) { passing.unitArrived.wait(until: next) }
+        while let next = state.withLock({ sendWhatIsDue(&$0) }) { passing.wake.wait(until: next) }
     }
 
+    /// Sends at most one coded unit and a batch of passing units.
     /// - Returns: when something may be due again; nil at the end.
     private func sendWhatIsDue(_ state: inout State) -> MonotonicTime? {
         followConnection(&state)
-        var next = MonotonicTime.now() + Self.connectionPollInterval
-        while let turn = waiting.first({ $0.turn }) {
-            guard turn <= .now() else {
-                next = min(next, turn)
-                break
-            }
+        let now = MonotonicTime.now()
+        if let turn = waiting.first({ $0.turn }), turn <= now {
             sendOldest(&state)
+            _ = sendPassing(&state, all: false)
+            return now
         }
-        if state.isFinished, waiting.count == 0 {
-            sendPassing(&state, all: true)
-            return nil
-        }
-        sendPassing(&state, all: false)
+        let isLast = state.isFinished && waiting.count == 0
+        if sendPassing(&state, all: isLast) { return now }
+        if isLast { return nil }
+        var next = now + Self.connectionPollInterval
+        if let turn = waiting.first({ $0.turn }) { next = min(next, turn) }
         return state.held.map { min(next, $0.emitBy) } ?? next
     }
 
@@ -126,20 +140,23 @@ final class SendStage: Sendable {
     /// Looks whether a receiver has come or gone. Called between two units, so that nobody begins with half of one.
     func followConnection() { state.withLock { followConnection(&$0) } }
 
-    /// Makes the multiplexer ready for the next picture.
-    /// - Throws: `unsupportedFormat` when the program map cannot hold the passing streams.
+    /// Takes note of the program's layout, which the next picture brings along.
+    /// - Throws: when the program map cannot hold the passing streams.
     func prepare() throws(ContainerError) {
         try state.withLock { state throws(ContainerError) in
             let (layout, number) = passing.numberedLayout
-            if state.muxer?.layout != layout {
-                state.muxer = try TransportStreamMuxer(layout, continuing: state.muxer)
+            guard number != state.prepared.number else { return }
+            if state.prepared.number < 0 || state.prepared.layout != layout {
+                // The multiplexer is made when the picture is sent: until then pictures of the present layout may wait.
+                _ = try TransportStreamMuxer(layout)
                 keyframes.request()
             }
-            state.layoutNumber = number
+            state.prepared = (layout, number)
         }
     }
 
-    /// Sends a coded unit, or queues a copy until its turn. Never waits.
+    /// Sends a coded unit, or queues a copy until its turn. It never waits for a turn: at most for the send thread to finish the
+    /// unit that it is sending.
     /// - Parameters:
     ///   - unit: borrowed for the call.
     ///   - ticket: ends when the unit has left.
@@ -149,44 +166,60 @@ final class SendStage: Sendable {
     ) {
         var pending: FrameTicket? = consume ticket
         let bytes = unsafe unit.bytes.bytes
-        let times = unsafe UnitTimes(
-            presentation: unit.presentationTime, decode: unit.decodeTime, isKeyframe: unit.isKeyframe)
-        let isQueued = state.withLock { state in
+        let (presentation, decode, isKeyframe) = unsafe (unit.presentationTime, unit.decodeTime, unit.isKeyframe)
+        let isFirstInQueue = state.withLock { state in
             guard var ticket = pending.take() else { return false }
             ticket.stamp(.encodeOut, at: encoded)
             state.books.offered += 1
             let stamp = state.stamp(ticket.record, source, now: encoded)
+            let unit = UnitFacts(
+                presentation: presentation, decode: decode, isKeyframe: isKeyframe, stamp: stamp,
+                layoutNumber: state.prepared.number)
             let turn = isPaced ? CadenceClock.turn(stamp, deadline: ticket.record.deadline, now: encoded) : encoded
             guard turn > encoded || waiting.count > 0 else {
-                send(bytes, times, ticket, stamp, due: encoded, &state)
-                sendPassing(&state, all: false)
+                send(bytes, unit, ticket, due: encoded, &state)
+                _ = sendPassing(&state, all: false)
                 return false
             }
             if waiting.count == waiting.capacity { sendOldest(&state) }
-            enqueue(bytes, times, ticket, stamp: stamp, turn: turn)
-            return true
+            enqueue(bytes, unit, ticket, turn: turn)
+            return waiting.count == 1
         }
-        if isQueued { passing.unitArrived.raise() }
+        if isFirstInQueue { passing.wake.raise() }
+    }
+
+    /// The encoder gave no unit for a picture: passing units no longer wait for it.
+    func skipPicture(at time: MediaTime) {
+        state.withLock { state in
+            guard waiting.count == 0 else { return }
+            state.newest = max(state.newest, time)
+            _ = sendPassing(&state, all: false)
+        }
     }
 
     /// Nothing more will be delivered.
     func finish() {
         state.withLock { $0.isFinished = true }
-        passing.unitArrived.raise()
+        passing.wake.raise()
     }
 
     // MARK: The connection
 
     /// A receiver that has just come needs the tables and a keyframe.
+    private func beginReceiver(_ state: inout State) {
+        books.counters.add(.outputConnections)
+        state.muxer?.restart()
+        state.awaitsKeyframe = true
+        keyframes.request()
+        connection.countReceiver()
+    }
+
+    /// What happens when a receiver comes, for tests.
+    func beginReceiver() { state.withLock { beginReceiver(&$0) } }
+
     private func followConnection(_ state: inout State) {
         while let event = sink.nextEvent() {
-            if case .connected = event {
-                books.counters.add(.outputConnections)
-                state.muxer?.restart()
-                state.awaitsKeyframe = true
-                keyframes.request()
-                connection.countReceiver()
-            }
+            if case .connected = event { beginReceiver(&state) }
             control.report(.output(event))
         }
         connection.isConnected = sink.isConnected
@@ -199,50 +232,59 @@ final class SendStage: Sendable {
     // MARK: Units of the video
 
     private func enqueue(
-        _ bytes: RawSpan, _ times: UnitTimes, _ ticket: consuming FrameTicket, stamp: MonotonicTime, turn: MonotonicTime
+        _ bytes: RawSpan, _ unit: UnitFacts, _ ticket: consuming FrameTicket, turn: MonotonicTime
     ) {
         let buffer = buffers.claim()!
         unsafe bytes.withUnsafeBytes { unsafe buffer.fill($0) }
-        let unit = WaitingUnit(ticket: ticket, buffer: buffer, times: times, stamp: stamp, turn: turn)
-        if let refused = waiting.offer(unit) { books.drop(refused.intoTicket(), .shutdown) }
+        if waiting.offer(WaitingUnit(ticket: ticket, buffer: buffer, unit: unit, turn: turn)) != nil {
+            preconditionFailure("the caller has made room in the queue, and nobody closes it")
+        }
     }
 
     private func sendOldest(_ state: inout State) {
         guard let unit = waiting.pop(until: MonotonicTime(nanoseconds: 0)) else { return }
-        let (buffer, times, stamp, turn) = (unit.buffer, unit.times, unit.stamp, unit.turn)
-        send(unsafe buffer.bytes.bytes, times, unit.intoTicket(), stamp, due: turn, &state)
+        let (buffer, facts) = (unit.buffer, unit.unit)
+        // It may wait beyond its turn for the unit before it, and leave before its turn where the queue is full. Neither is work.
+        let due = min(max(unit.turn, state.newestSent), .now())
+        send(unsafe buffer.bytes.bytes, facts, unit.intoTicket(), due: due, &state)
         buffers.recycle(buffer)
     }
 
     /// Sends a unit and ends its ticket.
     /// - Parameter due: when its turn came.
     private func send(
-        _ bytes: RawSpan, _ times: UnitTimes, _ ticket: consuming FrameTicket, _ stamp: MonotonicTime,
-        due: MonotonicTime, _ state: inout State
+        _ bytes: RawSpan, _ unit: UnitFacts, _ ticket: consuming FrameTicket, due: MonotonicTime, _ state: inout State
     ) {
-        state.newest = times.presentation
-        if times.isKeyframe { state.awaitsKeyframe = false }
-        var isWhole = !state.awaitsKeyframe
-        if isWhole {
+        state.adoptLayout(of: unit)
+        state.newest = unit.presentation
+        state.newestStamp = unit.stamp
+        // A unit that its receiver could not decode is not sent.
+        let isOfUse = unit.isKeyframe || !state.awaitsKeyframe
+        var isWhole = isOfUse
+        if isOfUse {
             unsafe bytes.withUnsafeBytes { bytes in
                 unsafe state.muxer!.writeVideo(
-                    bytes, presentationTime: times.presentation, decodeTime: times.decode, isKeyframe: times.isKeyframe
+                    bytes, presentationTime: unit.presentation, decodeTime: unit.decode, isKeyframe: unit.isKeyframe
                 ) { message in
-                    if unsafe !send(message, stamp) { isWhole = false }
+                    if unsafe !send(message, unit.stamp) { isWhole = false }
                 }
             }
         }
         let sent = MonotonicTime.now()
+        state.newestSent = sent
         ticket.stamp(.sent, at: sent)
-        reportCosts(of: ticket.record, sending: sent - due)
+        if isOfUse {
+            reportCosts(of: ticket.record, sending: sent - due)
+            // Pictures after a unit that went out in part cannot be decoded until the next keyframe. Ask for one once.
+            if !isWhole { keyframes.request() }
+            state.awaitsKeyframe = !isWhole
+        }
         if isWhole {
             state.books.sent += 1
             books.ledger.close(ticket, as: .emitted)
         } else {
             state.books.dropped += 1
             books.drop(ticket, .outputDown)
-            // The pictures after a unit that went out in part cannot be decoded until the next keyframe.
-            keyframes.request()
         }
     }
 
@@ -268,18 +310,21 @@ final class SendStage: Sendable {
 
     /// Sends the passing units that belong beside the pictures sent so far. Each is as late as the picture of its time, so that
     /// the two keep their offset, but none waits beyond its own deadline for a picture that does not come.
-    private func sendPassing(_ state: inout State, all: Bool) {
-        while let unit = state.held ?? passing.next() {
+    /// - Returns: whether more may be due: a batch is full.
+    private func sendPassing(_ state: inout State, all: Bool) -> Bool {
+        for _ in 0..<Self.passingBatch {
+            guard let unit = state.held ?? passing.next() else { return false }
             state.held = unit
             // A new layout's program map goes out with the next picture.
             let isDue =
                 unit.layoutNumber <= state.layoutNumber
                 && passing.presentation(of: unit).map { $0 <= state.newest } ?? true
-            guard all || isDue || MonotonicTime.now() >= unit.emitBy else { return }
+            guard all || isDue || MonotonicTime.now() >= unit.emitBy else { return false }
             books.counters.add(send(unit, &state) ? .passingOut : .passingDropped)
             passing.recycle(unit)
             state.held = nil
         }
+        return true
     }
 
     /// - Returns: false when the unit did not go out whole.
@@ -287,7 +332,9 @@ final class SendStage: Sendable {
         guard connection.isConnected, let muxer = state.muxer, unit.layoutNumber == state.layoutNumber,
             unit.stream < muxer.layout.passedStreams.count
         else { return false }
-        let stamp = state.clock.stamp(passing: unit.sourceTime ?? unit.arrival)
+        // Between the pictures that are sent before and after it, so that source times do not go back.
+        var stamp = state.clock.stamp(passing: unit.sourceTime ?? unit.arrival, after: state.newestStamp)
+        if let next = waiting.first({ $0.unit.stamp }) { stamp = min(stamp, next) }
         var isWhole = true
         unsafe muxer.writePassed(
             stream: unit.stream, unit.buffer.bytes, presentationTime: passing.presentation(of: unit)
@@ -299,6 +346,14 @@ final class SendStage: Sendable {
 }
 
 extension SendStage.State {
+    /// Gives the multiplexer the layout that a unit was encoded under.
+    fileprivate mutating func adoptLayout(of unit: SendStage.UnitFacts) {
+        guard unit.layoutNumber > layoutNumber else { return }
+        // `prepare` has checked that the program map can hold it.
+        if muxer?.layout != prepared.layout { muxer = try! TransportStreamMuxer(prepared.layout, continuing: muxer) }
+        layoutNumber = prepared.number
+    }
+
     /// The source time to send with a picture.
     fileprivate mutating func stamp(
         _ record: FrameRecord, _ source: SendStage.SourceTime, now: MonotonicTime

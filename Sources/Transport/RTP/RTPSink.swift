@@ -1,7 +1,7 @@
 import Media
 import Synchronization
 
-/// Sends MPEG-TS over RTP to one address, with sender reports to the port above. Never waits. `send` belongs to one thread.
+/// Sends MPEG-TS over RTP to one address, with sender reports to the port above. Never waits. One thread at a time calls `send`.
 final class RTPSink: Sendable {
     private let figures = Figures()
     private let sender: ThreadConfined<Sender>

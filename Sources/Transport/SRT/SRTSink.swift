@@ -4,7 +4,7 @@ import Synchronization
 
 /// Sends messages over SRT, each with the source time that the next hop is to know it by. Never waits.
 ///
-/// `send` belongs to one thread; everything else may be called from any.
+/// One thread at a time calls `send` and `nextEvent`; everything else may be called from any.
 final class SRTSink: Sendable {
     private let link: SRTLink
     private let sender: ThreadConfined<Sender>
