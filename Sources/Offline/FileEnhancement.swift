@@ -23,9 +23,9 @@ public struct FileEnhancement: Sendable {
 
     /// The method of interpolation.
     public enum Motion: String, Sendable, CaseIterable {
-        /// The method of the relay.
+        /// The method of the live relay: a pair of pictures is enough.
         case lowLatency = "low-latency"
-        /// Better pictures, and several times slower.
+        /// The default for files: better pictures, and several times slower. It looks one picture ahead, past the pair.
         case quality
 
         fileprivate func makeSession(

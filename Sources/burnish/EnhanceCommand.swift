@@ -20,7 +20,12 @@ struct EnhanceCommand: ParsableCommand {
     @Option(help: "Frames out for each frame in, 1 to 16: K turns N frames into K*(N-1)+1.") var interpolate = 1
     @Option(help: "Quality of the enlargement.") var tier = NetworkTierArgument(.neuralMedium)
     @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
-    @Option(help: "Kind of interpolation: the relay's, or one of better quality.") var motion = FileEnhancement.Motion.quality
+    @Option(
+        help: """
+            Kind of interpolation: quality looks one picture ahead and takes several times as long; low-latency is what \
+            the live relay uses.
+            """)
+    var motion = FileEnhancement.Motion.quality
     @Option(help: "Threads that enhance a picture together.") var threads = 2
     @Option(help: "x264's constant rate factor, 0 to 51, for coded output.") var quality = 18.0
     @Option(help: "Write a report to this file, as JSON.") var report: String?

@@ -154,16 +154,26 @@ import Synchronization
         let isFinal = !early || packet?.ordered == true
         let isLate = early && now > sourceTime + window
         if arrival - lastArrival > max(window, IngestPolicy.outage) { backlogUntil = now + Self.backlogTime }
-        let gapDeadline =
-            isFinal
-            ? arrival
-            : isLate || now < backlogUntil
-                ? now + max(window, Self.gapTimeoutWithBacklog) : max(sourceTime + window, arrival + window / 2)
+        let deadline = gapDeadline(
+            isFinal: isFinal, isLate: isLate, arrival: arrival, sourceTime: sourceTime, now: now)
         assess(arrival: arrival, isLate: isLate, isRepeat: packet?.retransmitted == true, now: now)
         return unsafe ArrivedPacket(
             message: Message(byteCount: count, arrival: arrival, sourceTime: sourceTime, sequence: sequence),
-            packets: packets, gapDeadline: gapDeadline, restartsClock: restarted,
+            packets: packets, gapDeadline: deadline, restartsClock: restarted,
             contents: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+
+    /// Until when a message is held for what is missing before it.
+    /// - Parameters:
+    ///   - isFinal: libsrt has abandoned what is missing, so there is nothing to wait for.
+    ///   - isLate: the message came after its own window, so what is missing before it is late too, and may be on its way.
+    private func gapDeadline(
+        isFinal: Bool, isLate: Bool, arrival: MonotonicTime, sourceTime: MonotonicTime, now: MonotonicTime
+    ) -> MonotonicTime {
+        if isFinal { return arrival }
+        if isLate || now < backlogUntil { return now + max(window, Self.gapTimeoutWithBacklog) }
+        // As long as a plain receiver would wait. The floor leaves a message that came near the window's end some time too.
+        return max(sourceTime + window, arrival + window / 2)
     }
 
     /// Packets of a socket that the tap knows leave stamps, unless the tap does not see them.
