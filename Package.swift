@@ -35,14 +35,15 @@ let package = Package(
         .library(name: "Bench", targets: ["Bench", "KernelChecks"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
     ],
     targets: [
         // Executable: arguments and wiring.
         .executableTarget(
             name: "burnish",
             dependencies: [
-                "Bench", "Measure", "Relay", "Offline", "Simulation", "Transport", "Container", "Bitstream", "Codec", "Schedule",
+                "Bench", "Measure", "Relay", "Offline", "Simulation", "Transport", "Container", "Bitstream", "Codec",
+                "Schedule",
                 "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -101,7 +102,8 @@ let package = Package(
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Schedule", "Media"], swiftSettings: strict),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
         .target(
-            name: "TestStreams", dependencies: ["Measure", "Container", "Bitstream", "Codec", "Media"], path: "Tests/TestStreams",
+            name: "TestStreams", dependencies: ["Measure", "Container", "Bitstream", "Codec", "Media"],
+            path: "Tests/TestStreams",
             swiftSettings: strict),
         .testTarget(
             name: "TransportTests", dependencies: ["Transport", "CSRTArrival", "Measure", "Media", "TestSupport"],
@@ -120,7 +122,8 @@ let package = Package(
         .testTarget(
             name: "OfflineTests", dependencies: ["Offline", "Codec", "Enhance", "Telemetry", "Media", "TestStreams"],
             swiftSettings: strict),
-        .testTarget(name: "KernelsTests", dependencies: ["KernelChecks", "Kernels", "CKernels", "Media"], swiftSettings: strict),
+        .testTarget(
+            name: "KernelsTests", dependencies: ["KernelChecks", "Kernels", "CKernels", "Media"], swiftSettings: strict),
         .testTarget(
             name: "EnhanceTests", dependencies: ["Enhance", "KernelChecks", "Kernels", "Media", "TestSupport"],
             resources: [.copy("Golden")], swiftSettings: strict),

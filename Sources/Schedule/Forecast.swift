@@ -152,7 +152,8 @@ struct Forecast {
             slackOfNewest - caution * (base.careful + delay(by: count) + step * max(waiting, 1) + carefulWay)
         let share = weights.keep * interval / (1 + waiting)
         let thread = share - base.mean - count * synthesise.mean
-        let machine = (spare * share - decode.mean - encoders * (1 + count) * encode.mean) / workers
+        let machine =
+            (spare * share - decode.mean - encoders * (1 + count) * encode.mean) / workers
             - base.mean - count * synthesise.mean
         return max(0, min(thisOne, newestOne, thread, machine))
     }

@@ -52,7 +52,8 @@ import Testing
 
     @Test(arguments: [1, 2]) func whatWasWrittenBeforeAFailureCanBePlayed(interpolate: Int) throws {
         let scratch = try Scratch()
-        let stream = try TestStream.video(frames: 20)
+        let stream =
+            try TestStream.video(frames: 20)
             + TestStream.video(frames: 4, size: PictureSize(width: 96, height: 64), start: 11)
         let failure = #expect(throws: FileEnhancementError.self) {
             _ = try enhance(stream, scratch, interpolate: interpolate)

@@ -48,9 +48,11 @@ import Transport
         let dropped = trace.filter { $0.fate != .emitted }
         let reasons = Dictionary(grouping: dropped) { $0.fate }.mapValues { UInt64($0.count) }
         #expect(
-            reasons == Dictionary(uniqueKeysWithValues: DropReason.allCases.compactMap { reason in
-                books.droppedByReason[reason.name].map { (FrameFate.dropped(reason), $0) }
-            }))
+            reasons
+                == Dictionary(
+                    uniqueKeysWithValues: DropReason.allCases.compactMap { reason in
+                        books.droppedByReason[reason.name].map { (FrameFate.dropped(reason), $0) }
+                    }))
         #expect(books.emitted + UInt64(dropped.count) == books.originals + books.synthesised)
 
         // Each that went out was received, or lies in what the receiver was told of; up to the last received, for the same

@@ -106,7 +106,8 @@ import Transport
     /// A size that is refused takes nothing from the sizes after it.
     @Test func anEncoderThatRefusesOneSize() throws {
         let bad = PictureSize(width: 192, height: 128)
-        let stream = try TestStream.video(frames: 4)
+        let stream =
+            try TestStream.video(frames: 4)
             + TestStream.video(frames: 4, size: PictureSize(width: 96, height: 64), start: 11)
             + TestStream.video(frames: 4, start: 12)
         let outcome = try run(stream) {
@@ -146,7 +147,8 @@ import Transport
 
     /// Wider than any processor's pictures may be.
     @Test func aSizeThatCannotBeEnhancedIsToldOnceAndTheNextOneIsEnhanced() throws {
-        let stream = try TestStream.video(frames: 3)
+        let stream =
+            try TestStream.video(frames: 3)
             + TestStream.video(frames: 3, size: PictureSize(width: 8256, height: 64), start: 11)
             + TestStream.video(frames: 3, start: 12)
         let outcome = try run(stream) { _ in }

@@ -172,7 +172,9 @@ struct VirtualRelay {
         relay.run(for: MediaTime(ticks: 5 * 3_000).nanoseconds)
         relay.receive(30, from: 66 * 3_000, every: 3_000)
         #expect(relay.count(.repeated) > repeatedOfOne && relay.isConstant && relay.balances)
-        let fillers = relay.outputs.filter { $0.kind == .repeated && $0.at > gap && $0.time.ticks < 66 * 3_000 + 90_000 - 3_000 }
+        let fillers = relay.outputs.filter {
+            $0.kind == .repeated && $0.at > gap && $0.time.ticks < 66 * 3_000 + 90_000 - 3_000
+        }
         #expect(fillers.allSatisfy { $0.at > gap + relay.budget })
     }
 

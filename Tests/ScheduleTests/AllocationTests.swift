@@ -9,7 +9,8 @@ import Testing
 struct AllocationTests {
     private static let variable = "BURNISH_COUNT_SCHEDULE_ALLOCATIONS"
 
-    @Test(.enabled(if: !_isDebugAssertConfiguration() && AllocationCounting.isPossible)) func decisionsCostNoAllocation() throws {
+    @Test(.enabled(if: !_isDebugAssertConfiguration() && AllocationCounting.isPossible)) func decisionsCostNoAllocation() throws
+    {
         let (status, output) = try AllocationCounting.runChild("ScheduleAllocationProbe", [Self.variable: "1"])
         #expect(status == 0, "\(output)")
         let counts = output.split(separator: "\n").filter { $0.hasPrefix("allocations ") }

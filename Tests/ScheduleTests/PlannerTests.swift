@@ -407,8 +407,14 @@ import Testing
             return Planner(configuration).demand.least
         }
         let one = demand { $0.workers = 1 }
-        #expect(demand { $0.workers = 2; $0.encoders = 8 } == one)
-        #expect(demand { $0.cores = 2; $0.encoders = 2 } > one)
+        #expect(
+            demand {
+                $0.workers = 2; $0.encoders = 8
+            } == one)
+        #expect(
+            demand {
+                $0.cores = 2; $0.encoders = 2
+            } > one)
     }
 
     @Test func theDecoderSkipsOnlyFramesThatNoOtherNeeds() {
@@ -420,8 +426,14 @@ import Testing
             return unit
         }
         #expect(planner.admit(unit { _ in }) == .decode)
-        #expect(planner.admit(unit { $0.waiting = 50; $0.emitBy = now - .seconds(1) }) == .decode)
-        let late = unit { $0.waiting = 50; $0.emitBy = now - .seconds(1); $0.keyframeWaiting = true }
+        #expect(
+            planner.admit(
+                unit {
+                    $0.waiting = 50; $0.emitBy = now - .seconds(1)
+                }) == .decode)
+        let late = unit {
+            $0.waiting = 50; $0.emitBy = now - .seconds(1); $0.keyframeWaiting = true
+        }
         #expect(planner.admit(late) == .drop(.late))
         #expect(planner.admit(unit { $0.keyframeWaiting = true }) == .drop(.late), "it refers to one that was dropped")
         #expect(planner.admit(unit { $0.isKeyframe = true }) == .decode)
@@ -499,7 +511,8 @@ import Testing
             let synthesises = { (planner: Planner, time: Nanoseconds) in
                 var planner = planner
                 return planner.plan(
-                    FrameRequest(now: now, emitBy: now + time, synthesised: 1, order: order, tiles: 0)).synthesised > 0
+                    FrameRequest(now: now, emitBy: now + time, synthesised: 1, order: order, tiles: 0)
+                ).synthesised > 0
             }
             let tiles = { (planner: Planner, time: Nanoseconds) in
                 var planner = planner

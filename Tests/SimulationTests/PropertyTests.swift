@@ -61,8 +61,9 @@ import Testing
             if outcome.missed > 0 { worse.append(load) }
         }
         print("missed more than by the least work: \(more) of \(originals)")
-        print("where that has all in time, \(scenarios) scenarios, the planner misses some in \(worse.count): "
-            + "\(late) late, \(dropped) dropped")
+        print(
+            "where that has all in time, \(scenarios) scenarios, the planner misses some in \(worse.count): "
+                + "\(late) late, \(dropped) dropped")
         for delay in [0.0, 20, 40] {
             let missed = worse.compactMap { WarnedPlanner.missed(of: $0, warned: .milliseconds(delay)) }
             print("warned \(delay) ms after the onset it misses some in \(missed.count { $0 > 0 }) of \(missed.count)")

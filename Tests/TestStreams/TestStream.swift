@@ -37,7 +37,9 @@ package enum TestStream {
     }
 
     /// A transport stream that shows each of some pictures, moving ones stopped at these frames, for so many frames.
-    package static func stills(_ stills: [Int], frames: Int, size: PictureSize = PictureSize(width: 160, height: 96)) throws -> [UInt8] {
+    package static func stills(_ stills: [Int], frames: Int, size: PictureSize = PictureSize(width: 160, height: 96)) throws
+        -> [UInt8]
+    {
         let encoder = try VideoEncoder(VideoEncoderConfiguration(size: size, frameRate: Rational(30)))
         let muxer = try TransportStreamMuxer()
         let picture = Picture(size: size)
@@ -100,7 +102,8 @@ package enum TestStream {
                     ) { stream.append(contentsOf: $0) }
                 }
                 for audio in 0..<part.audioStreams {
-                    let payload = [0xFF, 0xF1] + Array("stream \(audio), picture \(index)".utf8)
+                    let payload =
+                        [0xFF, 0xF1] + Array("stream \(audio), picture \(index)".utf8)
                         + (0..<part.audioPadding).map { UInt8(truncatingIfNeeded: $0) }
                     payload.withUnsafeBytes {
                         present.writePassed(stream: audio, $0, presentationTime: time) { stream.append(contentsOf: $0) }
@@ -171,8 +174,11 @@ package enum TestStream {
                 for (number, other) in others.enumerated() { numbers[other.id] = number }
             case .unit(let unit):
                 guard let time = unit.presentation else { return }
-                if unit.isMainVideo { first = first.map { min($0, time) } ?? time }
-                else { units.append((unit.stream, time, Array(unit.bytes))) }
+                if unit.isMainVideo {
+                    first = first.map { min($0, time) } ?? time
+                } else {
+                    units.append((unit.stream, time, Array(unit.bytes)))
+                }
             default: break
             }
         }
@@ -184,7 +190,8 @@ package enum TestStream {
         let start = first ?? MediaTime(ticks: 0)
         return (
             units.map { PassedUnit(stream: numbers[$0.pid] ?? -1, presentation: $0.time - start, bytes: $0.bytes) },
-            layouts)
+            layouts
+        )
     }
 
     /// Damages a stream in one of four ways.

@@ -31,7 +31,7 @@ extern void *__libc_memalign(size_t, size_t);
 
 // Initial-exec: dynamic TLS would allocate on first use.
 #define THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
-THREAD_LOCAL int inside;  // this library's own calls may allocate
+THREAD_LOCAL int inside; // this library's own calls may allocate
 THREAD_LOCAL int counting;
 THREAD_LOCAL long by_swift, by_others;
 
@@ -136,7 +136,7 @@ __attribute__((constructor)) static void install(void) {
     if (!getenv("COUNT_ALLOCATIONS_FILE")) return;
     records = __libc_calloc(RECORDS, sizeof *records);
     void *warm[2];
-    backtrace(warm, 2);  // loads libgcc now: its first use allocates
+    backtrace(warm, 2); // loads libgcc now: its first use allocates
     struct sigaction action = {.sa_flags = SA_RESTART};
     action.sa_handler = begin;
     sigaction(SIGUSR1, &action, NULL);

@@ -128,10 +128,12 @@ final class Enhancement {
             case .between(let processor):
                 guard processor.isReady else { return nil }
                 return unsafe try processor.synthesise(
-                    phase: phase, into: target.picture.mutableView, until: until).method
+                    phase: phase, into: target.picture.mutableView, until: until
+                ).method
             case .ahead(let processor):
                 return unsafe try processor.synthesise(
-                    distance: phase - 1, into: target.picture.mutableView, until: until).method
+                    distance: phase - 1, into: target.picture.mutableView, until: until
+                ).method
             }
         }
     }

@@ -19,8 +19,9 @@ struct ProcessorLimit: Equatable, Sendable {
     static let current = ProcessorLimit(
         processors: ProcessInfo.processInfo.activeProcessorCount,
         quota: ControlGroups(
-            groups: text(of: "/proc/self/cgroup") ?? "", mounts: text(of: "/proc/self/mountinfo") ?? "")
-            .quota(reading: text(of:)))
+            groups: text(of: "/proc/self/cgroup") ?? "", mounts: text(of: "/proc/self/mountinfo") ?? ""
+        )
+        .quota(reading: text(of:)))
 
     private static func text(of path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
 }

@@ -9,6 +9,9 @@ let package = Package(
     targets: [
         .target(name: "CAffinity"),
         .executableTarget(
-            name: "sr-bench", dependencies: ["CAffinity", .product(name: "Enhance", package: "burnish"), .product(name: "Bench", package: "burnish")],
-            swiftSettings: [.treatAllWarnings(as: .error), .strictMemorySafety()])
+            name: "sr-bench",
+            dependencies: [
+                "CAffinity", .product(name: "Enhance", package: "burnish"), .product(name: "Bench", package: "burnish"),
+            ],
+            swiftSettings: [.treatAllWarnings(as: .error), .strictMemorySafety()]),
     ])

@@ -181,6 +181,7 @@ if words.first == "check" {
 } else if words.contains("peak") {
     print(Kernels.best.measurePeak(bursts: 300))
 } else {
-    print("usage: sr-bench check | sr-bench bench kernels|super-resolution|scaling|peak [--rounds N] [--threads N] [--size WxH]")
+    print(
+        "usage: sr-bench check | sr-bench bench kernels|super-resolution|scaling|peak [--rounds N] [--threads N] [--size WxH]")
     exit(64)
 }
