@@ -140,7 +140,7 @@ final class SendStage: Sendable {
     /// Looks whether a receiver has come or gone. Called between two units, so that nobody begins with half of one.
     func followConnection() { state.withLock { followConnection(&$0) } }
 
-    /// Takes note of the program's layout, which the next picture brings along.
+    /// Records the program's layout, which the next picture brings along.
     /// - Throws: when the program map cannot hold the passing streams.
     func prepare() throws(ContainerError) {
         try state.withLock { state throws(ContainerError) in
@@ -167,7 +167,7 @@ final class SendStage: Sendable {
         var pending: FrameTicket? = consume ticket
         let bytes = unsafe unit.bytes.bytes
         let (presentation, decode, isKeyframe) = unsafe (unit.presentationTime, unit.decodeTime, unit.isKeyframe)
-        let isFirstInQueue = state.withLock { state in
+        let hasMore = state.withLock { state in
             guard var ticket = pending.take() else { return false }
             ticket.stamp(.encodeOut, at: encoded)
             state.books.offered += 1
@@ -178,23 +178,23 @@ final class SendStage: Sendable {
             let turn = isPaced ? CadenceClock.turn(stamp, deadline: ticket.record.deadline, now: encoded) : encoded
             guard turn > encoded || waiting.count > 0 else {
                 send(bytes, unit, ticket, due: encoded, &state)
-                _ = sendPassing(&state, all: false)
-                return false
+                return sendPassing(&state, all: false)
             }
             if waiting.count == waiting.capacity { sendOldest(&state) }
             enqueue(bytes, unit, ticket, turn: turn)
             return waiting.count == 1
         }
-        if isFirstInQueue { passing.wake.raise() }
+        if hasMore { passing.wake.raise() }
     }
 
     /// The encoder gave no unit for a picture: passing units no longer wait for it.
     func skipPicture(at time: MediaTime) {
-        state.withLock { state in
-            guard waiting.count == 0 else { return }
+        let hasMore = state.withLock { state in
+            guard waiting.count == 0 else { return false }
             state.newest = max(state.newest, time)
-            _ = sendPassing(&state, all: false)
+            return sendPassing(&state, all: false)
         }
+        if hasMore { passing.wake.raise() }
     }
 
     /// Nothing more will be delivered.
@@ -310,7 +310,7 @@ final class SendStage: Sendable {
 
     /// Sends the passing units that belong beside the pictures sent so far. Each is as late as the picture of its time, so that
     /// the two keep their offset, but none waits beyond its own deadline for a picture that does not come.
-    /// - Returns: whether more may be due: a batch is full.
+    /// - Returns: whether more may be due because a batch is full. The send thread has to be woken for them.
     private func sendPassing(_ state: inout State, all: Bool) -> Bool {
         for _ in 0..<Self.passingBatch {
             guard let unit = state.held ?? passing.next() else { return false }
