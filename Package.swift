@@ -42,18 +42,25 @@ let package = Package(
         .executableTarget(
             name: "burnish",
             dependencies: [
-                "Bench", "Measure", "Relay", "Offline", "Simulation", "Transport", "Container", "Bitstream", "Codec",
-                "Schedule",
+                "Bench", "Measure", "Worker", "WorkerProtocol", "Relay", "Offline", "Simulation", "Transport", "Container",
+                "Bitstream", "Codec", "Settings", "Schedule",
                 "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
 
+        // The worker process of the service, and what it says to its supervisor.
+        .target(
+            name: "Worker",
+            dependencies: ["Relay", "WorkerProtocol", "Settings", "Transport", "Codec", "Schedule", "Telemetry", "Media"],
+            swiftSettings: strictAndMarked),
+        .target(name: "WorkerProtocol", dependencies: ["Media"], swiftSettings: strictAndMarked),
+
         // One stream, and the instruments that measure it from outside.
         .target(
             name: "Relay",
             dependencies: [
-                "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media",
+                "Settings", "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media",
             ],
             swiftSettings: strictAndMarked),
         .target(
@@ -77,6 +84,7 @@ let package = Package(
             name: "Enhance", dependencies: ["Kernels", "Media"],
             resources: [.embedInCode("Weights/neural-s.bnw"), .embedInCode("Weights/neural-m.bnw")],
             swiftSettings: strictAndMarked),
+        .target(name: "Settings", dependencies: ["Schedule", "Media"], swiftSettings: strict),
         .target(name: "Schedule", dependencies: ["Media"], swiftSettings: strict),
         .target(
             name: "Transport", dependencies: ["CSRT", "CSRTArrival", "Media"], swiftSettings: strictAndMarked,
@@ -97,6 +105,16 @@ let package = Package(
             name: "CKernelChecks", dependencies: ["CKernels"], cSettings: strictC + [.headerSearchPath("../CKernels")]),
 
         // Tests, one target a module.
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "Schedule", "Media"], swiftSettings: strict),
+        .testTarget(
+            name: "WorkerProtocolTests", dependencies: ["WorkerProtocol", "Media", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "WorkerTests",
+            dependencies: [
+                "Worker", "WorkerProtocol", "Relay", "Settings", "Measure", "Transport", "Telemetry", "Media", "TestStreams",
+                "TestSupport",
+            ],
+            swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: strict),
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Schedule", "Media"], swiftSettings: strict),
@@ -140,6 +158,70 @@ let package = Package(
         .testTarget(
             name: "CommandTests", dependencies: ["burnish", "Container", "Codec", "Transport", "Media"], swiftSettings: strict),
     ])
+
+// The service. It stands on an HTTP stack that takes minutes to compile, so everything that does not need it leaves it out:
+// BURNISH_SERVICE=0 swift build …
+if Context.environment["BURNISH_SERVICE"] != "0" {
+    package.products.append(.executable(name: "burnishd", targets: ["burnishd"]))
+    package.dependencies += [
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
+    ]
+    let service: [Target] = [
+        .executableTarget(
+            name: "burnishd",
+            dependencies: [
+                "Web", "Control", "ServiceConfiguration", "Media",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Web",
+            dependencies: [
+                "Control", "ServiceConfiguration", "Settings", "Telemetry", "Schedule", "Media",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdTLS", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Control",
+            dependencies: [
+                "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule", "Media",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strictAndMarked),
+        .target(
+            name: "ServiceConfiguration",
+            dependencies: ["Settings", "Schedule", "Media", .product(name: "Yams", package: "Yams")], swiftSettings: strict),
+        .testTarget(
+            name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Media", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ControlTests",
+            dependencies: ["Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule", "Media", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "WebTests",
+            dependencies: [
+                "Web", "Control", "ServiceConfiguration", "Settings", "Telemetry", "Media", "TestSupport",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdTesting", package: "hummingbird"),
+            ],
+            swiftSettings: strict),
+    ]
+    package.targets += service
+}
 
 // Only `tools/fuzz` sets this: with libFuzzer, which has a main function of its own, nothing else links.
 if Context.environment["BURNISH_FUZZ"] != nil {

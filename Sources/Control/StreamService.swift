@@ -1,0 +1,138 @@
+import Media
+import Telemetry
+import WorkerProtocol
+
+/// What the HTTP interface, and whoever else controls the service, may ask of it. The supervisor implements it; tests of the
+/// interface have one that is made up.
+///
+/// Every call may come from any task. Names are checked by the service.
+public protocol StreamService: Sendable {
+    func streams() async -> [StreamStatus]
+    func stream(_ name: String) async throws(ServiceFault) -> StreamStatus
+    /// Adds a stream until the next restart of the service; the configuration file is not written.
+    func add(_ name: String, _ values: [String: String]) async throws(ServiceFault) -> StreamStatus
+    /// Changes what may change while a stream runs, or restarts it with another value of what may not (`restarting`).
+    func change(_ name: String, _ values: [String: String?], restarting: Bool) async throws(ServiceFault) -> StreamStatus
+    func remove(_ name: String) async throws(ServiceFault)
+    func restart(_ name: String) async throws(ServiceFault)
+    func callers(of name: String) async throws(ServiceFault) -> [CallerStatus]
+    func kick(_ caller: UInt64, of name: String) async throws(ServiceFault)
+    /// A copy of what the stream's telemetry map says now; nil while it has none.
+    func snapshot(of name: String) async throws(ServiceFault) -> StreamSnapshot?
+    /// The last frame records, oldest first.
+    func records(of name: String, last seconds: Double) async throws(ServiceFault) -> [ClosedFrame]
+    /// A JPEG of the next picture.
+    func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8]
+    /// The events since `number` that are still kept, then those to come. Ends when the service ends.
+    func events(since number: UInt64) async -> AsyncStream<ServiceEvent>
+    func health() async -> ServiceHealth
+    /// Reads the configuration again and applies the difference.
+    func reload() async throws(ServiceFault)
+}
+
+/// Why a request cannot be met.
+public struct ServiceFault: Error, Hashable, Sendable {
+    public enum Kind: Hashable, Sendable { case notFound, exists, invalid, refused, unavailable, noRoom }
+
+    public var kind: Kind
+    /// The setting that is meant; nil where it is none.
+    public var key: String?
+    /// One sentence that says what is wrong and what to do.
+    public var text: String
+
+    public init(_ kind: Kind, key: String? = nil, _ text: String) {
+        self.kind = kind
+        self.key = key
+        self.text = text
+    }
+}
+
+/// A stream as the API shows it. Secrets are left out.
+public struct StreamStatus: Sendable {
+    public enum State: String, Sendable, CaseIterable {
+        /// Its worker is being started, or waits to be.
+        case starting
+        /// No source has come yet, or it has gone.
+        case waiting
+        case flowing
+        /// Its worker ended and is replaced after a pause.
+        case backingOff
+        /// Admission refused it, or it failed for good.
+        case stopped
+    }
+
+    public var name: String
+    public var state: State
+    /// Why it is in its state; empty where that is plain.
+    public var reason = ""
+    /// Without secrets, and with the ports that were really bound.
+    public var input: String
+    public var outputs: [String]
+    /// All settings, as text with units.
+    public var settings: [String: String]
+    public var process: Int32?
+    public var restarts = 0
+    public var startedAt: MonotonicTime?
+
+    public init(name: String, state: State, input: String, outputs: [String], settings: [String: String]) {
+        self.name = name
+        self.state = state
+        self.input = input
+        self.outputs = outputs
+        self.settings = settings
+    }
+}
+
+/// One connection of a leg.
+public struct CallerStatus: Sendable {
+    public var id: UInt64
+    /// `input` or `output`.
+    public var leg: String
+    public var peer: String
+    public var streamID: String
+    public var figures: LegFigures
+    public var connectedAt: MonotonicTime?
+
+    public init(id: UInt64, leg: String, peer: String, streamID: String, figures: LegFigures) {
+        self.id = id
+        self.leg = leg
+        self.peer = peer
+        self.streamID = streamID
+        self.figures = figures
+    }
+}
+
+/// An event of a stream or, where `stream` is nil, of the service itself.
+public struct ServiceEvent: Sendable {
+    /// Counts all events since the service began.
+    public var number: UInt64
+    /// Seconds since 1970.
+    public var time: Double
+    public var stream: String?
+    public var kind: String
+    public var text: String
+
+    public init(number: UInt64, time: Double, stream: String?, kind: String, text: String) {
+        self.number = number
+        self.time = time
+        self.stream = stream
+        self.kind = kind
+        self.text = text
+    }
+}
+
+/// The service as a whole.
+public struct ServiceHealth: Sendable {
+    /// A line for each check of `/readyz?verbose`.
+    public var checks: [(name: String, isGood: Bool, text: String)] = []
+    /// The outcome of the last reload; true before the first.
+    public var lastReloadWasGood = true
+    public var lastReload: Double = 0
+    /// What the machine has, and what the streams need and use of it, in cores.
+    public var cores = 0.0
+    public var coresNeeded = 0.0
+    public var coresUsed = 0.0
+
+    public init() {}
+    public var isReady: Bool { checks.allSatisfy(\.isGood) }
+}

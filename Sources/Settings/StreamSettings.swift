@@ -1,0 +1,30 @@
+import Media
+import Schedule
+
+/// What may change while a stream runs. The stages read one value of it for each frame, so a change takes hold between two
+/// frames.
+public struct StreamSettings: Hashable, Sendable {
+    /// When a finished frame leaves.
+    public enum Pacing: String, Sendable, CaseIterable {
+        /// As soon as it is ready. SRT source times let the next hop's window restore the cadence.
+        case eager
+        /// Evenly, at the time that its source time asks for. For receivers without a window, such as plain UDP players.
+        case paced
+    }
+
+    /// The best tier of super-resolution that may be used. The scheduler decides frame by frame.
+    public var tier = Tier.neuralM
+    /// How much enlarged pictures are sharpened, from 0 (not at all) to 1.
+    public var sharpness = 0.0
+    /// Frames out for each frame in, where the output has no constant rate: 1 or 2.
+    public var interpolate = 1
+    /// The time from the moment at which a plain receiver would have had a frame to the frame's deadline.
+    public var budget = Nanoseconds.milliseconds(80)
+    /// How many times slower the machine may suddenly become before tiles or synthesised frames make an original late: 1 to 10.
+    public var caution = 1.0
+    public var pacing = Pacing.eager
+    /// Bits a second of the output's video; nil derives them from size and rate.
+    public var bitRate: Int?
+
+    public init() {}
+}

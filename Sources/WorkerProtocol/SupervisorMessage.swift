@@ -1,0 +1,31 @@
+/// What the supervisor tells a worker. Each message is one packet on the socket pair: JSON of at most
+/// ``MessageChannel/largestMessage`` bytes, and at most ``MessageChannel/mostDescriptors`` descriptors beside it.
+public enum SupervisorMessage: Codable, Hashable, Sendable {
+    /// The first message. A worker of another version ends with exit code 70.
+    case hello(version: Int)
+    /// Start a stream. Descriptors: its telemetry map, then the files that its URLs name, inputs first.
+    case start(WorkerAssignment)
+    /// Change settings between two frames; text as in ``WorkerAssignment/settings``, only what changes. A value of nil returns
+    /// to the default.
+    case change(stream: String, settings: [String: String?])
+    /// End a stream cleanly: what has arrived is still sent.
+    case stop(stream: String)
+    /// End one connection. The leg goes on: a listener listens, a caller calls again.
+    case kick(stream: String, caller: UInt64, seconds: Double)
+    /// The answer to ``WorkerMessage/resolve(id:host:port:)``: addresses as text (`192.0.2.1`, `2001:db8::1`), none when there
+    /// are none, with the reason.
+    case resolved(id: UInt64, addresses: [String], fault: String?)
+    /// The answer to ``WorkerMessage/judge(id:stream:peer:streamID:)``.
+    case verdict(id: UInt64, isAdmitted: Bool, reason: String)
+    /// Encode the next picture as JPEG into the descriptor beside it (a sealed memory file), at most `width` pixels wide.
+    case showPicture(id: UInt64, stream: String, side: PictureSide, width: Int)
+    /// The processor cores that a stream may count on: for all originals, and for optional work.
+    case share(stream: String, dealt: Double, spare: Double)
+    /// Turn the loops once and answer with ``WorkerMessage/alive(id:stalled:)``.
+    case ping(id: UInt64)
+    /// End all streams cleanly, then the process.
+    case end
+}
+
+/// Which picture of a stream is meant: as it came in, or as it goes out.
+public enum PictureSide: String, Codable, Hashable, Sendable, CaseIterable { case before, after }

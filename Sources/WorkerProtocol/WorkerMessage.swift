@@ -1,0 +1,37 @@
+/// What a worker tells the supervisor. Bounded like ``SupervisorMessage``. The supervisor trusts no field of it.
+public enum WorkerMessage: Codable, Hashable, Sendable {
+    /// The first message.
+    case hello(version: Int)
+    /// A stream's ends are open, on these ports (0 where an end has none of its own).
+    case started(stream: String, inputPort: UInt16, outputPorts: [UInt16])
+    /// A stream has ended or could not start. `code` is an exit code of sysexits; 0 is the end of a file or a stop.
+    case ended(stream: String, code: Int32, reason: String)
+    /// Settings hold from the next frame on, or why they do not.
+    case changed(stream: String, fault: String?)
+    /// A line for the log and the event list.
+    case event(stream: String, StreamEvent)
+    case resolve(id: UInt64, host: String, port: UInt16)
+    case judge(id: UInt64, stream: String, peer: String, streamID: String)
+    /// The picture's JPEG has so many bytes in the descriptor that came with the request; 0 and a reason where there is none.
+    case picture(id: UInt64, byteCount: Int, fault: String?)
+    /// The stages whose loops have not turned for longer than their limit, as `stream/stage`; empty when all turn.
+    case alive(id: UInt64, stalled: [String])
+}
+
+/// Something that happened to a stream.
+public struct StreamEvent: Codable, Hashable, Sendable {
+    /// A closed list: operators filter by it.
+    public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
+        case inputUp, inputDown, inputRefused, inputGap, outputUp, outputDown, outputRefused
+        case picture, rung, settings, message
+    }
+
+    public var kind: Kind
+    /// One line, without secrets.
+    public var text: String
+
+    public init(_ kind: Kind, _ text: String) {
+        self.kind = kind
+        self.text = text
+    }
+}

@@ -1,0 +1,5 @@
+import Testing
+
+@testable import Control
+
+@Suite struct ControlTests {}

@@ -1,0 +1,5 @@
+import Testing
+
+@testable import ServiceConfiguration
+
+@Suite struct ServiceConfigurationTests {}

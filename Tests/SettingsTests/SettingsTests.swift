@@ -1,0 +1,5 @@
+import Testing
+
+@testable import Settings
+
+@Suite struct SettingsTests {}

@@ -1,0 +1,5 @@
+import Testing
+
+@testable import WorkerProtocol
+
+@Suite struct WorkerProtocolTests {}

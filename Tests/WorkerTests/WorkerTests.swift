@@ -1,0 +1,5 @@
+import Testing
+
+@testable import Worker
+
+@Suite struct WorkerTests {}
