@@ -209,7 +209,10 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
             swiftSettings: strict),
         .testTarget(
             name: "ControlTests",
-            dependencies: ["Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule", "Media", "TestSupport"],
+            dependencies: [
+                "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule", "Media",
+                "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "WebTests",

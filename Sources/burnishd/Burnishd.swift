@@ -6,5 +6,6 @@ import Web
 @main
 struct Burnishd: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "burnishd", abstract: "Relays live streams as a service: upscales them, interpolates them and sends them on.")
+        commandName: "burnishd",
+        abstract: "Relays live streams as a service: upscales them, interpolates them and sends them on.")
 }

@@ -13,7 +13,8 @@ import Testing
         "Worker": ["Relay", "WorkerProtocol", "Settings", "Transport", "Codec", "Schedule", "Telemetry", "Media"],
         "WorkerProtocol": ["Media"],
         "burnish": [
-            "Bench", "Measure", "Worker", "WorkerProtocol", "Settings", "Relay", "Offline", "Simulation", "Transport", "Container", "Bitstream", "Codec", "Schedule",
+            "Bench", "Measure", "Worker", "WorkerProtocol", "Settings", "Relay", "Offline", "Simulation", "Transport",
+            "Container", "Bitstream", "Codec", "Schedule",
             "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
         ],
         "Relay": ["Settings", "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media"],
