@@ -1,0 +1,79 @@
+import Media
+import Schedule
+
+/// The table of a stream's settings. The configuration file, the API, the page, the messages between supervisor and worker,
+/// and the documentation all follow it.
+public enum StreamKeys {
+    /// Every setting, in the order of the documentation.
+    public static let all: [StreamKey] = [
+        .integer("scale", \.options.scale, 1...2, .restart, help: "How many times wider and higher pictures leave."),
+        .choice(
+            "tier", \.settings.tier, [("auto", best)] + Tier.allCases.map { ($0.name, $0) }, .live,
+            help: "The best super-resolution tier that may be used. auto is the best there is."),
+        .number(
+            "sharpness", \.settings.sharpness, 0...1, .live,
+            help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1."),
+        StreamKey(
+            "max-size", \.options.largestOutput, .restart, .size, "a size from 16x16 to 16384x16384, as 3840x2160",
+            help: "The largest picture size to enlarge to. A picture that would become larger keeps its size.",
+            read: SizeText.read, write: SizeText.write),
+        .integer(
+            "interpolate", \.settings.interpolate, 1...2, .live,
+            help: "Frames out for each frame in. Not with `fps`."),
+        StreamKey(
+            "fps", \.options.fps, or: "input", .restart, .frameRate,
+            "1 to 240 frames a second, as 60, 29.97 or 30000/1001",
+            help: "Send at this constant rate, whatever the input's rate is.",
+            read: FrameRateText.read, write: FrameRateText.write,
+            isAllowed: {
+                (1...240).contains($0.value) && max($0.numerator, $0.denominator) <= SlotGrid.largestTerm
+            }),
+        StreamKey(
+            "hold", \.options.hold, .restart, .time, "a time, as 5s or 500ms",
+            help: "With `fps`: how long to repeat the last frame when the source stops, before a grey picture.",
+            read: TimeText.read, write: TimeText.write, isAllowed: { $0 >= .zero }),
+        .integer(
+            "lookahead", \.options.lookahead, 0...1, .restart,
+            help: "1 interpolates between two frames. 0 extrapolates from the past and does not delay the input's frames."),
+        StreamKey(
+            "budget", \.settings.budget, .live, .time, "a time longer than 0ms, as 80ms",
+            help: """
+                The latency that enhancing may add: a frame must be sent within this time after the end of SRT's or RTP's \
+                latency window, or after its arrival where there is no window.
+                """,
+            read: TimeText.read, write: TimeText.write, isAllowed: { $0 > .zero }),
+        .number(
+            "caution", \.settings.caution, Planner.Weights.cautions, .live,
+            help: """
+                How many times slower the machine may suddenly become without a late frame of the input. Above 1 there are \
+                fewer enhanced tiles and synthesised frames, unless the budget is large.
+                """),
+        .choice(
+            "pacing", \.settings.pacing, StreamSettings.Pacing.allCases.map { ($0.rawValue, $0) }, .live,
+            help: "When to send a finished frame: eager is at once; paced is evenly, for receivers without a latency window."),
+        StreamKey(
+            "bitrate", \.settings.bitRate, or: "auto", .live, .bitRate, "bits a second, as 2.5M or 800k",
+            help: "The output video's bit rate. Without one it follows from size and rate.",
+            read: BitRateText.read, write: BitRateText.write, isAllowed: { $0 > 0 }),
+        .choice(
+            "preset", \.options.preset, EncoderPreset.allCases.map { ($0.rawValue, $0) }, .restart, help: "libx264's preset."),
+        .integer("threads", \.options.threads, threads, .restart, help: "Threads that enhance a frame together."),
+        .integer(
+            "decode-threads", \.options.decodeThreads, threads, .restart,
+            help: "Threads that decode a picture together. Useful where the sender codes pictures in slices."),
+        .integer(
+            "encode-threads", \.options.encodeThreads, threads, .restart,
+            help: "Threads that encode a picture together, one slice each."),
+    ]
+
+    private static let threads = 1...16
+    /// What `auto` means.
+    private static var best: Tier { Tier.allCases.max()! }
+
+    private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+    public static func named(_ name: String) -> StreamKey? { byName[name] }
+
+    /// The fault of a key that does not exist, with the nearest that does.
+    public static func unknown(_ name: String) -> SettingFault { .unknown(name, among: all.map(\.name)) }
+}
