@@ -231,7 +231,9 @@ if Context.environment["BURNISH_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
             name: "burnish-fuzz",
-            dependencies: ["Simulation", "Transport", "Container", "Bitstream", "Telemetry", "Enhance", "Media"],
+            dependencies: [
+                "WorkerProtocol", "Simulation", "Transport", "Container", "Bitstream", "Telemetry", "Enhance", "Media",
+            ],
             path: "Tests/Fuzz", exclude: ["Seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }

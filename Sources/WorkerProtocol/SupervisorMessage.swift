@@ -1,6 +1,6 @@
 /// What the supervisor tells a worker. Each message is one packet on the socket pair: JSON of at most
-/// ``MessageChannel/largestMessage`` bytes, and at most ``MessageChannel/mostDescriptors`` descriptors beside it.
-public enum SupervisorMessage: Codable, Hashable, Sendable {
+/// ``MessageCoding/largestMessage`` bytes, and at most ``MessageCoding/mostDescriptors`` descriptors beside it.
+public enum SupervisorMessage: ChannelMessage {
     /// The first message. A worker of another version ends with exit code 70.
     case hello(version: Int)
     /// Start a stream. Descriptors: its telemetry map, then the files that its URLs name, inputs first.
@@ -12,6 +12,8 @@ public enum SupervisorMessage: Codable, Hashable, Sendable {
     case stop(stream: String)
     /// End one connection. The leg goes on: a listener listens, a caller calls again.
     case kick(stream: String, caller: UInt64, seconds: Double)
+    /// List the present connections of both legs.
+    case listCallers(id: UInt64, stream: String)
     /// The answer to ``WorkerMessage/resolve(id:host:port:)``: addresses as text (`192.0.2.1`, `2001:db8::1`), none when there
     /// are none, with the reason.
     case resolved(id: UInt64, addresses: [String], fault: String?)
@@ -25,6 +27,14 @@ public enum SupervisorMessage: Codable, Hashable, Sendable {
     case ping(id: UInt64)
     /// End all streams cleanly, then the process.
     case end
+
+    /// The next share replaces a lost one, and who asks for a picture waits for a limited time anyway.
+    public var isExpendable: Bool {
+        switch self {
+        case .share, .showPicture, .listCallers: true
+        default: false
+        }
+    }
 }
 
 /// Which picture of a stream is meant: as it came in, or as it goes out.

@@ -1,5 +1,5 @@
 /// What a worker tells the supervisor. Bounded like ``SupervisorMessage``. The supervisor trusts no field of it.
-public enum WorkerMessage: Codable, Hashable, Sendable {
+public enum WorkerMessage: ChannelMessage {
     /// The first message.
     case hello(version: Int)
     /// A stream's ends are open, on these ports (0 where an end has none of its own).
@@ -16,6 +16,15 @@ public enum WorkerMessage: Codable, Hashable, Sendable {
     case picture(id: UInt64, byteCount: Int, fault: String?)
     /// The stages whose loops have not turned for longer than their limit, as `stream/stage`; empty when all turn.
     case alive(id: UInt64, stalled: [String])
+    /// The present connections of a stream, at most ``Caller/most``.
+    case callers(id: UInt64, [Caller])
+
+    public var isExpendable: Bool {
+        switch self {
+        case .event, .picture, .callers: true
+        default: false
+        }
+    }
 }
 
 /// Something that happened to a stream.

@@ -11,6 +11,7 @@ enum FuzzTarget: String, CaseIterable {
     case h264
     case weights
     case trace
+    case workerProtocol = "worker-protocol"
 
     func run(_ input: UnsafeRawBufferPointer) {
         switch self {
@@ -20,6 +21,7 @@ enum FuzzTarget: String, CaseIterable {
         case .h264: fuzzH264(input)
         case .weights: fuzzWeights(input)
         case .trace: fuzzTrace(input)
+        case .workerProtocol: fuzzWorkerProtocol(input)
         }
     }
 

@@ -1,0 +1,23 @@
+import Glibc
+import Synchronization
+
+/// A file descriptor that came with a message. It is closed when nobody claims it.
+///
+/// Thread-safe.
+public final class PassedDescriptor: Sendable {
+    private let held: Atomic<Int32>
+
+    /// - Parameter number: owned from now on.
+    public init(owning number: Int32) { held = Atomic(number) }
+
+    deinit {
+        let number = held.load(ordering: .relaxed)
+        if number >= 0 { close(number) }
+    }
+
+    /// The descriptor, which stays owned by this value; -1 after it was claimed.
+    public var number: Int32 { held.load(ordering: .acquiring) }
+
+    /// Hands the descriptor over to the caller, who closes it. A second call returns -1.
+    public func claim() -> Int32 { held.exchange(-1, ordering: .acquiringAndReleasing) }
+}

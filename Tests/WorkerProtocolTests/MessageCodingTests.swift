@@ -1,0 +1,119 @@
+import Testing
+import WorkerProtocol
+
+/// The messages as text. Another build of the other end may read them: when one of these changes, raise
+/// ``MessageCoding/version``.
+@Suite struct MessageCodingTests {
+    static let supervisor: [(SupervisorMessage, String)] = [
+        (.hello(version: 1), #"{"hello":{"version":1}}"#),
+        (
+            .start(
+                WorkerAssignment(
+                    stream: "cam1", input: "srt://0.0.0.0:9000?passphrase=correct horse",
+                    outputs: ["udp://192.0.2.1:5000"], settings: ["tier": "neural-s"])),
+            #"{"start":{"_0":{"input":"srt://0.0.0.0:9000?passphrase=correct horse","outputs":["udp://192.0.2.1:5000"],"#
+                + #""settings":{"tier":"neural-s"},"stream":"cam1"}}}"#
+        ),
+        (
+            .change(stream: "cam1", settings: ["bitrate": nil, "budget": "100ms"]),
+            #"{"change":{"settings":{"bitrate":null,"budget":"100ms"},"stream":"cam1"}}"#
+        ),
+        (.stop(stream: "cam1"), #"{"stop":{"stream":"cam1"}}"#),
+        (.kick(stream: "cam1", caller: 7, seconds: 2.5), #"{"kick":{"caller":7,"seconds":2.5,"stream":"cam1"}}"#),
+        (.listCallers(id: 3, stream: "cam1"), #"{"listCallers":{"id":3,"stream":"cam1"}}"#),
+        (
+            .resolved(id: 1, addresses: ["192.0.2.1", "2001:db8::1"], fault: nil),
+            #"{"resolved":{"addresses":["192.0.2.1","2001:db8::1"],"id":1}}"#
+        ),
+        (
+            .verdict(id: 2, isAdmitted: false, reason: "unknown name"),
+            #"{"verdict":{"id":2,"isAdmitted":false,"reason":"unknown name"}}"#
+        ),
+        (
+            .showPicture(id: 4, stream: "cam1", side: .after, width: 640),
+            #"{"showPicture":{"id":4,"side":"after","stream":"cam1","width":640}}"#
+        ),
+        (.share(stream: "cam1", dealt: 1.5, spare: 0.25), #"{"share":{"dealt":1.5,"spare":0.25,"stream":"cam1"}}"#),
+        (.ping(id: 9), #"{"ping":{"id":9}}"#),
+        (.end, #"{"end":{}}"#),
+    ]
+
+    static let worker: [(WorkerMessage, String)] = [
+        (.hello(version: 1), #"{"hello":{"version":1}}"#),
+        (
+            .started(stream: "cam1", inputPort: 9000, outputPorts: [0, 9001]),
+            #"{"started":{"inputPort":9000,"outputPorts":[0,9001],"stream":"cam1"}}"#
+        ),
+        (
+            .ended(stream: "cam1", code: 69, reason: "address in use"),
+            #"{"ended":{"code":69,"reason":"address in use","stream":"cam1"}}"#
+        ),
+        (.changed(stream: "cam1", fault: nil), #"{"changed":{"stream":"cam1"}}"#),
+        (
+            .event(stream: "cam1", StreamEvent(.inputUp, "caller from 192.0.2.1:4000")),
+            #"{"event":{"_1":{"kind":"inputUp","text":"caller from 192.0.2.1:4000"},"stream":"cam1"}}"#
+        ),
+        (.resolve(id: 1, host: "example.org", port: 9000), #"{"resolve":{"host":"example.org","id":1,"port":9000}}"#),
+        (
+            .judge(id: 2, stream: "cam1", peer: "192.0.2.1:4000", streamID: "a"),
+            #"{"judge":{"id":2,"peer":"192.0.2.1:4000","stream":"cam1","streamID":"a"}}"#
+        ),
+        (.picture(id: 4, byteCount: 0, fault: "no picture"), #"{"picture":{"byteCount":0,"fault":"no picture","id":4}}"#),
+        (.alive(id: 9, stalled: ["cam1/encode"]), #"{"alive":{"id":9,"stalled":["cam1/encode"]}}"#),
+        (
+            .callers(id: 3, [Caller(id: 7, leg: .input, peer: "192.0.2.1:4000", streamID: "", connectedAt: 5)]),
+            #"{"callers":{"_1":[{"bytesReceived":0,"bytesSent":0,"connectedAt":5,"id":7,"leg":"input","packetsDropped":0,"#
+                + #""packetsLost":0,"packetsReceived":0,"packetsRetransmitted":0,"packetsSent":0,"peer":"192.0.2.1:4000","#
+                + #""roundTripTime":0,"streamID":"","window":0}],"id":3}}"#
+        ),
+    ]
+
+    @Test func everyMessageOfTheSupervisorIsWrittenAndRead() throws {
+        for (message, text) in Self.supervisor {
+            #expect(String(decoding: try MessageCoding.encode(message), as: UTF8.self) == text)
+            #expect(try MessageCoding.decode(SupervisorMessage.self, from: text.utf8) == message)
+        }
+    }
+
+    @Test func everyMessageOfTheWorkerIsWrittenAndRead() throws {
+        for (message, text) in Self.worker {
+            #expect(String(decoding: try MessageCoding.encode(message), as: UTF8.self) == text)
+            #expect(try MessageCoding.decode(WorkerMessage.self, from: text.utf8) == message)
+        }
+    }
+
+    @Test(arguments: [
+        "", "{", "null", "[]", "{}", #"{"hello":{}}"#, #"{"hello":{"version":1e40}}"#, #"{"dance":{}}"#,
+        #"{"started":{"stream":"a","inputPort":65536,"outputPorts":[]}}"#,
+        "\u{0}", #"{"event":{"_1":{"kind":"party","text":""},"stream":"a"}}"#,
+    ])
+    func whatIsNoMessageIsAFault(_ text: String) {
+        #expect(throws: MessageFault.self) { try MessageCoding.decode(WorkerMessage.self, from: text.utf8) }
+    }
+
+    @Test func deepNestingIsAFault() {
+        for text in [String(repeating: "[", count: 60_000), String(repeating: #"{"hello":"#, count: 5_000)] {
+            #expect(throws: MessageFault.self) { try MessageCoding.decode(WorkerMessage.self, from: text.utf8) }
+        }
+    }
+
+    @Test func aFaultShowsNoSecret() {
+        let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 1")) {
+            try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
+        }
+    }
+
+    @Test func aMessageThatIsTooLargeIsAFault() {
+        let message = WorkerMessage.event(stream: "a", StreamEvent(.message, String(repeating: "x", count: 1 << 16)))
+        #expect(throws: MessageFault.self) { try MessageCoding.encode(message) }
+    }
+
+    @Test func anotherVersionIsRefusedInWords() {
+        #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
+        #expect(
+            MessageCoding.fault(ofVersion: 7)
+                == "the other end speaks version 7 of the worker protocol and this one version 1: install burnish and burnishd "
+                + "of the same release")
+    }
+}

@@ -1,5 +1,0 @@
-import Testing
-
-@testable import WorkerProtocol
-
-@Suite struct WorkerProtocolTests {}
