@@ -192,6 +192,10 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
+            resources: [
+                "index.html", "burnish.css", "burnish.js", "api.js", "controls.js", "pictures.js", "plots.js", "icon.svg",
+            ]
+            .map { .embedInCode("Page/\($0)") },
             swiftSettings: strict),
         .target(
             name: "Control",
