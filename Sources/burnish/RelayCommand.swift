@@ -4,6 +4,7 @@ import Foundation
 import Media
 import Relay
 import Schedule
+import Settings
 import Transport
 
 struct RelayCommand: ParsableCommand {
@@ -20,40 +21,22 @@ struct RelayCommand: ParsableCommand {
 
     @Option(help: "Where the stream comes from.") var input: String
     @Option(help: "Where it goes to.") var output: String
-    @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
-    @Option(help: "Frames out for each frame in: 1 (the default) or 2.") var interpolate: Int?
-    @Option(help: "Send at this constant rate, whatever the input's rate is: 60, 29.97, 30000/1001 …")
-    var fps: FrameRateArgument?
-    @Option(help: "With --fps: how long to repeat the last frame when the source stops, before a grey picture (default: 5s).")
-    var hold: TimeArgument?
-    @Option(help: "1 interpolates between two frames. 0 extrapolates from the past and does not delay the input's frames.")
-    var lookahead = 1
-    @Option(help: "The best super-resolution tier that may be used. auto is the best there is.")
-    var tier = TierArgument(.neuralM)
-    @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
-    @Option(
-        help: """
-            The latency that enhancing may add: a frame must be sent within this time after the end of SRT's or RTP's \
-            latency window, or after its arrival where there is no window.
-            """)
-    var budget = TimeArgument(.milliseconds(80))
-    @Option(
-        help: """
-            1 to 10: how many times slower the machine may suddenly become without a late frame of the input. Above 1 there \
-            are fewer enhanced tiles and synthesised frames, unless the budget is large.
-            """)
-    var caution = 1.0
-    @Option(help: "When to send a finished frame: eager is at once; paced is evenly, for receivers without a latency window.")
-    var pacing = RelayConfiguration.Pacing.eager
-    @Option(help: "Threads that enhance a frame together.") var threads = 2
-    @Option(help: "The output video's bit rate, e.g. 4M. The default follows from size and rate.")
-    var bitrate: BitRateArgument?
-    @Option(help: "Threads that decode a picture together. Useful where the sender codes pictures in slices.")
-    var decodeThreads = RelayConfiguration.defaultDecodeThreads
-    @Option(help: "Threads that encode a picture together, one slice each.")
-    var encodeThreads = RelayConfiguration.defaultEncodeThreads
-    @Option(help: "libx264's preset.") var preset = VideoEncoderConfiguration.Preset.superfast
-    @Option(help: "The largest picture size to enlarge to.") var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
+    @Option(help: .setting("scale")) var scale = 2
+    @Option(help: .setting("interpolate")) var interpolate: Int?
+    @Option(help: .setting("fps")) var fps: FrameRateArgument?
+    @Option(help: .setting("hold")) var hold: TimeArgument?
+    @Option(help: .setting("lookahead")) var lookahead = 1
+    @Option(help: .setting("tier")) var tier = TierArgument(.neuralM)
+    @Option(help: .setting("sharpness")) var sharpness = 0.0
+    @Option(help: .setting("budget")) var budget = TimeArgument(.milliseconds(80))
+    @Option(help: .setting("caution")) var caution = 1.0
+    @Option(help: .setting("pacing")) var pacing = RelayConfiguration.Pacing.eager
+    @Option(help: .setting("threads")) var threads = 2
+    @Option(help: .setting("bitrate")) var bitrate: BitRateArgument?
+    @Option(help: .setting("decode-threads")) var decodeThreads = RelayConfiguration.defaultDecodeThreads
+    @Option(help: .setting("encode-threads")) var encodeThreads = RelayConfiguration.defaultEncodeThreads
+    @Option(help: .setting("preset")) var preset = VideoEncoderConfiguration.Preset.superfast
+    @Option(help: .setting("max-size")) var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
     @Option(help: "End after this time.") var duration: TimeArgument?
     @Option(help: "Write the final report to this file, as JSON.") var report: String?
     @Option(help: "Write a record of every frame to this file, for burnish replay.") var trace: String?
@@ -61,38 +44,27 @@ struct RelayCommand: ParsableCommand {
     @Flag(help: "Do not print a status line each second.") var quiet = false
 
     func validate() throws {
-        guard (1...2).contains(scale) else { throw ValidationError("--scale is 1 or 2, not \(scale)") }
-        if let interpolate, !(1...2).contains(interpolate) {
-            throw ValidationError("--interpolate is 1 or 2, not \(interpolate)")
+        var values = StreamValues()
+        var given: Set<String> = []
+        values.options.scale = scale
+        if let interpolate {
+            values.settings.interpolate = interpolate
+            given.insert("interpolate")
         }
-        guard fps == nil || interpolate == nil else {
-            throw ValidationError("--fps sets the output's rate and --interpolate makes it follow the input's: give one")
-        }
-        if let rate = fps?.value {
-            guard (1...240).contains(rate.value), max(rate.numerator, rate.denominator) <= SlotGrid.largestTerm else {
-                throw ValidationError("--fps is 1 to 240 frames a second, as 60, 29.97 or 30000/1001, not \(rate)")
-            }
-        }
+        values.options.fps = fps?.value
         if let hold {
-            guard fps != nil else { throw ValidationError("--hold goes with --fps: only a constant rate is kept up") }
-            guard hold.value >= .zero else { throw ValidationError("--hold is a time, not a negative one") }
+            values.options.hold = hold.value
+            given.insert("hold")
         }
-        guard (0...1).contains(lookahead) else { throw ValidationError("--lookahead is 0 or 1, not \(lookahead)") }
-        guard lookahead == 1 || interpolate == 2 || fps != nil else {
-            throw ValidationError("--lookahead 0 goes with --interpolate 2 or --fps: without them nothing is extrapolated")
-        }
-        guard (1...16).contains(threads) else { throw ValidationError("--threads is 1 to 16, not \(threads)") }
-        guard (1...16).contains(encodeThreads) else {
-            throw ValidationError("--encode-threads is 1 to 16, not \(encodeThreads)")
-        }
-        guard (1...16).contains(decodeThreads) else {
-            throw ValidationError("--decode-threads is 1 to 16, not \(decodeThreads)")
-        }
-        guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
-        guard Planner.Weights.cautions.contains(caution) else {
-            throw ValidationError("--caution is 1 to 10, not \(caution)")
-        }
-        guard budget.value > .zero else { throw ValidationError("--budget is a time longer than 0ms") }
+        values.options.lookahead = lookahead
+        if lookahead != StreamOptions().lookahead { given.insert("lookahead") }
+        values.settings.sharpness = sharpness
+        values.settings.budget = budget.value
+        values.settings.caution = caution
+        values.options.threads = threads
+        values.options.decodeThreads = decodeThreads
+        values.options.encodeThreads = encodeThreads
+        if let fault = values.faults(given: given).first { throw ValidationError(fault.onCommandLine) }
     }
 
     func run() throws {
