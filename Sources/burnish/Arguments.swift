@@ -60,11 +60,13 @@ struct FrameRateArgument: ExpressibleByArgument {
 
 extension ArgumentHelp {
     /// The help of a stream's setting, from the table of them.
-    static func setting(_ name: String) -> ArgumentHelp {
+    /// - Parameter showsDefault: for options that are optional, whose default the library does not know.
+    static func setting(_ name: String, showsDefault: Bool = false) -> ArgumentHelp {
         guard let key = StreamKeys.named(name) else { preconditionFailure("\(name) is no setting of a stream") }
         // The library shows the names of a choice and the defaults of most options itself.
         let values = if case .choice = key.kind { "" } else { " Allowed: \(key.allowed)." }
-        return ArgumentHelp(stringLiteral: key.help.namingOptions + values)
+        return ArgumentHelp(
+            stringLiteral: key.help.namingOptions + values + (showsDefault ? " (default: \(key.defaultText))" : ""))
     }
 }
 

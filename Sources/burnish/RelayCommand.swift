@@ -22,9 +22,9 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "Where the stream comes from.") var input: String
     @Option(help: "Where it goes to.") var output: String
     @Option(help: .setting("scale")) var scale = 2
-    @Option(help: .setting("interpolate")) var interpolate: Int?
+    @Option(help: .setting("interpolate", showsDefault: true)) var interpolate: Int?
     @Option(help: .setting("fps")) var fps: FrameRateArgument?
-    @Option(help: .setting("hold")) var hold: TimeArgument?
+    @Option(help: .setting("hold", showsDefault: true)) var hold: TimeArgument?
     @Option(help: .setting("lookahead")) var lookahead = 1
     @Option(help: .setting("tier")) var tier = TierArgument(.neuralM)
     @Option(help: .setting("sharpness")) var sharpness = 0.0
