@@ -42,8 +42,8 @@ let package = Package(
         .executableTarget(
             name: "burnish",
             dependencies: [
-                "Bench", "Measure", "Worker", "WorkerProtocol", "Relay", "Offline", "Simulation", "Transport", "Container",
-                "Bitstream", "Codec", "Settings", "Schedule",
+                "Bench", "Measure", "Worker", "WorkerProtocol", "Relay", "Offline", "Simulation", "Transport", "Endpoint",
+                "Container", "Bitstream", "Codec", "Settings", "Schedule",
                 "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -52,7 +52,9 @@ let package = Package(
         // The worker process of the service, and what it says to its supervisor.
         .target(
             name: "Worker",
-            dependencies: ["Relay", "WorkerProtocol", "Settings", "Transport", "Codec", "Schedule", "Telemetry", "Media"],
+            dependencies: [
+                "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "Media",
+            ],
             swiftSettings: strictAndMarked),
         .target(name: "WorkerProtocol", dependencies: ["Media"], swiftSettings: strictAndMarked),
 
@@ -60,11 +62,13 @@ let package = Package(
         .target(
             name: "Relay",
             dependencies: [
-                "Settings", "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media",
+                "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry",
+                "Media",
             ],
             swiftSettings: strictAndMarked),
         .target(
-            name: "Measure", dependencies: ["Transport", "Container", "Codec", "Media"], swiftSettings: strictAndMarked),
+            name: "Measure", dependencies: ["Transport", "Endpoint", "Container", "Codec", "Media"],
+            swiftSettings: strictAndMarked),
 
         // The same processors without a stream: on files, and in virtual time.
         .target(
@@ -87,8 +91,9 @@ let package = Package(
         .target(name: "Settings", dependencies: ["Schedule", "Media"], swiftSettings: strict),
         .target(name: "Schedule", dependencies: ["Media"], swiftSettings: strict),
         .target(
-            name: "Transport", dependencies: ["CSRT", "CSRTArrival", "Media"], swiftSettings: strictAndMarked,
+            name: "Transport", dependencies: ["Endpoint", "CSRT", "CSRTArrival", "Media"], swiftSettings: strictAndMarked,
             linkerSettings: linkSRT),
+        .target(name: "Endpoint", dependencies: ["Media"], swiftSettings: strict),
         .target(name: "Container", dependencies: ["Bitstream", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Codec", dependencies: ["CFFmpeg", "Bitstream", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Bitstream", dependencies: ["Media"], swiftSettings: strictAndMarked),
@@ -111,7 +116,8 @@ let package = Package(
         .testTarget(
             name: "WorkerTests",
             dependencies: [
-                "Worker", "WorkerProtocol", "Relay", "Settings", "Measure", "Transport", "Telemetry", "Media", "TestStreams",
+                "Worker", "WorkerProtocol", "Relay", "Settings", "Measure", "Transport", "Endpoint", "Telemetry", "Media",
+                "TestStreams",
                 "TestSupport",
             ],
             swiftSettings: strict),
@@ -124,7 +130,7 @@ let package = Package(
             path: "Tests/TestStreams",
             swiftSettings: strict),
         .testTarget(
-            name: "TransportTests", dependencies: ["Transport", "CSRTArrival", "Measure", "Media", "TestSupport"],
+            name: "TransportTests", dependencies: ["Transport", "Endpoint", "CSRTArrival", "Measure", "Media", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"],
@@ -147,16 +153,19 @@ let package = Package(
             resources: [.copy("Golden")], swiftSettings: strict),
         .testTarget(name: "BenchTests", dependencies: ["Bench", "KernelChecks", "Media"], swiftSettings: strict),
         .testTarget(
-            name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Media"], swiftSettings: strict),
+            name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Endpoint", "Media"],
+            swiftSettings: strict),
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "Schedule", "Enhance",
+                "Relay", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "Endpoint", "Schedule",
+                "Enhance",
                 "Telemetry", "Media", "TestStreams",
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["burnish", "Container", "Codec", "Transport", "Media"], swiftSettings: strict),
+            name: "CommandTests", dependencies: ["burnish", "Container", "Codec", "Transport", "Endpoint", "Media"],
+            swiftSettings: strict),
     ])
 
 // The service. It stands on an HTTP stack that takes minutes to compile, so everything that does not need it leaves it out:
@@ -200,14 +209,15 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .target(
             name: "Control",
             dependencies: [
-                "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule", "Media",
+                "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strictAndMarked),
         .target(
             name: "ServiceConfiguration",
-            dependencies: ["Settings", "Schedule", "Media", .product(name: "Yams", package: "Yams")], swiftSettings: strict),
+            dependencies: ["Settings", "Endpoint", "Schedule", "Media", .product(name: "Yams", package: "Yams")],
+            swiftSettings: strict),
         .testTarget(
             name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Media", "TestSupport"],
             swiftSettings: strict),
@@ -236,7 +246,8 @@ if Context.environment["BURNISH_FUZZ"] != nil {
         .executableTarget(
             name: "burnish-fuzz",
             dependencies: [
-                "WorkerProtocol", "Simulation", "Transport", "Container", "Bitstream", "Telemetry", "Enhance", "Media",
+                "WorkerProtocol", "Simulation", "Transport", "Endpoint", "Container", "Bitstream", "Telemetry", "Enhance",
+                "Media",
             ],
             path: "Tests/Fuzz", exclude: ["Seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))

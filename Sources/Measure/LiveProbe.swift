@@ -1,5 +1,6 @@
 import Codec
 import Container
+import Endpoint
 import Media
 import Transport
 

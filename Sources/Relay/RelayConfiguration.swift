@@ -1,4 +1,5 @@
 import Codec
+import Endpoint
 import Media
 import Schedule
 import Transport

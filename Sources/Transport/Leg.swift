@@ -1,3 +1,4 @@
+import Endpoint
 import Media
 
 /// One message of a stream as it came: at most ``Message/largest`` bytes.

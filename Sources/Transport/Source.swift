@@ -1,3 +1,4 @@
+import Endpoint
 import Media
 
 /// Where a stream comes in: SRT, RTP, UDP, a file or a pipe.

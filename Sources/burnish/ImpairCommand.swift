@@ -1,4 +1,5 @@
 import ArgumentParser
+import Endpoint
 import Glibc
 import Measure
 import Media

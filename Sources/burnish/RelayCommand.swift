@@ -1,5 +1,6 @@
 import ArgumentParser
 import Codec
+import Endpoint
 import Foundation
 import Media
 import Relay

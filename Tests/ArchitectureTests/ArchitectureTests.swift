@@ -8,25 +8,30 @@ import Testing
     static let allowed: [String: Set<String>] = [
         "burnishd": ["Web", "Control", "ServiceConfiguration", "Media"],
         "Web": ["Control", "ServiceConfiguration", "Settings", "Telemetry", "Schedule", "Media"],
-        "ServiceConfiguration": ["Settings", "Schedule", "Media"],
-        "Control": ["ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule", "Media"],
-        "Worker": ["Relay", "WorkerProtocol", "Settings", "Transport", "Codec", "Schedule", "Telemetry", "Media"],
+        "ServiceConfiguration": ["Settings", "Endpoint", "Schedule", "Media"],
+        "Control": ["ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media"],
+        "Worker": [
+            "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "Media",
+        ],
         "WorkerProtocol": ["Media"],
         "burnish": [
             "Bench", "Measure", "Worker", "WorkerProtocol", "Settings", "Relay", "Offline", "Simulation", "Transport",
-            "Container", "Bitstream", "Codec", "Schedule",
+            "Endpoint", "Container", "Bitstream", "Codec", "Schedule",
             "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
         ],
-        "Relay": ["Settings", "Transport", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media"],
+        "Relay": [
+            "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media",
+        ],
         "Offline": ["Codec", "Enhance", "Telemetry", "Media"],
         "Simulation": ["Schedule", "Telemetry", "Media"],
-        "Measure": ["Transport", "Container", "Codec", "Media"],
+        "Measure": ["Transport", "Endpoint", "Container", "Codec", "Media"],
         "Bench": ["Enhance", "Simulation", "Schedule", "KernelChecks", "Kernels", "Media"],
         "KernelChecks": ["Kernels", "CKernels", "CKernelChecks", "Media"],
         "Enhance": ["Kernels", "Media"],
         "Settings": ["Schedule", "Media"],
         "Schedule": ["Media"],
-        "Transport": ["CSRT", "CSRTArrival", "Media"],
+        "Transport": ["Endpoint", "CSRT", "CSRTArrival", "Media"],
+        "Endpoint": ["Media"],
         "Container": ["Bitstream", "Media"],
         "Codec": ["CFFmpeg", "Bitstream", "Media"],
         "Bitstream": ["Media"],
@@ -176,7 +181,7 @@ import Testing
     }
 
     /// The modules that the compiler does not check with `strictMemorySafety` have no raw memory to check.
-    @Test(arguments: ["Schedule", "burnish"]) func nothingIsUnsafe(module: String) throws {
+    @Test(arguments: ["Endpoint", "Schedule", "burnish"]) func nothingIsUnsafe(module: String) throws {
         for file in try Self.swiftFiles(of: module) {
             let text = try String(contentsOf: file, encoding: .utf8)
             for word in ["unsafe", "Unsafe"] {

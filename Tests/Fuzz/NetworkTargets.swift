@@ -1,3 +1,4 @@
+import Endpoint
 import Media
 
 @testable import Transport

@@ -1,4 +1,5 @@
 import Container
+import Endpoint
 import Measure
 import Media
 import Schedule

@@ -1,4 +1,5 @@
 import Codec
+import Endpoint
 import Foundation
 import Media
 import Schedule

@@ -1,4 +1,5 @@
 import Container
+import Endpoint
 import Foundation
 import Media
 import Schedule

@@ -1,4 +1,5 @@
 import CSRTArrival
+import Endpoint
 import Glibc
 import Media
 import Testing

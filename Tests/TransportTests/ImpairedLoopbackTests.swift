@@ -1,3 +1,4 @@
+import Endpoint
 import Measure
 import Media
 import Synchronization

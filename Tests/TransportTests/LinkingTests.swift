@@ -1,3 +1,4 @@
+import Endpoint
 import Foundation
 import TestSupport
 import Testing

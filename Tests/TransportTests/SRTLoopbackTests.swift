@@ -1,4 +1,5 @@
 import CSRT
+import Endpoint
 import Media
 import Testing
 

@@ -1,3 +1,4 @@
+import Endpoint
 import Glibc
 import Media
 import Synchronization

@@ -1,6 +1,7 @@
 import Bitstream
 import Codec
 import Container
+import Endpoint
 import Media
 import Schedule
 import Telemetry

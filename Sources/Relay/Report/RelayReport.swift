@@ -1,3 +1,4 @@
+import Endpoint
 import Media
 import Schedule
 import Telemetry

@@ -1,3 +1,5 @@
+import Endpoint
+
 /// The two sockets of an RTP leg, on neighbouring ports: the stream's, and above it RTCP's.
 struct RTPSockets: ~Copyable {
     let stream: DatagramSocket

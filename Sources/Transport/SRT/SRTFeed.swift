@@ -1,5 +1,6 @@
 import CSRT
 import CSRTArrival
+import Endpoint
 import Media
 import Synchronization
 

@@ -1,4 +1,5 @@
 import CSRT
+import Endpoint
 import Glibc
 import Media
 import Synchronization

@@ -1,4 +1,5 @@
 import CSRT  // Some of the kernel's names are filed under whichever module includes them first.
+import Endpoint
 import Glibc
 import Media
 import Synchronization

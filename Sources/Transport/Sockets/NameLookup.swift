@@ -1,3 +1,4 @@
+import Endpoint
 import Media
 
 /// Looks up a host's address on a thread of its own, because the system's resolver cannot be interrupted and may keep a

@@ -1,4 +1,5 @@
 import CSRT  // Some of the kernel's names are filed under whichever module includes them first.
+import Endpoint
 import Glibc
 
 /// An IPv4 or IPv6 address with a port, in the kernel's form.

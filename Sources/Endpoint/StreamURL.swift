@@ -1,5 +1,3 @@
-import Media
-
 /// Where a stream comes from or goes to, as written on the command line:
 /// `srt://host:port?mode=…&latency=…`, `rtp://host:port?latency=…`, `udp://host:port`, a path, or `-`.
 public enum StreamURL: Hashable, Sendable {
@@ -60,32 +58,4 @@ extension StreamURL: CustomStringConvertible {
         case .standardStream: "-"
         }
     }
-}
-
-/// A UDP address that carries bare TS packets. As an input it is bound (and joined, when it is a multicast group); as
-/// an output it is sent to.
-public struct UDPEndpoint: Hashable, Sendable {
-    /// Empty for any local address.
-    public var host: String
-    /// 0 only as an input: any free port.
-    public var port: UInt16
-
-    public init(host: String, port: UInt16) {
-        self.host = host
-        self.port = port
-    }
-
-    init(parsing text: Substring) throws(TransportError) {
-        let (authority, query) = text.splitOnce(at: "?")
-        let withoutAt = authority.first == "@" ? authority.dropFirst() : authority
-        (host, port) = try hostAndPort(withoutAt, scheme: "udp")
-        if let query, !query.isEmpty {
-            let key = query.splitOnce(at: "=").0
-            throw TransportError(.badURL, place: "udp://", "unknown key \(quoted(key)); udp:// takes no keys")
-        }
-    }
-}
-
-extension UDPEndpoint: CustomStringConvertible {
-    public var description: String { "udp://\(bracketed(host)):\(port)" }
 }

@@ -74,15 +74,15 @@ func hostAndPort(_ authority: Substring, scheme: String) throws(TransportError) 
     return (String(host), number)
 }
 
-func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+package func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 
 /// A piece of user input for an error message: one line, not endless.
-func quoted(_ text: some StringProtocol) -> String {
+package func quoted(_ text: some StringProtocol) -> String {
     "'\(oneLine(String(text.prefix(40))))\(text.count > 40 ? "…" : "")'"
 }
 
 /// Text without the characters that would break a line.
-func oneLine(_ text: String) -> String {
+package func oneLine(_ text: String) -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory.breaksLines ? "?" : $0 }))
 }
 

@@ -1,6 +1,6 @@
 /// Text that no description, dump or error message shows.
 public struct Secret: Hashable, Sendable {
-    let text: String
+    package let text: String
 
     public init(_ text: String) { self.text = text }
 }

@@ -10,14 +10,14 @@ public struct SRTEndpoint: Hashable, Sendable {
         case early
         /// When SRT's window has passed, as every plain receiver does.
         case tsbpd
-        /// Early, unless the leg has proved unfit for it (``IngestPolicy``).
+        /// Early, unless the leg has proved unfit for it (`IngestPolicy`).
         case auto
     }
 
     public var mode: Mode
     /// Empty for any local address (listener only).
     public var host: String
-    /// 0 only for a listener: any free port, which ``LegEvent/listening(port:)`` reports.
+    /// 0 only for a listener: any free port, which `LegEvent.listening` reports.
     public var port: UInt16
     /// The recovery window asked for; nil leaves libsrt's default (120 ms).
     public var latency: Nanoseconds?
@@ -29,10 +29,10 @@ public struct SRTEndpoint: Hashable, Sendable {
     public var ingest: Ingest
     /// The port that a rendezvous is called from; nil for the same as the peer's, as SRT has it. For tests, whose two ends
     /// share one address.
-    var localPort: UInt16?
+    package var localPort: UInt16?
     /// The most bytes of a packet with all its headers; nil for SRT's own 1500. For tests: smaller packets have messages
     /// spread over several of them.
-    var packetSize: Int?
+    package var packetSize: Int?
 
     public init(
         mode: Mode, host: String, port: UInt16, latency: Nanoseconds? = nil, streamID: String? = nil,

@@ -22,7 +22,7 @@ public struct RTPEndpoint: Hashable, Sendable {
         self.latency = latency
     }
 
-    var window: Nanoseconds { latency ?? Self.defaultLatency }
+    package var window: Nanoseconds { latency ?? Self.defaultLatency }
 
     init(parsing text: Substring) throws(TransportError) {
         let (authority, query) = text.splitOnce(at: "?")
