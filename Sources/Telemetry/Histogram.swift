@@ -36,6 +36,20 @@ public struct Histogram: Sendable {
         return largest
     }
 
+    /// How many of the recorded values do not exceed each bound. The bounds ascend. All values of a bucket count as its middle,
+    /// as in ``quantile(_:)``.
+    public func counts(upTo bounds: [Nanoseconds]) -> [UInt64] {
+        var index = 0
+        var seen: UInt64 = 0
+        return bounds.map { bound in
+            while index < buckets.count, Self.middle(ofBucket: index) <= bound {
+                seen += buckets[index]
+                index += 1
+            }
+            return seen
+        }
+    }
+
     public var mean: Nanoseconds { count == 0 ? .zero : Nanoseconds(sum.count / Int64(count)) }
 
     static func bucket(ofMicroseconds value: UInt64) -> Int {

@@ -27,7 +27,7 @@ public struct Latency: Sendable {
     public init() {}
 
     /// Ignores repeated frames: they do not pass the stages, and they are due only after the deadline of the missing frame.
-    mutating func record(_ record: FrameRecord) {
+    public mutating func record(_ record: FrameRecord) {
         if record.kind == .repeated { return }
         if let whole = record.time(from: .lastPacket, to: .sent) {
             if record.kind == .original { original.record(whole) } else { synthesised.record(whole) }

@@ -34,6 +34,17 @@ import Testing
         #expect(histogram.count == 2)
         #expect(histogram.quantile(0) < .milliseconds(1))
     }
+
+    @Test func boundsCountWhatDoesNotExceedThem() {
+        var histogram = Histogram()
+        let values: [Double] = [-1, 0, 0.5, 2, 2, 30, 999]
+        for value in values { histogram.record(.milliseconds(value)) }
+        let bounds: [Nanoseconds] = [.zero, .milliseconds(1), .milliseconds(2.1), .milliseconds(100), .seconds(1)]
+        #expect(histogram.counts(upTo: bounds) == [0, 3, 5, 6, 7])
+        #expect(histogram.counts(upTo: []) == [])
+        #expect(histogram.counts(upTo: [.seconds(100_000)]) == [7])
+        #expect(Histogram().counts(upTo: bounds) == [0, 0, 0, 0, 0])
+    }
 }
 
 @Suite struct LedgerTests {
