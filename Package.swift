@@ -216,10 +216,10 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
             swiftSettings: strictAndMarked),
         .target(
             name: "ServiceConfiguration",
-            dependencies: ["Settings", "Endpoint", "Schedule", "Media", .product(name: "Yams", package: "Yams")],
-            swiftSettings: strict),
+            dependencies: ["Settings", "Endpoint", .product(name: "Yams", package: "Yams")],
+            swiftSettings: strictAndMarked),
         .testTarget(
-            name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Media", "TestSupport"],
+            name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Endpoint"],
             swiftSettings: strict),
         .testTarget(
             name: "ControlTests",

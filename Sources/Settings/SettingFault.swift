@@ -11,6 +11,9 @@ public struct SettingFault: Error, Hashable, Sendable {
         self.text = text
     }
 
+    /// The fault for readers of a file or of an answer, who know keys by their plain names.
+    public var plain: SettingFault { SettingFault(key, text.replacing("`", with: "")) }
+
     /// The fault of a key that does not exist.
     /// - Parameter known: the keys that exist there. The one that looks most like `name` is suggested.
     public static func unknown(_ name: String, among known: [String]) -> SettingFault {

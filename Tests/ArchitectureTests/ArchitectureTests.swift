@@ -8,7 +8,7 @@ import Testing
     static let allowed: [String: Set<String>] = [
         "burnishd": ["Web", "Control", "ServiceConfiguration", "Media"],
         "Web": ["Control", "ServiceConfiguration", "Settings", "Telemetry", "Schedule", "Media"],
-        "ServiceConfiguration": ["Settings", "Endpoint", "Schedule", "Media"],
+        "ServiceConfiguration": ["Settings", "Endpoint"],
         "Control": ["ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media"],
         "Worker": [
             "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "Media",

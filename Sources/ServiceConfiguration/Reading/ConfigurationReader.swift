@@ -1,0 +1,220 @@
+import Endpoint
+import Settings
+
+/// Makes a configuration of a file's nodes. Collects every fault instead of ending at the first.
+struct ConfigurationReader {
+    private let environment: ConfigurationEnvironment
+    private var configuration = ServiceConfiguration()
+    private var faults: [ConfigurationFault] = []
+    /// Where the keys stand that were given, by their paths.
+    private var lines: [String: Int] = [:]
+
+    init(environment: ConfigurationEnvironment) { self.environment = environment }
+
+    mutating func read(_ root: ConfigurationNode) throws(ConfigurationFaults) -> ServiceConfiguration {
+        guard case .mapping(let entries) = root.content else {
+            let text = "is \(root.kind); a configuration consists of keys such as http: and streams:"
+            throw ConfigurationFaults(faults: [ConfigurationFault(line: root.line, key: "", text)])
+        }
+        let topKeys = ServiceKeys.keys(of: "")
+        let sections = ServiceKeys.sections.map(\.name)
+        for entry in entries {
+            switch entry.key {
+            case "defaults", "streams": continue
+            case let name where sections.contains(name): readSection(entry)
+            case let name where topKeys.contains { $0.name == name }: readKeys([entry], of: "")
+            default:
+                fault(entry.line, "", .unknown(entry.key, among: sections + topKeys.map(\.name) + ["defaults", "streams"]))
+            }
+        }
+        // Streams need the defaults, wherever those stand.
+        if let entry = entries.first(where: { $0.key == "defaults" }) { readDefaults(entry) }
+        if let entry = entries.first(where: { $0.key == "streams" }) { readStreams(entry) }
+        finish()
+        guard faults.isEmpty else {
+            throw ConfigurationFaults(faults: faults.enumerated().sorted { ($0.1.line, $0.0) < ($1.1.line, $1.0) }.map(\.1))
+        }
+        return configuration
+    }
+
+    private mutating func fault(_ line: Int, _ section: String, _ fault: SettingFault) {
+        let key = section.isEmpty ? fault.key : "\(section).\(fault.key)"
+        faults.append(ConfigurationFault(line: line, key: key, fault.plain.text))
+    }
+
+    // MARK: - Sections
+
+    private mutating func readSection(_ section: ConfigurationNode.Entry) {
+        guard let entries = entries(of: section, "") else { return }
+        readKeys(entries, of: section.key)
+    }
+
+    /// The keys of a section; nil, with a fault, if it is none.
+    private mutating func entries(of section: ConfigurationNode.Entry, _ path: String) -> [ConfigurationNode.Entry]? {
+        switch section.value.content {
+        case .mapping(let entries): return entries
+        case .null: return []
+        case .scalar, .sequence:
+            fault(section.line, path, SettingFault(section.key, "is a section with keys of its own, not \(section.value.kind)"))
+            return nil
+        }
+    }
+
+    private mutating func readKeys(_ entries: [ConfigurationNode.Entry], of section: String) {
+        let keys = ServiceKeys.keys(of: section)
+        for entry in entries {
+            guard let key = keys.first(where: { $0.name == entry.key }) else {
+                fault(entry.line, section, .unknown(entry.key, among: keys.map(\.name)))
+                continue
+            }
+            lines[key.path] = entry.line
+            switch key.reading {
+            case .text(let read):
+                guard let text = text(of: entry, section, key) else { continue }
+                if !read(text, environment, &configuration) {
+                    fault(entry.line, section, SettingFault(key.name, "is \(key.allowed), not \(text.excerpt)"))
+                }
+            case .list(let read):
+                let items: [ConfigurationNode] =
+                    if case .sequence(let nodes) = entry.value.content { nodes } else { [entry.value] }
+                for item in items {
+                    let one = ConfigurationNode.Entry(key: entry.key, line: max(item.line, entry.line), value: item)
+                    guard let text = text(of: one, section, key) else { continue }
+                    if !read(text, environment, &configuration) {
+                        fault(
+                            one.line, section,
+                            SettingFault(key.name, "is a list; each entry is \(key.allowed), not \(text.excerpt)"))
+                    }
+                }
+            case .secret: continue
+            }
+        }
+        if section == "http" { readToken(entries) }
+    }
+
+    private mutating func text(of entry: ConfigurationNode.Entry, _ section: String, _ key: ServiceKey) -> String? {
+        switch entry.value.content {
+        case .scalar(let text): return text
+        case .null:
+            let remedy =
+                key.defaultText.isEmpty ? "give one, or leave the line out" : "leave the line out for \(key.defaultText)"
+            fault(entry.line, section, SettingFault(key.name, "has no value: \(remedy)"))
+        case .sequence, .mapping:
+            fault(entry.line, section, SettingFault(key.name, "is \(key.allowed), not \(entry.value.kind)"))
+        }
+        return nil
+    }
+
+    private mutating func readToken(_ entries: [ConfigurationNode.Entry]) {
+        let reading = SecretReading(key: "token", sizes: 16...256, environment: environment)
+        let given = SecretReading.suffixes.compactMap { suffix in entries.first { $0.key == "token" + suffix } }
+        for entry in given.dropFirst() {
+            fault(entry.line, "http", SettingFault(entry.key, "is given beside \(given[0].key): give one of them"))
+        }
+        guard let entry = given.first, let key = ServiceKeys.keys(of: "http").first(where: { $0.name == entry.key }),
+            let text = text(of: entry, "http", key)
+        else { return }
+        do throws(SettingFault) {
+            let token = try reading.secret(key: entry.key, text: text)
+            // It travels in a header.
+            guard token.text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw SettingFault(entry.key, "holds a space or a letter beyond ASCII: use letters, digits and signs")
+            }
+            configuration.http.token = token
+        } catch {
+            fault(entry.line, "http", error)
+        }
+    }
+
+    // MARK: - Streams
+
+    private mutating func readDefaults(_ section: ConfigurationNode.Entry) {
+        guard let entries = entries(of: section, "") else { return }
+        let keys = StreamKeys.all.map(\.name)
+        for entry in entries where !keys.contains(entry.key) {
+            if StreamPlaceKeys.names.contains(entry.key) {
+                fault(entry.line, "defaults", SettingFault(entry.key, "has no default: give it in each stream"))
+            } else {
+                fault(entry.line, "defaults", .unknown(entry.key, among: keys))
+            }
+        }
+        var values = StreamValues()
+        for entry in entries {
+            guard let key = StreamKeys.named(entry.key) else { continue }
+            switch entry.value.content {
+            case .scalar(let text):
+                do throws(SettingFault) { try key.read(text, &values) } catch { fault(entry.line, "defaults", error) }
+            case .null, .sequence, .mapping:
+                fault(entry.line, "defaults", SettingFault(key.name, "is \(key.allowedTexts), not \(entry.value.kind)"))
+            }
+        }
+        // What has no effect beside other defaults may have one beside a stream's own settings.
+        for fault in values.faults(given: []) {
+            self.fault(entries.first { $0.key == fault.key }?.line ?? section.line, "defaults", fault)
+        }
+        configuration.defaults = values
+    }
+
+    private mutating func readStreams(_ section: ConfigurationNode.Entry) {
+        guard let streams = entries(of: section, "") else { return }
+        var conflicts = PortConflicts()
+        for stream in streams {
+            guard StreamDefinition.isName(stream.key) else {
+                let text =
+                    "is no name for a stream: it has 1 to 64 letters, digits, dots, _ and -, and begins with one of the first two"
+                fault(stream.line, "streams", SettingFault(stream.key.excerpt, text))
+                continue
+            }
+            guard let entries = entries(of: stream, "streams") else { continue }
+            var reading = StreamReading(
+                name: stream.key, defaults: configuration.defaults, environment: environment, origin: .file)
+            let definition = reading.read(entries, base: nil, line: stream.line)
+            for (line, fault) in reading.faults { self.fault(line, "streams.\(stream.key)", fault) }
+            guard let definition else { continue }
+            configuration.streams.append(definition)
+            func line(_ keys: String...) -> Int { entries.first { keys.contains($0.key) }?.line ?? stream.line }
+            let found = conflicts.add(definition, inputLine: line("input"), outputLine: line("output", "outputs"))
+            for (line, fault) in found { self.fault(line, "streams.\(stream.key)", fault) }
+        }
+        if streams.count > configuration.limits.streams {
+            let text = "has \(streams.count) streams; limits.streams allows \(configuration.limits.streams)"
+            fault(section.line, "", SettingFault("streams", text))
+        }
+    }
+
+    // MARK: - What spans several keys
+
+    private mutating func finish() {
+        let http = configuration.http
+        let lines = lines
+        func line(_ keys: String...) -> Int { keys.lazy.compactMap { lines["http.\($0)"] }.first ?? 1 }
+        if (http.certificateFile == nil) != (http.keyFile == nil) {
+            let (given, missing) = http.keyFile == nil ? ("tls-certificate", "tls-key") : ("tls-key", "tls-certificate")
+            fault(line(given), "http", SettingFault(given, "needs \(missing) beside it"))
+        }
+        for (key, path) in [("tls-certificate", http.certificateFile), ("tls-key", http.keyFile)] {
+            guard let path else { continue }
+            do throws(ConfigurationEnvironment.ReadFailure) {
+                _ = try environment.read(path, 1024 * 1024)
+            } catch {
+                fault(line(key), "http", SettingFault(key, "\(path.excerpt) \(error.text)"))
+            }
+        }
+        if !http.isLoopback {
+            let place = "is reachable from other machines (\(http.address))"
+            if http.certificateFile == nil, !http.allowsPlainHTTP {
+                let remedy = "give tls-certificate and tls-key, or say dangerously-allow-plain-http: true"
+                fault(line("address"), "http", SettingFault("address", "\(place) without TLS: \(remedy)"))
+            }
+            let isTokenGiven = SecretReading.suffixes.contains { lines["http.token" + $0] != nil }
+            if http.token == nil, !isTokenGiven, !http.allowsNoToken {
+                let remedy = "give token-file, or say dangerously-allow-no-token: true"
+                fault(line("address"), "http", SettingFault("address", "\(place) without a token: \(remedy)"))
+            }
+        }
+        if configuration.stateDirectory == nil, let folder = environment.variables["STATE_DIRECTORY"] {
+            // systemd separates several with colons.
+            configuration.stateDirectory = folder.split(separator: ":").first.map { environment.absolute(String($0)) }
+        }
+    }
+}

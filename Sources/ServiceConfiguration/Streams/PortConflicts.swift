@@ -1,0 +1,82 @@
+import Endpoint
+import Settings
+
+/// Finds legs that cannot listen side by side.
+struct PortConflicts {
+    private struct Binding {
+        var stream: String
+        var key: String
+        var line: Int
+        var isSRTListener: Bool
+        var host: String
+        var ports: ClosedRange<UInt16>
+        /// What callers have to send, letter by letter; nil if anything will do.
+        var identities: [String]?
+    }
+
+    private var bindings: [Binding] = []
+
+    /// Adds a stream.
+    /// - Parameters:
+    ///   - inputLine: where its input stands, for faults.
+    ///   - outputLine: where its output stands.
+    /// - Returns: what is wrong with this stream beside those before it.
+    mutating func add(_ stream: StreamDefinition, inputLine: Int, outputLine: Int) -> [(line: Int, fault: SettingFault)] {
+        var faults: [(line: Int, fault: SettingFault)] = []
+        let legs = [("input", stream.input, inputLine)] + stream.outputs.map { ("output", $0, outputLine) }
+        for (key, leg, line) in legs {
+            guard var new = Self.binding(of: leg, isInput: key == "input", callers: stream.callers) else { continue }
+            (new.stream, new.key, new.line) = (stream.name, key, line)
+            if let text = bindings.lazy.compactMap({ Self.conflict(new, $0) }).first {
+                faults.append((line, SettingFault(key, text)))
+            } else {
+                bindings.append(new)
+            }
+        }
+        return faults
+    }
+
+    private static func conflict(_ new: Binding, _ old: Binding) -> String? {
+        guard new.ports.overlaps(old.ports), LocalAddress.overlap(new.host, old.host) else { return nil }
+        let owner = new.stream == old.stream ? "the stream's own \(old.key)" : "the \(old.key) of \(old.stream)"
+        let line = old.line > 0 ? " (line \(old.line))" : ""
+        let place = "listens on port \(max(new.ports.lowerBound, old.ports.lowerBound)), which \(owner)\(line) has"
+        guard new.isSRTListener, old.isSRTListener else { return "\(place): give another port" }
+        guard new.host == old.host else { return "\(place) on another address: give both the same address, or another port" }
+        guard let newIdentities = new.identities, let oldIdentities = old.identities else {
+            return "\(place): give another port, or tell the callers of both apart by `callers` or streamid="
+        }
+        guard let both = newIdentities.first(where: oldIdentities.contains) else { return nil }
+        return "\(place), and both admit the stream identity \(both.excerpt): give another identity, or another port"
+    }
+
+    private static func binding(of leg: StreamLeg, isInput: Bool, callers: CallerRules?) -> Binding? {
+        var binding = Binding(stream: "", key: "", line: 0, isSRTListener: false, host: "", ports: 0...0)
+        switch leg.url {
+        case .srt(let endpoint):
+            switch endpoint.mode {
+            case .caller: return nil
+            case .rendezvous: binding.ports = endpoint.port...endpoint.port
+            case .listener:
+                binding.isSRTListener = true
+                (binding.host, binding.ports) = (endpoint.host, endpoint.port...endpoint.port)
+                if let callers {
+                    let mode = isInput ? "publish" : "request"
+                    binding.identities = (isInput ? callers.publish : callers.request) + ["#!::r=\(callers.resource),m=\(mode)"]
+                } else {
+                    binding.identities = endpoint.streamID.map { [$0] }
+                }
+            }
+        case .rtp(let endpoint):
+            // RTCP has the port above.
+            guard isInput, endpoint.port > 0, endpoint.port < .max else { return nil }
+            (binding.host, binding.ports) = (endpoint.host, endpoint.port...endpoint.port + 1)
+        case .udp(let endpoint):
+            guard isInput else { return nil }
+            (binding.host, binding.ports) = (endpoint.host, endpoint.port...endpoint.port)
+        case .file, .standardStream: return nil
+        }
+        // Any free port meets no other.
+        return binding.ports.lowerBound == 0 ? nil : binding
+    }
+}

@@ -1,0 +1,88 @@
+import Endpoint
+import Settings
+
+/// One stream: where it comes from, where it goes to, and its settings.
+public struct StreamDefinition: Hashable, Sendable {
+    /// 1 to 64 letters, digits, `.`, `_` and `-`. It begins with a letter or a digit.
+    public var name: String
+    public var input: StreamLeg
+    /// Today exactly one.
+    public var outputs: [StreamLeg]
+    public var values: StreamValues
+    /// Who may call; nil admits everybody whom the URLs admit.
+    public var callers: CallerRules?
+
+    public init(
+        name: String, input: StreamLeg, outputs: [StreamLeg], values: StreamValues = StreamValues(),
+        callers: CallerRules? = nil
+    ) {
+        self.name = name
+        self.input = input
+        self.outputs = outputs
+        self.values = values
+        self.callers = callers
+    }
+
+    /// Whether `name` can name a stream.
+    public static func isName(_ name: String) -> Bool {
+        func isAlphanumeric(_ byte: UInt8) -> Bool {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: false
+            }
+        }
+        guard (1...64).contains(name.utf8.count), let first = name.utf8.first, isAlphanumeric(first) else { return false }
+        return name.utf8.allSatisfy {
+            isAlphanumeric($0) || [UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-")].contains($0)
+        }
+    }
+}
+
+/// One end of a stream.
+public struct StreamLeg: Hashable, Sendable, CustomStringConvertible {
+    /// Without the passphrase of ``passphrase``.
+    public let url: StreamURL
+    private let text: Secret
+    /// SRT's passphrase, unless the URL has it.
+    public internal(set) var passphrase: Secret?
+
+    /// - Throws: `TransportError` with code `badURL`.
+    public init(_ text: String, passphrase: Secret? = nil) throws(TransportError) {
+        url = try StreamURL(text)
+        self.text = Secret(text)
+        self.passphrase = passphrase
+    }
+
+    /// The URL without its secrets.
+    public var description: String { url.description }
+
+    /// The URL as a worker needs it. It holds secrets: never log it.
+    public var textWithSecrets: String {
+        guard let passphrase, isSRT else { return text.text }
+        return text.text + (text.text.contains("?") ? "&" : "?") + "passphrase=" + percentEncoded(passphrase.text)
+    }
+
+    var isSRT: Bool { if case .srt = url { true } else { false } }
+    var isListener: Bool { if case .srt(let endpoint) = url { endpoint.mode == .listener } else { false } }
+
+    private func percentEncoded(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF")
+        return text.utf8.reduce(into: "") { encoded, byte in
+            encoded += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+        }
+    }
+}
+
+/// Which callers of a stream's SRT listeners are admitted.
+public struct CallerRules: Hashable, Sendable {
+    /// The name that callers ask for in the form `#!::r=NAME,m=publish`.
+    public var resource: String
+    /// Stream identities that may send to the input, letter by letter. Callers with `m=publish` and the resource may, too.
+    public var publish: [String] = []
+    /// Stream identities that may receive from the output. Callers with `m=request` and the resource may, too.
+    public var request: [String] = []
+
+    public init(resource: String) { self.resource = resource }
+}

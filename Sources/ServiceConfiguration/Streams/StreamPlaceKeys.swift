@@ -1,0 +1,72 @@
+import Settings
+
+/// A key of a stream that says where it comes from, where it goes to, and who may call. A new value restarts the stream.
+public struct StreamPlaceKey: Sendable {
+    public let name: String
+    public let help: String
+    public let allowed: String
+    public let example: String
+    /// Whether callers of the API may give it, too.
+    public let isForAPI: Bool
+}
+
+/// The keys of a stream beside its settings.
+public enum StreamPlaceKeys {
+    public static let all: [StreamPlaceKey] =
+        places + secrets + [
+            StreamPlaceKey(
+                name: "callers", help: "Who may call the stream's SRT listeners. Without it: everybody whom the URLs admit.",
+                allowed: "a section with resource, publish and request", example: "", isForAPI: false)
+        ]
+
+    /// The keys of `callers`.
+    public static let callers: [StreamPlaceKey] = [
+        StreamPlaceKey(
+            name: "resource", help: "The name that callers ask for in #!::r=NAME,m=publish. The default is the stream's name.",
+            allowed: "a text of 1 to 256 bytes without commas", example: "studio", isForAPI: false),
+        StreamPlaceKey(
+            name: "publish", help: "Stream identities that may send to the input, letter by letter.",
+            allowed: "a list of texts of 1 to 512 bytes", example: "camera-1", isForAPI: false),
+        StreamPlaceKey(
+            name: "request", help: "Stream identities that may receive from the output, letter by letter.",
+            allowed: "a list of texts of 1 to 512 bytes", example: "screen-1", isForAPI: false),
+    ]
+
+    static let names = all.map(\.name)
+
+    private static let places = [
+        StreamPlaceKey(
+            name: "input", help: "Where the stream comes from.", allowed: "a URL: srt://, rtp://, udp:// or an absolute path",
+            example: "srt://:9000?mode=listener&latency=80", isForAPI: true),
+        StreamPlaceKey(
+            name: "output", help: "Where it goes to.", allowed: "a URL: srt://, rtp://, udp:// or an absolute path",
+            example: "srt://:9001?mode=listener", isForAPI: true),
+        StreamPlaceKey(
+            name: "outputs", help: "The same as output, as a list. Today it has exactly one entry.",
+            allowed: "a list of one URL",
+            example: "srt://player.example:9002", isForAPI: false),
+    ]
+
+    /// For both legs, and for one.
+    static let secretPrefixes = ["", "input-", "output-"]
+
+    private static let secrets: [StreamPlaceKey] = secretPrefixes.flatMap { prefix in
+        let owner =
+            switch prefix {
+            case "input-": "the input"
+            case "output-": "the output"
+            default: "the stream's SRT legs"
+            }
+        return [
+            StreamPlaceKey(
+                name: prefix + "passphrase", help: "The passphrase of \(owner). Better in a file of its own.",
+                allowed: "10 to 79 bytes", example: "at-least-ten-characters", isForAPI: true),
+            StreamPlaceKey(
+                name: prefix + "passphrase-file", help: "The file that holds the passphrase of \(owner), in one line.",
+                allowed: "the path of a file", example: "/etc/burnish/studio.passphrase", isForAPI: false),
+            StreamPlaceKey(
+                name: prefix + "passphrase-credential", help: "The systemd credential that holds the passphrase of \(owner).",
+                allowed: "the name of a systemd credential", example: "studio-passphrase", isForAPI: false),
+        ]
+    }
+}

@@ -1,0 +1,210 @@
+import Endpoint
+import Settings
+
+/// Reads one stream from its keys, whether they come from the file or from the API.
+struct StreamReading {
+    /// Who gives the keys.
+    enum Origin {
+        case file
+        /// Files are allowed below these folders only.
+        case api(folders: [String])
+    }
+
+    let name: String
+    /// What the stream has where nothing is given: the values of `defaults:`.
+    let defaults: StreamValues
+    let environment: ConfigurationEnvironment
+    let origin: Origin
+    /// Faults, and the line of each.
+    private(set) var faults: [(line: Int, fault: SettingFault)] = []
+
+    init(name: String, defaults: StreamValues, environment: ConfigurationEnvironment, origin: Origin) {
+        self.name = name
+        self.defaults = defaults
+        self.environment = environment
+        self.origin = origin
+    }
+
+    /// Reads a stream.
+    /// - Parameters:
+    ///   - entries: no key twice. From the API, a null returns to the default.
+    ///   - base: what the stream was before; nil for a new one.
+    ///   - line: where the stream stands.
+    /// - Returns: nil if it has no usable input or output. Then, and for every other fault, ``faults`` is not empty.
+    mutating func read(_ entries: [ConfigurationNode.Entry], base: StreamDefinition?, line: Int) -> StreamDefinition? {
+        let byName = Dictionary(uniqueKeysWithValues: entries.map { ($0.key, $0) })
+        let known = StreamPlaceKeys.all.filter { isForFile || $0.isForAPI }.map(\.name) + StreamKeys.all.map(\.name)
+        for entry in entries where !known.contains(entry.key) {
+            if StreamPlaceKeys.names.contains(entry.key) {
+                fault(entry.line, SettingFault(entry.key, "can only be given in the configuration file"))
+            } else {
+                fault(entry.line, .unknown(entry.key, among: known))
+            }
+        }
+        let values = settings(byName, base: base?.values ?? defaults, line: line)
+        var input = leg(byName["input"], "input", base: base?.input, line: line)
+        var outputs = outputs(byName, base: base?.outputs, line: line)
+        readPassphrases(byName, &input, &outputs)
+        let callers = callers(byName["callers"], base: base, input: input, outputs: outputs)
+        guard let input, !outputs.isEmpty else { return nil }
+        return StreamDefinition(name: name, input: input, outputs: outputs, values: values, callers: callers)
+    }
+
+    /// Reads the settings among `entries`.
+    mutating func settings(
+        _ entries: [String: ConfigurationNode.Entry], base: StreamValues, line: Int
+    ) -> StreamValues {
+        var values = base
+        var given: Set<String> = []
+        for key in StreamKeys.all {
+            guard let entry = entries[key.name] else { continue }
+            do throws(SettingFault) {
+                if case .null = entry.value.content, !isForFile {
+                    try key.read(key.write(defaults), &values)
+                } else if let text = text(of: entry, default: key.write(defaults)) {
+                    given.insert(key.name)
+                    try key.read(text, &values)
+                }
+            } catch {
+                fault(entry.line, error)
+            }
+        }
+        for fault in values.faults(given: given) { self.fault(entries[fault.key]?.line ?? line, fault) }
+        return values
+    }
+
+    private var isForFile: Bool { if case .file = origin { true } else { false } }
+
+    private mutating func leg(
+        _ entry: ConfigurationNode.Entry?, _ key: String, base: StreamLeg?, line: Int
+    ) -> StreamLeg? {
+        guard let entry else {
+            if base == nil { fault(line, SettingFault(key, "is missing: give the URL of the stream's \(key)")) }
+            return base
+        }
+        guard let text = text(of: entry, default: nil) else { return nil }
+        for scheme in ["whip:", "whep:"] where text.hasPrefix(scheme) {
+            fault(
+                entry.line, SettingFault(key, "\(scheme) is not built in yet; give srt://, rtp://, udp:// or an absolute path"))
+            return nil
+        }
+        var leg: StreamLeg
+        do throws(TransportError) {
+            leg = try StreamLeg(text)
+        } catch {
+            fault(entry.line, SettingFault(key, "\(error.place): \(error.message)"))
+            return nil
+        }
+        switch leg.url {
+        case .srt(let endpoint): if endpoint.passphrase == nil { leg.passphrase = base?.passphrase }
+        case .rtp, .udp: break
+        case .standardStream:
+            let text = "is - (standard input or output), which a service does not have: give a URL or an absolute path"
+            fault(entry.line, SettingFault(key, text))
+            return nil
+        case .file(let path):
+            if let text = faultOf(path: path) {
+                fault(entry.line, SettingFault(key, text))
+                return nil
+            }
+        }
+        return leg
+    }
+
+    private func faultOf(path: String) -> String? {
+        guard path.hasPrefix("/") else {
+            return "is neither a URL (srt://, rtp://, udp://) nor an absolute path: \(path.excerpt)"
+        }
+        guard case .api(let folders) = origin else { return nil }
+        guard !folders.isEmpty else { return "names a file, and the configuration allows none: it has no files.folders" }
+        // Links are the supervisor's care: it opens the file.
+        let isBelow = folders.contains { path.hasPrefix($0 == "/" ? "/" : $0 + "/") }
+        return isBelow && environment.absolute(path) == path
+            ? nil : "names a file that is not below one of the configuration's files.folders, or is not written out plainly"
+    }
+
+    private mutating func outputs(
+        _ entries: [String: ConfigurationNode.Entry], base: [StreamLeg]?, line: Int
+    ) -> [StreamLeg] {
+        guard let list = entries["outputs"], isForFile else {
+            return leg(entries["output"], "output", base: base?.first, line: line).map { [$0] } ?? []
+        }
+        guard entries["output"] == nil else {
+            fault(list.line, SettingFault("outputs", "is given beside output: give one of them"))
+            return []
+        }
+        let items: [ConfigurationNode] = if case .sequence(let nodes) = list.value.content { nodes } else { [list.value] }
+        guard items.count == 1 else {
+            let text = "has \(items.count) entries; exactly one is supported so far. Give each output a stream of its own"
+            fault(list.line, SettingFault("outputs", text))
+            return []
+        }
+        let entry = ConfigurationNode.Entry(key: "outputs", line: list.line, value: items[0])
+        return leg(entry, "outputs", base: nil, line: list.line).map { [$0] } ?? []
+    }
+
+    /// Those for one leg are read last, and win.
+    private mutating func readPassphrases(
+        _ entries: [String: ConfigurationNode.Entry], _ input: inout StreamLeg?, _ outputs: inout [StreamLeg]
+    ) {
+        for prefix in StreamPlaceKeys.secretPrefixes {
+            let reading = SecretReading(key: prefix + "passphrase", sizes: 10...79, environment: environment)
+            guard let entry = onlyEntry(of: reading, entries) else { continue }
+            var secret: Secret?
+            if case .null = entry.value.content, !isForFile {
+                secret = nil
+            } else {
+                guard let text = text(of: entry, default: nil) else { continue }
+                do throws(SettingFault) {
+                    secret = try reading.secret(key: entry.key, text: text)
+                } catch {
+                    fault(entry.line, error)
+                    continue
+                }
+            }
+            var legs: [StreamLeg?] = (prefix == "output-" ? [] : [input]) + (prefix == "input-" ? [] : outputs)
+            var isUsed = false
+            for index in legs.indices {
+                guard case .srt(let endpoint) = legs[index]?.url else { continue }
+                isUsed = true
+                if endpoint.passphrase == nil {
+                    legs[index]?.passphrase = secret
+                } else if secret != nil {
+                    fault(entry.line, SettingFault(entry.key, "is given in the URL, too: give one of them"))
+                }
+            }
+            if prefix != "output-" { input = legs.removeFirst() }
+            if prefix != "input-" { outputs = legs.compactMap { $0 } }
+            if !isUsed, input != nil, !outputs.isEmpty, secret != nil {
+                fault(entry.line, SettingFault(entry.key, "goes with an SRT leg: nothing else is encrypted"))
+            }
+        }
+    }
+
+    /// The one key that gives the secret. More than one is a fault.
+    private mutating func onlyEntry(
+        of reading: SecretReading, _ entries: [String: ConfigurationNode.Entry]
+    ) -> ConfigurationNode.Entry? {
+        let given = SecretReading.suffixes.compactMap { entries[reading.key + $0] }
+        for entry in given.dropFirst() {
+            fault(entry.line, SettingFault(entry.key, "is given beside \(given[0].key): give one of them"))
+        }
+        return given.count == 1 ? given[0] : nil
+    }
+
+    mutating func fault(_ line: Int, _ fault: SettingFault) { faults.append((line, fault)) }
+
+    /// The text of a value that has to be one.
+    /// - Parameter default: what the key has when it is left out.
+    mutating func text(of entry: ConfigurationNode.Entry, default: String?) -> String? {
+        switch entry.value.content {
+        case .scalar(let text): return text
+        case .null:
+            let remedy = `default`.map { "leave the line out for the default, \($0)" } ?? "give one, or leave the line out"
+            fault(entry.line, SettingFault(entry.key, "has no value: \(remedy)"))
+        case .sequence, .mapping:
+            fault(entry.line, SettingFault(entry.key, "is one value, not \(entry.value.kind)"))
+        }
+        return nil
+    }
+}
