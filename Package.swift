@@ -164,7 +164,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["burnish", "Container", "Codec", "Transport", "Endpoint", "Media"],
+            name: "CommandTests",
+            dependencies: ["burnish", "WorkerProtocol", "Container", "Codec", "Transport", "Endpoint", "Media"],
             swiftSettings: strict),
     ])
 

@@ -41,10 +41,12 @@ public final class Relay: Sendable {
     /// - Parameter observe: called on this thread with each event, and once a second.
     public func run(observe: (Observation) -> Void) throws(RelayFailure) -> RelayReport {
         // An output that refuses its first caller is a mistake to report at once. Later a refusal may pass, and is retried.
-        do throws(TransportError) {
-            try sink.awaitConnection(until: .now() + configuration.firstConnection) { [control] in control.isStopping }
-        } catch {
-            throw RelayFailure(.transport(error))
+        if let timeout = configuration.firstConnection {
+            do throws(TransportError) {
+                try sink.awaitConnection(until: .now() + timeout) { [control] in control.isStopping }
+            } catch {
+                throw RelayFailure(.transport(error))
+            }
         }
         let trace = try openTrace()
         channels.connection.isConnected = sink.isConnected
@@ -95,6 +97,20 @@ public final class Relay: Sendable {
     public func stop() {
         control.stop()
         source.interrupt()
+    }
+
+    /// Begins to close both ends, without waiting for what is still on its way, and ends the relay. ``close()`` waits for it.
+    public func beginClosing() {
+        stop()
+        source.beginClosing()
+        sink.beginClosing()
+    }
+
+    /// Closes both ends at once and ends the relay: SRT peers have been told when this returns, within about 40 ms.
+    public func close() {
+        beginClosing()
+        source.close()
+        sink.close()
     }
 
     /// What the stream has done so far.

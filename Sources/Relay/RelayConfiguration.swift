@@ -58,8 +58,9 @@ public struct RelayConfiguration: Sendable {
 
     /// Where to write a trace of every frame for `burnish replay`; nil writes none.
     public var tracePath: String?
-    /// How long an output that is called may take to answer for the first time.
-    public var firstConnection = Nanoseconds.seconds(5)
+    /// How long an output that is called may take to answer for the first time. Nil waits for nobody: the stream begins, and the
+    /// output calls until somebody answers.
+    public var firstConnection: Nanoseconds? = .seconds(5)
 
     /// Whether frames are synthesised.
     var synthesises: Bool { fps != nil || interpolate > 1 }

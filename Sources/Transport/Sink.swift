@@ -108,6 +108,14 @@ public final class Sink: Sendable {
         if case .srt(let sink) = leg { sink.localPort } else { 0 }
     }
 
+    /// Begins to close the endpoint for good, without waiting for what is still on its way: ``close()`` waits for it. Where
+    /// several endpoints are closed, begin with all of them.
+    public func beginClosing() { if case .srt(let sink) = leg { sink.beginClosing() } }
+
+    /// Closes the endpoint for good. When this returns, an SRT peer has been told; it takes
+    /// ``SRTLink/connectionPollInterval`` at most. Nothing can be sent any more.
+    public func close() { if case .srt(let sink) = leg { sink.close() } }
+
     /// The leg's figures now. Takes a few microseconds; meant for once a second.
     public func statistics() -> LegStatistics {
         switch leg {

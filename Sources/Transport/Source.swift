@@ -76,6 +76,14 @@ public final class Source: Sendable {
         if case .srt(let source) = leg { source.failureBeforeFirstConnection } else { nil }
     }
 
+    /// Begins to close the endpoint for good, without waiting for what is still on its way: ``close()`` waits for it. Where
+    /// several endpoints are closed, begin with all of them.
+    public func beginClosing() { if case .srt(let source) = leg { source.beginClosing() } }
+
+    /// Closes the endpoint for good. When this returns, an SRT peer has been told; it takes
+    /// ``SRTLink/connectionPollInterval`` at most. Nothing can be received any more.
+    public func close() { if case .srt(let source) = leg { source.close() } }
+
     /// The leg's figures now. Takes a few microseconds; meant for once a second.
     public func statistics() -> LegStatistics {
         switch leg {

@@ -1,5 +1,153 @@
 import Media
+import Synchronization
+import Transport
 import WorkerProtocol
 
 /// The worker process: runs the streams that a supervisor assigns to it over a socket pair.
-public enum Worker {}
+///
+/// ``run()`` belongs to the process's control thread. Each stream has an observer thread and its stages beside it, so that no
+/// message of the supervisor ever holds up a frame.
+public final class Worker: Sendable {
+    private struct State {
+        var streams: [String: AssignedStream] = [:]
+        /// Observer threads that have ended or will, to be joined.
+        var threads: [StageThread] = []
+        var isEnding = false
+    }
+
+    private let control: WorkerChannel
+    private let state = Lock(State())
+
+    public init(control: WorkerChannel) { self.control = control }
+
+    /// Does what the supervisor says until it says that all is to end, or is gone.
+    ///
+    /// When the supervisor is gone, all legs are closed when this returns: peers know it, and ports are free as soon as the
+    /// process has ended. The caller ends the process then.
+    /// - Returns: the process's exit code (sysexits.h), with a line that says why if it is not 0.
+    public func run() -> (code: Int32, fault: String?) {
+        control.send(.hello(version: MessageCoding.version))
+        if let fault = awaitHello() { return (SysExit.software, fault) }
+        while true {
+            if state.withLock({ $0.isEnding && $0.streams.isEmpty }) { return (SysExit.ok, nil) }
+            switch control.receive(until: nil) {
+            case .message(let message, let descriptors): follow(message, descriptors)
+            case .malformed(let fault):
+                closeLegs()
+                return (SysExit.software, "the supervisor's message is wrong: \(fault)")
+            case .closed:
+                closeLegs()
+                return (SysExit.ok, nil)
+            case nil: break  // a stream has ended
+            }
+        }
+    }
+
+    /// Ends all streams cleanly, and then ``run()``. Thread-safe.
+    public func end() {
+        let streams = state.withLock { state in
+            state.isEnding = true
+            return Array(state.streams.values)
+        }
+        for stream in streams { stream.stop() }
+        control.wake()
+    }
+
+    /// Waits until the threads of all streams have ended. Call it after ``run()``, where the process goes on.
+    public func join() {
+        for thread in state.withLock({ state in
+            defer { state.threads = [] }
+            return state.threads
+        }) {
+            thread.join()
+        }
+    }
+
+    /// - Returns: why the supervisor cannot be worked for; nil when it can.
+    private func awaitHello() -> String? {
+        switch control.receive(until: nil) {
+        case .message(.hello(let version), _): MessageCoding.fault(ofVersion: version)
+        case .message, .malformed: "the supervisor's first message is no hello"
+        // The loop sees the end again.
+        case .closed, nil: nil
+        }
+    }
+
+    private func follow(_ message: SupervisorMessage, _ descriptors: [PassedDescriptor]) {
+        switch message {
+        case .hello: break
+        case .start(let assignment): start(assignment, descriptors)
+        case .change(let name, let settings):
+            let fault = if let stream = stream(name) { stream.change(settings) } else { Self.unknown(name) }
+            control.send(.changed(stream: name, fault: fault))
+        case .stop(let name): stream(name)?.stop()
+        case .kick(let name, let caller, let seconds): stream(name)?.kick(caller, seconds: seconds)
+        case .listCallers(let id, let name): control.send(.callers(id: id, stream(name)?.callers ?? []))
+        case .resolved, .verdict: break
+        case .showPicture(let id, let name, let side, let width):
+            let answer = control
+            guard let stream = stream(name), let descriptor = descriptors.first else {
+                control.send(.picture(id: id, byteCount: 0, fault: Self.unknown(name)))
+                return
+            }
+            stream.showPicture(side, width: width, in: descriptor) { count, fault in
+                answer.send(.picture(id: id, byteCount: count, fault: fault))
+            }
+        case .share(let name, let dealt, let spare): stream(name)?.share(dealt: dealt, spare: spare)
+        case .ping(let id): control.send(.alive(id: id, stalled: stalledStages))
+        case .end: end()
+        }
+    }
+
+    private func stream(_ name: String) -> AssignedStream? { state.withLock { $0.streams[name] } }
+
+    private static func unknown(_ name: String) -> String { "no stream \(name) runs in this worker" }
+
+    private var stalledStages: [String] {
+        let streams = state.withLock { Array($0.streams.values) }
+        return streams.flatMap { stream in stream.stalledStages.map { "\(stream.name)/\($0)" } }.sorted()
+    }
+
+    private func start(_ assignment: WorkerAssignment, _ descriptors: [PassedDescriptor]) {
+        let name = assignment.stream
+        let stream = AssignedStream(assignment, descriptors, control)
+        let isNew = state.withLock { state in
+            guard !state.isEnding, state.streams[name] == nil else { return false }
+            state.streams[name] = stream
+            return true
+        }
+        guard isNew else {
+            let text = "the stream was not started: one of this name runs already, or the worker is ending"
+            control.send(.event(stream: name, StreamEvent(.message, text)))
+            return
+        }
+        let thread = StageThread(name: "observer") { [self] in
+            let end = stream.run()
+            // The supervisor may start a stream of this name as soon as it hears of the end.
+            state.withLock { $0.streams[name] = nil }
+            control.send(.ended(stream: name, code: end.code, reason: end.reason))
+            control.wake()
+        }
+        state.withLock { $0.threads.append(thread) }
+    }
+
+    /// Tells every peer that the connection is over, without waiting for what is still on its way.
+    private func closeLegs() {
+        let streams = state.withLock { state in
+            state.isEnding = true
+            return Array(state.streams.values)
+        }
+        // All at once, then the wait for all.
+        for stream in streams { stream.beginClosing() }
+        for stream in streams { stream.close() }
+    }
+}
+
+/// Exit codes of sysexits.h.
+public enum SysExit {
+    public static let ok: Int32 = 0
+    public static let badInput: Int32 = 65
+    public static let unavailable: Int32 = 69
+    public static let software: Int32 = 70
+    public static let badConfiguration: Int32 = 78
+}

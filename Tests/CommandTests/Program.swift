@@ -12,7 +12,7 @@ final class Program {
         var complaints: [Substring] { errors.split(separator: "\n").filter { $0.hasPrefix("burnish: ") } }
     }
 
-    private static let executable: URL = {
+    static let executable: URL = {
         var folder = Bundle.main.executableURL!.deletingLastPathComponent()
         while !FileManager.default.isExecutableFile(atPath: folder.appending(path: "burnish").path), folder.path != "/" {
             folder = folder.deletingLastPathComponent()

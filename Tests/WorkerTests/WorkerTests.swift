@@ -1,5 +1,155 @@
+import Endpoint
+import Foundation
+import Measure
+import Media
 import Testing
+import Transport
+import WorkerProtocol
 
-@testable import Worker
+/// A worker over a real socket pair, with streams on loopback.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct WorkerTests {
+    @Test func aStreamRunsFromStartToStop() throws {
+        let worker = try WorkerUnderTest()
+        #expect(worker.next { $0 } == .hello(version: MessageCoding.version))
+        let ports = try #require(worker.start("a", ["budget": "10s"]))
+        let receiver = try Receiver(port: ports.output)
+        #expect(worker.event("a", .outputUp) != nil)
+        try send(frames: 30, to: ports.input)
+        #expect(worker.event("a", .inputUp)?.contains("127.0.0.1") == true)
+        #expect(worker.event("a", .picture) == "picture: 160x96 → 320x192")
+        #expect(worker.event("a", .inputDown) != nil)
+        worker.channel.send(.stop(stream: "a"))
+        #expect(worker.ended("a") == .ended(stream: "a", code: 0, reason: "stopped"))
+        #expect(receiver.pictures() > 0)
+        worker.channel.send(.end)
+        #expect(worker.join()?.code == 0)
+    }
 
-@Suite struct WorkerTests {}
+    @Test func streamsAreApartFromEachOther() throws {
+        let worker = try WorkerUnderTest()
+        let first = try #require(worker.start("a", to: "udp://127.0.0.1:9"))
+        let second = try #require(worker.start("b", to: "udp://127.0.0.1:9"))
+        #expect(first.input != second.input)
+        worker.channel.send(.stop(stream: "a"))
+        #expect(worker.ended("a") == .ended(stream: "a", code: 0, reason: "stopped"))
+        try send(frames: 5, to: second.input)
+        #expect(worker.event("b", .picture) != nil)
+        // A name is free as soon as its stream has ended.
+        #expect(worker.start("a", to: "udp://127.0.0.1:9") != nil)
+        worker.channel.send(.end)
+        #expect(Set([worker.ended("a"), worker.ended("b")].compactMap { $0 }.map { "\($0)" }).count == 2)
+        #expect(worker.join()?.code == 0)
+    }
+
+    @Test(arguments: [
+        ("srt://127.0.0.1:0?mode=listener", "udp://127.0.0.1:9", ["colour": "red"], Int32(78)),
+        ("srt://127.0.0.1:0?mode=listener", "udp://127.0.0.1:9", ["tier": "best"], 78),
+        ("srt://127.0.0.1:0?mode=lesson", "udp://127.0.0.1:9", [:], 78),
+        ("/nonexistent/folder/in.ts", "udp://127.0.0.1:9", [:], 69),
+        ("srt://192.0.2.1:1?mode=listener", "udp://127.0.0.1:9", [:], 69),
+    ])
+    func whatCannotStartSaysWhy(input: String, output: String, settings: [String: String], code: Int32) throws {
+        let worker = try WorkerUnderTest()
+        let assignment = WorkerAssignment(stream: "a", input: input, outputs: [output], settings: settings)
+        worker.channel.send(.start(assignment))
+        guard case .ended(_, let given, let reason) = worker.ended("a") else {
+            Issue.record("the stream has not ended")
+            return
+        }
+        #expect(given == code && !reason.isEmpty && !reason.contains("\n"), "\(given): \(reason)")
+        // The worker lives on.
+        #expect(worker.start("b", to: "udp://127.0.0.1:9") != nil)
+        worker.channel.send(.end)
+        #expect(worker.join()?.code == 0)
+    }
+
+    @Test func anEventShowsNoSecret() throws {
+        let worker = try WorkerUnderTest()
+        worker.channel.send(
+            .start(
+                WorkerAssignment(
+                    stream: "a", input: "srt://127.0.0.1:0?passphrase=short", outputs: ["udp://127.0.0.1:9"], settings: [:])))
+        guard case .ended(_, _, let reason) = worker.ended("a") else {
+            Issue.record("the stream has not ended")
+            return
+        }
+        #expect(reason.contains("passphrase") && !reason.contains("short"))
+        worker.channel.send(.end)
+        _ = worker.join()
+    }
+
+    @Test func whoAsksForAStreamThatIsNotThereGetsAnAnswer() throws {
+        let worker = try WorkerUnderTest()
+        let fault = "no stream x runs in this worker"
+        worker.channel.send(.change(stream: "x", settings: [:]))
+        #expect(worker.next { if case .changed("x", let fault) = $0 { fault } else { nil } } == fault)
+        worker.channel.send(.showPicture(id: 4, stream: "x", side: .before, width: 320), descriptors: [0])
+        #expect(worker.next { if case .picture(4, 0, let fault) = $0 { fault } else { nil } } == fault)
+        worker.channel.send(.listCallers(id: 5, stream: "x"))
+        #expect(worker.next { if case .callers(5, let callers) = $0 { callers.count } else { nil } } == 0)
+        worker.channel.send(.stop(stream: "x"))
+        worker.channel.send(.ping(id: 6))
+        #expect(worker.next { if case .alive(6, let stalled) = $0 { stalled.count } else { nil } } == 0)
+        worker.channel.send(.end)
+        #expect(worker.join()?.code == 0)
+    }
+
+    @Test func aSupervisorOfAnotherVersionIsRefused() throws {
+        let worker = try WorkerUnderTest(version: 99)
+        let end = try #require(worker.join())
+        #expect(end.code == 70 && end.fault?.contains("version 99") == true)
+    }
+
+    @Test func aSupervisorThatDoesNotSayHelloIsRefused() throws {
+        let worker = try WorkerUnderTest(version: nil)
+        worker.channel.send(.ping(id: 1))
+        #expect(worker.join()?.code == 70)
+    }
+
+    /// The peers know at once, not after libsrt's five seconds.
+    @Test func whenTheSupervisorIsGoneTheLegsAreClosed() throws {
+        let worker = try WorkerUnderTest()
+        let ports = try #require(worker.start("a"))
+        let receiver = try Source(try StreamURL("srt://127.0.0.1:\(ports.output)?latency=20"))
+        #expect(worker.event("a", .outputUp) != nil)
+        worker.channel.close()
+        #expect(worker.join()?.code == 0)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Message.largest, alignment: 16)
+        defer { buffer.deallocate() }
+        let closed = MonotonicTime.now()
+        while true {
+            if case .event(.disconnected) = receiver.receive(into: buffer, until: closed + .seconds(60)) { break }
+        }
+        // Without the shutdown libsrt waits for five seconds.
+        #expect(MonotonicTime.now() - closed < .seconds(4))
+    }
+}
+
+/// Receives on a thread until it is asked what it has received.
+private final class Receiver: Sendable {
+    private let source: Source
+    private let thread: StageThread
+    private let result = Box()
+
+    private final class Box: Sendable {
+        let pictures = Lock(0)
+        let isStopped = Lock(false)
+    }
+
+    init(port: UInt16) throws {
+        let source = try Source(try StreamURL("srt://127.0.0.1:\(port)?latency=20"))
+        self.source = source
+        thread = StageThread(name: "receiver") { [result] in
+            let probe = try? LiveProbe(source, statistics: ProbeStatistics(warmUp: 0))
+            let report = try? probe?.run(limit: nil, pictureTimeout: .seconds(60)) { result.isStopped.withLock { $0 } }
+            result.pictures.withLock { $0 = report?.received ?? 0 }
+        }
+    }
+
+    func pictures() -> Int {
+        result.isStopped.withLock { $0 = true }
+        source.interrupt()
+        thread.join()
+        return result.pictures.withLock { $0 }
+    }
+}

@@ -364,10 +364,15 @@ final class SRTLink: Sendable {
 }
 
 extension SRTLink: SRTLibraryUser {
-    /// Closes the connection and ends the thread, which calls nothing that cannot be left soon.
-    func stop() {
+    /// Begins what ``stop()`` waits for.
+    func beginStopping() {
         stopping.store(true, ordering: .releasing)
         signal.raise()
+    }
+
+    /// Closes the connection and ends the thread, which calls nothing that cannot be left soon.
+    func stop() {
+        beginStopping()
         thread.withLock { $0.take() }?.join()
         SRTLibrary.remove(self)
     }

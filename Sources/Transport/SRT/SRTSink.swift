@@ -21,6 +21,9 @@ final class SRTSink: Sendable {
 
     deinit { link.stop() }
 
+    func beginClosing() { link.beginStopping() }
+    func close() { link.stop() }
+
     var localPort: UInt16 { link.localPort }
     var isConnected: Bool { link.socket.load(ordering: .acquiring) >= 0 }
     var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }

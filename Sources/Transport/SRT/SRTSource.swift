@@ -20,6 +20,9 @@ final class SRTSource: Sendable {
 
     deinit { link.stop() }
 
+    func beginClosing() { link.beginStopping() }
+    func close() { link.stop() }
+
     var localPort: UInt16 { link.localPort }
     var negotiatedWindow: Nanoseconds { link.negotiatedWindow }
     var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }

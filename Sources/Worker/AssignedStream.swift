@@ -1,0 +1,183 @@
+import Codec
+import Endpoint
+import Media
+import Relay
+import Settings
+import Synchronization
+import Transport
+import WorkerProtocol
+
+/// One stream of a worker, from its assignment to its end.
+///
+/// ``run()`` belongs to the stream's observer thread. Everything else comes from the control thread.
+final class AssignedStream: Sendable {
+    private struct State {
+        var values: StreamValues
+        /// Nil before both ends are open.
+        var relay: Relay?
+        var isStopping = false
+        var isClosing = false
+    }
+
+    let name: String
+    private let assignment: WorkerAssignment
+    private let descriptors: [PassedDescriptor]
+    private let control: WorkerChannel
+    private let state = Lock(State(values: StreamValues()))
+
+    init(_ assignment: WorkerAssignment, _ descriptors: [PassedDescriptor], _ control: WorkerChannel) {
+        name = assignment.stream
+        self.assignment = assignment
+        self.descriptors = descriptors
+        self.control = control
+    }
+
+    // MARK: The observer thread
+
+    /// Opens both ends and relays until the stream ends.
+    /// - Returns: how it ended, as ``WorkerMessage/ended(stream:code:reason:)`` says it. Its ends are closed then.
+    func run() -> StreamEnd {
+        defer { state.withLock { $0.relay = nil } }
+        do throws(StreamEnd) {
+            let relay = try open()
+            guard begin(relay) else { return .stopped }
+            control.send(
+                .started(stream: name, inputPort: relay.inputPort, outputPorts: [relay.outputPort]))
+            do throws(RelayFailure) {
+                _ = try relay.run { observe($0) }
+            } catch {
+                throw StreamEnd(error.reason)
+            }
+            return state.withLock { $0.isStopping } ? .stopped : .finished
+        } catch {
+            return error
+        }
+    }
+
+    private func open() throws(StreamEnd) -> Relay {
+        let configuration: RelayConfiguration
+        do throws(SettingFault) {
+            let values = try StreamValues(assignment.settings)
+            state.withLock { $0.values = values }
+            configuration = try RelayConfiguration(assignment, values)
+        } catch {
+            throw StreamEnd(error)
+        }
+        do throws(TransportError) {
+            return try Relay(configuration)
+        } catch {
+            throw StreamEnd(.transport(error))
+        }
+    }
+
+    /// - Returns: false when the stream was stopped while its ends were opened.
+    private func begin(_ relay: Relay) -> Bool {
+        let (isStopping, settings) = state.withLock { state in
+            state.relay = relay
+            return (state.isStopping, state.values.settings)
+        }
+        // They may have changed meanwhile.
+        _ = settings
+        return !isStopping
+    }
+
+    private func observe(_ observation: Observation) {
+        switch observation {
+        case .event(let event): control.send(.event(stream: name, StreamEvent(event)))
+        case .second: break
+        }
+    }
+
+    // MARK: The control thread
+
+    private var relay: Relay? { state.withLock { $0.relay } }
+
+    /// Ends the stream cleanly.
+    func stop() {
+        let relay = state.withLock { state in
+            state.isStopping = true
+            return state.relay
+        }
+        relay?.stop()
+    }
+
+    /// Begins to close both ends, without waiting for what is still on its way.
+    func beginClosing() {
+        stop()
+        relay?.beginClosing()
+    }
+
+    /// Closes both ends: the peers know of it when this returns.
+    func close() { relay?.close() }
+
+    /// Changes settings between two frames.
+    /// - Parameter changes: as ``SupervisorMessage/change(stream:settings:)`` has them.
+    /// - Returns: why nothing was changed; nil when all was.
+    func change(_ changes: [String: String?]) -> String? {
+        let (fault, relay, settings) = state.withLock { state -> (String?, Relay?, StreamSettings) in
+            do throws(SettingFault) {
+                let new = try state.values.applying(changes)
+                let difference = state.values.difference(to: new)
+                if let key = difference.restart.first {
+                    throw SettingFault(key, "holds for as long as the stream runs: restart the stream")
+                }
+                state.values = new
+                return (nil, state.relay, new.settings)
+            } catch {
+                return ("\(error.key): \(error.text)", nil, state.values.settings)
+            }
+        }
+        _ = (relay, settings)
+        return fault
+    }
+
+    /// The names of the stages whose loops have not turned for longer than ``stallLimit``.
+    var stalledStages: [String] { [] }
+
+    func share(dealt: Double, spare: Double) {}
+
+    func kick(_ caller: UInt64, seconds: Double) {}
+
+    var callers: [Caller] { [] }
+
+    func showPicture(
+        _ side: PictureSide, width: Int, in descriptor: PassedDescriptor, answer: @escaping @Sendable (Int, String?) -> Void
+    ) { answer(0, "pictures cannot be shown yet") }
+}
+
+/// How a stream ended.
+struct StreamEnd: Error, Hashable {
+    /// An exit code of sysexits.h.
+    var code: Int32
+    var reason: String
+
+    static let stopped = StreamEnd(code: SysExit.ok, reason: "stopped")
+    static let finished = StreamEnd(code: SysExit.ok, reason: "the input has ended")
+
+    init(code: Int32, reason: String) {
+        self.code = code
+        self.reason = reason
+    }
+
+    init(_ fault: SettingFault) { self.init(code: SysExit.badConfiguration, reason: "\(fault.key): \(fault.text)") }
+
+    init(_ error: RelayError) {
+        let code =
+            switch error {
+            case .transport(let error):
+                switch error.code {
+                case .badURL: SysExit.badConfiguration
+                case .system: SysExit.software
+                default: SysExit.unavailable
+                }
+            case .codec(let error):
+                switch error.kind {
+                case .cannotOpen, .writeFailed: SysExit.unavailable
+                case .noVideo, .invalidData, .unsupportedFormat, .unsupportedCodec: SysExit.badInput
+                case .outOfMemory, .library: SysExit.software
+                }
+            case .input: SysExit.badInput
+            }
+        self.init(code: code, reason: error.description)
+    }
+}
