@@ -169,12 +169,21 @@ let package = Package(
             swiftSettings: strict),
     ])
 
+// The service's configuration, which the fuzzer reads, too.
+if Context.environment["BURNISH_SERVICE"] != "0" || Context.environment["BURNISH_FUZZ"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"))
+    package.targets.append(
+        .target(
+            name: "ServiceConfiguration",
+            dependencies: ["Settings", "Endpoint", .product(name: "Yams", package: "Yams")],
+            swiftSettings: strictAndMarked))
+}
+
 // The service. It stands on an HTTP stack that takes minutes to compile, so everything that does not need it leaves it out:
 // BURNISH_SERVICE=0 swift build …
 if Context.environment["BURNISH_SERVICE"] != "0" {
     package.products.append(.executable(name: "burnishd", targets: ["burnishd"]))
     package.dependencies += [
-        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
@@ -215,10 +224,6 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strictAndMarked),
-        .target(
-            name: "ServiceConfiguration",
-            dependencies: ["Settings", "Endpoint", .product(name: "Yams", package: "Yams")],
-            swiftSettings: strictAndMarked),
         .testTarget(
             name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Endpoint"],
             swiftSettings: strict),
@@ -247,8 +252,8 @@ if Context.environment["BURNISH_FUZZ"] != nil {
         .executableTarget(
             name: "burnish-fuzz",
             dependencies: [
-                "WorkerProtocol", "Simulation", "Transport", "Endpoint", "Container", "Bitstream", "Telemetry", "Enhance",
-                "Media",
+                "ServiceConfiguration", "WorkerProtocol", "Settings", "Simulation", "Transport", "Endpoint", "Container",
+                "Bitstream", "Telemetry", "Enhance", "Media",
             ],
             path: "Tests/Fuzz", exclude: ["Seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))

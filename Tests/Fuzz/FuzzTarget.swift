@@ -12,6 +12,8 @@ enum FuzzTarget: String, CaseIterable {
     case weights
     case trace
     case workerProtocol = "worker-protocol"
+    case configuration
+    case apiInput = "api-input"
 
     func run(_ input: UnsafeRawBufferPointer) {
         switch self {
@@ -21,6 +23,8 @@ enum FuzzTarget: String, CaseIterable {
         case .h264: fuzzH264(input)
         case .weights: fuzzWeights(input)
         case .trace: fuzzTrace(input)
+        case .configuration: fuzzConfiguration(input)
+        case .apiInput: fuzzAPIInput(input)
         case .workerProtocol: fuzzWorkerProtocol(input)
         }
     }

@@ -1,0 +1,59 @@
+import Endpoint
+import ServiceConfiguration
+import Settings
+
+/// The input is a configuration file.
+func fuzzConfiguration(_ input: UnsafeRawBufferPointer) {
+    guard let text = String(validating: input, as: UTF8.self) else { return }
+    let lines = text.utf8.count { $0 == UInt8(ascii: "\n") } + 1
+    let environment = ConfigurationEnvironment(variables: ["CREDENTIALS_DIRECTORY": "/run", "STATE_DIRECTORY": "/var/lib/b"]) {
+        (path, _) throws(ConfigurationEnvironment.ReadFailure) in
+        guard path.utf8.count < 20 else { throw ConfigurationEnvironment.ReadFailure("cannot be read: No such file") }
+        return Array("a secret of some length\n".utf8)
+    }
+    do throws(ConfigurationFaults) {
+        let configuration = try ServiceConfiguration(text, environment: environment)
+        precondition(configuration.difference(to: configuration).isEmpty, "a configuration differs from itself")
+        precondition(
+            configuration.http.isLoopback || configuration.http.usesTLS || configuration.http.allowsPlainHTTP,
+            "plain HTTP beyond this machine")
+        precondition(
+            configuration.http.isLoopback || configuration.http.token != nil || configuration.http.allowsNoToken,
+            "no token beyond this machine")
+        for stream in configuration.streams { check(stream) }
+    } catch {
+        precondition(!error.faults.isEmpty, "a configuration is refused without a reason")
+        for fault in error.faults {
+            precondition((1...lines).contains(fault.line), "a fault in line \(fault.line) of \(lines)")
+            precondition(!fault.text(in: "f").contains("\n"), "a fault of several lines")
+        }
+    }
+}
+
+/// The input is the body of a request that makes a stream, then that of one that changes it.
+func fuzzAPIInput(_ input: UnsafeRawBufferPointer) {
+    var service = ServiceConfiguration()
+    service.folders = ["/srv/media"]
+    do throws(SettingFault) {
+        let texts = try StreamRequest.texts(json: Array(input))
+        let places = ["input": "srt://:9000", "output": "udp://127.0.0.1:9"]
+        let base = try service.stream("base", places, beside: [])
+        check(try service.stream(base, changedBy: texts, beside: [base]))
+        let new = try service.stream("new", places.merging(texts.compactMapValues { $0 }) { $1 }, beside: [])
+        check(new)
+        for leg in [new.input] + new.outputs {
+            if case .file(let path) = leg.url { precondition(path.hasPrefix("/srv/media/"), "a file elsewhere") }
+        }
+    } catch {
+        precondition(!"\(error.key): \(error.text)".contains("\n"), "a fault of several lines")
+    }
+}
+
+/// A worker reads what the service writes.
+private func check(_ stream: StreamDefinition) {
+    precondition((try? StreamValues(stream.values.texts)) == stream.values, "settings do not survive being written")
+    for leg in [stream.input] + stream.outputs {
+        precondition((try? StreamURL(leg.textWithSecrets)) != nil, "a worker cannot read \(leg)")
+        precondition(!"\(leg)".contains("a secret of some length"), "a secret is shown")
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Settings
+import Testing
+
+@testable import ServiceConfiguration
+
+/// The shipped configuration and the page about it say what the tables of keys say.
+///
+/// `BURNISH_WRITE_REFERENCE=1 swift test --filter ReferenceTests` writes both anew.
+@Suite(.serialized) struct ReferenceTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    private static let yamlFile = root.appending(path: "configs/burnish.yaml")
+    private static let page = root.appending(path: "docs/use/configuration.md")
+    private static let writes = ProcessInfo.processInfo.environment["BURNISH_WRITE_REFERENCE"] != nil
+
+    @Test func theShippedFileFollowsTheTables() throws {
+        if Self.writes { try Reference.yaml.write(to: Self.yamlFile, atomically: true, encoding: .utf8) }
+        #expect(try String(contentsOf: Self.yamlFile, encoding: .utf8) == Reference.yaml)
+    }
+
+    @Test func thePageFollowsTheTables() throws {
+        var text = try String(contentsOf: Self.page, encoding: .utf8)
+        for table in Reference.tables {
+            let begin = "<!-- keys: \(table.name) -->\n"
+            let start = try #require(text.range(of: begin), "no \(begin)").upperBound
+            let end = try #require(text.range(of: "\n<!-- end -->", range: start..<text.endIndex)).lowerBound
+            if Self.writes {
+                text.replaceSubrange(start..<end, with: table.text)
+            } else {
+                #expect(text[start..<end] == table.text, "\(table.name)")
+            }
+        }
+        if Self.writes { try text.write(to: Self.page, atomically: true, encoding: .utf8) }
+    }
+
+    @Test func theShippedFileIsTheEmbeddedConfiguration() throws {
+        let shipped = try ServiceConfiguration(Reference.yaml, environment: environment())
+        #expect(shipped == (try ServiceConfiguration.embedded(environment: environment())))
+    }
+
+    /// Every key that stands in a comment can be put to use.
+    @Test func everyCommentedKeyIsGood() throws {
+        let lines = Reference.yaml.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        var tried: Set<String> = []
+        for index in lines.indices {
+            guard let match = lines[index].wholeMatch(of: #/ *#(|  )([a-z-]+):.*/#) else { continue }
+            let key = String(match.output.2)
+            var changed = lines
+            changed[index] = lines[index].replacing("#", with: "", maxReplacements: 1)
+            if !match.output.1.isEmpty {
+                // A key of a section that stands in a comment, too.
+                let section = try #require(
+                    changed[..<index].lastIndex { $0.wholeMatch(of: #/ *#[a-z-]+:/#) != nil }, "\(key) has no section")
+                changed[section] = changed[section].replacing("#", with: "", maxReplacements: 1)
+            }
+            if key == "outputs" { changed.removeAll { $0.hasPrefix("    output: ") } }
+            if key == "request" || key == "publish" || key == "resource" { #expect(changed.contains("    callers:")) }
+            let files = [
+                "/etc/burnish/tls.key": "x", "/etc/burnish/tls.crt": "x", "/etc/burnish/token": "0123456789abcdef\n",
+                "/etc/burnish/studio.passphrase": "ten letters at least\n", "/run/c/token": "0123456789abcdef",
+                "/run/c/studio-passphrase": "ten letters at least",
+            ]
+            let found = faults(
+                changed.joined(separator: "\n"), environment(files, variables: ["CREDENTIALS_DIRECTORY": "/run/c"])
+            )
+            .filter {
+                // Keys that go with others.
+                !$0.contains("goes with fps") && !$0.contains("needs tls-")
+            }
+            #expect(found.isEmpty, "\(key): \(found)")
+            tried.insert(key)
+        }
+        let keys = ServiceKeys.all.map(\.name) + StreamPlaceKeys.all.map(\.name) + StreamKeys.all.map(\.name)
+        #expect(Set(keys).subtracting(tried) == ["address", "port", "input", "output"])
+    }
+
+    @Test func everyDefaultInTheTablesIsTheRealOne() throws {
+        for key in ServiceKeys.all where !key.defaultText.isEmpty && !key.isList {
+            let line =
+                key.section.isEmpty ? "\(key.name): \(key.defaultText)" : "\(key.section): {\(key.name): \(key.defaultText)}"
+            let configuration = try ServiceConfiguration(line, environment: environment())
+            #expect(configuration == (try ServiceConfiguration("", environment: environment())), "\(key.path)")
+        }
+    }
+}
