@@ -68,7 +68,7 @@ public final class Relay: Sendable {
                 nextLoadSample = now + MachineMeter.loadSampleInterval
             }
             if now >= nextSample {
-                if configuration.watchesMachine, let available = meter.measureCores() { channels.available.cores = available }
+                if configuration.watchesMachine, let cores = meter.measureCores() { channels.available.record(measured: cores) }
                 nextSample = now + CoreShare.samplePeriod
             }
             if now >= nextStatus {
@@ -112,6 +112,10 @@ public final class Relay: Sendable {
         source.close()
         sink.close()
     }
+
+    /// Sets what the stream may count on where a supervisor divides the machine. It holds for three seconds, unless it is set
+    /// again; nil ends it, and the stream counts on what it measures. Safe to call at any time.
+    public func use(_ cores: Cores?) { channels.available.deal(cores, at: .now()) }
 
     /// What the stream has done so far.
     public func report(since start: MonotonicTime) -> RelayReport {

@@ -6,10 +6,13 @@ public struct Cores: Hashable, Sendable, BitwiseCopyable {
     public var dealt: Double
     /// For optional work: the cores that the stream can use without delaying programs that pause. At most ``dealt``.
     public var spare: Double
+    /// What optional work may use on average, where a supervisor divides the machine (``CoreDeal``); infinite elsewhere.
+    public var optional: Double
 
-    public init(dealt: Double, spare: Double) {
+    public init(dealt: Double, spare: Double, optional: Double = .infinity) {
         self.dealt = dealt
         self.spare = spare
+        self.optional = optional
     }
 
     /// The same number of cores for necessary and for optional work.

@@ -13,7 +13,7 @@ struct Forecast {
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM: Double
     /// `workers` and `encoders` are the cores that enhancement and encoding keep busy.
-    private let interval, cores, spare, workers, encoders, margin: Double
+    private let interval, cores, spare, workers, encoders, margin, tileAllowance: Double
     private let weights: Planner.Weights
     /// The factor on the time that optional work needs.
     private var caution: Double { weights.caution }
@@ -28,7 +28,7 @@ struct Forecast {
 
     init(
         _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double, spare: Double,
-        workers: Double, encoders: Double, margin: Double, weights: Planner.Weights
+        workers: Double, encoders: Double, margin: Double, tileAllowance: Double, weights: Planner.Weights
     ) {
         base = costs[.base]
         decode = costs[.decode]
@@ -43,6 +43,7 @@ struct Forecast {
         self.workers = workers
         self.encoders = encoders
         self.margin = margin
+        self.tileAllowance = tileAllowance
         self.weights = weights
         synthesised = Double(frame.synthesised)
         usualSynthesised = usual
@@ -155,7 +156,7 @@ struct Forecast {
         let machine =
             (spare * share - decode.mean - encoders * (1 + count) * encode.mean) / workers
             - base.mean - count * synthesise.mean
-        return max(0, min(thisOne, newestOne, thread, machine))
+        return max(0, min(thisOne, newestOne, thread, machine, tileAllowance))
     }
 
     /// What a tier is worth to this frame, between 0 and its gain. Tiles are computed in order of worth. So the first quarter

@@ -73,6 +73,7 @@ public struct Planner: Policy, Sendable {
     public private(set) var costs: CostModel
     /// The cores that optional work may count on.
     private var spareCores: Double
+    private var allowance = OptionalAllowance()
     private var ladder: Ladder
     private var intervalEstimate: IntervalEstimate
     /// How many synthesised frames are requested with an original, on average.
@@ -115,6 +116,24 @@ public struct Planner: Policy, Sendable {
     public mutating func use(_ cores: Cores) {
         costs.cores = max(cores.dealt, 0.01)
         spareCores = max(cores.spare, 0.01)
+        allowance.rate = cores.optional
+    }
+
+    /// The core time of the synthesised frames of one original.
+    private func synthesis(_ count: Double) -> Double {
+        count * (threads(configuration.workers) * costs[.synthesise].mean + coresEncoding * costs[.encode].mean)
+    }
+
+    /// How many of the requested synthesised frames the allowance pays for, on average.
+    private func affordable(_ requested: Double) -> Double {
+        allowance.rate < .infinity ? min(requested, allowance.rate * interval / synthesis(1)) : requested
+    }
+
+    /// The time for tiles that the allowance leaves each frame. Synthesised frames come first.
+    private var tileAllowance: Double {
+        guard allowance.rate < .infinity else { return .infinity }
+        let synthesis = configuration.synthesises ? synthesis(max(synthesised ?? 1, 1)) : 0
+        return max(0, allowance.rate * interval - synthesis) / threads(configuration.workers)
     }
 
     /// How many of the threads that share a piece of work can run at the same time. The work takes its time multiplied by
@@ -136,7 +155,7 @@ public struct Planner: Policy, Sendable {
         let encode = coresEncoding * costs[.encode].mean
         let least = costs[.decode].mean + workers * costs[.base].mean + encode
         let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
-        let more = extra * (workers * costs[.synthesise].mean + encode)
+        let more = synthesis(extra)
         return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
     }
 
@@ -176,9 +195,10 @@ public struct Planner: Policy, Sendable {
         // Update after the plan, because the slack of this frame must not change the basis of its own forecast.
         defer { learn(from: frame) }
         let forecast = Forecast(
-            costs, frame, interval: interval, synthesised: synthesised ?? 0, cores: costs.cores, spare: spareCores,
+            costs, frame, interval: interval, synthesised: affordable(synthesised ?? 0), cores: costs.cores, spare: spareCores,
             workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
-            weights: configuration.weights)
+            tileAllowance: tileAllowance, weights: configuration.weights)
+        allowance.advance(to: frame.now)
         let reason = reasonToDrop(frame, forecast)
         lateOriginalDelaysAnother = !forecast.leastWorkKeepsUp && forecast.canBeInTime(withSlack: freshSlack)
 
@@ -195,7 +215,8 @@ public struct Planner: Policy, Sendable {
         guard reason == nil else { return plan }
         lastEnhanced = frame.now
         if ladder.rung.synthesises, forecast.hasTimeToSynthesise {
-            plan.synthesised = costs.hasObserved(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
+            let count = costs.hasObserved(.synthesise) ? frame.synthesised : min(1, frame.synthesised)
+            if allowance.spend(synthesis(Double(count))) { plan.synthesised = count }
         }
         plan.synthesiseBy = frame.now + Self.time(forecast.latestSynthesis)
         let grant = forecast.grant(synthesises: plan.synthesised > 0)

@@ -97,6 +97,8 @@ public struct Load: Sendable {
     public var nonReferenceEvery = 0
     public var disturbances: [Disturbance] = []
     public var streams = 1
+    /// Whether a supervisor divides the machine between the streams (``CoreDeal``). Otherwise each measures what is left.
+    public var isSupervised = false
     public var cores = 2
     public var workers = 2
     public var encoders = 1

@@ -60,6 +60,20 @@ extension Load {
             },
             load("tiny-budget") { $0.deadline.budget = .milliseconds(8) },
             load("four-streams") { $0.streams = 4 },
+            load("four-lighter-streams") {
+                $0.streams = 4
+                $0.costs.scale(by: 0.6)
+            },
+            load("four-lighter-streams-dealt") {
+                $0.streams = 4
+                $0.costs.scale(by: 0.6)
+                $0.isSupervised = true
+            },
+            load("two-streams-dealt") {
+                $0.streams = 2
+                $0.costs.scale(by: 0.6)
+                $0.isSupervised = true
+            },
         ]
     }()
 

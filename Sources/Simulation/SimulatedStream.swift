@@ -88,6 +88,7 @@ struct SimulatedStream<P: Policy> {
     private var stopped = false
 
     mutating func use(_ cores: Cores) { scheduler.use(cores) }
+    var demand: Capacity.Demand? { scheduler.demand }
 
     private var order: SynthesisOrder { scheduler.order }
 

@@ -78,7 +78,14 @@ public enum Simulation {
             meter.addOthers(others * speed, nextTime - moment.time)
             meter.recordRunning(threads, for: nextTime - moment.time)
             if let length = meter.length(at: nextTime) {
-                for index in streams.indices { streams[index].use(meter.available(index, length)) }
+                if load?.isSupervised == true {
+                    let demands = streams.map { $0.demand ?? Capacity.Demand(least: 0, synthesising: 0) }
+                    let deal = CoreDeal(cores: cores).deal(
+                        demands.map { CoreDeal.Claim(least: $0.least) }, usedByOthers: meter.usedByOthers(length))
+                    for (index, cores) in deal.enumerated() { streams[index].use(cores) }
+                } else {
+                    for index in streams.indices { streams[index].use(meter.available(index, length)) }
+                }
                 meter.restart(at: nextTime)
             }
             moment.work += Double((nextTime - moment.time).count) * speed
@@ -113,6 +120,9 @@ private struct CoreMeter {
     func length(at time: MonotonicTime) -> Nanoseconds? {
         time - start >= CoreShare.samplePeriod ? time - start : nil
     }
+
+    /// The cores that programs other than the streams kept busy.
+    func usedByOthers(_ length: Nanoseconds) -> Double { usedByPrograms / Double(length.count) }
 
     mutating func available(_ stream: Int, _ length: Nanoseconds) -> Cores {
         let others = usedByPrograms + used.reduce(0, +) - used[stream]

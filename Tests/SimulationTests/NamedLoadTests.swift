@@ -48,6 +48,25 @@ import Testing
         #expect(outcome.longestFreeze < .milliseconds(250))
     }
 
+    /// Four streams for which there is not enough of the machine to synthesise all frames.
+    @Test func dealtCoresAreSharedEvenlyAndCostNothing() throws {
+        let alone = try Simulation.run(load("four-lighter-streams"))
+        let dealt = try Simulation.run(load("four-lighter-streams-dealt"))
+        let counts = dealt.map(\.synthesised)
+        #expect(Double(counts.max()!) < 1.5 * Double(counts.min()!), "\(counts)")
+        #expect(counts.reduce(0, +) >= alone.map(\.synthesised).reduce(0, +))
+        #expect(dealt.allSatisfy { $0.missed == 0 && $0.rungChanges <= 2 })
+    }
+
+    @Test func twoStreamsWithRoomForAllTheirWorkDoAllOfIt() throws {
+        let load = try load("two-streams-dealt")
+        for outcome in Simulation.run(load) {
+            #expect(outcome.missed == 0)
+            #expect(Double(outcome.synthesised) > 0.98 * Double(load.frames))
+            #expect(outcome.framesByTier[Int(Tier.neuralM.rawValue)] > load.frames * 9 / 10)
+        }
+    }
+
     @Test func aBudgetSmallerThanAFramesCostIsMissedByThatFrameOnly() throws {
         let outcome = try Simulation.run(load("tiny-budget"))[0]
         #expect(outcome.emittedOriginals == outcome.originals, "nothing is gained by dropping")

@@ -1,28 +1,39 @@
+import Media
 import Schedule
-import Synchronization
 
-/// Channel: the cores that other programs leave to this stream.
+/// Channel: the cores that this stream may count on.
 ///
-/// - Writer: the observer (the thread that calls ``Relay/run(observe:)``), every ``CoreShare/samplePeriod``.
+/// - Writers: the observer (the thread that calls ``Relay/run(observe:)``), which measures what other programs leave every
+///   ``CoreShare/samplePeriod``; and a supervisor that divides the machine between its streams (``Relay/use(_:)``).
 /// - Reader: enhance, for a plan.
-/// - Read together: both figures of ``Cores``; they share one word.
+/// - Read together: the figures of ``Cores``.
 ///
-/// Thread-safe; one atomic.
+/// Thread-safe; each call holds a lock for well under a microsecond.
 final class AvailableCores: Sendable {
-    private let bits: Atomic<UInt64>
+    /// A deal that is not renewed within this time no longer holds: its supervisor has gone.
+    static let dealTimeout = Nanoseconds.seconds(3)
 
-    init(_ cores: Cores) { bits = Atomic(Self.bits(cores)) }
-
-    var cores: Cores {
-        get {
-            let bits = bits.load(ordering: .relaxed)
-            func half(_ bits: UInt64) -> Double { Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits))) }
-            return Cores(dealt: half(bits), spare: half(bits >> 32))
-        }
-        set { bits.store(Self.bits(newValue), ordering: .relaxed) }
+    private struct State {
+        var measured: Cores
+        var deal: (cores: Cores, until: MonotonicTime)?
     }
 
-    private static func bits(_ cores: Cores) -> UInt64 {
-        UInt64(Float(cores.dealt).bitPattern) | UInt64(Float(cores.spare).bitPattern) << 32
+    private let state: Lock<State>
+
+    init(_ cores: Cores) { state = Lock(State(measured: cores)) }
+
+    /// What was dealt, or else what was measured.
+    func cores(at now: MonotonicTime) -> Cores {
+        state.withLock { state in
+            if let deal = state.deal, now < deal.until { return deal.cores }
+            return state.measured
+        }
+    }
+
+    func record(measured cores: Cores) { state.withLock { $0.measured = cores } }
+
+    /// - Parameter cores: nil ends the deal.
+    func deal(_ cores: Cores?, at now: MonotonicTime) {
+        state.withLock { $0.deal = cores.map { ($0, now + Self.dealTimeout) } }
     }
 }

@@ -224,7 +224,7 @@ final class EnhanceStage {
         let now = record[.planned]!
         return schedule.plan(
             at: now, emitBy: record.deadline ?? now, synthesised: Int(record.synthesisedRequested), tiles: tiles,
-            pipelineState(behind: record.id), cores: available.cores)
+            pipelineState(behind: record.id), cores: available.cores(at: now))
     }
 
     /// Synthesises the frames that go with an original, in their order, as many as there is time for.

@@ -1,0 +1,55 @@
+/// Divides a machine between the streams of one supervisor.
+///
+/// Streams that only watch what the others use come to uneven shares: the first to climb keeps its place, and the others see no
+/// spare core. So the supervisor, which sees all of them, deals. Each stream gets what its originals need. What is left is
+/// optional work's, and every stream gets an equal part of it; what one does not use goes to the others.
+///
+/// A pure value; docs/design/costs.md has the formulas.
+public struct CoreDeal: Sendable {
+    /// What one stream has and needs, in cores.
+    public struct Claim: Sendable, Hashable {
+        /// What its originals need.
+        public var least: Double
+        /// The most that its optional work would use; infinite where that is not known.
+        public var optional: Double
+
+        public init(least: Double, optional: Double = .infinity) {
+            self.least = least
+            self.optional = optional
+        }
+    }
+
+    /// The share of the machine that is dealt. The rest absorbs what varies from frame to frame.
+    static let usable = 0.92
+
+    /// The cores that the service may use.
+    public var cores: Double
+
+    public init(cores: Double) { self.cores = cores }
+
+    /// What each stream may count on, in the order of the claims.
+    /// - Parameter usedByOthers: cores that programs other than these streams keep busy.
+    public func deal(_ claims: [Claim], usedByOthers: Double) -> [Cores] {
+        let left = max(0, cores - max(0, usedByOthers))
+        let needed = claims.reduce(0) { $0 + $1.least }
+        let optional = Self.divide(max(0, left * Self.usable - needed), claims.map(\.optional))
+        return zip(claims, optional).map { claim, optional in
+            // A stream whose originals need more than its even share gets what the others' originals leave.
+            let dealt = max(left - (needed - claim.least), left / Double(claims.count))
+            return Cores(dealt: dealt, spare: dealt, optional: optional)
+        }
+    }
+
+    /// Equal parts, none larger than is wanted; what is not wanted goes to the others (max-min fairness).
+    static func divide(_ whole: Double, _ wanted: [Double]) -> [Double] {
+        var parts = [Double](repeating: 0, count: wanted.count)
+        var rest = whole
+        var open = wanted.indices.sorted { wanted[$0] < wanted[$1] }[...]
+        while let index = open.first {
+            parts[index] = min(wanted[index], rest / Double(open.count))
+            rest -= parts[index]
+            open.removeFirst()
+        }
+        return parts
+    }
+}

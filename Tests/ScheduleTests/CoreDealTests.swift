@@ -1,0 +1,89 @@
+import Media
+import Testing
+
+@testable import Schedule
+
+@Suite struct CoreDealTests {
+    @Test func eachStreamGetsWhatItsOriginalsNeedAndAnEqualPartOfTheRest() {
+        let deal = CoreDeal(cores: 2).deal(
+            [.init(least: 0.5), .init(least: 0.3), .init(least: 0.2)], usedByOthers: 0.5)
+        #expect(deal.map(\.dealt).elementsEqual([1.0, 0.8, 0.7], by: Self.isNear))
+        #expect(deal.map(\.spare) == deal.map(\.dealt))
+        let each = (0.92 * 1.5 - 1.0) / 3
+        #expect(deal.map(\.optional).elementsEqual([each, each, each], by: Self.isNear))
+    }
+
+    @Test func whatOneStreamDoesNotUseGoesToTheOthers() {
+        let deal = CoreDeal(cores: 4).deal(
+            [.init(least: 0.1, optional: 0.08), .init(least: 0.1), .init(least: 0.1, optional: 5)], usedByOthers: 0)
+        let rest = (0.92 * 4 - 0.3 - 0.08) / 2
+        #expect(deal.map(\.optional).elementsEqual([0.08, rest, rest], by: Self.isNear))
+    }
+
+    /// A machine that is too small for all originals is still divided, and nothing is left for optional work.
+    @Test func anOverloadedMachineIsDividedEvenly() {
+        let deal = CoreDeal(cores: 1).deal([.init(least: 2), .init(least: 2)], usedByOthers: 3)
+        #expect(deal == [Cores(dealt: 0, spare: 0, optional: 0), Cores(dealt: 0, spare: 0, optional: 0)])
+        #expect(CoreDeal(cores: 1).deal([.init(least: 2), .init(least: 2)], usedByOthers: 0).map(\.dealt) == [0.5, 0.5])
+        #expect(CoreDeal(cores: 1).deal([], usedByOthers: 0).isEmpty)
+    }
+
+    @Test func aDividedWholeIsNeverExceeded() {
+        var random = SplitMix64(seed: 7)
+        for _ in 0..<1000 {
+            let wanted = (0..<Int(random.unit() * 8)).map { _ in random.unit() < 0.3 ? Double.infinity : random.unit() }
+            let whole = random.unit() * 3
+            let parts = CoreDeal.divide(whole, wanted)
+            #expect(parts.reduce(0, +) <= whole + 1e-9)
+            for (part, wanted) in zip(parts, wanted) { #expect(part >= 0 && part <= wanted) }
+            // Whoever got less than it wanted got as much as anybody.
+            let most = parts.max() ?? 0
+            for (part, wanted) in zip(parts, wanted) where part < wanted - 1e-9 { #expect(part > most - 1e-9) }
+        }
+    }
+
+    private static func isNear(_ a: Double, _ b: Double) -> Bool { abs(a - b) < 1e-9 }
+}
+
+@Suite struct OptionalAllowanceTests {
+    private func time(_ milliseconds: Double) -> MonotonicTime {
+        MonotonicTime(nanoseconds: 1_000_000_000) + .milliseconds(milliseconds)
+    }
+
+    @Test func workThatCostsTwiceTheRateIsDoneEverySecondTime() {
+        var allowance = OptionalAllowance()
+        allowance.rate = 0.25
+        var done: [Bool] = []
+        for frame in 0..<60 {
+            allowance.advance(to: time(Double(frame) * 20))
+            done.append(allowance.spend(10e6))
+        }
+        #expect(zip(done.dropFirst(10), done.dropFirst(11)).allSatisfy { $0 != $1 }, "evenly: \(done)")
+    }
+
+    @Test func nothingIsSavedForLongerThanAQuarterOfASecond() {
+        var allowance = OptionalAllowance()
+        allowance.rate = 0.1
+        allowance.advance(to: time(0))
+        allowance.advance(to: time(60_000))
+        var count = 0
+        while allowance.spend(5e6) { count += 1 }
+        #expect(count == 5, "25 ms were saved")
+    }
+
+    /// A single piece of work that costs more than can be saved is done now and then all the same.
+    @Test func expensiveWorkIsDoneNowAndThen() {
+        var allowance = OptionalAllowance()
+        allowance.rate = 0.01
+        let count = (0..<3000).count { frame in
+            allowance.advance(to: time(Double(frame) * 33))
+            return allowance.spend(30e6)
+        }
+        #expect((30...36).contains(count), "99 s at a hundredth of a core pay for 33 such pieces: \(count)")
+    }
+
+    @Test func withoutADealNothingIsLimited() {
+        var allowance = OptionalAllowance()
+        #expect((0..<100).allSatisfy { _ in allowance.spend(1e9) })
+    }
+}
