@@ -27,6 +27,7 @@ const stream = (name, rest = "") => `/api/v1/streams/${encodeURIComponent(name)}
 export const api = {
   streams: () => json("/api/v1/streams"),
   health: () => json("/api/v1/health"),
+  session: () => json("/api/v1/session"),
   figures: (name) => json(stream(name, "/statistics")),
   change: (name, settings) => json(stream(name), {
     method: "PATCH", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ settings }),

@@ -225,6 +225,10 @@ $("signing-form").addEventListener("submit", async (event) => {
   dialog.close();
 });
 
+api.session().then(({ needsToken, isAuthorised }) => {
+  $("sign").hidden = !needsToken;
+  if (isAuthorised) text($("sign"), "Signed in");
+}, report);
 turn(showStreams, streamsInterval);
 turn(showFigures, figuresInterval);
 pictures.run();
