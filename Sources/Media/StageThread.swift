@@ -37,10 +37,12 @@ public final class StageThread: Sendable {
     public func detach() { pthread_detach(handle) }
 }
 
-/// Writes to the kernel's file, because Swift does not see glibc's `pthread_setname_np` (it needs `_GNU_SOURCE`).
+/// glibc's `pthread_setname_np`. Swift does not see its declaration, which needs `_GNU_SOURCE`; and a worker in its sandbox cannot
+/// write the name to /proc instead.
+private let setName = unsafe dlsym(nil, "pthread_setname_np").map {
+    unsafe unsafeBitCast($0, to: (@convention(c) (pthread_t, UnsafePointer<CChar>) -> Int32).self)
+}
+
 private func nameThisThread(_ name: String) {
-    let file = unsafe open("/proc/thread-self/comm", O_WRONLY)
-    guard file >= 0 else { return }
-    _ = unsafe Array(name.utf8.prefix(15)).withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
-    close(file)
+    _ = unsafe setName?(pthread_self(), String(name.prefix(15)))
 }
