@@ -53,7 +53,8 @@ let package = Package(
         .target(
             name: "Worker",
             dependencies: [
-                "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "Media",
+                "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "CSandbox",
+                "Media",
             ],
             swiftSettings: strictAndMarked),
         .target(name: "WorkerProtocol", dependencies: ["Media"], swiftSettings: strictAndMarked),
@@ -105,6 +106,7 @@ let package = Package(
         .systemLibrary(name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
         .target(name: "CSRTArrival", cSettings: strictC),
+        .target(name: "CSandbox", cSettings: strictC, linkerSettings: [.linkedLibrary("seccomp")]),
         .target(name: "CKernels", cSettings: strictC),
         .target(
             name: "CKernelChecks", dependencies: ["CKernels"], cSettings: strictC + [.headerSearchPath("../CKernels")]),
@@ -113,9 +115,13 @@ let package = Package(
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "Schedule", "Media"], swiftSettings: strict),
         .testTarget(
             name: "WorkerProtocolTests", dependencies: ["WorkerProtocol", "Media", "TestSupport"], swiftSettings: strict),
+        .executableTarget(
+            name: "sandboxed-relay", dependencies: ["Worker", "Relay", "Transport", "Endpoint", "Media"],
+            path: "Tests/SandboxedRelay", swiftSettings: strict),
         .testTarget(
             name: "WorkerTests",
             dependencies: [
+                "sandboxed-relay",
                 "Worker", "WorkerProtocol", "Relay", "Settings", "Measure", "Transport", "Endpoint", "Telemetry", "Media",
                 "TestStreams",
                 "TestSupport",

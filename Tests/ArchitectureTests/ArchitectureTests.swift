@@ -11,7 +11,8 @@ import Testing
         "ServiceConfiguration": ["Settings", "Endpoint"],
         "Control": ["ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media"],
         "Worker": [
-            "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "Media",
+            "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "CSandbox",
+            "Media",
         ],
         "WorkerProtocol": ["Media"],
         "burnish": [
@@ -40,7 +41,7 @@ import Testing
         "Media": [],
     ]
 
-    static let cModules: Set<String> = ["CSRT", "CSRTArrival", "CFFmpeg", "CKernels", "CKernelChecks"]
+    static let cModules: Set<String> = ["CSRT", "CSRTArrival", "CFFmpeg", "CKernels", "CKernelChecks", "CSandbox"]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
