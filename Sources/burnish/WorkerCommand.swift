@@ -9,6 +9,8 @@ struct WorkerCommand: ParsableCommand {
         commandName: "worker", abstract: "Runs streams for burnishd, which starts it.", shouldDisplay: false)
 
     @Option(help: "The worker's end of a SOCK_SEQPACKET pair, from burnishd.") var controlDescriptor: Int32 = 3
+    @Flag(help: "Keep all rights of the process. A decoder that hostile input has taken over has them too.")
+    var noSandbox = false
 
     func run() throws {
         var type: Int32 = 0
@@ -20,11 +22,26 @@ struct WorkerCommand: ParsableCommand {
                 "burnish: burnishd starts burnish worker; descriptor \(controlDescriptor) is not the socket that it passes")
             throw Failure.badUsage
         }
+        try enterSandbox()
         let worker = Worker(control: WorkerChannel(owning: controlDescriptor))
         EndSignals.onArrival { worker.end() }
         let (code, fault) = worker.run()
         if let fault { StandardError.line("burnish: \(fault)") }
         // Not `exit`: it would free what other threads still use.
         _exit(code)
+    }
+
+    /// Before anything starts a thread.
+    private func enterSandbox() throws {
+        guard !noSandbox else {
+            StandardError.line("burnish: this worker has no sandbox (--no-sandbox)")
+            return
+        }
+        do throws(SandboxFault) {
+            if let missing = try Sandbox.enter().missing { StandardError.line("burnish: \(missing)") }
+        } catch {
+            StandardError.line("burnish: \(error); --no-sandbox runs it without")
+            throw Failure.internalError
+        }
     }
 }

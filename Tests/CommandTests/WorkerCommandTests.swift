@@ -101,6 +101,20 @@ import WorkerProtocol
         #expect(worker.wait() == 0)
     }
 
+    /// What the sandbox denies is tested in WorkerTests.
+    @Test(arguments: [true, false]) func itHasGivenUpItsRightsWhenItRuns(isInSandbox: Bool) throws {
+        let worker = try Process(["--control-descriptor", "9"] + (isInSandbox ? [] : ["--no-sandbox"]))
+        #expect(worker.start(input: "srt://127.0.0.1:0?mode=listener") != nil)
+        let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(worker.id)/task")
+        #expect(threads.count > 3)
+        for thread in threads {
+            let status = try String(contentsOfFile: "/proc/\(worker.id)/task/\(thread)/status", encoding: .utf8)
+            #expect(status.contains("NoNewPrivs:\t1\nSeccomp:\t2\n") == isInSandbox, "\(thread)")
+        }
+        worker.channel.close()
+        #expect(worker.wait() == 0)
+    }
+
     @Test func aPersonWhoStartsItIsToldWhatItIs() throws {
         let outcome = try Program.run(["worker"])
         #expect(outcome.code == 64)
