@@ -24,9 +24,9 @@ public struct Books: Sendable {
             "set the length of the arrays in Books to the number of drop reasons")
     }
 
-    mutating func drop(_ kind: FrameKind, _ reason: DropReason) {
-        droppedByReason[Int(reason.rawValue)] += 1
-        if kind == .original { originalsDroppedByReason[Int(reason.rawValue)] += 1 }
+    mutating func drop(_ kind: FrameKind, _ reason: DropReason, _ n: UInt64 = 1) {
+        droppedByReason[Int(reason.rawValue)] += n
+        if kind == .original { originalsDroppedByReason[Int(reason.rawValue)] += n }
     }
 
     /// Frames of all kinds that were dropped for a reason.

@@ -95,6 +95,11 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
         set { stamps[stamp.rawValue] = newValue?.nanoseconds ?? .min }
     }
 
+    /// The number of stamps, and a stamp's nanoseconds as they lie in the record (`.min` where there is none), for the
+    /// telemetry map.
+    static let stampCount = 11
+    @inline(__always) func nanoseconds(ofStamp number: Int) -> Int64 { stamps[number] }
+
     /// The time from one stamp to another; nil unless the frame has both.
     public func time(from: Stamp, to: Stamp) -> Nanoseconds? {
         guard let a = self[from], let b = self[to] else { return nil }

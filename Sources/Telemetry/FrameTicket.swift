@@ -10,22 +10,37 @@ public struct FrameTicket: ~Copyable, Sendable {
     public var record: FrameRecord
     private let census: Census
 
+    /// - Parameter census: has counted this ticket.
     init(record: FrameRecord, census: Census) {
         self.record = record
         self.census = census
-        census.living.add(1, ordering: .relaxed)
     }
 
     /// Stamps the record with the given time, the present by default.
     public mutating func stamp(_ stamp: Stamp, at time: MonotonicTime = .now()) { record[stamp] = time }
 
-    deinit { census.living.subtract(1, ordering: .relaxed) }
+    deinit { census.endTicket() }
 }
 
 /// Counts the tickets that exist. This is the "in flight" of the books. It is counted by the tickets themselves and not
 /// computed from the other terms.
 ///
-/// Thread-safe; one atomic.
+/// Thread-safe; one atomic, and one in the telemetry map.
 final class Census: Sendable {
-    let living = Atomic<Int>(0)
+    private let tickets = Atomic<Int>(0)
+    private let map: TelemetryMap.Writer?
+
+    init(_ map: TelemetryMap.Writer?) { self.map = map }
+
+    var living: Int { tickets.load(ordering: .relaxed) }
+
+    func beginTicket() {
+        tickets.add(1, ordering: .relaxed)
+        map?.beginTicket()
+    }
+
+    func endTicket() {
+        tickets.subtract(1, ordering: .relaxed)
+        map?.endTicket()
+    }
 }

@@ -7,7 +7,7 @@ import Media
 /// Not thread-safe: it has one writer, and readers get a copy.
 public struct Histogram: Sendable {
     private static let perPower = 16
-    private static let bucketCount = perPower * 29
+    static let bucketCount = perPower * 29
 
     private var buckets = [UInt64](repeating: 0, count: bucketCount)
     public private(set) var count: UInt64 = 0
@@ -16,9 +16,18 @@ public struct Histogram: Sendable {
 
     public init() {}
 
+    /// A histogram that was kept elsewhere. Its count is the sum of its buckets.
+    init(buckets: [UInt64], sum: Nanoseconds, largest: Nanoseconds) {
+        precondition(buckets.count == Self.bucketCount)
+        self.buckets = buckets
+        self.sum = sum
+        self.largest = largest
+        count = buckets.reduce(0, +)
+    }
+
     public mutating func record(_ value: Nanoseconds) {
         let value = max(value, .zero)
-        buckets[Self.bucket(ofMicroseconds: UInt64(value.count) / 1_000)] += 1
+        buckets[Self.bucket(of: value)] += 1
         count += 1
         sum = sum + value
         largest = max(largest, value)
@@ -51,6 +60,9 @@ public struct Histogram: Sendable {
     }
 
     public var mean: Nanoseconds { count == 0 ? .zero : Nanoseconds(sum.count / Int64(count)) }
+
+    /// The bucket of a value that is not negative.
+    @inline(__always) static func bucket(of value: Nanoseconds) -> Int { bucket(ofMicroseconds: UInt64(value.count) / 1_000) }
 
     static func bucket(ofMicroseconds value: UInt64) -> Int {
         if value < UInt64(perPower) { return Int(value) }

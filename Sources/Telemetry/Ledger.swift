@@ -16,20 +16,31 @@ public final class Ledger: Sendable {
         var closed: UInt64 = 0
     }
 
-    private let census = Census()
+    private let census: Census
+    /// Has the books, the histograms and the records too, for other processes.
+    private let map: TelemetryMap.Writer?
     private let state: Lock<State>
 
-    /// - Parameter keeping: how many records of closed frames to keep for traces.
-    public init(keeping: Int = 1024) {
+    /// - Parameters:
+    ///   - keeping: how many records of closed frames to keep for traces.
+    ///   - map: where other processes read the same; nil where none do. The numbers of frames go on from those in the map.
+    ///     The figures that this ledger gives are its own: it counts from zero.
+    public init(keeping: Int = 1024, map: TelemetryMap.Writer? = nil) {
+        self.map = map
+        census = Census(map)
         state = Lock(
             State(
+                nextID: map?.firstFrame ?? 0,
                 recent: Array(repeating: nil, count: keeping),
                 fates: Array(repeating: .emitted, count: keeping)))
     }
 
     /// Opens a frame: counts it and makes its ticket.
     public func open(_ kind: FrameKind, presentation: MediaTime) -> FrameTicket {
+        // Tickets begin before their frame counts and end after it has its fate (TelemetryMap.Writer says why).
+        census.beginTicket()
         let id = state.withLock { state in
+            map?.open(kind)
             switch kind {
             case .original: state.books.originals += 1
             case .synthesised: state.books.synthesised += 1
@@ -45,6 +56,7 @@ public final class Ledger: Sendable {
     public func close(_ ticket: consuming FrameTicket, as fate: FrameFate) {
         let record = ticket.record
         state.withLock { state in
+            map?.close(record, as: fate)
             switch fate {
             case .emitted:
                 state.books.emitted += 1
@@ -64,13 +76,13 @@ public final class Ledger: Sendable {
     public var books: Books {
         state.withLock { state in
             var books = state.books
-            books.inFlight = UInt64(max(0, census.living.load(ordering: .relaxed)))
+            books.inFlight = UInt64(max(0, census.living))
             return books
         }
     }
 
     /// How many frames are in flight. Does not lock.
-    public var inFlight: Int { census.living.load(ordering: .relaxed) }
+    public var inFlight: Int { census.living }
 
     /// Reads the latency histograms in place, under the lock. Read figures from them in `body`, and do not copy them.
     public func withLatency<Result: Sendable>(_ body: (borrowing Latency) -> Result) -> Result {

@@ -96,6 +96,7 @@ public final class StreamCounters: Sendable {
     }
 
     private let values: Values
+    private let map: TelemetryMap.Writer?
 
     /// One atomic for each raw value of ``Counter``. They share cache lines, which is cheap enough because they change at most
     /// a few hundred times a second.
@@ -103,7 +104,9 @@ public final class StreamCounters: Sendable {
         var slots: InlineArray<36, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
-    public init() {
+    /// - Parameter map: counts the same for other processes, and goes on from what it has; nil where none read it.
+    public init(map: TelemetryMap.Writer? = nil) {
+        self.map = map
         values = Values()
         precondition(
             values.slots.count == Counter.allCases.count,
@@ -112,6 +115,7 @@ public final class StreamCounters: Sendable {
 
     public func add(_ counter: Counter, _ n: UInt64 = 1) {
         values.slots[counter.rawValue].add(n, ordering: .relaxed)
+        map?.add(counter, n)
     }
 
     public subscript(counter: Counter) -> UInt64 { values.slots[counter.rawValue].load(ordering: .relaxed) }

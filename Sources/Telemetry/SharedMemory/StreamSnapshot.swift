@@ -10,14 +10,26 @@ public struct StreamSnapshot: Sendable {
     public var gauges = StreamGauges()
     public var inputLeg = LegFigures()
     public var outputLeg = LegFigures()
+    /// How many workers have written the map so far, the present one, and since when it has.
+    public var writers: UInt64 = 0
+    public var process: Int32 = 0
+    public var startedAt = MonotonicTime(nanoseconds: 0)
+    /// Wall clock (since 1970) minus monotonic clock when the map was made.
+    public var wallOffset = Nanoseconds.zero
+    /// Frames that were closed since the map was made.
+    public var recordsWritten: UInt64 = 0
+    /// Values that no worker writes. They are zero here.
+    public var faults = 0
 
     public init() {}
 }
 
 /// Figures of a stream that go up and down.
 public struct StreamGauges: Sendable, BitwiseCopyable {
-    /// The rung of the last frame; nil before the first.
+    /// The rung of the last frame, as its place in `Rung.all`; nil before the first.
     public var rung: UInt8?
+    /// The largest number of a rung.
+    public static let lastRung: UInt8 = 7
     /// What the stream needs of the machine, in cores; zero before the first picture.
     public var coresLeast = 0.0
     public var coresSynthesising = 0.0
@@ -51,6 +63,19 @@ public struct LegFigures: Sendable, BitwiseCopyable {
     public var bytesReceived: Int64 = 0
 
     public init() {}
+
+    /// The totals, in the order in which the telemetry map has them.
+    static let counters: [any WritableKeyPath<LegFigures, Int64> & Sendable] = [
+        \.connections, \.packetsSent, \.packetsReceived, \.packetsLost, \.packetsRetransmitted, \.packetsDropped,
+        \.packetsUnexpected, \.reports, \.reportsRejected, \.messagesUnstamped, \.bytesSent, \.bytesReceived,
+    ]
+
+    /// These figures, with totals that go on from those of earlier connections.
+    func adding(countersOf earlier: LegFigures) -> LegFigures {
+        var sum = self
+        for field in Self.counters { sum[keyPath: field] &+= earlier[keyPath: field] }
+        return sum
+    }
 }
 
 /// A frame's record and what became of it.
