@@ -57,8 +57,10 @@ public final class Relay: Sendable {
         var nextStatus = start + .seconds(1)
         var (nextSample, nextLoadSample) = (start, start)
         var former = (time: start, emitted: UInt64(0))
+        var figures = MapFigures(configuration.telemetry)
         while !control.events.isClosed || control.events.count > 0 {
             if let event = control.events.pop(until: min(nextStatus, nextLoadSample)) {
+                figures?.record(event)
                 observe(.event(event))
                 continue
             }
@@ -69,12 +71,14 @@ public final class Relay: Sendable {
             }
             if now >= nextSample {
                 if configuration.watchesMachine, let cores = meter.measureCores() { channels.available.record(measured: cores) }
+                write(&figures)
                 nextSample = now + CoreShare.samplePeriod
             }
             if now >= nextStatus {
                 var status = status(since: start)
                 status.rate = Double(status.books.emitted - former.emitted) / (now - former.time).seconds
                 former = (now, status.books.emitted)
+                figures?.record(rate: status.rate)
                 observe(.second(status))
                 write(trace)
                 nextStatus = nextStatus + .seconds(1)
@@ -84,6 +88,7 @@ public final class Relay: Sendable {
         // The last frames are still on their way. On a lossy leg some have to be sent again.
         sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
         write(trace)
+        write(&figures)
         let report = report(since: start)
         if let failure = control.firstFailure { throw RelayFailure(failure, report) }
         if !configuration.input.isLive, !control.isStopping, channels.books.ledger.books.isUndecodable {
@@ -145,6 +150,12 @@ public final class Relay: Sendable {
         if let failure = trace.failure, !hadFailed {
             control.report(.message("the trace ends here: \(failure.localizedDescription)"))
         }
+    }
+
+    private func write(_ figures: inout MapFigures?) {
+        figures?.write(
+            rung: channels.schedule.rungs.rung, demand: channels.schedule.demand, input: source.statistics(),
+            output: sink.statistics())
     }
 
     private func startStages() -> [StageThread] {

@@ -2,6 +2,7 @@ import Codec
 import Endpoint
 import Media
 import Schedule
+import Telemetry
 import Transport
 
 /// What one stream's relay is to do. A field for which `burnish relay` has an option has that option's default.
@@ -58,6 +59,8 @@ public struct RelayConfiguration: Sendable {
 
     /// Where to write a trace of every frame for `burnish replay`; nil writes none.
     public var tracePath: String?
+    /// Where other processes read what the stream does; nil where none do.
+    public var telemetry: TelemetryMap.Writer?
     /// How long an output that is called may take to answer for the first time. Nil waits for nobody: the stream begins, and the
     /// output calls until somebody answers.
     public var firstConnection: Nanoseconds? = .seconds(5)

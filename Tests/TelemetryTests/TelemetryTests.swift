@@ -141,8 +141,8 @@ import Testing
             ticket.stamp(.decodeIn, at: MonotonicTime(nanoseconds: 8_000_000))
             ledger.close(ticket, as: .emitted)
         }
-        #expect(ledger.withLatency { $0.wireToDecoder.largest } == .milliseconds(7))
-        #expect(ledger.withLatency { $0.wireToDecoder.count } == 1)
+        #expect(ledger.withLatency { $0[.wireToDecoder].largest } == .milliseconds(7))
+        #expect(ledger.withLatency { $0[.wireToDecoder].count } == 1)
         let names = ledger.withLatency { $0.stages.map(\.name) }
         #expect(Array(names[1...3]) == ["complete", "wait_for_decoder", "wire_to_decoder"])
     }

@@ -9,11 +9,18 @@ import Telemetry
 ///
 /// Thread-safe; a call holds a lock for well under a microsecond.
 final class StreamBooks: Sendable {
-    let ledger = Ledger()
-    let counters = StreamCounters()
+    let ledger: Ledger
+    let counters: StreamCounters
+    /// The stream's telemetry map; nil where no other process reads it.
+    let map: TelemetryMap.Writer?
     private let keyframes: KeyframeRequests
 
-    init(keyframes: KeyframeRequests) { self.keyframes = keyframes }
+    init(keyframes: KeyframeRequests, map: TelemetryMap.Writer? = nil) {
+        self.keyframes = keyframes
+        self.map = map
+        ledger = Ledger(map: map)
+        counters = StreamCounters(map: map)
+    }
 
     /// Ends a frame that does not go out. When it was a keyframe of the source, the next picture has to be one, whatever the
     /// reason: its receivers would wait for the source's next keyframe otherwise.

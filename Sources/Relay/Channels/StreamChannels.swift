@@ -22,7 +22,7 @@ struct StreamChannels: Sendable {
     init(_ configuration: RelayConfiguration) {
         self.configuration = configuration
         cores = ProcessorLimit.current.cores
-        books = StreamBooks(keyframes: keyframes)
+        books = StreamBooks(keyframes: keyframes, map: configuration.telemetry)
         schedule = SharedScheduler(order: configuration.synthesisOrder)
         available = AvailableCores(Cores(ProcessorLimit.current.share))
     }

@@ -64,7 +64,9 @@ final class SendStage: Sendable {
         /// A receiver has come, or a unit went out in part. The pictures up to the next keyframe are of no use.
         var awaitsKeyframe = false
         var isFinished = false
-        var books = OutputBooks()
+        var books: OutputLedger
+
+        init(_ books: OutputLedger) { self.books = books }
     }
 
     private let sink: Sink
@@ -77,7 +79,7 @@ final class SendStage: Sendable {
     private let control: StreamControl
     /// Messages of one unit are sent under one lock, and the sink is asked for events only between units, so that no receiver
     /// begins in the middle of a unit.
-    private let state = Lock(State())
+    private let state: Lock<State>
     /// In the order in which they leave. No unit waits beyond its frame's deadline, and when the queue is full the oldest
     /// unit leaves at once.
     private let waiting = BoundedQueue<WaitingUnit>(capacity: 64)
@@ -93,6 +95,7 @@ final class SendStage: Sendable {
         self.passing = passing
         isPaced = channels.configuration.pacing == .paced
         books = channels.books
+        state = Lock(State(OutputLedger(map: channels.books.map)))
         schedule = channels.schedule
         keyframes = channels.keyframes
         connection = channels.connection
@@ -102,7 +105,7 @@ final class SendStage: Sendable {
     /// What became of the units that were delivered.
     var outputBooks: OutputBooks {
         state.withLock { state in
-            var books = state.books
+            var books = state.books.books
             books.queued = UInt64(waiting.count)
             return books
         }
@@ -171,7 +174,7 @@ final class SendStage: Sendable {
         let hasMore = state.withLock { state in
             guard var ticket = pending.take() else { return false }
             ticket.stamp(.encodeOut, at: encoded)
-            state.books.offered += 1
+            state.books.countOffered()
             let stamp = state.stamp(ticket.record, source, now: encoded)
             let unit = UnitFacts(
                 presentation: presentation, decode: decode, isKeyframe: isKeyframe, stamp: stamp,
@@ -183,6 +186,7 @@ final class SendStage: Sendable {
             }
             if waiting.count == waiting.capacity { sendOldest(&state) }
             enqueue(bytes, unit, ticket, turn: turn)
+            state.books.setQueued(waiting.count)
             return waiting.count == 1
         }
         if hasMore { passing.wake.raise() }
@@ -247,6 +251,7 @@ final class SendStage: Sendable {
         let (buffer, facts) = (unit.buffer, unit.unit)
         // It may wait beyond its turn for the unit before it, and leave before its turn where the queue is full. Neither is work.
         let due = min(max(unit.turn, state.newestSent), .now())
+        state.books.setQueued(waiting.count)
         send(unsafe buffer.bytes.bytes, facts, unit.intoTicket(), due: due, &state)
         buffers.recycle(buffer)
     }
@@ -281,10 +286,10 @@ final class SendStage: Sendable {
             state.awaitsKeyframe = !isWhole
         }
         if isWhole {
-            state.books.sent += 1
+            state.books.countSent()
             books.ledger.close(ticket, as: .emitted)
         } else {
-            state.books.dropped += 1
+            state.books.countDropped()
             books.drop(ticket, .outputDown)
         }
     }

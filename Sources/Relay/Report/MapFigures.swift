@@ -1,0 +1,59 @@
+import Media
+import Schedule
+import Telemetry
+import Transport
+
+/// Keeps the gauges and the legs' figures in the stream's telemetry map up to date. Frames and counters are written where they
+/// are counted.
+///
+/// Confined to the observer thread (the one that calls ``Relay/run(observe:)``).
+struct MapFigures {
+    private let map: TelemetryMap.Writer
+    private var gauges = StreamGauges()
+
+    /// - Returns: nil where the stream has no map.
+    init?(_ map: TelemetryMap.Writer?) {
+        guard let map else { return nil }
+        self.map = map
+    }
+
+    mutating func record(_ event: RelayEvent) {
+        guard case .picture(let input, let output) = event else { return }
+        (gauges.inputSize, gauges.outputSize) = (input, output)
+    }
+
+    /// - Parameter rate: frames a second that went out in the last second.
+    mutating func record(rate: Double) { gauges.rate = rate }
+
+    mutating func write(rung: Rung?, demand: Capacity.Demand?, input: LegStatistics, output: LegStatistics) {
+        gauges.rung = rung.flatMap { Rung.all.firstIndex(of: $0) }.map { UInt8($0) }
+        gauges.coresLeast = demand?.least ?? 0
+        gauges.coresSynthesising = demand?.synthesising ?? 0
+        map.write(gauges)
+        map.write(LegFigures(input), of: .input)
+        map.write(LegFigures(output), of: .output)
+    }
+}
+
+extension LegFigures {
+    /// What the transport says of a leg.
+    public init(_ statistics: LegStatistics) {
+        self.init()
+        isConnected = statistics.connected
+        connections = statistics.connections
+        roundTripTime = statistics.roundTripTime
+        window = statistics.window
+        packetsBuffered = statistics.packetsBuffered
+        packetsSent = statistics.packetsSent
+        packetsReceived = statistics.packetsReceived
+        packetsLost = statistics.packetsLost
+        packetsRetransmitted = statistics.packetsRetransmitted
+        packetsDropped = statistics.packetsDropped
+        packetsUnexpected = statistics.packetsUnexpected
+        reports = statistics.reports
+        reportsRejected = statistics.reportsRejected
+        messagesUnstamped = statistics.messagesUnstamped
+        bytesSent = statistics.bytesSent
+        bytesReceived = statistics.bytesReceived
+    }
+}
