@@ -90,7 +90,7 @@ extension TelemetryMap {
         /// The records of the frames that were closed in the last seconds before the newest one, oldest first.
         public func records(lastSeconds seconds: Double) -> (frames: [ClosedFrame], torn: Int) {
             var (frames, torn) = records()
-            let limit = Int64(min(max(seconds, 0), 1e6) * 1e9)
+            let limit = Int64(seconds > 0 ? min(seconds, 1e6) * 1e9 : 0)
             if let newest = frames.compactMap(\.record.newestStamp).max() {
                 frames.removeAll { ($0.record.newestStamp ?? newest).nanoseconds < newest.nanoseconds - limit }
             }

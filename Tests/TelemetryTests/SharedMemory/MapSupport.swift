@@ -51,6 +51,18 @@ func numberedRecord(_ n: UInt64, kind: FrameKind = .original) -> FrameRecord {
     return record
 }
 
+/// Whether the fields of a numbered record belong together: the first, the last, and some between.
+func isWhole(_ record: FrameRecord) -> Bool {
+    let base = Int64(record.id) * 1_000
+    return record.presentation.ticks == base && record.deadline?.nanoseconds == base + 2
+        && record.tilesComputed == Int32(record.id % 1_000) && record.tileTime == Nanoseconds(base + 5)
+        && record.epoch == UInt32(record.id % 7) && record.isDamaged == (record.id % 5 == 0)
+        && Stamp.allCases.allSatisfy { stamp in
+            let time = record.id % 11 == UInt64(stamp.rawValue) ? nil : base + 6 + Int64(stamp.rawValue)
+            return record[stamp]?.nanoseconds == time
+        }
+}
+
 /// All of a record as text, for comparison.
 func text(_ record: FrameRecord) -> String { "\(record)" }
 
