@@ -122,7 +122,8 @@ enum ResumeWords {
             words.store(UInt64(peer.address.count) | UInt64(peer.port) << 16 | UInt64(peer.localPort) << 32, at: at)
             for half in 0..<2 {
                 let bytes = peer.address.dropFirst(half * 8).prefix(8)
-                words.store(bytes.enumerated().reduce(0) { $0 | UInt64($1.element) << (8 * UInt64($1.offset)) }, at: at + 1 + half)
+                words.store(
+                    bytes.enumerated().reduce(0) { $0 | UInt64($1.element) << (8 * UInt64($1.offset)) }, at: at + 1 + half)
             }
             words.store(UInt64(peer.peerSocket) | UInt64(peer.localSocket) << 32, at: at + 3)
             words.store(UInt64(peer.scope), at: at + 4)

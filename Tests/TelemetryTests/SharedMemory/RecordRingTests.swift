@@ -109,7 +109,9 @@ import Testing
         try exercise(reader)
     }
 
-    @Test(arguments: [UInt64](arrayLiteral: 0, 1, .max, 1 << 63, (1 << 63) - 1, 1 << 53)) func everyWordTheSame(word: UInt64) throws {
+    @Test(arguments: [UInt64](arrayLiteral: 0, 1, .max, 1 << 63, (1 << 63) - 1, 1 << 53)) func everyWordTheSame(word: UInt64)
+        throws
+    {
         let map = try TestMap()
         for index in 16..<TelemetryLayout.wordCount { map.write(word, at: index) }
         try exercise(try map.reader())
