@@ -5,7 +5,8 @@ import Settings
 /// The input is a configuration file.
 func fuzzConfiguration(_ input: UnsafeRawBufferPointer) {
     guard let text = String(validating: input, as: UTF8.self) else { return }
-    let lines = text.utf8.count { $0 == UInt8(ascii: "\n") } + 1
+    // YAML knows more line breaks than editors do.
+    let lines = text.unicodeScalars.count { ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}"].contains($0) } + 1
     let environment = ConfigurationEnvironment(variables: ["CREDENTIALS_DIRECTORY": "/run", "STATE_DIRECTORY": "/var/lib/b"]) {
         (path, _) throws(ConfigurationEnvironment.ReadFailure) in
         guard path.utf8.count < 20 else { throw ConfigurationEnvironment.ReadFailure("cannot be read: No such file") }
