@@ -36,7 +36,7 @@ func fuzzAPIInput(_ input: UnsafeRawBufferPointer) {
     var service = ServiceConfiguration()
     service.folders = ["/srv/media"]
     do throws(SettingFault) {
-        let texts = try StreamRequest.texts(json: Array(input))
+        let texts = try RequestBody.texts(json: Array(input))
         let places = ["input": "srt://:9000", "output": "udp://127.0.0.1:9"]
         let base = try service.stream("base", places, beside: [])
         check(try service.stream(base, changedBy: texts, beside: [base]))

@@ -63,7 +63,7 @@ enum Reference {
             return lines + ["    #callers:"]
                 + StreamPlaceKeys.callers.flatMap { inner in
                     comment("\(inner.help) Allowed: \(inner.allowed).", indent: "    ")
-                        + ["    #  \(inner.name): " + (inner.name == "resource" ? inner.example : "[\(inner.example)]")]
+                        + ["    #  \(inner.name): \(inner.example)"]
                 }
         default: return lines + ["    #\(key.name): \(key.example)"]
         }

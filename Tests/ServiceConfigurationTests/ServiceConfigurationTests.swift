@@ -47,8 +47,7 @@ import Testing
                 tier: neural-s
                 bitrate: 2.5M
                 callers:
-                  resource: stage
-                  publish: [camera-1, camera-2]
+                  publish: camera-1
             """
         let files = [
             "/etc/burnish/tls.crt": "x", "/keys/tls.key": "x", "/etc/burnish/token": "0123456789abcdef\n",
@@ -71,13 +70,13 @@ import Testing
         #expect(configuration.limits.httpConnections == 10)
         let stream = try #require(configuration.streams.first)
         #expect(stream.values.texts == ["budget": "120ms", "tier": "neural-s", "bitrate": "2.5M"])
-        #expect(stream.callers?.resource == "stage" && stream.callers?.publish == ["camera-1", "camera-2"])
+        #expect(stream.callers?.publish == ["camera-1"] && stream.callers?.request == [])
         // A URL that a worker reads.
         guard case .srt(let endpoint) = try StreamURL(stream.input.textWithSecrets) else {
             Issue.record("no SRT")
             return
         }
-        #expect(endpoint.passphrase == Secret("a secret phrase"))
+        #expect(endpoint.passphrase == Secret("a secret phrase") && endpoint.streamID == "camera-1")
         guard case .srt(let output) = try StreamURL(stream.outputs[0].textWithSecrets) else { return }
         #expect(output.passphrase == Secret("a secret phrase") && output.port == 9002)
         // Nothing that is printed shows it.
@@ -269,8 +268,11 @@ import Testing
         #expect(second("rtp://:9000", "udp://127.0.0.1:9001")?.contains("port 9001") == true)
         #expect(second("srt://127.0.0.1:9000?mode=listener", "srt://:9000")?.contains("on another address") == true)
         #expect(second("srt://:9000", "srt://:9000?streamid=b")?.contains("tell the callers of both apart") == true)
-        #expect(second("srt://:9000?streamid=x", "srt://:9000?streamid=x")?.contains("admit the stream identity x") == true)
-        #expect(second("srt://:9000", "srt://:9000", "\n    callers:") == nil)
+        #expect(
+            second("srt://:9000?streamid=x", "srt://:9000?streamid=x")?.contains("callers of both ask for the same name")
+                == true)
+        let named = "streams: {a: {input: 'srt://:9000', output: 'srt://:9000', callers: {publish: x, request: x}}}"
+        #expect(faults(named).isEmpty)
         #expect(second("srt://:9000?streamid=a", "srt://:9000?streamid=b") == nil)
         #expect(second("srt://:0", "srt://:0") == nil)
         #expect(second("udp://10.0.0.1:5000", "udp://10.0.0.2:5000") == nil)
@@ -281,14 +283,17 @@ import Testing
         func callers(_ text: String, input: String = "srt://:9000") -> String? {
             faults("streams:\n  a:\n    input: \(input)\n    output: udp://host:5000\n    callers: \(text)\n").first
         }
-        #expect(callers("{publish: [a], resource: b}") == nil)
         #expect(callers("{publish: a}") == nil)
+        #expect(callers("{publish: [a]}") == nil)
         #expect(callers("[a]")?.contains("not a list") == true)
         #expect(callers("{publsh: a}")?.contains("streams.a.callers.publsh: is no key here; did you mean publish?") == true)
         #expect(callers("{request: a}")?.contains("goes with an output that is an SRT listener") == true)
-        #expect(callers("{publish: a}", input: "udp://:5000")?.contains("this stream has none") == true)
-        #expect(callers("{publish: ['']}")?.contains("one has 0") == true)
-        #expect(callers("{resource: 'a,b'}")?.contains("without commas") == true)
+        #expect(callers("{publish: a}", input: "udp://:5000")?.contains("goes with an input that is an SRT listener") == true)
+        #expect(callers("{publish: a}", input: "srt://:9000?streamid=a")?.contains("in the URL, too") == true)
+        #expect(callers("{publish: [a, b]}")?.contains("has 2 names; exactly one is supported so far") == true)
+        for name in ["''", "'#!::r=a'", "\"a\\u0007\""] {
+            #expect(callers("{publish: \(name)}")?.contains("a name of 1 to 512 bytes") == true, "\(name)")
+        }
     }
 
     @Test func moreStreamsThanAllowed() {

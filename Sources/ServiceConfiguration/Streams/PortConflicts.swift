@@ -10,8 +10,9 @@ struct PortConflicts {
         var isSRTListener: Bool
         var host: String
         var ports: ClosedRange<UInt16>
-        /// What callers have to send, letter by letter; nil if anything will do.
-        var identities: [String]?
+        var isInput: Bool
+        /// What callers have to ask for; nil if anything will do.
+        var name: String?
     }
 
     private var bindings: [Binding] = []
@@ -25,7 +26,7 @@ struct PortConflicts {
         var faults: [(line: Int, fault: SettingFault)] = []
         let legs = [("input", stream.input, inputLine)] + stream.outputs.map { ("output", $0, outputLine) }
         for (key, leg, line) in legs {
-            guard var new = Self.binding(of: leg, isInput: key == "input", callers: stream.callers) else { continue }
+            guard var new = Self.binding(of: leg, isInput: key == "input") else { continue }
             (new.stream, new.key, new.line) = (stream.name, key, line)
             if let text = bindings.lazy.compactMap({ Self.conflict(new, $0) }).first {
                 faults.append((line, SettingFault(key, text)))
@@ -43,15 +44,16 @@ struct PortConflicts {
         let place = "listens on port \(max(new.ports.lowerBound, old.ports.lowerBound)), which \(owner)\(line) has"
         guard new.isSRTListener, old.isSRTListener else { return "\(place): give another port" }
         guard new.host == old.host else { return "\(place) on another address: give both the same address, or another port" }
-        guard let newIdentities = new.identities, let oldIdentities = old.identities else {
-            return "\(place): give another port, or tell the callers of both apart by `callers` or streamid="
+        guard let name = new.name, let oldName = old.name else {
+            return "\(place): give another port, or tell the callers of both apart by callers or streamid="
         }
-        guard let both = newIdentities.first(where: oldIdentities.contains) else { return nil }
-        return "\(place), and both admit the stream identity \(both.excerpt): give another identity, or another port"
+        // A caller says whether it sends or receives.
+        guard name == oldName, new.isInput == old.isInput else { return nil }
+        return "\(place), and callers of both ask for the same name: give another name, or another port"
     }
 
-    private static func binding(of leg: StreamLeg, isInput: Bool, callers: CallerRules?) -> Binding? {
-        var binding = Binding(stream: "", key: "", line: 0, isSRTListener: false, host: "", ports: 0...0)
+    private static func binding(of leg: StreamLeg, isInput: Bool) -> Binding? {
+        var binding = Binding(stream: "", key: "", line: 0, isSRTListener: false, host: "", ports: 0...0, isInput: isInput)
         switch leg.url {
         case .srt(let endpoint):
             switch endpoint.mode {
@@ -60,12 +62,7 @@ struct PortConflicts {
             case .listener:
                 binding.isSRTListener = true
                 (binding.host, binding.ports) = (endpoint.host, endpoint.port...endpoint.port)
-                if let callers {
-                    let mode = isInput ? "publish" : "request"
-                    binding.identities = (isInput ? callers.publish : callers.request) + ["#!::r=\(callers.resource),m=\(mode)"]
-                } else {
-                    binding.identities = endpoint.streamID.map { [$0] }
-                }
+                binding.name = leg.streamID?.text ?? endpoint.streamID
             }
         case .rtp(let endpoint):
             // RTCP has the port above.

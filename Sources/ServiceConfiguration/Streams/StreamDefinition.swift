@@ -48,6 +48,9 @@ public struct StreamLeg: Hashable, Sendable, CustomStringConvertible {
     /// SRT's passphrase, unless the URL has it.
     public internal(set) var passphrase: Secret?
 
+    /// SRT's stream identity, unless the URL has it: a listener admits only callers that send it. People put tokens into it.
+    public internal(set) var streamID: Secret?
+
     /// - Throws: `TransportError` with code `badURL`.
     public init(_ text: String, passphrase: Secret? = nil) throws(TransportError) {
         url = try StreamURL(text)
@@ -60,8 +63,13 @@ public struct StreamLeg: Hashable, Sendable, CustomStringConvertible {
 
     /// The URL as a worker needs it. It holds secrets: never log it.
     public var textWithSecrets: String {
-        guard let passphrase, isSRT else { return text.text }
-        return text.text + (text.text.contains("?") ? "&" : "?") + "passphrase=" + percentEncoded(passphrase.text)
+        guard isSRT else { return text.text }
+        var result = text.text
+        for (key, value) in [("passphrase", passphrase), ("streamid", streamID)] {
+            guard let value else { continue }
+            result += (result.contains("?") ? "&" : "?") + "\(key)=" + percentEncoded(value.text)
+        }
+        return result
     }
 
     var isSRT: Bool { if case .srt = url { true } else { false } }
@@ -75,14 +83,13 @@ public struct StreamLeg: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Which callers of a stream's SRT listeners are admitted.
+/// Which callers of a stream's SRT listeners are admitted. A caller asks for a name by sending just that, or by SRT's form
+/// `#!::r=NAME,m=publish` (or `m=request`).
 public struct CallerRules: Hashable, Sendable {
-    /// The name that callers ask for in the form `#!::r=NAME,m=publish`.
-    public var resource: String
-    /// Stream identities that may send to the input, letter by letter. Callers with `m=publish` and the resource may, too.
+    /// The names for which callers may send to the input; empty admits everybody. Today at most one.
     public var publish: [String] = []
-    /// Stream identities that may receive from the output. Callers with `m=request` and the resource may, too.
+    /// The names for which callers may receive from the output; empty admits everybody. Today at most one.
     public var request: [String] = []
 
-    public init(resource: String) { self.resource = resource }
+    public init() {}
 }

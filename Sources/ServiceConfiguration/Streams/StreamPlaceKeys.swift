@@ -16,20 +16,17 @@ public enum StreamPlaceKeys {
         places + secrets + [
             StreamPlaceKey(
                 name: "callers", help: "Who may call the stream's SRT listeners. Without it: everybody whom the URLs admit.",
-                allowed: "a section with resource, publish and request", example: "", isForAPI: false)
+                allowed: "a section with publish and request", example: "", isForAPI: false)
         ]
 
     /// The keys of `callers`.
     public static let callers: [StreamPlaceKey] = [
         StreamPlaceKey(
-            name: "resource", help: "The name that callers ask for in #!::r=NAME,m=publish. The default is the stream's name.",
-            allowed: "a text of 1 to 256 bytes without commas", example: "studio", isForAPI: false),
+            name: "publish", help: "The name that callers of the input ask for.", allowed: "a text of 1 to 512 bytes",
+            example: "camera-1", isForAPI: false),
         StreamPlaceKey(
-            name: "publish", help: "Stream identities that may send to the input, letter by letter.",
-            allowed: "a list of texts of 1 to 512 bytes", example: "camera-1", isForAPI: false),
-        StreamPlaceKey(
-            name: "request", help: "Stream identities that may receive from the output, letter by letter.",
-            allowed: "a list of texts of 1 to 512 bytes", example: "screen-1", isForAPI: false),
+            name: "request", help: "The name that callers of the output ask for.", allowed: "a text of 1 to 512 bytes",
+            example: "screen-1", isForAPI: false),
     ]
 
     static let names = all.map(\.name)

@@ -45,7 +45,8 @@ struct StreamReading {
         var input = leg(byName["input"], "input", base: base?.input, line: line)
         var outputs = outputs(byName, base: base?.outputs, line: line)
         readPassphrases(byName, &input, &outputs)
-        let callers = callers(byName["callers"], base: base, input: input, outputs: outputs)
+        let callers = callers(byName["callers"], base: base?.callers)
+        apply(callers, byName["callers"]?.line ?? line, &input, &outputs)
         guard let input, !outputs.isEmpty else { return nil }
         return StreamDefinition(name: name, input: input, outputs: outputs, values: values, callers: callers)
     }

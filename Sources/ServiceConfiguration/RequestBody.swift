@@ -2,9 +2,9 @@ import Endpoint
 import Foundation
 import Settings
 
-/// A stream that is made or changed by the API.
-public enum StreamRequest {
-    /// The most bytes that the body of a request may have.
+/// The body of a request that makes or changes a stream.
+public enum RequestBody {
+    /// The most bytes that it may have.
     public static let largestBody = 64 * 1024
     private static let mostKeys = 64
     private static let longestText = 4096

@@ -4,8 +4,8 @@ import Testing
 
 @testable import ServiceConfiguration
 
-@Suite struct StreamRequestTests {
-    private func texts(_ json: String) throws -> [String: String?] { try StreamRequest.texts(json: Array(json.utf8)) }
+@Suite struct RequestBodyTests {
+    private func texts(_ json: String) throws -> [String: String?] { try RequestBody.texts(json: Array(json.utf8)) }
     private func fault(_ body: () throws -> Void) -> String? {
         let fault = #expect(throws: SettingFault.self) { try body() }
         return fault.map { "\($0.key): \($0.text)" }
