@@ -45,11 +45,6 @@ public struct ServiceConfiguration: Hashable, Sendable {
 
     public struct Limits: Hashable, Sendable {
         public var streams = 64
-        /// Callers that are connected to one listening port at a time.
-        public var connections = 32
-        /// New connections a second on one listening port, from everybody and from one address.
-        public var connectionRate = 50
-        public var connectionRatePerAddress = 5
         /// Open connections to the page and the API.
         public var httpConnections = 128
     }

@@ -9,7 +9,7 @@ public enum ServiceKeys {
         ("log", "What the service writes to standard error."),
         ("files", "Files that the API may name. The configuration file itself may name any."),
         ("admission", "What happens when the machine has no processors left for a stream."),
-        ("limits", "What callers may use up."),
+        ("limits", "What clients of the service may use up."),
     ]
 
     public static let all: [ServiceKey] = [
@@ -82,15 +82,6 @@ public enum ServiceKeys {
             help: "refuse does not start the stream. lower starts it with less: cheaper tiers, no interpolation, its own size."),
 
         .integer("limits", "streams", \.limits.streams, 1...1000, .live, help: "Streams at a time."),
-        .integer(
-            "limits", "connections", \.limits.connections, 1...1000, .restart,
-            help: "SRT callers that are connected to one listening port at a time."),
-        .integer(
-            "limits", "connection-rate", \.limits.connectionRate, 1...10_000, .restart,
-            help: "New SRT connections a second on one listening port."),
-        .integer(
-            "limits", "connection-rate-per-address", \.limits.connectionRatePerAddress, 1...10_000, .restart,
-            help: "New SRT connections a second on one listening port that come from one address."),
         .integer(
             "limits", "http-connections", \.limits.httpConnections, 1...10_000, .restart,
             help: "Open connections to the page and the API."),

@@ -24,7 +24,7 @@ import Testing
     @Test func eachKindOfChange() throws {
         let new = try configuration(
             """
-            http: {port: 8081, allowed-hosts: x}
+            http: {port: 8081, allowed-hosts: localhost}
             log: {level: debug}
             streams:
               a: {input: 'udp://:6000', output: 'udp://h:1', tier: base}

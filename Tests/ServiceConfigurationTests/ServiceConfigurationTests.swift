@@ -32,9 +32,6 @@ import Testing
             admission: {when-full: lower}
             limits:
               streams: 8
-              connections: 4
-              connection-rate: 9
-              connection-rate-per-address: 3
               http-connections: 10
             defaults:
               budget: 120ms
@@ -65,9 +62,7 @@ import Testing
         #expect(configuration.stateDirectory == "/var/lib/burnish")
         #expect(configuration.folders == ["/srv/media"])
         #expect(configuration.admission == .lower)
-        #expect(configuration.limits.streams == 8 && configuration.limits.connections == 4)
-        #expect(configuration.limits.connectionRate == 9 && configuration.limits.connectionRatePerAddress == 3)
-        #expect(configuration.limits.httpConnections == 10)
+        #expect(configuration.limits.streams == 8 && configuration.limits.httpConnections == 10)
         let stream = try #require(configuration.streams.first)
         #expect(stream.values.texts == ["budget": "120ms", "tier": "neural-s", "bitrate": "2.5M"])
         #expect(stream.callers?.publish == ["camera-1"] && stream.callers?.request == [])
@@ -96,7 +91,7 @@ import Testing
             log: loud
             limits:
               streams: none
-              connections:
+              http-connections:
             streams:
               a:
                 input: srt://:9000?mode=listener&latencyy=80
@@ -115,7 +110,7 @@ import Testing
                 "f:5: http.adress: is no key here; did you mean address?",
                 "f:6: log: is a section with keys of its own, not a text",
                 "f:8: limits.streams: is 1 to 1000, not none",
-                "f:9: limits.connections: has no value: leave the line out for 32",
+                "f:9: limits.http-connections: has no value: leave the line out for 128",
                 "f:12: streams.a.input: srt://:9000: unknown key 'latencyy'; known are "
                     + "mode, latency, streamid, passphrase, pbkeylen, ingest",
                 "f:14: streams.a.budget: is a time longer than 0ms, as 80ms, not 80",
@@ -166,7 +161,15 @@ import Testing
 
     @Test(arguments: ["127.0.0.1", "127.9.8.7", "::1", "::ffff:127.0.0.1", "localhost"])
     func loopbackNeedsNeither(address: String) {
-        #expect(faults("http: {address: '\(address)'}\n").isEmpty)
+        #expect(faults("http: {address: '\(address)', allowed-hosts: [localhost, 127.0.0.2]}\n").isEmpty)
+    }
+
+    @Test func aNameThatOtherMachinesReachNeedsAToken() {
+        #expect(
+            faults("http:\n  allowed-hosts: relay.example\n") == [
+                "f:2: http.allowed-hosts: has relay.example, which other machines reach, without a token: "
+                    + "give token-file, or say dangerously-allow-no-token: true"
+            ])
     }
 
     @Test func filesOfTLS() {

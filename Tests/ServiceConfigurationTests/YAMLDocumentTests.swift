@@ -74,7 +74,9 @@ import Testing
     }
 
     @Test func duplicatesAreFaultsWithTheirLine() {
-        #expect(faults("a: 1\nb: 2\na: 3\n").first?.contains(": a: is given more than once here: keep one") == true)
+        #expect(faults("a: 1\nb: 2\na: 3\n") == ["f:3: a: is already given in line 1: keep one"])
+        #expect(faults("s:\r\n  a: 1\r\n  b: 2\r\n  a: 3\r\n") == ["f:4: a: is already given in line 2: keep one"])
+        #expect(faults("a: {b: 1, b: 2}\n") == ["f:1: b: is given more than once here: keep one"])
         #expect(faults("s:\n  a: 1\n  'a': 2\n").count == 1)
     }
 

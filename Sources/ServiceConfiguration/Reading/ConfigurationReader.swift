@@ -200,16 +200,21 @@ struct ConfigurationReader {
                 fault(line(key), "http", SettingFault(key, "\(path.excerpt) \(error.text)"))
             }
         }
-        if !http.isLoopback {
-            let place = "is reachable from other machines (\(http.address))"
-            if http.certificateFile == nil, !http.allowsPlainHTTP {
-                let remedy = "give tls-certificate and tls-key, or say dangerously-allow-plain-http: true"
-                fault(line("address"), "http", SettingFault("address", "\(place) without TLS: \(remedy)"))
-            }
-            let isTokenGiven = SecretReading.suffixes.contains { lines["http.token" + $0] != nil }
-            if http.token == nil, !isTokenGiven, !http.allowsNoToken {
-                let remedy = "give token-file, or say dangerously-allow-no-token: true"
-                fault(line("address"), "http", SettingFault("address", "\(place) without a token: \(remedy)"))
+        if !http.isLoopback, http.certificateFile == nil, !http.allowsPlainHTTP {
+            let place = "is reachable from other machines (\(http.address)) without TLS"
+            let remedy = "give tls-certificate and tls-key, or say dangerously-allow-plain-http: true"
+            fault(line("address"), "http", SettingFault("address", "\(place): \(remedy)"))
+        }
+        let isTokenGiven = http.token != nil || SecretReading.suffixes.contains { lines["http.token" + $0] != nil }
+        if !isTokenGiven, !http.allowsNoToken {
+            let remedy = "give token-file, or say dangerously-allow-no-token: true"
+            if !http.isLoopback {
+                let place = "is reachable from other machines (\(http.address)) without a token"
+                fault(line("address"), "http", SettingFault("address", "\(place): \(remedy)"))
+            } else if let host = http.allowedHosts.first(where: { !LocalAddress.isLoopback($0) }) {
+                // A proxy on this machine answers under that name.
+                let place = "has \(host.excerpt), which other machines reach, without a token"
+                fault(line("allowed-hosts"), "http", SettingFault("allowed-hosts", "\(place): \(remedy)"))
             }
         }
         if configuration.stateDirectory == nil, let folder = environment.variables["STATE_DIRECTORY"] {

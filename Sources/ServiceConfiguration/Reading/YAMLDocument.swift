@@ -147,12 +147,24 @@ struct YAMLDocument {
             return [ConfigurationFault(line: 1 + before.count { $0 == "\n" }, key: "", "is no YAML: \(problem)")]
         case .duplicatedKeysInMapping(let duplicates, let context):
             return duplicates.map {
-                let name = $0.replacing(String(mark), with: "*").excerpt
-                return ConfigurationFault(line: max(context.mark.line, 1), key: name, "is given more than once here: keep one")
+                let name = $0.replacing(String(mark), with: "*")
+                let (first, second) = (max(context.mark.line, 1), lineOfSecond(name, after: context.mark, in: text))
+                return ConfigurationFault(
+                    line: second ?? first, key: name.excerpt,
+                    second == nil ? "is given more than once here: keep one" : "is already given in line \(first): keep one")
             }
         default:
             return [ConfigurationFault(line: 1, key: "", "is no YAML")]
         }
+    }
+
+    /// Yams tells where a key stands first.
+    private static func lineOfSecond(_ key: String, after first: Mark, in text: String) -> Int? {
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        return lines.indices.dropFirst(first.line).first { index in
+            lines[index].prefix(first.column - 1).allSatisfy(\.isWhitespace)
+                && lines[index].dropFirst(first.column - 1).hasPrefix(key + ":")
+        }.map { $0 + 1 }
     }
 }
 
