@@ -51,7 +51,7 @@ public enum Sandbox {
         if landlock > 0 {
             let version = min(landlock, Int32(burnish_landlock_newest))
             let paths = unsafe readable.map { unsafe UnsafePointer<CChar>(strdup($0)) }
-            defer { for unsafepath in unsafe paths { unsafe free(UnsafeMutablePointer(mutating: path)) } }
+            defer { unsafe paths.forEach { unsafe free(UnsafeMutablePointer(mutating: $0)) } }
             try check(unsafe burnish_landlock_enter(version, paths, paths.count), .landlock)
         }
         try check(burnish_filter_enter(landlock > 0 ? 1 : 0), .filter)
