@@ -194,6 +194,8 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0", traits: []),
         .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
     ]
     let service: [Target] = [
@@ -209,11 +211,14 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .target(
             name: "Web",
             dependencies: [
-                "Control", "ServiceConfiguration", "Settings", "Telemetry", "Schedule", "Media",
+                "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media",
                 .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdTLS", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
@@ -243,9 +248,13 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Control", "ServiceConfiguration", "Settings", "Telemetry", "Media", "TestSupport",
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdTesting", package: "hummingbird"),
+                "Web", "Control", "ServiceConfiguration", "Endpoint", "WorkerProtocol", "Settings", "Telemetry", "Schedule", "Media", "TestSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict),
     ]

@@ -7,7 +7,9 @@ import Testing
     /// The modules of ours that each module may import, from the top of the map to its bottom.
     static let allowed: [String: Set<String>] = [
         "burnishd": ["Web", "Control", "ServiceConfiguration", "Media"],
-        "Web": ["Control", "ServiceConfiguration", "Settings", "Telemetry", "Schedule", "Media"],
+        "Web": [
+            "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media",
+        ],
         "ServiceConfiguration": ["Settings", "Endpoint"],
         "Control": ["ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media"],
         "Worker": [

@@ -1,0 +1,147 @@
+import Control
+import Hummingbird
+import Media
+import Schedule
+import Telemetry
+
+/// A stream's figures as JSON. Times are in seconds.
+enum StatisticsAnswers {
+    @Sendable static func statistics(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        let name = request["name"] ?? ""
+        let stream = try await site.service.stream(name)
+        guard let snapshot = try await site.service.snapshot(of: name) else { return .json(.null) }
+        let seconds = request.number("seconds", or: 5)
+        let records = try await site.service.records(of: name, last: seconds)
+        return .json(json(stream, snapshot, records, seconds, at: .now()))
+    }
+
+    static func json(
+        _ stream: StreamStatus, _ snapshot: StreamSnapshot, _ records: [ClosedFrame], _ seconds: Double, at now: MonotonicTime
+    ) -> JSON {
+        var recent = Latency()
+        for frame in records where frame.fate == .emitted { recent.record(frame.record) }
+        let gauges = snapshot.gauges
+        return [
+            "state": .text(stream.state.rawValue), "age": .number((now - gauges.writtenAt).seconds),
+            "rate": .number(gauges.rate), "deadlineMisses": .count(snapshot.latency.misses),
+            "seconds": .number(seconds), "latency": json(recent), "stages": stages(recent),
+            "lifetime": ["latency": json(snapshot.latency), "stages": stages(snapshot.latency)],
+            "books": json(snapshot.books),
+            "dropped": byReason { snapshot.books[$0] }, "originalsDropped": byReason { snapshot.books.originalsDropped($0) },
+            "units": [
+                "offered": .count(snapshot.output.offered), "sent": .count(snapshot.output.sent),
+                "dropped": .count(snapshot.output.dropped), "queued": .count(snapshot.output.queued),
+            ],
+            "counters": .object(
+                Dictionary(
+                    StreamCounters.Counter.allCases.map { ($0.name, .count(snapshot.counters[$0] ?? 0)) }
+                ) { first, _ in first }),
+            "rung": .optional(gauges.rung) { .count($0) }, "rungs": .list(Rung.all.map { .text($0.name) }),
+            "sizes": gauges.outputSize.width == 0
+                ? .null : ["input": text(gauges.inputSize), "output": text(gauges.outputSize)],
+            "cores": ["least": .number(gauges.coresLeast), "synthesising": .number(gauges.coresSynthesising)],
+            "input": json(snapshot.inputLeg), "output": json(snapshot.outputLeg),
+        ]
+    }
+
+    private static func byReason(_ count: (DropReason) -> UInt64) -> JSON {
+        .object(Dictionary(DropReason.allCases.map { ($0.name, .count(count($0))) }) { first, _ in first })
+    }
+
+    private static func text(_ size: PictureSize) -> JSON { .text("\(size.width)x\(size.height)") }
+
+    private static func json(_ books: Books) -> JSON {
+        [
+            "originals": .count(books.originals), "synthesised": .count(books.synthesised), "repeated": .count(books.repeated),
+            "emitted": .count(books.emitted), "dropped": .count(books.dropped),
+            "originalsDropped": .count(books.originalsDropped), "inFlight": .count(books.inFlight),
+        ]
+    }
+
+    private static func json(_ latency: Latency) -> JSON {
+        [
+            "original": .object(members(latency.original)), "synthesised": .object(members(latency.synthesised)),
+            "slack": .object(members(latency.slack)),
+        ]
+    }
+
+    private static func stages(_ latency: Latency) -> JSON {
+        .list(
+            latency.stages.map { stage in
+                .object(members(stage.histogram).merging(["name": .text(stage.name)]) { first, _ in first })
+            })
+    }
+
+    private static func members(_ histogram: Histogram) -> [String: JSON] {
+        [
+            "count": .count(histogram.count), "p50": .number(histogram.quantile(0.5).seconds),
+            "p95": .number(histogram.quantile(0.95).seconds), "p99": .number(histogram.quantile(0.99).seconds),
+            "max": .number(histogram.largest.seconds),
+        ]
+    }
+
+    static func json(_ leg: LegFigures) -> JSON {
+        [
+            "isConnected": .bool(leg.isConnected), "connections": .count(leg.connections),
+            "roundTripTime": .number(leg.roundTripTime.seconds), "window": .number(leg.window.seconds),
+            "packetsBuffered": .count(leg.packetsBuffered), "packetsSent": .count(leg.packetsSent),
+            "packetsReceived": .count(leg.packetsReceived), "packetsLost": .count(leg.packetsLost),
+            "packetsRetransmitted": .count(leg.packetsRetransmitted), "packetsDropped": .count(leg.packetsDropped),
+            "packetsUnexpected": .count(leg.packetsUnexpected), "reports": .count(leg.reports),
+            "reportsRejected": .count(leg.reportsRejected), "messagesUnstamped": .count(leg.messagesUnstamped),
+            "bytesSent": .count(leg.bytesSent), "bytesReceived": .count(leg.bytesReceived),
+        ]
+    }
+
+    // MARK: Forms
+
+    private static let count = Schema.integer(0...Int64.max)
+
+    private static func counts(_ names: [String]) -> [String: Schema] {
+        Dictionary(names.map { ($0, count) }) { first, _ in first }
+    }
+
+    static let schemas: [String: Schema] = {
+        let quantiles: [String: Schema] = [
+            "count": count, "p50": .number(), "p95": .number(), "p99": .number(), "max": .number(),
+        ]
+        let reasons = Schema.object("", counts(DropReason.allCases.map(\.name)))
+        let stages = Schema.list(.named("Stage"))
+        return [
+            "Quantiles": .object("Seconds.", quantiles),
+            "Stage": .object("Seconds in a stage, or between two.", quantiles.merging(["name": .text()]) { first, _ in first }),
+            "Latency": .object(
+                "From the arrival of a frame's last packet to its emission, and what was left of its time then.",
+                ["original": .named("Quantiles"), "synthesised": .named("Quantiles"), "slack": .named("Quantiles")]),
+            "Leg": .object(
+                "Counts are totals; the rest belongs to the present connection. Times are in seconds.",
+                counts([
+                    "connections", "packetsBuffered", "packetsSent", "packetsReceived", "packetsLost", "packetsRetransmitted",
+                    "packetsDropped", "packetsUnexpected", "reports", "reportsRejected", "messagesUnstamped", "bytesSent",
+                    "bytesReceived",
+                ]).merging(["isConnected": .bool, "roundTripTime": .number(), "window": .number()]) { first, _ in first }),
+            "Statistics": .object(
+                """
+                A stream's figures. Times are in seconds. `latency` and `stages` are those of the last `seconds`; those of the \
+                stream's whole life are in `lifetime`. `rung` is an index in `rungs`, the best first.
+                """,
+                [
+                    "state": .choice(StreamStatus.State.allCases.map(\.rawValue)), "age": .number(), "rate": .number(),
+                    "deadlineMisses": count, "seconds": .number(), "latency": .named("Latency"), "stages": stages,
+                    "lifetime": .object("", ["latency": .named("Latency"), "stages": stages]),
+                    "books": .object(
+                        "in + synthesised + repeated = emitted + dropped + in flight",
+                        counts([
+                            "originals", "synthesised", "repeated", "emitted", "dropped", "originalsDropped", "inFlight",
+                        ])),
+                    "dropped": reasons, "originalsDropped": reasons,
+                    "units": .object("offered = sent + dropped + queued", counts(["offered", "sent", "dropped", "queued"])),
+                    "counters": .object("", counts(StreamCounters.Counter.allCases.map(\.name))),
+                    "rung": .nullable(.integer(0...255)), "rungs": .list(.text()),
+                    "sizes": .nullable(.object("", ["input": .text(), "output": .text()])),
+                    "cores": .object("", ["least": .number(), "synthesising": .number()]),
+                    "input": .named("Leg"), "output": .named("Leg"),
+                ]),
+        ]
+    }()
+}

@@ -1,0 +1,49 @@
+import Media
+import Telemetry
+
+extension Metrics {
+    /// Both legs of a stream. The names are SRT's; an RTP leg has the same figures as far as RTP knows them.
+    static let legs: [Metric] = [
+        leg("connected", .gauge, "1 while the leg is connected.") { .count($0.isConnected ? 1 : 0) },
+        leg("connections_total", .counter, "How often the leg was connected.") { .count(UInt64(clamping: $0.connections)) },
+        leg("rtt_seconds", .gauge, unit: "seconds", "Round-trip time.") { .number($0.roundTripTime.seconds) },
+        leg(
+            "negotiated_latency_seconds", .gauge, unit: "seconds",
+            "The window within which lost packets can be recovered, as the two ends agreed on it."
+        ) { .number($0.window.seconds) },
+        leg("packets_buffered", .gauge, "Packets that wait: at the input to be read, at the output to be acknowledged.") {
+            .count(UInt64(clamping: $0.packetsBuffered))
+        },
+        count("packets_sent", "Packets sent.", \.packetsSent),
+        count("packets_received", "Packets received.", \.packetsReceived),
+        count("packets_lost", "Packets that were missing when their successors came. Most are recovered.", \.packetsLost),
+        count("packets_retransmitted", "Packets sent again.", \.packetsRetransmitted),
+        count("packets_dropped", "Packets that came too late, or could not be sent in time.", \.packetsDropped),
+        count("packets_unexpected", "Packets of another sender, or that are not of this protocol.", \.packetsUnexpected),
+        count("reports", "Sender reports of RTP.", \.reports),
+        count("reports_rejected", "Sender reports of RTP that contradicted others.", \.reportsRejected),
+        count(
+            "messages_unstamped",
+            "Messages without an arrival stamp. While early ingest works as it should there are none.", \.messagesUnstamped),
+        count("sent_bytes", unit: "bytes", "Bytes sent.", \.bytesSent),
+        count("received_bytes", unit: "bytes", "Bytes received.", \.bytesReceived),
+    ]
+
+    private static func leg(
+        _ name: String, _ kind: Metric.Kind, unit: String? = nil, _ help: String,
+        _ read: @escaping @Sendable (LegFigures) -> Sample.Value
+    ) -> Metric {
+        .stream("srt_" + name, kind, unit: unit, labels: ["leg"], help) { reading in
+            guard let snapshot = reading.snapshot else { return [] }
+            return [
+                Sample("input", value: read(snapshot.inputLeg)), Sample("output", value: read(snapshot.outputLeg)),
+            ]
+        }
+    }
+
+    private static func count(
+        _ name: String, unit: String? = nil, _ help: String, _ path: any KeyPath<LegFigures, Int64> & Sendable
+    ) -> Metric {
+        leg(name + "_total", .counter, unit: unit, help) { .count(UInt64(clamping: $0[keyPath: path])) }
+    }
+}

@@ -1,0 +1,173 @@
+import Media
+import Schedule
+import Telemetry
+
+extension Metrics {
+    static let frames: [Metric] = [
+        .stream(
+            "frames_total", .counter, labels: ["stage", "fate"],
+            "Frames at the ends of a stream: received at the input; emitted or dropped at the output, synthesised and repeated ones with them."
+        ) { reading in
+            guard let books = reading.snapshot?.books else { return [] }
+            return [
+                Sample("input", "received", count: books.originals), Sample("output", "emitted", count: books.emitted),
+                Sample("output", "dropped", count: books.dropped),
+            ]
+        },
+        .snapshot("frames_synthesised_total", .counter, "Frames made between two originals, or predicted from them.") {
+            .count($0.books.synthesised)
+        },
+        .snapshot("frames_repeated_total", .counter, "Frames that were sent again because nothing new came.") {
+            .count($0.books.repeated)
+        },
+        .snapshot(
+            "frames_in_flight", .gauge,
+            "Frames on their way. At any time: received + synthesised + repeated = emitted + dropped + in flight."
+        ) {
+            .count($0.books.inFlight)
+        },
+        .stream("frames_dropped_total", .counter, labels: ["reason"], "Frames of all kinds that were dropped.") { reading in
+            guard let books = reading.snapshot?.books else { return [] }
+            return DropReason.allCases.map { Sample($0.name, count: books[$0]) }
+        },
+        .stream(
+            "originals_dropped_total", .counter, labels: ["reason"],
+            "Frames of the input that were dropped. A viewer misses these; a synthesised frame that is missing shows the source's own rate."
+        ) { reading in
+            guard let books = reading.snapshot?.books else { return [] }
+            return DropReason.allCases.map { Sample($0.name, count: books.originalsDropped($0)) }
+        },
+        .stream(
+            "output_units_total", .counter, labels: ["fate"],
+            "Coded units of video at the output: offered = sent + dropped + queued."
+        ) { reading in
+            guard let output = reading.snapshot?.output else { return [] }
+            return [
+                Sample("offered", count: output.offered), Sample("sent", count: output.sent),
+                Sample("dropped", count: output.dropped),
+            ]
+        },
+        .snapshot("output_units_queued", .gauge, "Coded units of video that wait for their turn at the output.") {
+            .count($0.output.queued)
+        },
+        .stream(
+            "frame_latency_seconds", .histogram, unit: "seconds", labels: ["kind"],
+            "From the arrival of an original's last packet to its emission; for synthesised frames from that of the original that completed the pair."
+        ) { reading in
+            guard let latency = reading.snapshot?.latency else { return [] }
+            return [
+                Sample("original", value: .histogram(latency.original)),
+                Sample("synthesised", value: .histogram(latency.synthesised)),
+            ]
+        },
+        .stream(
+            "frame_stage_seconds", .histogram, unit: "seconds", labels: ["stage"],
+            "Time of emitted frames in each stage, and between stages."
+        ) { reading in
+            guard let latency = reading.snapshot?.latency else { return [] }
+            // `wire_to_decoder` is the sum of two others.
+            return latency.stages.filter { $0.name != "wire_to_decoder" }.map {
+                Sample($0.name, value: .histogram($0.histogram))
+            }
+        },
+        .snapshot(
+            "deadline_slack_seconds", .histogram, unit: "seconds",
+            "What was left of a frame's time when it was emitted; 0 for late ones."
+        ) { .histogram($0.latency.slack) },
+        .snapshot("deadline_misses_total", .counter, "Frames that were emitted after their deadline.") {
+            .count($0.latency.misses)
+        },
+        .stream("tiles_total", .counter, labels: ["tier"], "Tiles of super-resolution that were computed.") { reading in
+            guard let counters = reading.snapshot?.counters else { return [] }
+            return [
+                Sample(Tier.neuralS.name, count: counters[.tilesSmall] ?? 0),
+                Sample(Tier.neuralM.name, count: counters[.tilesMedium] ?? 0),
+            ]
+        },
+        .stream(
+            "stream_rung", .gauge, "The stream's step on the ladder of quality; 0 is the top."
+        ) { $0.snapshot?.gauges.rung.map { [Sample(count: $0)] } ?? [] },
+        .stream(
+            "stream_needed_cores", .gauge, unit: "cores", labels: ["work"],
+            "Processor cores that the stream needs: for its originals alone, and with all synthesised frames."
+        ) { reading in
+            guard let gauges = reading.snapshot?.gauges else { return [] }
+            return [
+                Sample("originals", value: .number(gauges.coresLeast)),
+                Sample("all", value: .number(gauges.coresSynthesising)),
+            ]
+        },
+        .snapshot("output_frames_per_second", .gauge, "Frames that went out in the last second.") { .number($0.gauges.rate) },
+        .stream("picture_pixels", .gauge, unit: "pixels", labels: ["side", "dimension"], "The size of the pictures.") {
+            reading in
+            guard let gauges = reading.snapshot?.gauges else { return [] }
+            return [("input", gauges.inputSize), ("output", gauges.outputSize)].flatMap { side, size in
+                [Sample(side, "width", count: size.width), Sample(side, "height", count: size.height)]
+            }
+        },
+    ]
+
+    /// One metric for each of the stream's plain counters, and one with a label for those that belong together.
+    static let counters: [Metric] =
+        plain.map { counter, help in
+            .snapshot("\(counter.name)_total", .counter, help) { .count($0.counters[counter] ?? 0) }
+        }
+        + grouped.map { name, label, help, counters in
+            .stream(name, .counter, labels: [label], help) { reading in
+                guard let values = reading.snapshot?.counters else { return [] }
+                return counters.map { value, counter in Sample(value, count: values[counter] ?? 0) }
+            }
+        }
+
+    /// The counters in ``frames``.
+    static let elsewhere: Set<StreamCounters.Counter> = [.tilesSmall, .tilesMedium]
+
+    static let grouped: [(name: String, label: String, help: String, counters: [(String, StreamCounters.Counter)])] = [
+        (
+            "units_ended_total", "by", "How the end of an access unit of the input was known.",
+            [
+                ("length", .endByLength), ("stuffing", .endByStuffing), ("next_start", .endByNextStart),
+                ("delimiter", .endByDelimiter), ("flush", .endByFlush), ("timer", .endByTimer),
+            ]
+        ),
+        (
+            "passing_units_total", "fate",
+            "Units of sound and data that pass through. Those that are passed on with missing bytes also count as damaged.",
+            [("in", .passingIn), ("out", .passingOut), ("dropped", .passingDropped), ("damaged", .passingDamaged)]
+        ),
+        (
+            "frames_shed_total", "by", "Originals that were dropped so that newer ones are in time.",
+            [("plan", .shedByPlan), ("before_decoder", .shedBeforeDecoder), ("decoder", .skippedByDecoder)]
+        ),
+    ]
+
+    static let plain: [(StreamCounters.Counter, String)] = [
+        (.inputGaps, "Gaps in the input. What the network never delivered is no frame and is counted here."),
+        (.inputMessagesLost, "Messages that the network is known to have lost."),
+        (.inputPacketsLost, "Transport packets that continuity counters show to be missing. The real number may be higher."),
+        (.inputPacketsBroken, "Transport packets that an earlier receiver marked as broken, or that are not valid."),
+        (.inputPacketsScrambled, "Scrambled transport packets."),
+        (.inputUnitsOversized, "Units that were too large to assemble."),
+        (
+            .inputUnitsTorn,
+            "Units of the main video that were handed on before their end, because the multiplex misled about it."
+        ),
+        (.inputPacketsUnused, "Transport packets of other programs and of streams that are not relayed."),
+        (.inputConnections, "Connections of the input."),
+        (.outputConnections, "Connections of the output."),
+        (.outputMessagesRefused, "Messages that the output refused because it is full or not connected."),
+        (.picturesDamaged, "Pictures with concealed errors or lost references."),
+        (.timelineJumps, "How often the source's time stamps jumped while the output's continued."),
+        (.streamsIgnored, "Streams of the program that can be neither enhanced nor passed, each counted once."),
+        (
+            .synthesisSkipped,
+            "Originals without a synthesised frame: by the plan, for lack of time, or because there was no pair."
+        ),
+        (.keyframesForced, "Keyframes that a receiver or a drop made necessary."),
+        (.traceRecordsMissed, "Records of frames that are missing in the trace."),
+        (.tilesReused, "Tiles of super-resolution that were copied from the frame before."),
+        (.tilesLeft, "Tiles of super-resolution that were planned and not reached in time."),
+        (.slates, "Repeated frames that were the grey picture."),
+        (.slotsEmpty, "Slots of a constant rate without a frame."),
+    ]
+}

@@ -1,0 +1,192 @@
+import HTTPTypes
+import Hummingbird
+
+/// All that the interface does. A route belongs here and nowhere else: the router, the OpenAPI document and the tests follow.
+enum Routes {
+    static let all: [Route] = operating + streams + pictures + changes + documents
+
+    static let stream = Route.Parameter(
+        name: "name", place: .path, about: "The stream's name.", schema: .text(most: 64))
+
+    static let operating: [Route] = [
+        Route(
+            method: .get, path: "/livez", id: "live", summary: "Whether the service answers.", access: .open,
+            success: .init(about: "It does.", content: [("text/plain", nil)]), answer: HealthAnswers.live),
+        Route(
+            method: .get, path: "/readyz", id: "ready", summary: "Whether all that is configured works.", access: .open,
+            parameters: [
+                .init(
+                    name: "verbose", about: "A line for each check. Beyond loopback that needs the token.",
+                    schema: .text(most: 5))
+            ],
+            success: .init(about: "It does.", content: [("text/plain", nil)]), problems: [.tokenNeeded],
+            answer: HealthAnswers.ready),
+        Route(
+            method: .get, path: "/metrics", id: "metrics", summary: "All figures, for Prometheus.", access: .views,
+            success: .init(
+                about: "Prometheus text, or OpenMetrics where the request accepts it.",
+                content: [("text/plain", nil), ("application/openmetrics-text", nil)]),
+            answer: MetricsAnswers.metrics),
+    ]
+
+    static let streams: [Route] = [
+        Route(
+            method: .get, path: "/api/v1/health", id: "getHealth", summary: "The service as a whole.", access: .views,
+            success: .json(.named("Health"), "How it is."), answer: HealthAnswers.health),
+        Route(
+            method: .get, path: "/api/v1/streams", id: "listStreams", summary: "All streams.", access: .views,
+            success: .json(.object("", ["streams": .list(.named("Stream"))]), "The streams."), answer: StreamAnswers.list),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}", id: "getStream", summary: "One stream.", access: .views,
+            parameters: [stream], success: .json(.named("Stream"), "The stream."), answer: StreamAnswers.get),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/callers", id: "listCallers",
+            summary: "The connections of a stream's input and outputs, with their statistics.", access: .views,
+            parameters: [stream],
+            success: .json(.object("", ["callers": .list(.named("Caller"))]), "The connections."), answer: StreamAnswers.callers
+        ),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/statistics", id: "getStatistics",
+            summary: "A stream's figures: books, latency of every stage, counters, both legs.", access: .views,
+            parameters: [
+                stream,
+                .init(
+                    name: "seconds", about: "`latency` and `stages` are those of the last so many seconds.",
+                    schema: .number(0.1...30, fallback: 5)),
+            ],
+            success: .json(.nullable(.named("Statistics")), "The figures as they are now; null while there are none."),
+            answer: StatisticsAnswers.statistics),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/records", id: "getRecords",
+            summary: "The records of a stream's last frames, oldest first: what became of each, and when it passed each point.",
+            access: .views,
+            parameters: [
+                stream,
+                .init(name: "seconds", about: "Those of the last so many seconds.", schema: .number(0.1...60, fallback: 30)),
+                .init(name: "format", about: "How to write them.", schema: .choice(["csv", "json"], fallback: "csv")),
+            ],
+            success: .init(
+                about: "The records. Times are nanoseconds of the machine's monotonic clock.",
+                content: [("text/csv", nil), ("application/json", .object("", ["records": .list(.named("Record"))]))]),
+            answer: RecordAnswers.records),
+    ]
+
+    static let pictures: [Route] = [
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/picture/{side}", id: "getPicture",
+            summary: "The next picture as it came in, or as it goes out.", access: .views,
+            parameters: [
+                stream,
+                .init(name: "side", place: .path, about: "Which picture.", schema: .choice(["before", "after"])),
+                .init(name: "width", about: "Its greatest width in pixels.", schema: .integer(16...3840, fallback: 960)),
+            ],
+            success: .init(about: "The picture.", content: [("image/jpeg", nil)]), problems: [.unavailable],
+            answer: RecordAnswers.picture),
+        Route(
+            method: .get, path: "/api/v1/events", id: "followEvents",
+            summary: "What happens, as server-sent events; a client that returns gets what it missed, as far as it is kept.",
+            access: .views,
+            parameters: [
+                .init(
+                    name: "Last-Event-ID", place: .header, about: "The number of the last event that the client has.",
+                    schema: .integer(0...Int64.max))
+            ],
+            success: .init(
+                about: "Events without end. The data of each is JSON: number, time, stream, kind, text.",
+                content: [("text/event-stream", nil)]),
+            problems: [.unavailable], answer: EventAnswers.events),
+    ]
+
+    static let changes: [Route] = [
+        Route(
+            method: .post, path: "/api/v1/streams", id: "addStream",
+            summary: "Adds a stream until the service is restarted. The configuration file is not written.", access: .changes,
+            body: .named("NewStream"),
+            success: .json(
+                .named("Stream"), "The new stream.", status: .created, headers: ["Location": "The stream's path."]),
+            problems: [.exists, .refused, .unavailable, .noRoom], answer: StreamAnswers.add),
+        Route(
+            method: .patch, path: "/api/v1/streams/{name}", id: "changeStream",
+            summary: "Changes settings of a stream. Null returns a setting to its default.", access: .changes,
+            parameters: [
+                stream,
+                .init(
+                    name: "restart", about: "Restart the stream where a setting cannot change while it runs.",
+                    schema: .bool),
+            ],
+            body: .named("StreamChange"), bodyTypes: ["application/merge-patch+json"],
+            success: .json(.named("Stream"), "The stream with its new settings."),
+            problems: [.refused, .unavailable, .noRoom], answer: StreamAnswers.change),
+        Route(
+            method: .delete, path: "/api/v1/streams/{name}", id: "removeStream",
+            summary: "Ends and removes a stream until the service reads its configuration again.", access: .changes,
+            parameters: [stream], success: .init(status: .noContent, about: "It is gone."), answer: StreamAnswers.remove),
+        Route(
+            method: .post, path: "/api/v1/streams/{name}/restart", id: "restartStream", summary: "Restarts a stream.",
+            access: .changes, parameters: [stream], success: .init(status: .noContent, about: "It restarts."),
+            problems: [.unavailable], answer: StreamAnswers.restart),
+        Route(
+            method: .delete, path: "/api/v1/streams/{name}/callers/{id}", id: "kickCaller",
+            summary: "Ends a connection. Its caller is refused for a while.", access: .changes,
+            parameters: [
+                stream,
+                .init(
+                    name: "id", place: .path, about: "The connection's number in the list of callers.",
+                    schema: .integer(0...Int64.max)),
+            ],
+            success: .init(status: .noContent, about: "It is ended."), answer: StreamAnswers.kick),
+        Route(
+            method: .post, path: "/api/v1/reload", id: "reload",
+            summary: "Reads the configuration again and applies the difference. A bad file changes nothing.", access: .changes,
+            success: .init(status: .noContent, about: "It is applied."), problems: [.invalid, .unavailable, .noRoom],
+            answer: StreamAnswers.reload),
+        Route(
+            method: .post, path: "/login", id: "logIn",
+            summary: "Logs a browser in: gives it a cookie that stands for the token.", access: .open,
+            body: .object("", ["token": .text(most: 256)]),
+            success: .init(
+                status: .noContent, about: "It is logged in.", headers: ["Set-Cookie": "The session, for 12 hours."]),
+            problems: [.tokenNeeded], answer: SessionAnswers.open),
+        Route(
+            method: .post, path: "/logout", id: "logOut", summary: "Logs a browser out.", access: .open,
+            success: .init(status: .noContent, about: "It is logged out.", headers: ["Set-Cookie": "Removes the cookie."]),
+            answer: SessionAnswers.close),
+    ]
+
+    static let documents: [Route] =
+        [
+            Route(
+                method: .get, path: "/api/v1/session", id: "getSession", summary: "What this client may do.", access: .open,
+                success: .json(
+                    .object(
+                        "", ["needsToken": .bool, "isAuthorised": .bool, "mayChange": .bool, "mayView": .bool]),
+                    "What it may do."),
+                answer: SessionAnswers.get),
+            Route(
+                method: .get, path: "/api/v1/openapi.json", id: "getOpenAPI", summary: "This document.", access: .open,
+                success: .init(about: "The document.", content: [("application/json", nil)]), answer: DocumentAnswers.openAPI),
+        ]
+        + Page.files.map { file in
+            Route(
+                method: .get, path: file.path,
+                id: "page" + file.path.split(whereSeparator: { !$0.isLetter }).map(\.capitalized).joined(),
+                summary: "A part of the page.", access: .open,
+                success: .init(about: "Its content.", content: [(String(file.contentType.prefix { $0 != ";" }), nil)]),
+                answer: DocumentAnswers.page(file))
+        }
+
+    static let schemas: [String: Schema] = StreamAnswers.schemas.merging(StatisticsAnswers.schemas) { first, _ in first }
+        .merging(RecordAnswers.schemas) { first, _ in first }.merging(HealthAnswers.schemas) { first, _ in first }
+}
+
+extension Route.Success {
+    static func json(
+        _ schema: Schema, _ about: String, status: HTTPResponse.Status = .ok, headers: [String: String] = [:]
+    ) -> Self {
+        .init(status: status, about: about, content: [("application/json", schema)], headers: headers)
+    }
+}
+
+extension Substring {
+    fileprivate var capitalized: String { prefix(1).uppercased() + dropFirst() }
+}

@@ -1,0 +1,103 @@
+import Control
+import Foundation
+import Media
+import Schedule
+import Telemetry
+import WorkerProtocol
+
+/// Made-up figures of a stream at 30 frames a second in and 60 out.
+extension FakeService {
+    var leg: LegFigures {
+        var leg = LegFigures()
+        leg.isConnected = true
+        leg.connections = 1
+        leg.roundTripTime = .milliseconds(1.5)
+        leg.window = .milliseconds(120)
+        leg.packetsReceived = 12_345
+        leg.packetsLost = 3
+        leg.messagesUnstamped = 2
+        leg.bytesReceived = 16_000_000
+        return leg
+    }
+
+    func snapshot(of name: String) async throws(ServiceFault) -> StreamSnapshot? {
+        let stream = try await stream(name)
+        guard stream.state == .flowing else { return nil }
+        var snapshot = StreamSnapshot()
+        let ledger = Ledger(keeping: 64)
+        var latency = Latency()
+        for frame in Self.frames(until: .now(), count: 60) {
+            let ticket = ledger.open(frame.record.kind, presentation: frame.record.presentation)
+            ledger.close(ticket, as: frame.fate)
+            if frame.fate == .emitted { latency.record(frame.record) }
+        }
+        snapshot.books = ledger.books
+        snapshot.latency = latency
+        snapshot.output.offered = 60
+        snapshot.output.sent = 60
+        for counter in StreamCounters.Counter.allCases { snapshot.counters[counter] = UInt64(counter.rawValue) }
+        snapshot.gauges.rung = 1
+        snapshot.gauges.coresLeast = 0.4
+        snapshot.gauges.coresSynthesising = 1.3
+        snapshot.gauges.rate = 59.9
+        snapshot.gauges.inputSize = PictureSize(width: 640, height: 360)
+        snapshot.gauges.outputSize = PictureSize(width: 1280, height: 720)
+        snapshot.gauges.writtenAt = .now()
+        snapshot.inputLeg = leg
+        snapshot.outputLeg = leg
+        return snapshot
+    }
+
+    func records(of name: String, last seconds: Double) async throws(ServiceFault) -> [ClosedFrame] {
+        _ = try await stream(name)
+        return Self.frames(until: .now(), count: Int(seconds * 60))
+    }
+
+    /// Frames that end at `now`; their latency swings so that a live display moves. Every 50th is dropped.
+    static func frames(until now: MonotonicTime, count: Int) -> [ClosedFrame] {
+        (0..<count).map { index in
+            let id = UInt64(now.nanoseconds / 16_666_667) - UInt64(count - index)
+            let sent = now - Nanoseconds.milliseconds(16.67) * Int64(count - 1 - index)
+            var record = FrameRecord(
+                id: id, kind: id % 2 == 0 ? .original : .synthesised, presentation: MediaTime(ticks: Int64(id) * 1500))
+            let swing = 1 + 0.3 * sin(Double(id) / 40)
+            var time = sent
+            for stamp in Stamp.allCases.reversed() {
+                record[stamp] = time
+                time = time - Nanoseconds.milliseconds(2.2 * swing)
+            }
+            record.deadline = sent + .milliseconds(30)
+            record.tier = UInt8(id / 300 % 3)
+            record.rung = UInt8(id / 300 % 4)
+            record.tilesComputed = 40
+            record.tilesReused = 60
+            return ClosedFrame(record: record, fate: id % 50 == 49 ? .dropped(.late) : .emitted)
+        }
+    }
+
+    func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8] {
+        _ = try await stream(name)
+        return side == .before ? Self.grey : Self.coloured
+    }
+
+    /// JPEGs of 64 x 36 pixels: a ramp, grey and in colours.
+    static let grey = picture(
+        """
+        /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62rZ4C8yb\
+        qmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKT/wAARCAAk\
+        AEADASIAAhEBAxEB/8QAFwABAQEBAAAAAAAAAAAAAAAABAAHBv/EABUQAQEAAAAAAAAAAAAAAAAAAAAD/8QAFAEBAAAAAAAAAAAAAAAAAAAAAP\
+        /EABQRAQAAAAAAAAAAAAAAAAAAAAD/2gAMAwEAAhEDEQA/AOdmVMWZUwJmVMWZUwJmVMWZUwJmVMWZUwZ5MqYsypgTMqYsypgTMqYsypgTMqYs\
+        ypgzyZU0gJmVNICZlTSAmZU0gf/Z
+        """)
+    static let coloured = picture(
+        """
+        /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62rZ4C8yb\
+        qmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKT/wAARCAAk\
+        AEADASIAAhEBAxEB/8QAGQABAQEBAQEAAAAAAAAAAAAAAgQAAQMF/8QAFxABAQEBAAAAAAAAAAAAAAAAAQADAv/EABcBAQEBAQAAAAAAAAAAAA\
+        AAAAQFBgP/xAAWEQEBAQAAAAAAAAAAAAAAAAACAAP/2gAMAwEAAhEDEQA/APjmd0zqDORnWm7gNKczkZ1BnIzhNyhpTmd0zqDORnDbljSnM5Gd\
+        QZyM4bcsaQM5GdQZyM603ZEaU5ndM6gzkZw25Y0pzORnUGcjOG3LGlOZ3TOoM5GcJuUNLzAkclrV52WEgLpyWtDcsSOSQFrQ3LEgLpyWtCcoX/\
+        /Z
+        """)
+
+    private static func picture(_ base64: String) -> [UInt8] { [UInt8](Data(base64Encoded: base64) ?? Data()) }
+}

@@ -1,0 +1,206 @@
+import Control
+import Foundation
+import HTTPTypes
+import Media
+import Testing
+
+@testable import Web
+
+@Suite(.timeLimit(.minutes(2))) struct RouteTests {
+    /// A request for each route with the status that it should get.
+    static let requests: [(route: String, method: String, path: String, body: String?, status: Int)] = [
+        ("live", "GET", "/livez", nil, 200), ("ready", "GET", "/readyz", nil, 200),
+        ("ready", "GET", "/readyz?verbose", nil, 200),
+        ("metrics", "GET", "/metrics", nil, 200), ("getHealth", "GET", "/api/v1/health", nil, 200),
+        ("listStreams", "GET", "/api/v1/streams", nil, 200), ("getStream", "GET", "/api/v1/streams/cam1", nil, 200),
+        ("getStream", "GET", "/api/v1/streams/none", nil, 404), ("getStream", "GET", "/api/v1/streams/c%61m1", nil, 200),
+        ("listCallers", "GET", "/api/v1/streams/cam1/callers", nil, 200),
+        ("getStatistics", "GET", "/api/v1/streams/cam1/statistics", nil, 200),
+        ("getStatistics", "GET", "/api/v1/streams/cam1/statistics?seconds=1.5", nil, 200),
+        ("getStatistics", "GET", "/api/v1/streams/cam1/statistics?seconds=0", nil, 400),
+        ("getStatistics", "GET", "/api/v1/streams/cam1/statistics?seconds=1&seconds=2", nil, 400),
+        ("getRecords", "GET", "/api/v1/streams/cam1/records?format=json&seconds=1", nil, 200),
+        ("getRecords", "GET", "/api/v1/streams/cam1/records?format=xml", nil, 400),
+        ("getRecords", "GET", "/api/v1/streams/cam1/records?colour=red", nil, 400),
+        ("getPicture", "GET", "/api/v1/streams/cam1/picture/after?width=320", nil, 200),
+        ("getPicture", "GET", "/api/v1/streams/cam1/picture/after?width=1", nil, 400),
+        ("getPicture", "GET", "/api/v1/streams/cam1/picture/beside", nil, 404),
+        (
+            "addStream", "POST", "/api/v1/streams",
+            #"{"name":"new","input":"srt://:1","output":"srt://:2","settings":{"sharpness":0.5}}"#, 201
+        ),
+        ("addStream", "POST", "/api/v1/streams", #"{"name":"cam1","input":"srt://:1","output":"srt://:2"}"#, 409),
+        ("addStream", "POST", "/api/v1/streams", #"{"name":"a/b","input":"srt://:1","output":"srt://:2"}"#, 422),
+        ("addStream", "POST", "/api/v1/streams", #"{"name":"new2","input":"srt://:1","output":7}"#, 422),
+        ("addStream", "POST", "/api/v1/streams", #"{"name":"new2","input":"file:///etc/passwd","output":"srt://:2"}"#, 422),
+        ("addStream", "POST", "/api/v1/streams", #"{"name":"new2","input":"srt://:1","output":"srt://:2","colour":1}"#, 422),
+        ("addStream", "POST", "/api/v1/streams", #"{"name":"#, 400), ("addStream", "POST", "/api/v1/streams", "[]", 422),
+        ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"settings":{"sharpness":0.25,"tier":null}}"#, 200),
+        ("changeStream", "PATCH", "/api/v1/streams/cam1?restart=true", #"{"settings":{"scale":1}}"#, 200),
+        ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"settings":{"sharpness":7}}"#, 422),
+        ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"settings":{"sharpness":{}}}"#, 422),
+        ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"sharpness":0}"#, 422),
+        ("restartStream", "POST", "/api/v1/streams/cam1/restart", nil, 204),
+        ("kickCaller", "DELETE", "/api/v1/streams/cam1/callers/7", nil, 204),
+        ("kickCaller", "DELETE", "/api/v1/streams/cam1/callers/8", nil, 404),
+        ("kickCaller", "DELETE", "/api/v1/streams/cam1/callers/seven", nil, 404),
+        ("removeStream", "DELETE", "/api/v1/streams/cam2", nil, 204), ("reload", "POST", "/api/v1/reload", nil, 204),
+        ("logIn", "POST", "/login", #"{"token":"\#(testToken)"}"#, 204), ("logIn", "POST", "/login", #"{"token":"x"}"#, 401),
+        ("logOut", "POST", "/logout", nil, 204), ("getSession", "GET", "/api/v1/session", nil, 200),
+        ("getOpenAPI", "GET", "/api/v1/openapi.json", nil, 200), ("page", "GET", "/", nil, 200),
+    ]
+
+    /// Every answer has a status, a media type and a form that the OpenAPI document knows.
+    @Test func answersAreAsDocumented() async throws {
+        try await serving { client async throws in
+            let document = try JSONSerialization.jsonObject(with: Data(OpenAPI.document(Routes.all, Routes.schemas).bytes))
+            let check = SchemaCheck(document: try #require(document as? [String: Any]))
+            for request in Self.requests {
+                let answer = try await client.send(request.method, request.path, headers: bearer, body: request.body)
+                let name = "\(request.method) \(request.path) \(request.body ?? "")"
+                #expect(answer.status == request.status, "\(name): \(answer.text)")
+                let route = try #require(Routes.all.first { $0.id == request.route }, "\(request.route)")
+                let documented = [route.success.status.code] + OpenAPI.problems(of: route).map(\.status.code)
+                #expect(documented.contains(answer.status), "\(name): \(answer.status) is not documented")
+                guard let type = answer.headers["content-type"]?.prefix(while: { $0 != ";" }) else {
+                    #expect(answer.body.isEmpty, "\(name) has a body without a type")
+                    continue
+                }
+                let isProblem = answer.status >= 400 && type == "application/problem+json"
+                let schema =
+                    isProblem ? Problem.schema : route.success.content.first { $0.type == type }.flatMap(\.schema)
+                #expect(isProblem || route.success.content.contains { $0.type == type }, "\(name): \(type)")
+                guard let schema else { continue }
+                let value = try JSONSerialization.jsonObject(with: Data(answer.body), options: .fragmentsAllowed)
+                let form = try #require(
+                    JSONSerialization.jsonObject(with: Data(schema.json.bytes)) as? [String: Any])
+                #expect(check.faults(value, form) == [], "\(name)")
+            }
+        }
+        let tested = Set(Self.requests.map(\.route))
+        let left = Routes.all.map(\.id).filter { !tested.contains($0) && !$0.hasPrefix("page") && $0 != "followEvents" }
+        #expect(left == [], "no request tests these routes")
+    }
+
+    @Test func theSchemaCheckSeesWhatIsWrong() {
+        let schema = Schema.object("", ["a": .integer(0...9), "b": .nullable(.text())], optional: ["c": .list(.choice(["x"]))])
+        let check = SchemaCheck(document: [:])
+        func faults(_ text: String) -> Int {
+            guard let value = try? JSONSerialization.jsonObject(with: Data(text.utf8)),
+                let form = try? JSONSerialization.jsonObject(with: Data(schema.json.bytes)) as? [String: Any]
+            else { return -1 }
+            return check.faults(value, form).count
+        }
+        #expect(faults(#"{"a":1,"b":null}"#) == 0)
+        #expect(faults(#"{"a":1,"b":"","c":["x"]}"#) == 0)
+        for wrong in [
+            #"{"a":1}"#, #"{"a":true,"b":null}"#, #"{"a":1.5,"b":null}"#, #"{"a":-1,"b":null}"#, #"{"a":1,"b":2}"#,
+            #"{"a":1,"b":null,"c":["y"]}"#, #"{"a":1,"b":null,"d":0}"#, "[]",
+        ] {
+            #expect(faults(wrong) == 1, "\(wrong)")
+        }
+    }
+
+    @Test func noTwoRoutesAreTheSame() {
+        #expect(Set(Routes.all.map(\.id)).count == Routes.all.count)
+        #expect(Set(Routes.all.map { "\($0.method) \($0.path)" }).count == Routes.all.count)
+        for route in Routes.all {
+            let names = route.parts.filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
+            #expect(Set(names) == Set(route.parameters.filter { $0.place == .path }.map(\.name)), "\(route.id)")
+        }
+    }
+
+    @Test func whatIsAddedReachesTheService() async throws {
+        let service = FakeService(streams: [])
+        try await serving(service) { client async throws in
+            let answer = try await client.send(
+                "POST", "/api/v1/streams", headers: bearer,
+                body: #"{"name":"a.b","input":"srt://:1","output":"srt://:2","settings":{"scale":1,"tier":"base"}}"#)
+            #expect(answer.status == 201)
+            #expect(answer.headers["location"] == "/api/v1/streams/a.b")
+            let stream = service.state.withLock { $0.streams["a.b"] }
+            #expect(stream?.outputs == ["srt://:2"])
+            #expect(stream?.settings == ["scale": "1", "tier": "base"])
+            _ = try await client.send(
+                "PATCH", "/api/v1/streams/a.b", headers: bearer, body: #"{"settings":{"scale":null,"sharpness":0.5}}"#)
+            #expect(service.state.withLock { $0.streams["a.b"]?.settings } == ["sharpness": "0.5", "tier": "base"])
+        }
+    }
+
+    @Test func otherMethodsAreRefusedWithThoseThatExist() async throws {
+        try await serving { client async throws in
+            let answer = try await client.send("PUT", "/api/v1/streams/cam1", headers: bearer)
+            #expect(answer.status == 405)
+            #expect(answer.headers["allow"] == "DELETE, GET, HEAD, PATCH")
+            for method in ["TRACE", "OPTIONS", "CONNECT", "PROPFIND"] {
+                #expect(try await client.send(method, "/livez").status == 405, "\(method)")
+            }
+            for path in ["/nothing", "/api/v1/streams/", "//", "/livez/", "/api/v1/streams/%zz", "/api/v1/streams/%ff"] {
+                #expect(try await client.get(path).status == 404, "\(path)")
+            }
+        }
+    }
+
+    @Test func headGivesTheSameHeaderWithoutTheBody() async throws {
+        try await serving { client async throws in
+            for path in ["/livez", "/api/v1/streams", "/api/v1/events", "/api/v1/streams/cam1/picture/before"] {
+                let head = try await client.send("HEAD", path)
+                #expect(head.status == 200)
+                if path == "/api/v1/events" {
+                    #expect(head.headers["content-length"] == nil)
+                    continue
+                }
+                let get = try await client.get(path)
+                #expect(head.headers["content-type"] == get.headers["content-type"])
+                if path != "/api/v1/streams" { #expect(head.headers["content-length"] == "\(get.body.count)") }
+            }
+        }
+    }
+
+    @Test func documentsAreNotSentTwice() async throws {
+        try await serving { client async throws in
+            for path in ["/", "/api/v1/openapi.json", "/page/burnish.js"] {
+                let first = try await client.get(path)
+                let tag = try #require(first.headers["etag"])
+                #expect(try await client.get(path, headers: ["If-None-Match": "\"other\", W/\(tag)"]).status == 304)
+                #expect(try await client.get(path, headers: ["If-None-Match": "\"other\""]).status == 200)
+            }
+        }
+    }
+
+    @Test func readinessFollowsTheChecks() async throws {
+        let service = FakeService()
+        try await serving(service) { client async throws in
+            #expect(try await client.get("/readyz").text == "ready\n")
+            service.state.withLock { $0.health.checks.append(("stream cam2", false, "no frame for 12 s")) }
+            #expect(try await client.get("/livez").status == 200)
+            #expect(try await client.get("/readyz").status == 503)
+            let text = try await client.get("/readyz?verbose").text
+            #expect(text == "[+]configuration: read\n[+]stream cam1: ok\n[-]stream cam2: no frame for 12 s\nnot ready\n")
+        }
+    }
+
+    @Test func faultsOfTheServiceAreProblems() async throws {
+        let service = FakeService()
+        service.state.withLock { $0.reloadFault = ServiceFault(.invalid, key: "streams.cam1", "burnish.yaml:7: what to do") }
+        try await serving(service) { client async throws in
+            let answer = try await client.send("POST", "/api/v1/reload", headers: bearer)
+            #expect(answer.status == 422)
+            #expect(answer.headers["content-type"] == "application/problem+json")
+            #expect(answer.json["detail"] as? String == "burnish.yaml:7: what to do")
+            #expect(answer.json["key"] as? String == "streams.cam1")
+            #expect(service.state.withLock { $0.reloads } == 0)
+        }
+    }
+
+    @Test func recordsAreTables() async throws {
+        try await serving { client async throws in
+            let answer = try await client.get("/api/v1/streams/cam1/records?seconds=1")
+            #expect(answer.headers["content-type"] == "text/csv; charset=utf-8")
+            let rows = answer.text.split(separator: "\n").map { $0.split(separator: ",", omittingEmptySubsequences: false) }
+            #expect(rows.count == 61)
+            #expect(rows.allSatisfy { $0.count == rows[0].count })
+            #expect(rows[0].contains("sent_ns") && rows[0].contains("fate"))
+        }
+    }
+}

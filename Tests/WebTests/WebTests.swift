@@ -1,5 +1,0 @@
-import Testing
-
-@testable import Web
-
-@Suite struct WebTests {}
