@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LENGTH(list) (sizeof(list) / sizeof *(list))
@@ -104,6 +105,10 @@ static void allow_by_argument(scmp_filter_ctx filter, bool may_open, int *fault)
     ALLOW_IF(clone, HAS(0, thread | namespaces, thread));
     ALLOW_IF(prctl, IS(0, PR_SET_NAME));
     ALLOW_IF(prctl, IS(0, PR_GET_NAME));
+#ifdef SYS_arch_prctl
+    // AMX: the kernels ask for its registers (Sources/CKernels/cpu.c).
+    ALLOW_IF(arch_prctl, IS(0, 0x1023));
+#endif
     // Limits: to read one's own. `abort` sends a signal to the calling thread.
     ALLOW_IF(prlimit64, IS(0, 0), SCMP_A2(SCMP_CMP_EQ, 0));
     ALLOW_IF(tgkill, IS(0, getpid()));

@@ -46,6 +46,15 @@ public enum Sandbox {
     /// - Throws: why the process is not protected. It must not run streams then.
     public static func enter() throws(SandboxFault) -> Protection {
         guard burnish_thread_count() == 1 else { throw SandboxFault(step: .threads, code: 0) }
+        // Swift's crash handler starts a program, which a sandbox denies. It would then swallow signals of others.
+        // The process that started this one may have blocked them.
+        var fatal = sigset_t()
+        unsafe sigemptyset(&fatal)
+        for number in [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP] {
+            signal(number, SIG_DFL)
+            unsafe sigaddset(&fatal, number)
+        }
+        unsafe pthread_sigmask(SIG_UNBLOCK, &fatal, nil)
         try check(burnish_forgo_privileges(), .privileges)
         let landlock = burnish_landlock_version()
         if landlock > 0 {

@@ -78,6 +78,16 @@ import Transport
         #expect(end.reason == .uncaughtSignal && end.status == SIGSYS, "\(call): \(end.last)")
     }
 
+    /// Its supervisor learns at once what ended it.
+    @Test(arguments: [SIGSEGV, SIGABRT, SIGTRAP]) func aCrashEndsItWithItsSignal(signal: Int32) throws {
+        let receiver = try receiver()
+        let relay = try SandboxedRelay(input: "rtp://127.0.0.1:0", output: receiver.url)
+        _ = try relay.ports()
+        relay.send(signal: signal)
+        let end = try relay.end()
+        #expect(end.reason == .uncaughtSignal && end.status == signal, "\(end.last)")
+    }
+
     @Test func plainStreamsFlow() throws {
         let receiver = try Source(try StreamURL("rtp://127.0.0.1:0?latency=30"))
         let relay = try SandboxedRelay(

@@ -65,6 +65,8 @@ final class SandboxedRelay {
         return (input, output)
     }
 
+    func send(signal: Int32) { kill(process.processIdentifier, signal) }
+
     var attempts: [Attempt] {
         lines.compactMap { line in
             let words = line.split(separator: " ")
