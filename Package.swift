@@ -116,7 +116,7 @@ let package = Package(
         .testTarget(
             name: "WorkerProtocolTests", dependencies: ["WorkerProtocol", "Media", "TestSupport"], swiftSettings: strict),
         .executableTarget(
-            name: "sandboxed-relay", dependencies: ["Worker", "Relay", "Transport", "Endpoint", "Media"],
+            name: "sandboxed-relay", dependencies: ["Worker", "Relay", "Settings", "Transport", "Endpoint", "Media"],
             path: "Tests/SandboxedRelay", swiftSettings: strict),
         .testTarget(
             name: "WorkerTests",
@@ -164,9 +164,8 @@ let package = Package(
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "Endpoint", "Schedule",
-                "Enhance",
-                "Telemetry", "Media", "TestStreams",
+                "Relay", "Settings", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "Endpoint",
+                "Schedule", "Enhance", "Telemetry", "Media", "TestStreams",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -112,6 +113,8 @@ static void allow_by_argument(scmp_filter_ctx filter, bool may_open, int *fault)
     // Limits: to read one's own. `abort` sends a signal to the calling thread.
     ALLOW_IF(prlimit64, IS(0, 0), SCMP_A2(SCMP_CMP_EQ, 0));
     ALLOW_IF(tgkill, IS(0, getpid()));
+    // A thread may give way to others (`Media.StageThread` has this niceness only).
+    ALLOW_IF(setpriority, IS(0, PRIO_PROCESS), IS(1, 0), IS(2, 10));
 }
 
 int burnish_filter_enter(int may_open) {

@@ -11,7 +11,7 @@ public struct TestSourceConfiguration: Sendable {
     public var bitRate = 1_000_000
     /// Pictures from one keyframe to the next.
     public var keyframeInterval = 30
-    public var preset = VideoEncoderConfiguration.Preset.ultrafast
+    public var preset = EncoderPreset.ultrafast
     /// Whether PES headers have the length of video units. Without it, a receiver learns a unit's end from stuffing or from
     /// the next unit, as with FFmpeg's muxer.
     public var writesPESLengths = true

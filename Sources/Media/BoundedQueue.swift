@@ -50,6 +50,15 @@ import Glibc
         return append(element)
     }
 
+    /// Adds an element, waiting until `time` while the queue is full.
+    /// - Returns: nil when it was added; the element itself when the time came first, or when the queue is closed.
+    public func push(_ element: consuming Element, until time: MonotonicTime) -> Element? {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while filled == capacity && !closed, waitForChange(until: time) {}
+        return append(element)
+    }
+
     /// Adds an element if there is room now.
     /// - Returns: nil when it was added; the element itself when the queue is full or closed.
     public func offer(_ element: consuming Element) -> Element? {
@@ -68,9 +77,7 @@ import Glibc
                 unsafe pthread_cond_wait(changed, mutex)
                 continue
             }
-            var limit = timespec(
-                tv_sec: Int(time.nanoseconds / 1_000_000_000), tv_nsec: Int(time.nanoseconds % 1_000_000_000))
-            if unsafe pthread_cond_timedwait(changed, mutex, &limit) == ETIMEDOUT { break }
+            if !waitForChange(until: time) { break }
         }
         guard filled > 0 else { return nil }
         let element = removeFirst()
@@ -98,6 +105,14 @@ import Glibc
     }
 
     public var isClosed: Bool { locked { closed } }
+
+    /// Waits with the lock held.
+    /// - Returns: false when the time has come.
+    private func waitForChange(until time: MonotonicTime) -> Bool {
+        var limit = timespec(
+            tv_sec: Int(time.nanoseconds / 1_000_000_000), tv_nsec: Int(time.nanoseconds % 1_000_000_000))
+        return unsafe pthread_cond_timedwait(changed, mutex, &limit) != ETIMEDOUT
+    }
 
     private func append(_ element: consuming Element) -> Element? {
         if filled == capacity || closed { return element }

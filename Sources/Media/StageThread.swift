@@ -6,23 +6,29 @@ public final class StageThread: Sendable {
     private let handle: pthread_t
 
     /// Starts the thread.
-    /// - Parameter name: shown by `ps -L` and debuggers; at most 15 bytes are kept.
-    public init(name: String, _ body: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - name: shown by `ps -L` and debuggers; at most 15 bytes are kept.
+    ///   - niceness: how far the thread gives way to others: 0 as they do, up to 19. The kernel may refuse it, which is no error.
+    public init(name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void) {
         final class Start {
             let name: String
+            let niceness: Int32
             let body: @Sendable () -> Void
-            init(name: String, body: @escaping @Sendable () -> Void) {
+            init(name: String, niceness: Int32, body: @escaping @Sendable () -> Void) {
                 self.name = name
+                self.niceness = niceness
                 self.body = body
             }
         }
-        let start = unsafe Unmanaged.passRetained(Start(name: name, body: body))
+        let start = unsafe Unmanaged.passRetained(Start(name: name, niceness: niceness, body: body))
         var thread = pthread_t()
         let code = unsafe pthread_create(
             &thread, nil,
             { argument in
                 let start = unsafe Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
                 nameThisThread(start.name)
+                // On Linux, 0 stands for the calling thread alone.
+                if start.niceness != 0 { setpriority(Int32(PRIO_PROCESS.rawValue), 0, start.niceness) }
                 start.body()
                 return nil
             }, start.toOpaque())

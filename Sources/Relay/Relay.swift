@@ -3,14 +3,15 @@ import Endpoint
 import Foundation
 import Media
 import Schedule
+import Settings
 import Telemetry
 import Transport
 
 /// One stream, from its source to its sink: five threads and the queues between them. See docs/design/architecture.md.
 ///
-/// `run` belongs to one thread; `stop` may be called from any.
+/// `run` belongs to one thread; `stop` and `change` may be called from any.
 public final class Relay: Sendable {
-    private let channels: StreamChannels
+    let channels: StreamChannels
     private let source: Source
     private let sink: Sink
     private let passing = PassingStreams()
@@ -18,17 +19,21 @@ public final class Relay: Sendable {
     private let pictures = BoundedQueue<DecodedFrame>(capacity: 2)
     private let finished = BoundedQueue<FinishedFrame>(capacity: 2)
     private let output: SendStage
+    private let desk: PictureDesk
 
     /// Opens both ends.
     /// - Throws: what keeps an end from being opened: an address in use, a file that is not there, an output that
     ///   refuses.
     public init(_ configuration: RelayConfiguration) throws(TransportError) {
         channels = StreamChannels(configuration)
-        units = UnitQueue(books: channels.books)
+        units = UnitQueue(books: channels.books, turns: channels.turns)
         source = try Source(configuration.input)
         sink = try Sink(configuration.output)
         output = SendStage(sink: sink, passing: passing, channels: channels)
+        desk = PictureDesk(channels.pictures)
     }
+
+    deinit { desk.close() }
 
     private var control: StreamControl { channels.control }
 
@@ -53,7 +58,7 @@ public final class Relay: Sendable {
         let start = MonotonicTime.now()
         let threads = startStages()
         var meter = MachineMeter(
-            limit: .current, threads: max(configuration.threads, configuration.encodeThreads))
+            limit: .current, threads: max(configuration.options.threads, configuration.options.encodeThreads))
         var nextStatus = start + .seconds(1)
         var (nextSample, nextLoadSample) = (start, start)
         var former = (time: start, emitted: UInt64(0))
@@ -85,6 +90,7 @@ public final class Relay: Sendable {
             }
         }
         for thread in threads { thread.join() }
+        desk.close()
         // The last frames are still on their way. On a lossy leg some have to be sent again.
         sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
         write(trace)
@@ -122,11 +128,38 @@ public final class Relay: Sendable {
     /// again; nil ends it, and the stream counts on what it measures. Safe to call at any time.
     public func use(_ cores: Cores?) { channels.available.deal(cores, at: .now()) }
 
+    /// The stages whose loops have not turned for longer than a limit: something holds them up that should not. A stage that
+    /// waits for a silent source, or for room in the next stage, turns several times a second. Safe to call at any time.
+    /// - Parameter limit: longer than the longest work on one frame, and more than ``StageTurns/idleInterval``.
+    public func stalledStages(now: MonotonicTime = .now(), limit: Nanoseconds) -> [StageName] {
+        channels.turns.stalled(now: now, limit: limit)
+    }
+
+    /// Asks for a picture of the next frame, as JPEG. It costs the stream next to nothing: a thread of low priority shares the
+    /// frame's memory, scales it and encodes it. Requests for both sides that come together get pictures of the same frame. Safe
+    /// to call at any time.
+    /// - Parameters:
+    ///   - width: the most columns; a smaller picture stays as it is.
+    ///   - answer: called once, on another thread, or at once with a fault: when a picture of the same side is on its way, or the
+    ///     stream has ended. A request that gets no picture within two seconds fails, too.
+    public func requestPicture(
+        _ side: StreamPicture.Side, width: Int,
+        _ answer: @escaping @Sendable (Result<StreamPicture, PictureFault>) -> Void
+    ) { desk.request(side, width: width, answer) }
+
+    /// Changes settings. Each stage takes them over between two frames, so that no frame is lost or repeated and none waits. What
+    /// needs new processors (a first network, synthesis) is made beside the stream, and holds as soon as it is there.
+    /// - Parameter settings: values within their limits. All of them are set.
+    public func change(_ settings: StreamSettings) { channels.settings.change(to: settings) }
+
+    /// The settings of the last change.
+    public var settings: StreamSettings { channels.settings.current }
+
     /// What the stream has done so far.
     public func report(since start: MonotonicTime) -> RelayReport {
         RelayReport(
             seconds: (MonotonicTime.now() - start).seconds, ledger: channels.books.ledger, counters: channels.books.counters,
-            targetRate: configuration.fps,
+            targetRate: configuration.options.fps,
             schedule: .init(channels.schedule.rungs, channels.schedule.demand, cores: channels.cores),
             input: .init(url: configuration.input, source.statistics()),
             output: .init(url: configuration.output, sink.statistics(), units: output.outputBooks))

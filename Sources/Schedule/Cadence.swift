@@ -54,10 +54,10 @@ public struct Cadence: Sendable {
     /// Two originals further apart than this are no pair, because motion cannot be followed between them. In ticks.
     public static let longestPair = MediaTime.ticksPerSecond / 4
 
-    public let rate: Rate
+    public private(set) var rate: Rate
     public let order: SynthesisOrder
     /// Positions in one tick.
-    private let positionsPerTick: Int64
+    private var positionsPerTick: Int64
     /// The length of a slot in positions; 0 where the rate is a multiple.
     private let slotLength: Int64
 
@@ -82,6 +82,21 @@ public struct Cadence: Sendable {
             positionsPerTick = Int64(factor)
             slotLength = 0
         }
+    }
+
+    /// Changes how many output frames there are for each original, from the next original on. Nothing else changes: output times
+    /// do not go back, and the next original makes a pair with the last one.
+    /// - Precondition: the rate is a multiple; the factor is from 1 to 16.
+    public mutating func change(multiple factor: Int) {
+        guard case .multiple(let present) = rate else { preconditionFailure("a constant rate has no multiple") }
+        precondition((1...16).contains(factor), "an input rate can be multiplied by 1 to 16")
+        guard factor != present else { return }
+        let (old, new) = (positionsPerTick, Int64(factor))
+        rate = .multiple(factor)
+        positionsPerTick = new
+        // The first position that is not before the free one.
+        if next != .min { next = -Self.floor(-next * new, old) }
+        newest = newest.map { ($0.time, $0.time.ticks * new) }
     }
 
     /// Lays out the next original.

@@ -37,8 +37,8 @@ struct Ladder: Sendable, BitwiseCopyable {
         var failedAt: MonotonicTime?
     }
 
-    private let rungs: InlineArray<8, Rung>
-    let count: Int
+    private var rungs: InlineArray<8, Rung>
+    private(set) var count: Int
     /// 0 is the top.
     private(set) var position: Int
     private var strain = 0.0
@@ -54,6 +54,12 @@ struct Ladder: Sendable, BitwiseCopyable {
     init(ceiling: Tier, synthesises: Bool, dwell: Nanoseconds) {
         self.dwell = dwell
         attempts = InlineArray(repeating: Attempt(wait: dwell))
+        (rungs, count) = Self.rungs(ceiling: ceiling, synthesises: synthesises)
+        // Start on `base`, because originals come first while costs are unknown.
+        position = count - 2
+    }
+
+    private static func rungs(ceiling: Tier, synthesises: Bool) -> (InlineArray<8, Rung>, count: Int) {
         var rungs = InlineArray<8, Rung>(repeating: Rung(tier: .base, synthesises: false, decodesAll: false))
         var count = 0
         func add(_ rung: Rung) {
@@ -64,11 +70,24 @@ struct Ladder: Sendable, BitwiseCopyable {
             add(Rung(tier: tier, synthesises: synthesises, decodesAll: true))
         }
         if synthesises { add(Rung(tier: .base, synthesises: false, decodesAll: true)) }
-        // Start on `base`, because originals come first while costs are unknown.
-        position = count - 1
         add(Rung(tier: .base, synthesises: false, decodesAll: false))
-        self.rungs = rungs
-        self.count = count
+        return (rungs, count)
+    }
+
+    /// Changes which rungs there are. The stream stays on its rung where there still is one like it: the same tier or the best
+    /// one below. Where frames were not synthesised at all before, it begins at once. Failed tries are forgotten.
+    mutating func change(ceiling: Tier, synthesises: Bool) {
+        let present = rung
+        let didSynthesise = rungs[0].synthesises
+        (rungs, count) = Self.rungs(ceiling: ceiling, synthesises: synthesises)
+        attempts = InlineArray(repeating: Attempt(wait: dwell))
+        (strain, safeSince) = (0, nil)
+        position = count - 1
+        guard present.decodesAll else { return }
+        let like = Rung(
+            tier: min(present.tier, ceiling), synthesises: synthesises && (present.synthesises || !didSynthesise),
+            decodesAll: true)
+        for place in 0..<count where rungs[place] == like { position = place }
     }
 
     subscript(position: Int) -> Rung { rungs[position] }

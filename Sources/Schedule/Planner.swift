@@ -169,6 +169,20 @@ public struct Planner: Policy, Sendable {
         configuration.output = output
     }
 
+    /// Takes over settings that have changed, and keeps the estimates.
+    /// - Parameters:
+    ///   - ceiling: the best tier in use.
+    ///   - synthesises: whether the stream requests synthesised frames at all.
+    ///   - caution: one of ``Weights/cautions``.
+    public mutating func change(ceiling: Tier, synthesises: Bool, caution: Double) {
+        configuration.weights.caution = caution
+        guard ceiling != configuration.ceiling || synthesises != configuration.synthesises else { return }
+        configuration.ceiling = ceiling
+        configuration.synthesises = synthesises
+        if !synthesises { synthesised = nil }
+        ladder.change(ceiling: ceiling, synthesises: synthesises)
+    }
+
     // MARK: Before the decoder
 
     /// A unit that a later picture needs is dropped before the decoder in two cases only. When a keyframe waits and this unit
@@ -235,7 +249,8 @@ public struct Planner: Policy, Sendable {
         // The first original never comes with synthesised frames, because there is no pair yet.
         let requested = Double(frame.synthesised)
         synthesised = synthesised.map { $0 + (requested - $0) / 16 } ?? (requested > 0 ? requested : nil)
-        intervalEstimate.observe(arrived: frame.arrived ?? intervalEstimate.arrived + 1, newestEmitBy: frame.newestEmitBy)
+        intervalEstimate.observe(
+            arrived: frame.arrived ?? intervalEstimate.arrived + 1, newestEmitBy: frame.newestEmitBy - frame.budget)
         let slack = Double((frame.emitBy - frame.now).count)
         freshSlack = max(slack, freshSlack + (slack - freshSlack) / 16)
     }

@@ -22,6 +22,8 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
     public var waiting: Int
     /// The deadline of the newest original that has arrived.
     public var newestEmitBy: MonotonicTime
+    /// The part of that deadline that may change while the stream runs. The time between originals is estimated without it.
+    public var budget: Nanoseconds
     /// How many originals have arrived since the stream began. Nil counts this one and all earlier requests.
     public var arrived: Int?
     /// How many frames wait for the encoder.
@@ -31,8 +33,8 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
 
     @inlinable public init(
         now: MonotonicTime, emitBy: MonotonicTime, synthesised: Int = 0, order: SynthesisOrder = .beforeOriginal,
-        tiles: Int, waiting: Int = 0, newestEmitBy: MonotonicTime? = nil, arrived: Int? = nil, encoderQueue: Int = 0,
-        encoderBusySince: MonotonicTime? = nil
+        tiles: Int, waiting: Int = 0, newestEmitBy: MonotonicTime? = nil, budget: Nanoseconds = .zero, arrived: Int? = nil,
+        encoderQueue: Int = 0, encoderBusySince: MonotonicTime? = nil
     ) {
         self.now = now
         self.emitBy = emitBy
@@ -41,6 +43,7 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
         self.tiles = tiles
         self.waiting = waiting
         self.newestEmitBy = newestEmitBy ?? emitBy
+        self.budget = budget
         self.arrived = arrived
         self.encoderQueue = encoderQueue
         self.encoderBusySince = encoderBusySince

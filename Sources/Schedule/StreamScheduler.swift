@@ -11,9 +11,11 @@ public struct PipelineState: Sendable, BitwiseCopyable {
     public var decodesAnother = false
     /// How many decoded pictures wait for their plan.
     public var picturesWaiting = 0
-    /// How many originals have arrived since the stream began, and the deadline of the newest. Both describe the same moment.
+    /// How many originals have arrived since the stream began, the deadline of the newest, and the budget in it. All describe
+    /// the same moment.
     public var arrived: Int?
     public var newestEmitBy: MonotonicTime?
+    public var budget = Nanoseconds.zero
     /// How many enhanced frames wait for the encoder.
     public var encoderQueue = 0
     /// When the encoder began the frame that it encodes now; nil while it is idle.
@@ -65,7 +67,7 @@ public struct StreamScheduler<P: Policy>: Sendable {
         asked.plan(
             FrameRequest(
                 now: now, emitBy: emitBy, synthesised: synthesised, order: order, tiles: tiles,
-                waiting: state.originalsBehind, newestEmitBy: state.newestEmitBy, arrived: state.arrived,
+                waiting: state.originalsBehind, newestEmitBy: state.newestEmitBy, budget: state.budget, arrived: state.arrived,
                 encoderQueue: state.encoderQueue, encoderBusySince: state.encoderBusySince))
     }
 
@@ -125,6 +127,11 @@ extension StreamScheduler where P == Planner {
         } else {
             asked = Planner(configuration)
         }
+    }
+
+    /// Takes over settings that have changed; see ``Planner/change(ceiling:synthesises:caution:)``.
+    public mutating func change(ceiling: Tier, synthesises: Bool, caution: Double) {
+        asked.change(ceiling: ceiling, synthesises: synthesises, caution: caution)
     }
 
     /// A high estimate (``Cost/high``) of the time to encode one frame.

@@ -77,7 +77,7 @@ final class AssignedStream: Sendable {
             return (state.isStopping, state.values.settings)
         }
         // They may have changed meanwhile.
-        _ = settings
+        relay.change(settings)
         return !isStopping
     }
 
@@ -127,7 +127,7 @@ final class AssignedStream: Sendable {
                 return ("\(error.key): \(error.text)", nil, state.values.settings)
             }
         }
-        _ = (relay, settings)
+        if fault == nil { relay?.change(settings) }
         return fault
     }
 

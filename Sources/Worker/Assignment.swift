@@ -13,24 +13,9 @@ extension RelayConfiguration {
         guard let output = assignment.outputs.first, assignment.outputs.count == 1 else {
             throw SettingFault("outputs", "a stream has one output, not \(assignment.outputs.count)")
         }
-        self.init(input: try Self.url(assignment.input, "input"), output: try Self.url(output, "outputs"))
-        let (options, settings) = (values.options, values.settings)
-        scale = options.scale
-        fps = options.fps
-        hold = options.hold
-        lookahead = options.lookahead
-        decodeThreads = options.decodeThreads
-        encodeThreads = options.encodeThreads
-        threads = options.threads
-        preset = VideoEncoderConfiguration.Preset(rawValue: options.preset.rawValue)!
-        largestOutput = options.largestOutput
-        tier = settings.tier
-        sharpness = settings.sharpness
-        interpolate = settings.interpolate
-        budget = settings.budget
-        caution = settings.caution
-        pacing = settings.pacing == .eager ? .eager : .paced
-        bitRate = settings.bitRate
+        self.init(
+            input: try Self.url(assignment.input, "input"), output: try Self.url(output, "outputs"),
+            options: values.options, settings: values.settings)
         // A receiver may come at any time, and the stream waits for it.
         firstConnection = nil
     }

@@ -31,12 +31,12 @@ struct RelayCommand: ParsableCommand {
     @Option(help: .setting("sharpness")) var sharpness = 0.0
     @Option(help: .setting("budget")) var budget = TimeArgument(.milliseconds(80))
     @Option(help: .setting("caution")) var caution = 1.0
-    @Option(help: .setting("pacing")) var pacing = RelayConfiguration.Pacing.eager
+    @Option(help: .setting("pacing")) var pacing = StreamSettings.Pacing.eager
     @Option(help: .setting("threads")) var threads = 2
     @Option(help: .setting("bitrate")) var bitrate: BitRateArgument?
-    @Option(help: .setting("decode-threads")) var decodeThreads = RelayConfiguration.defaultDecodeThreads
-    @Option(help: .setting("encode-threads")) var encodeThreads = RelayConfiguration.defaultEncodeThreads
-    @Option(help: .setting("preset")) var preset = VideoEncoderConfiguration.Preset.superfast
+    @Option(help: .setting("decode-threads")) var decodeThreads = StreamOptions().decodeThreads
+    @Option(help: .setting("encode-threads")) var encodeThreads = StreamOptions().encodeThreads
+    @Option(help: .setting("preset")) var preset = EncoderPreset.superfast
     @Option(help: .setting("max-size")) var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
     @Option(help: "End after this time.") var duration: TimeArgument?
     @Option(help: "Write the final report to this file, as JSON.") var report: String?
@@ -45,27 +45,32 @@ struct RelayCommand: ParsableCommand {
     @Flag(help: "Do not print a status line each second.") var quiet = false
 
     func validate() throws {
-        var values = StreamValues()
         var given: Set<String> = []
-        values.options.scale = scale
-        if let interpolate {
-            values.settings.interpolate = interpolate
-            given.insert("interpolate")
-        }
-        values.options.fps = fps?.value
-        if let hold {
-            values.options.hold = hold.value
-            given.insert("hold")
-        }
-        values.options.lookahead = lookahead
+        if interpolate != nil { given.insert("interpolate") }
+        if hold != nil { given.insert("hold") }
         if lookahead != StreamOptions().lookahead { given.insert("lookahead") }
-        values.settings.sharpness = sharpness
-        values.settings.budget = budget.value
-        values.settings.caution = caution
+        if let fault = values.faults(given: given).first { throw ValidationError(fault.onCommandLine) }
+    }
+
+    private var values: StreamValues {
+        var values = StreamValues()
+        values.options.scale = scale
+        values.options.fps = fps?.value
+        if let hold { values.options.hold = hold.value }
+        values.options.lookahead = lookahead
         values.options.threads = threads
         values.options.decodeThreads = decodeThreads
         values.options.encodeThreads = encodeThreads
-        if let fault = values.faults(given: given).first { throw ValidationError(fault.onCommandLine) }
+        values.options.preset = preset
+        values.options.largestOutput = maxSize.value
+        values.settings.tier = tier.value
+        values.settings.sharpness = sharpness
+        if let interpolate { values.settings.interpolate = interpolate }
+        values.settings.budget = budget.value
+        values.settings.caution = caution
+        values.settings.pacing = pacing
+        values.settings.bitRate = bitrate?.value
+        return values
     }
 
     func run() throws {
@@ -108,30 +113,16 @@ struct RelayCommand: ParsableCommand {
     }
 
     private func configuration() throws(TransportError) -> RelayConfiguration {
-        var configuration = RelayConfiguration(input: try StreamURL(input), output: try StreamURL(output))
-        configuration.scale = scale
-        if let interpolate { configuration.interpolate = interpolate }
-        configuration.fps = fps?.value
-        if let hold { configuration.hold = hold.value }
-        configuration.lookahead = lookahead
-        configuration.tier = tier.value
-        configuration.sharpness = sharpness
-        configuration.budget = budget.value
-        configuration.caution = caution
-        configuration.pacing = pacing
+        let values = values
+        var configuration = RelayConfiguration(
+            input: try StreamURL(input), output: try StreamURL(output), options: values.options, settings: values.settings)
         configuration.tracePath = trace
-        configuration.threads = threads
-        configuration.decodeThreads = decodeThreads
-        configuration.encodeThreads = encodeThreads
-        configuration.bitRate = bitrate?.value
-        configuration.preset = preset
-        configuration.largestOutput = maxSize.value
         return configuration
     }
 }
 
-extension RelayConfiguration.Pacing: ExpressibleByArgument {}
-extension VideoEncoderConfiguration.Preset: ExpressibleByArgument {}
+extension StreamSettings.Pacing: ExpressibleByArgument {}
+extension EncoderPreset: ExpressibleByArgument {}
 
 /// The best tier that may be used; `auto` is the best there is.
 struct TierArgument: ExpressibleByArgument {

@@ -3,6 +3,7 @@ import Foundation
 import Media
 import Relay
 import Schedule
+import Settings
 import Simulation
 import Telemetry
 
@@ -91,7 +92,7 @@ struct ReplayCommand: ParsableCommand {
         var planning = Planner.Configuration(
             input: size.value, output: size.value.scaled(by: 2), interval: .milliseconds(33.3))
         planning.cores = cores
-        planning.encoders = RelayConfiguration.defaultEncodeThreads
+        planning.encoders = StreamOptions().encodeThreads
         planning.synthesises = records.contains { $0.asked > 0 }
         let order = Trace.order(records)
         return points.flatMap { point in

@@ -30,8 +30,8 @@ struct TestSourceCommand: ParsableCommand {
     @Option(help: "Time from one keyframe to the next.")
     var keyframeInterval = TimeArgument(.seconds(1))
 
-    @Option(help: "x264's preset: \(VideoEncoderConfiguration.Preset.allCases.map(\.rawValue).joined(separator: ", ")).")
-    var codecPreset = VideoEncoderConfiguration.Preset.ultrafast
+    @Option(help: "x264's preset: \(EncoderPreset.allCases.map(\.rawValue).joined(separator: ", ")).")
+    var codecPreset = EncoderPreset.ultrafast
 
     @Option(help: "Audio track: beep (AAC, a beep each second, with time codes of its own) or none.")
     var audio = AudioArgument.none

@@ -3,6 +3,7 @@ import Endpoint
 import Measure
 import Media
 import Schedule
+import Settings
 import Telemetry
 import Testing
 import TestStreams
@@ -85,8 +86,8 @@ import Transport
     private func relay(_ scratch: Scratch, frames: Int64, latency: Int, interpolate: Int) throws -> Outcome {
         let listener = "srt://127.0.0.1:0?mode=listener&latency=\(latency)"
         let running = try SRTRelayTests.Running(input: listener, output: listener) {
-            $0.budget = RelayConfiguration(input: $0.input, output: $0.output).budget
-            $0.interpolate = interpolate
+            $0.settings.budget = StreamSettings().budget
+            $0.settings.interpolate = interpolate
             $0.tracePath = scratch.path("trace.csv")
         }
         let networks = try [running.relay.inputPort, running.relay.outputPort].map { port in

@@ -34,6 +34,10 @@ final class FailingEncoder: PictureEncoder {
         case .silence: break
         }
     }
+
+    func change(_ rateControl: VideoEncoderConfiguration.RateControl, at frameRate: Rational) -> Bool {
+        encoder.change(rateControl, at: frameRate)
+    }
 }
 
 /// A decoder that throws where a test says so.
@@ -49,6 +53,10 @@ final class FailingDecoder: PictureDecoder {
     var skipsNonReference: Bool {
         get { decoder.skipsNonReference }
         set { decoder.skipsNonReference = newValue }
+    }
+    var exportsQuantisers: Bool {
+        get { decoder.exportsQuantisers }
+        set { decoder.exportsQuantisers = newValue }
     }
 
     func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) -> Bool {

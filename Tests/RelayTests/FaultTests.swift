@@ -3,6 +3,7 @@ import Endpoint
 import Foundation
 import Media
 import Schedule
+import Settings
 import Synchronization
 import Testing
 import TestStreams
@@ -22,7 +23,7 @@ import Transport
         let scratch = try Scratch()
         var configuration = RelayConfiguration(
             input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
-        configuration.budget = .seconds(60)
+        configuration.settings.budget = .seconds(60)
         // Other programs on the machine must not make the relay shed frames.
         configuration.watchesMachine = false
         configuration.pacesFiles = false
@@ -203,11 +204,11 @@ import Transport
             input: .file(path: try scratch.write(stream, to: "in.ts")),
             output: isLive
                 ? try StreamURL("srt://127.0.0.1:0?mode=listener&latency=20") : .file(path: scratch.path("out.ts")))
-        configuration.budget = chance(0.5) ? .seconds(60) : .milliseconds(40)
+        configuration.settings.budget = chance(0.5) ? .seconds(60) : .milliseconds(40)
         configuration.pacesFiles = isLive || chance(0.3)
-        configuration.interpolate = chance(0.7) ? 2 : 1
-        configuration.lookahead = chance(0.5) ? 1 : 0
-        configuration.pacing = chance(0.3) ? .paced : .eager
+        configuration.settings.interpolate = chance(0.7) ? 2 : 1
+        configuration.options.lookahead = chance(0.5) ? 1 : 0
+        configuration.settings.pacing = chance(0.3) ? .paced : .eager
         configuration.makeDecoder = { (configuration) throws(CodecError) in
             try FailingDecoder(configuration) { $0 == breaksAt }
         }
@@ -236,14 +237,6 @@ import Transport
         receivers?.stop()
         let frames = relay.report(since: .now()).frames
         #expect(frames.balance && frames.inFlight == 0, "\(frames)")
-    }
-
-    /// A relay that its own codecs can stop.
-    private final class RelayBox: Sendable {
-        private let relay = Lock<Relay?>(nil)
-        /// Nil at the end: the relay holds its codecs, and they hold this.
-        func put(_ relay: Relay?) { self.relay.withLock { $0 = relay } }
-        func stop() { relay.withLock { $0 }?.stop() }
     }
 }
 

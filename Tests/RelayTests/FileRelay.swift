@@ -1,5 +1,6 @@
 import Endpoint
 import Media
+import Settings
 import TestStreams
 import Testing
 import Transport
@@ -11,7 +12,7 @@ func relay(
 ) throws -> RelayReport {
     var configuration = RelayConfiguration(
         input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
-    configuration.budget = .seconds(60)
+    configuration.settings.budget = .seconds(60)
     // Other programs on the machine must not make the relay shed frames.
     configuration.watchesMachine = false
     configuration.pacesFiles = false

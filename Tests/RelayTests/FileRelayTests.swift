@@ -3,6 +3,7 @@ import Endpoint
 import Foundation
 import Media
 import Schedule
+import Settings
 import Simulation
 import Telemetry
 import Testing
@@ -19,7 +20,7 @@ import Transport
     ) throws -> RelayReport {
         var configuration = RelayConfiguration(
             input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
-        configuration.budget = .seconds(60)
+        configuration.settings.budget = .seconds(60)
         configuration.pacesFiles = false
         configuration.watchesMachine = false
         adjust(&configuration)
@@ -29,7 +30,7 @@ import Transport
     /// Has the schedule synthesise from the first pair on, however slow the machine is.
     private func withoutHaste(_ configuration: inout RelayConfiguration) {
         configuration.readsFramesOneByOne = true
-        configuration.tier = .base
+        configuration.settings.tier = .base
         configuration.weights.keep = 1e9
         configuration.weights.climb = 1e9
         configuration.weights.dwell = .zero
@@ -55,7 +56,7 @@ import Transport
     @Test func synthesisedFramesLieHalfwayAndTheBooksBalance() throws {
         let scratch = try Scratch()
         let report = try relay(try TestStream.video(frames: 60), scratch) {
-            $0.interpolate = 2
+            $0.settings.interpolate = 2
             withoutHaste(&$0)
         }
         #expect(report.frames.originals == 60)
@@ -111,8 +112,8 @@ import Transport
     @Test func extrapolatedFramesLieHalfAnIntervalBeyondTheirOriginals() throws {
         let scratch = try Scratch()
         let report = try relay(try TestStream.video(frames: 60), scratch) {
-            $0.interpolate = 2
-            $0.lookahead = 0
+            $0.settings.interpolate = 2
+            $0.options.lookahead = 0
             withoutHaste(&$0)
         }
         #expect(report.frames.balance && report.frames.dropped == 0, "\(report.frames)")
@@ -131,8 +132,8 @@ import Transport
     func aConstantRateHasAFrameInEverySlot(target: Rational, source: Int64, lookahead: Int) throws {
         let scratch = try Scratch()
         let report = try relay(try TestStream.video(frames: Int(2 * source), rate: source), scratch) {
-            $0.fps = target
-            $0.lookahead = lookahead
+            $0.options.fps = target
+            $0.options.lookahead = lookahead
             $0.pacesFiles = true
         }
         #expect(report.frames.originals == UInt64(2 * source))
@@ -153,7 +154,7 @@ import Transport
     @Test func aKeyframeThatIsLeftOutIsMadeUpFor() throws {
         let scratch = try Scratch()
         let report = try relay(try TestStream.video(frames: 120, rate: 60, keyframeEvery: 7), scratch) {
-            $0.fps = Rational(24)
+            $0.options.fps = Rational(24)
         }
         #expect(report.frames.emitted == 48 && report.frames.droppedByReason["cadence"] == 72, "\(report.frames)")
         // 18 came; where one is left out, the next frame is a keyframe in its place.
@@ -173,7 +174,7 @@ import Transport
     @Test func aPictureThatWouldGrowBeyondTheLimitPassesAtItsOwnSize() throws {
         let scratch = try Scratch()
         let report = try relay(try TestStream.video(frames: 3), scratch) {
-            $0.largestOutput = PictureSize(width: 319, height: 192)
+            $0.options.largestOutput = PictureSize(width: 319, height: 192)
         }
         #expect(report.frames.emitted == 3)
         #expect(TestStream.size(of: try scratch.read("out.ts")) == PictureSize(width: 160, height: 96))
@@ -184,7 +185,7 @@ import Transport
         let scratch = try Scratch()
         let wrapping = try TestStream.video(frames: 20, start: 95_443.4)
         let stream = try wrapping + TestStream.video(frames: 20, start: 20) + TestStream.video(frames: 20, start: 22.1)
-        let report = try relay(stream, scratch) { $0.fps = Rational(60) }
+        let report = try relay(stream, scratch) { $0.options.fps = Rational(60) }
         #expect(report.frames.originals == 60 && report.frames.balance && report.frames.inFlight == 0)
         #expect(report.frames.dropped == 0 && report.counters["timeline_jumps"] == 1, "\(report.frames)")
         let units = TestStream.units(in: try scratch.read("out.ts"))
@@ -203,7 +204,7 @@ import Transport
         let report: RelayReport
         do {
             report = try relay(stream, scratch) {
-                if seed < 12 { $0.interpolate = 2 } else { $0.fps = Rational(60) }
+                if seed < 12 { $0.settings.interpolate = 2 } else { $0.options.fps = Rational(60) }
             }
         } catch let failure as RelayFailure {
             // Nothing that could be decoded was left: no fault of the relay's.
@@ -217,7 +218,7 @@ import Transport
     @Test func aRecordedTraceCanBeReplayed() throws {
         let scratch = try Scratch()
         let report = try relay(try TestStream.video(frames: 60), scratch) {
-            $0.interpolate = 2
+            $0.settings.interpolate = 2
             $0.pacesFiles = true
             $0.tracePath = scratch.path("trace.csv")
         }

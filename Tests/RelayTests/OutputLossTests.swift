@@ -235,6 +235,8 @@ private final class WatchedEncoder: PictureEncoder {
             emit(unit)
         }
     }
+
+    func change(_ rateControl: VideoEncoderConfiguration.RateControl, at frameRate: Rational) -> Bool { false }
 }
 
 /// Reads an output, on a thread of its own.

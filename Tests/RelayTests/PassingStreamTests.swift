@@ -4,6 +4,7 @@ import Endpoint
 import Foundation
 import Media
 import Schedule
+import Settings
 import Telemetry
 import TestStreams
 import Testing
@@ -54,7 +55,7 @@ import Transport
     func soundAheadOfThePictureKeepsItsPlaceAtAConstantRate(rate: Int64, ahead: Int64) throws {
         let scratch = try Scratch()
         let stream = try TestStream.soundFirst(frames: Int(rate), rate: rate >= 50 ? rate / 2 : rate, ahead: ahead)
-        let report = try relay(stream, scratch) { $0.fps = Rational(rate) }
+        let report = try relay(stream, scratch) { $0.options.fps = Rational(rate) }
         let output = try scratch.read("out.ts")
         let pictures = TestStream.units(in: output).map(\.presentation)
         let grid = SlotGrid(rate: Rational(rate), start: Timeline.start)
@@ -123,7 +124,7 @@ import Transport
         passing.layout = one
         let calls = Count()
         var configuration = RelayConfiguration(input: .file(path: "unused"), output: .file(path: path))
-        configuration.budget = .seconds(60)
+        configuration.settings.budget = .seconds(60)
         configuration.makeEncoder = { (configuration) throws(CodecError) in
             try FailingEncoder(configuration) { _ in
                 guard calls.next() == 0 else { return nil }

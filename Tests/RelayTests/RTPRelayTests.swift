@@ -4,6 +4,7 @@ import Foundation
 import Measure
 import Media
 import Schedule
+import Settings
 import Telemetry
 import Testing
 import TestStreams
@@ -40,7 +41,7 @@ import Transport
         #expect(report.input.window == 0 && !report.input.connected && report.input.reports >= 4)
 
         let trace = try Trace.read(String(decoding: scratch.read("trace.csv"), as: UTF8.self))
-        let budget = running.relay.configuration.budget
+        let budget = running.relay.configuration.settings.budget
         let origins = trace.sorted { $0.id < $1.id }.compactMap { record in record.origin.map { (record, $0) } }
         #expect(origins.count == 150)
         for (record, origin) in origins {

@@ -6,6 +6,7 @@ import Glibc
 import Measure
 import Media
 import Schedule
+import Settings
 import Synchronization
 import TestStreams
 import Testing
@@ -27,7 +28,7 @@ import Transport
 
         init(input: String, output: String, adjust: (inout RelayConfiguration) -> Void = { _ in }) throws {
             var configuration = RelayConfiguration(input: try StreamURL(input), output: try StreamURL(output))
-            configuration.budget = .seconds(60)
+            configuration.settings.budget = .seconds(60)
             adjust(&configuration)
             let relay = try Relay(configuration)
             let outcome = Outcome()
@@ -146,9 +147,9 @@ import Transport
     @Test func aConstantRateGoesOnWhileTheSourceIsGone() throws {
         let scratch = try Scratch()
         let running = try Running(input: "srt://127.0.0.1:0?mode=listener&latency=20", output: scratch.path("out.ts")) {
-            $0.fps = Rational(60)
-            $0.hold = .milliseconds(400)
-            $0.budget = .milliseconds(80)
+            $0.options.fps = Rational(60)
+            $0.options.hold = .milliseconds(400)
+            $0.settings.budget = .milliseconds(80)
         }
         _ = try send(frames: 30, to: running.relay.inputPort, hasAudio: true)
         running.await { $0.contains("input: disconnected") }
@@ -262,8 +263,8 @@ import Transport
         let running = try Running(
             input: "srt://127.0.0.1:0?mode=listener&latency=20", output: "srt://127.0.0.1:0?mode=listener&latency=20"
         ) {
-            $0.interpolate = interpolate
-            $0.fps = fps.map { Rational($0) }
+            $0.settings.interpolate = interpolate
+            $0.options.fps = fps.map { Rational($0) }
         }
         let receiver = try Receiver(port: running.relay.outputPort)
         receiver.awaitConnection()
@@ -414,7 +415,7 @@ import Transport
         let running = try Running(
             input: try scratch.write(stream, to: "in.ts"), output: "udp://127.0.0.1:\(receiver.source.localPort)"
         ) {
-            $0.pacing = .paced
+            $0.settings.pacing = .paced
             // However little of the machine the other tests leave, within a budget of a minute none need be dropped.
             $0.weights.swamped = .infinity
         }

@@ -2,6 +2,7 @@ import Codec
 import Endpoint
 import Media
 import Schedule
+import Settings
 import Telemetry
 import Testing
 import TestStreams
@@ -20,10 +21,10 @@ import Transport
 
     init() throws { try self.init(.paced) }
 
-    private init(_ pacing: RelayConfiguration.Pacing) throws {
+    private init(_ pacing: StreamSettings.Pacing) throws {
         scratch = try Scratch()
         var configuration = RelayConfiguration(input: .standardStream, output: .file(path: scratch.path("out.ts")))
-        configuration.pacing = pacing
+        configuration.settings.pacing = pacing
         channels = StreamChannels(configuration)
         sink = try Sink(configuration.output)
         output = SendStage(sink: sink, passing: passing, channels: channels)
@@ -54,6 +55,25 @@ import Transport
     private func expect(sent: UInt64, queued: UInt64, dropped: UInt64 = 0) {
         let books = output.outputBooks
         #expect(books.sent == sent && books.queued == queued && books.dropped == dropped && books.balance, "\(books)")
+    }
+
+    /// Units that wait keep their turns. Those after the change wait for them only.
+    @Test func pacingChangesBetweenTwoUnits() throws {
+        let later = MonotonicTime.now() + .seconds(3600)
+        encode([later, later], deadlines: [])
+        expect(sent: 0, queued: 2)
+        var settings = channels.settings.current
+        settings.pacing = .eager
+        channels.settings.change(to: settings)
+        encode([later])
+        expect(sent: 0, queued: 3)
+        let eager = try SendStageTests(.eager)
+        eager.encode([later])
+        eager.expect(sent: 1, queued: 0)
+        settings.pacing = .paced
+        eager.channels.settings.change(to: settings)
+        eager.encode([later])
+        eager.expect(sent: 1, queued: 1)
     }
 
     /// A receiver that comes while units wait costs one keyframe. The units before it are not sent.

@@ -26,6 +26,10 @@ import Transport
             get { decoder.skipsNonReference }
             set { decoder.skipsNonReference = newValue }
         }
+        var exportsQuantisers: Bool {
+            get { decoder.exportsQuantisers }
+            set { decoder.exportsQuantisers = newValue }
+        }
 
         func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) -> Bool {
             asked = 0

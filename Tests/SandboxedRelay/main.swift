@@ -3,6 +3,7 @@ import Endpoint
 import Glibc
 import Media
 import Relay
+import Settings
 import Transport
 import Worker
 
@@ -13,8 +14,8 @@ do {
     say("landlock \(protection.landlock)")
     let (input, output) = (CommandLine.arguments[1], CommandLine.arguments[2])
     var configuration = RelayConfiguration(input: try StreamURL(input), output: try StreamURL(output))
-    configuration.budget = .seconds(60)
-    configuration.interpolate = 2
+    configuration.settings.budget = .seconds(60)
+    configuration.settings.interpolate = 2
     let relay = try Relay(configuration)
     say("input \(relay.inputPort) output \(relay.outputPort)")
     let end = StageThread(name: "end") {

@@ -60,6 +60,24 @@ extension Cadence.Rate {
 }
 
 @Suite struct CadenceTests {
+    /// Frames are added between the next pair, and no longer between the one after the change back.
+    @Test(arguments: [SynthesisOrder.beforeOriginal, .afterOriginal], [2, 3])
+    func theMultipleChangesBetweenTwoOriginals(order: SynthesisOrder, factor: Int) {
+        var run = CadenceRun(.multiple(1), order: order)
+        run.originals(4, every: 3000)
+        run.cadence.change(multiple: factor)
+        run.originals(4, every: 3000, from: 12_000)
+        run.cadence.change(multiple: 1)
+        run.originals(4, every: 3000, from: 24_000)
+        #expect(run.isStrictlyIncreasing && run.drops.isEmpty, "\(run.times)")
+        let originals = run.outputs.filter { $0.phase == nil }.map(\.presentation.ticks)
+        #expect(originals == (0..<12).map { $0 * 3000 })
+        let added = run.outputs.filter { $0.phase != nil }.map(\.presentation.ticks)
+        let first: Int64 = order == .beforeOriginal ? 9000 : 12_000
+        let expected = (0..<4).flatMap { pair in (1..<Int64(factor)).map { first + pair * 3000 + $0 * 3000 / Int64(factor) } }
+        #expect(added == expected)
+    }
+
     @Test func doublesAFixedRateAtExactMiddles() {
         var run = CadenceRun(.multiple(2))
         run.originals(4, every: 3_000)

@@ -47,6 +47,41 @@ import Testing
         #expect(time > 1.9 && time < 2.4, "\(time)")
     }
 
+    /// A change of the settings leaves the stream where it is, as far as there still is such a rung.
+    @Test(arguments: [
+        (Tier.neuralM, true, Rung(tier: .neuralM, synthesises: true, decodesAll: true)),
+        (.neuralM, false, Rung(tier: .neuralM, synthesises: false, decodesAll: true)),
+        (.neuralS, true, Rung(tier: .neuralS, synthesises: true, decodesAll: true)),
+        (.base, false, Rung(tier: .base, synthesises: false, decodesAll: true)),
+    ])
+    func otherSettingsKeepTheRung(ceiling: Tier, synthesises: Bool, expected: Rung) {
+        for before in [true, false] {
+            var tests = LadderTests()
+            tests.ladder = Ladder(ceiling: .neuralM, synthesises: before, dwell: .zero)
+            _ = tests.climb(1)
+            tests.ladder.change(ceiling: ceiling, synthesises: synthesises)
+            #expect(tests.ladder.rung == expected)
+            // The way down and up again is whole.
+            _ = tests.fall(1, isUrgent: true)
+            #expect(tests.ladder.position > 0 || tests.ladder.count == 2)
+            _ = tests.climb(2)
+            #expect(tests.ladder[0] == Rung(tier: ceiling, synthesises: synthesises, decodesAll: true))
+        }
+    }
+
+    @Test func aStreamThatDoesNotKeepUpStaysOnTheRungThatIsLeft() {
+        var ladder = Ladder(ceiling: .neuralS, synthesises: true, dwell: .zero)
+        // It begins on `base` without synthesis, which was not the setting's choice.
+        ladder.change(ceiling: .neuralM, synthesises: true)
+        #expect(ladder.rung == Rung(tier: .base, synthesises: false, decodesAll: true))
+        for _ in 0..<4 {
+            ladder.update(
+                now: MonotonicTime(nanoseconds: 0), best: ladder.count - 1, isUrgent: true, canClimb: false, pace: pace(1))
+        }
+        ladder.change(ceiling: .base, synthesises: false)
+        #expect(!ladder.rung.decodesAll)
+    }
+
     /// The stream leaves a rung without enough time after three frames, and a rung that brings less after twelve.
     @Test mutating func aRungThatOnlyBringsLessIsLeftLater() {
         _ = climb(1)

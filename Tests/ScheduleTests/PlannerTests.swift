@@ -33,6 +33,39 @@ import Testing
         return plan
     }
 
+    /// Estimates survive, and the new limits hold at once.
+    @Test func settingsChangeBetweenTwoPlans() {
+        var (planner, now) = trained()
+        let costs = planner.costs[.encode].mean
+        #expect(planner.level.tier == .neuralM && planner.level.synthesises)
+        planner.change(ceiling: .neuralS, synthesises: false, caution: 2)
+        let plan = step(&planner, &now, 1)
+        #expect(plan.drop == nil && plan.tier == .neuralS && plan.synthesised == 0)
+        #expect(planner.configuration.weights.caution == 2 && abs(planner.costs[.encode].mean - costs) < costs / 10)
+        planner.change(ceiling: .neuralM, synthesises: true, caution: 1)
+        #expect(step(&planner, &now, 1).synthesised == 1)
+        for _ in 0..<60 { step(&planner, &now, 1) }
+        #expect(planner.level.tier == .neuralM)
+    }
+
+    /// Another budget moves all deadlines at once, which is no longer time between originals.
+    @Test func anotherBudgetDoesNotChangeTheInterval() {
+        var (planner, now) = trained()
+        func demand(_ budget: Nanoseconds) -> Double {
+            for index in 0..<10 {
+                now = now + Self.frameTime
+                _ = planner.plan(
+                    FrameRequest(
+                        now: now, emitBy: now + budget, tiles: 60, newestEmitBy: now + budget, budget: budget,
+                        arrived: 120 + index))
+            }
+            return planner.demand.least
+        }
+        let usual = demand(.milliseconds(75))
+        #expect(abs(demand(.milliseconds(400)) / usual - 1) < 0.01)
+        #expect(abs(demand(.milliseconds(40)) / usual - 1) < 0.01)
+    }
+
     /// After the plan and before the synthesised frame, two stages show that all work takes three times as long. The time left
     /// is enough for two encodings at the old cost, but not at the new one.
     @Test func aFrameWhoseCostRoseSinceThePlanIsNotMade() {

@@ -228,7 +228,7 @@ package enum TestStream {
     }
 
     /// What the access units of a transport stream's main video are.
-    package static func units(in stream: [UInt8]) -> [(presentation: MediaTime, isKeyframe: Bool)] {
+    package static func units(in stream: [UInt8]) -> [Unit] {
         var demuxer = TransportStreamDemuxer()
         var units: [(MediaTime, Bool)] = []
         func receive(_ event: ContainerEvent) {
@@ -245,6 +245,22 @@ package enum TestStream {
 }
 
 extension TestStream {
+    package typealias Unit = (presentation: MediaTime, isKeyframe: Bool)
+
+    /// The coded bytes of a transport stream's main video, by access unit.
+    package static func payloads(in stream: [UInt8]) -> [[UInt8]] {
+        var demuxer = TransportStreamDemuxer()
+        var payloads: [[UInt8]] = []
+        func receive(_ event: ContainerEvent) {
+            if case .unit(let unit) = event, unit.isMainVideo { payloads.append(unsafe Array(unit.bytes)) }
+        }
+        stream.withUnsafeBytes { bytes in
+            unsafe demuxer.push(bytes, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil, handler: receive)
+        }
+        demuxer.finish(handler: receive)
+        return payloads
+    }
+
     /// The presentation times of the first stream beside the video.
     package static func passedTimes(in stream: [UInt8]) -> [MediaTime] {
         var demuxer = TransportStreamDemuxer()

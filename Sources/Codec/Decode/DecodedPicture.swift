@@ -52,6 +52,17 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
 
     deinit { pool.recycle(frame) }
 
+    /// Another reference to the same samples; nil when there is no memory for it. Allocates inside libav.
+    public func share() -> DecodedPicture? {
+        do throws(CodecError) {
+            let other = try pool.emptyFrame()
+            guard unsafe av_frame_ref(other.pointer, frame.pointer) >= 0 else { return nil }
+            return DecodedPicture(other, from: pool, id: id, isReference: isReference, damage: damage)
+        } catch {
+            return nil
+        }
+    }
+
     /// The planes, for reading; 64 bytes before and after each are readable too (``Media/Picture/slop``). The view must
     /// not outlive the picture.
     @unsafe public var view: PictureView {

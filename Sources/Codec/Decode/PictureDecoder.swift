@@ -4,6 +4,8 @@
 public protocol PictureDecoder: AnyObject {
     /// Skips pictures that no other refers to.
     var skipsNonReference: Bool { get set }
+    /// Exports the mean quantiser of each picture.
+    var exportsQuantisers: Bool { get set }
 
     /// Decodes one coded picture; see ``VideoDecoder/decode(_:id:flags:)``.
     /// - Returns: false where it was skipped.

@@ -30,6 +30,17 @@ import Media
     /// Skips pictures that no other refers to, which is the cheapest way to decode less. May be switched at any time.
     public var skipsNonReference = false
 
+    /// Exports the mean quantiser of each picture. May be switched at any time: libavcodec reads the field for each picture
+    /// that comes out.
+    public var exportsQuantisers: Bool {
+        get { unsafe context!.pointee.export_side_data & AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS != 0 }
+        set {
+            let flag = AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS
+            let others = unsafe context!.pointee.export_side_data & ~flag
+            unsafe context!.pointee.export_side_data = newValue ? others | flag : others
+        }
+    }
+
     private static let place = "H.264 decoder"
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
@@ -60,9 +71,7 @@ import Media
         unsafe context.pointee.thread_count = Int32(max(1, configuration.threads))
         unsafe context.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY
         unsafe context.pointee.max_pixels = Int64(configuration.maximumSamples)
-        if configuration.exportsQuantisers {
-            unsafe context.pointee.export_side_data |= AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS
-        }
+        exportsQuantisers = configuration.exportsQuantisers
         unsafe buffers.attach(to: context)
         unsafe try check(
             avcodec_open2(context, codec, nil), "avcodec_open2", at: Self.place, advice: "lower the number of threads")

@@ -10,6 +10,9 @@ public protocol PictureEncoder: AnyObject {
     func encode(
         _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, emit: (borrowing EncodedUnit) -> Void
     ) throws(CodecError)
+
+    /// Takes over another maximum rate; see ``VideoEncoder/change(_:at:)``.
+    func change(_ rateControl: VideoEncoderConfiguration.RateControl, at frameRate: Rational) -> Bool
 }
 
 extension VideoEncoder: PictureEncoder {}

@@ -10,7 +10,9 @@ import Media
 /// makes its own copy while the call lasts.
 @safe public final class VideoEncoder {
     private static let place = "H.264 encoder"
-    public let configuration: VideoEncoderConfiguration
+    public private(set) var configuration: VideoEncoderConfiguration
+    /// Bits a second that the level in the stream's headers allows.
+    private let rateOfLevel: Int
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
@@ -21,6 +23,9 @@ import Media
     public init(_ configuration: VideoEncoderConfiguration) throws(CodecError) {
         LibraryLog.capture()
         self.configuration = configuration
+        rateOfLevel = max(
+            LevelLimit.maximumRate(of: configuration.size, frameRate: configuration.frameRate),
+            configuration.rateControl.maximumRate ?? 0)
         let size = configuration.size
         guard configuration.frameRate.numerator > 0 else {
             throw CodecError(
@@ -95,6 +100,26 @@ import Media
         unsafe frame.pointee.pict_type = asKeyframe ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
         unsafe try check(avcodec_send_frame(context, frame), "avcodec_send_frame", at: Self.place)
         unsafe try emitUnits(emit)
+    }
+
+    /// Takes over another maximum rate with the next picture, which need not be a keyframe.
+    ///
+    /// libx264's wrapper compares `rc_max_rate` and `rc_buffer_size` with its own before each picture (libx264.c,
+    /// `reconfig_encoder`). x264 counts on the frame rate that it was opened for, so a different one changes what a
+    /// picture may take.
+    /// - Parameters:
+    ///   - rateControl: differs from the present one in its maximum rate only.
+    ///   - frameRate: pictures a second from now on.
+    /// - Returns: false when it needs another encoder: the kind of rate control is another, or the rate exceeds what the
+    ///   level in the stream's headers allows. Nothing has changed then.
+    public func change(_ rateControl: VideoEncoderConfiguration.RateControl, at frameRate: Rational) -> Bool {
+        guard case .quality(let quality, let rate?, let frames) = rateControl,
+            case .quality(quality, _?, frames) = configuration.rateControl, rate <= rateOfLevel
+        else { return false }
+        let rateAsOpened = Double(rate) * configuration.frameRate.value / frameRate.value
+        unsafe configuration.setBuffer(Int(rateAsOpened), frames, of: context!)
+        configuration.rateControl = rateControl
+        return true
     }
 
     /// Emits what is still inside: nothing with the settings of live streams. No picture can follow.

@@ -3,9 +3,6 @@ import Media
 
 /// How pictures are encoded. The defaults are for live streams.
 public struct VideoEncoderConfiguration: Hashable, Sendable {
-    /// x264's presets that are fast enough for live streams on few cores, fastest first.
-    public enum Preset: String, CaseIterable, Sendable { case ultrafast, superfast, veryfast, faster, medium, slow }
-
     public enum RateControl: Hashable, Sendable {
         /// A constant rate factor (0…51, lower is better). With a maximum rate in bits a second, no stretch of the
         /// stream is larger than the rate and a buffer of `bufferFrames` frame times allow.
@@ -13,13 +10,21 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         /// An average rate in bits a second, with a buffer of `bufferFrames` frame times: 1 makes every unit the same
         /// size (steadiest delay, worst keyframes), more lets keyframes be larger.
         case rate(Int, bufferFrames: Double)
+
+        /// Bits a second at most; nil without a limit.
+        var maximumRate: Int? {
+            switch self {
+            case .quality(_, let maximumRate, _): maximumRate
+            case .rate(let rate, _): rate
+            }
+        }
     }
 
     public var size: PictureSize
     /// Nominal; used by the rate control and written into the stream. Real times are the pictures' own.
     public var frameRate: Rational
     public var color = ColorDescription()
-    public var preset = Preset.superfast
+    public var preset = EncoderPreset.superfast
     public var rateControl = RateControl.quality(23, maximumRate: nil, bufferFrames: 2)
     /// A picture is cut into as many slices as there are threads, which costs a little rate and saves delay.
     public var threads = 1
@@ -58,19 +63,21 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         unsafe try applyRate(to: context, at: place)
     }
 
+    /// Bounds the bits of the stream. libx264's wrapper reads both fields again before each picture.
+    func setBuffer(_ rate: Int, _ frames: Double, of context: UnsafeMutablePointer<AVCodecContext>) {
+        unsafe context.pointee.rc_max_rate = Int64(rate)
+        let bits = Double(rate) / frameRate.value * max(1, frames)
+        unsafe context.pointee.rc_buffer_size = Int32(clamping: Int(bits))
+    }
+
     private func applyRate(to context: UnsafeMutablePointer<AVCodecContext>, at place: String) throws(CodecError) {
-        func setBuffer(_ rate: Int, _ frames: Double) {
-            unsafe context.pointee.rc_max_rate = Int64(rate)
-            let bits = Double(rate) / frameRate.value * max(1, frames)
-            unsafe context.pointee.rc_buffer_size = Int32(clamping: Int(bits))
-        }
         switch rateControl {
         case .quality(let factor, let maximumRate, let bufferFrames):
             unsafe try set("crf", "\(factor)", of: context, at: place)
-            if let maximumRate { setBuffer(maximumRate, bufferFrames) }
+            if let maximumRate { unsafe setBuffer(maximumRate, bufferFrames, of: context) }
         case .rate(let rate, let bufferFrames):
             unsafe context.pointee.bit_rate = Int64(rate)
-            setBuffer(rate, bufferFrames)
+            unsafe setBuffer(rate, bufferFrames, of: context)
         }
     }
 

@@ -10,7 +10,7 @@ import Media
     public struct Settings: Hashable, Sendable {
         /// x264's constant rate factor, 0…51.
         public var quality = 18.0
-        public var preset = VideoEncoderConfiguration.Preset.veryfast
+        public var preset = EncoderPreset.veryfast
         public var threads = 2
 
         public init() {}

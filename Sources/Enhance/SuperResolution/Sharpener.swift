@@ -8,7 +8,6 @@ import Media
     private static let margin = 64
 
     private let kernels: Kernels
-    private let amount: Int
     private let width: Int
     private let height: Int
     private let bands: Int
@@ -17,10 +16,8 @@ import Media
     /// more.
     private let rows: AlignedMemory
 
-    /// - Parameter sharpness: more than 0, at most 1.
-    init(size: PictureSize, sharpness: Double, kernels: Kernels, threadCount: Int) {
+    init(size: PictureSize, kernels: Kernels, threadCount: Int) {
         self.kernels = kernels
-        amount = max(1, Int((Double(Kernels.strongestSharpening) * sharpness).rounded()))
         width = size.width
         height = size.height
         bands = (size.height + Self.bandHeight - 1) / Self.bandHeight
@@ -28,24 +25,29 @@ import Media
         rows = AlignedMemory(byteCount: 2 * stride * (bands + threadCount))
     }
 
-    @unsafe func sharpen(_ plane: MutablePlaneView, with workers: WorkerPool) {
+    /// - Parameter sharpness: more than 0, at most 1.
+    @unsafe func sharpen(_ plane: MutablePlaneView, sharpness: Double, with workers: WorkerPool) {
+        let amount = max(1, Int((Double(Kernels.strongestSharpening) * sharpness).rounded()))
         for band in 0..<bands {
             let first = band * Self.bandHeight
             unsafe row(2 * band).update(from: plane.row(max(first - 1, 0)), count: width)
             unsafe row(2 * band + 1).update(from: plane.row(min(first + Self.bandHeight, height - 1)), count: width)
         }
-        unsafe workers.run(Bands(sharpener: self, plane: plane), pieces: bands)
+        unsafe workers.run(Bands(sharpener: self, plane: plane, amount: amount), pieces: bands)
     }
 
     /// The bands of one plane.
     @safe private struct Bands: PiecewiseWork {
         let sharpener: Sharpener
         let plane: MutablePlaneView
+        let amount: Int
 
-        func perform(piece: Int, worker: Int) { unsafe sharpener.sharpen(band: piece, of: plane, worker: worker) }
+        func perform(piece: Int, worker: Int) {
+            unsafe sharpener.sharpen(band: piece, of: plane, by: amount, worker: worker)
+        }
     }
 
-    @unsafe private func sharpen(band: Int, of plane: MutablePlaneView, worker: Int) {
+    @unsafe private func sharpen(band: Int, of plane: MutablePlaneView, by amount: Int, worker: Int) {
         let first = band * Self.bandHeight
         let last = min(first + Self.bandHeight, height)
         var above = unsafe UnsafePointer(row(2 * band))

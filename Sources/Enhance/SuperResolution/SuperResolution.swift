@@ -97,11 +97,16 @@ public struct SuperResolutionParameters: Sendable, BitwiseCopyable {
     public var quantiser: Int?
     /// Where the chroma samples lie, as in ``ColorDescription/chromaLocation``.
     public var chromaLocation: UInt8 = 0
+    /// How much this frame is sharpened, from 0 to 1; nil is as much as the session's configuration says.
+    public var sharpness: Double?
 
-    public init(until: MonotonicTime? = nil, quantiser: Int? = nil, chromaLocation: UInt8 = 0) {
+    public init(
+        until: MonotonicTime? = nil, quantiser: Int? = nil, chromaLocation: UInt8 = 0, sharpness: Double? = nil
+    ) {
         self.until = until
         self.quantiser = quantiser
         self.chromaLocation = chromaLocation
+        self.sharpness = sharpness
     }
 }
 

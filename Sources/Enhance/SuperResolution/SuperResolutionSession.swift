@@ -19,7 +19,7 @@ public final class SuperResolutionSession {
     private let workers: WorkerPool
     private let base: BaseUpscaler
     private let neural: NeuralTiles?
-    private let sharpener: Sharpener?
+    private let sharpener: Sharpener
     /// The time that sharpening a frame takes: the longest of late, since the time to stop must leave room for it.
     private var sharpening = Nanoseconds.zero
     /// Requests for the whole grid at one tier.
@@ -41,9 +41,7 @@ public final class SuperResolutionSession {
                 "super-resolution of \(configuration.size) by \(configuration.scaleFactor) is not supported: sizes go "
                     + "from \(low) to \(high), scale factors are 1 and 2")
         }
-        guard (0...1).contains(configuration.sharpness) else {
-            throw EnhanceError(.badParameter, "sharpness is 0 to 1, not \(configuration.sharpness)")
-        }
+        try Self.check(sharpness: configuration.sharpness)
         self.configuration = configuration
         self.workers = workers
         outputSize = configuration.size.scaled(by: configuration.scaleFactor)
@@ -65,12 +63,7 @@ public final class SuperResolutionSession {
             : NeuralTiles(
                 grid: grid, networks: networks, base: base, kernels: configuration.kernels,
                 reusesTiles: configuration.reusesTiles, threadCount: workers.threadCount)
-        sharpener =
-            configuration.sharpness == 0
-            ? nil
-            : Sharpener(
-                size: outputSize, sharpness: configuration.sharpness, kernels: configuration.kernels,
-                threadCount: workers.threadCount)
+        sharpener = Sharpener(size: outputSize, kernels: configuration.kernels, threadCount: workers.threadCount)
         everything = (0..<grid.count).map { TileRequest(tile: $0, tier: .base) }
     }
 
@@ -93,7 +86,7 @@ public final class SuperResolutionSession {
     ///   - afterBase: called when `base` is done, if there is a time to stop and a tile to compute. It gets the time
     ///     that `base` takes, including sharpening, which comes last. It returns a better time to stop, or nil for the
     ///     one in `parameters`. Runs on the calling thread.
-    /// - Throws: `sizeMismatch`, `noSuchTile`, `tierNotConfigured`, before anything is written.
+    /// - Throws: `sizeMismatch`, `noSuchTile`, `tierNotConfigured`, `badParameter`, before anything is written.
     @unsafe public func process(
         _ source: PictureView, into destination: MutablePictureView, tiles: Span<TileRequest>,
         _ parameters: SuperResolutionParameters = SuperResolutionParameters(),
@@ -113,8 +106,12 @@ public final class SuperResolutionSession {
             }
         }
 
+        let sharpness = parameters.sharpness ?? configuration.sharpness
+        try Self.check(sharpness: sharpness)
+
         var result = SuperResolutionResult()
         var parameters = parameters
+        if sharpness == 0 { sharpening = .zero }
         parameters.until = parameters.until.map { $0 - sharpening }
         if let neural {
             unsafe neural.enhance(source, into: destination, tiles: tiles, parameters, with: workers, &result) {
@@ -130,9 +127,9 @@ public final class SuperResolutionSession {
             }
             result.baseTime = MonotonicTime.now() - start
         }
-        if let sharpener {
+        if sharpness > 0 {
             let start = MonotonicTime.now()
-            unsafe sharpener.sharpen(destination.y, with: workers)
+            unsafe sharpener.sharpen(destination.y, sharpness: sharpness, with: workers)
             let time = MonotonicTime.now() - start
             sharpening = max(time, Nanoseconds(sharpening.count / 16 * 15))
             result.baseTime = result.baseTime + time
@@ -148,6 +145,12 @@ public final class SuperResolutionSession {
         if everything[0].tier != tier { for tile in everything.indices { everything[tile].tier = tier } }
         let requests = everything
         return unsafe try process(source, into: destination, tiles: requests.span, parameters)
+    }
+
+    private static func check(sharpness: Double) throws(EnhanceError) {
+        guard (0...1).contains(sharpness) else {
+            throw EnhanceError(.badParameter, "sharpness is 0 to 1, not \(sharpness)")
+        }
     }
 
     private func check(

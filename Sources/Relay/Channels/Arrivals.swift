@@ -10,10 +10,12 @@ import Schedule
 ///
 /// Thread-safe; each call holds a lock for well under a microsecond.
 final class Arrivals: Sendable {
-    /// How many originals have arrived since the stream began, and when the newest of them must be emitted.
+    /// How many originals have arrived since the stream began, when the newest of them must be emitted, and the budget in that
+    /// time.
     struct Newest {
         var count = 0
         var emitBy = MonotonicTime(nanoseconds: 0)
+        var budget = Nanoseconds.zero
     }
 
     private struct State {
@@ -27,10 +29,11 @@ final class Arrivals: Sendable {
     /// Records an original.
     /// - Parameters:
     ///   - output: its time on the output's time line.
+    ///   - budget: the part of `emitBy` that is the operator's setting.
     ///   - arrival: when it arrived. A slot beyond it does not become due before, even if the original came late.
-    func record(_ output: MediaTime, emitBy: MonotonicTime, arrival: MonotonicTime) {
+    func record(_ output: MediaTime, emitBy: MonotonicTime, budget: Nanoseconds = .zero, arrival: MonotonicTime) {
         state.withLock { state in
-            state.newest = Newest(count: state.newest.count + 1, emitBy: emitBy)
+            state.newest = Newest(count: state.newest.count + 1, emitBy: emitBy, budget: budget)
             state.expectation.observe(output, emitBy: max(emitBy, arrival))
         }
     }

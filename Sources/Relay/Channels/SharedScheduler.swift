@@ -52,6 +52,11 @@ final class SharedScheduler: Sendable {
         }
     }
 
+    /// Takes over settings that have changed.
+    func change(ceiling: Tier, synthesises: Bool, caution: Double) {
+        _ = withScheduler { $0.change(ceiling: ceiling, synthesises: synthesises, caution: caution) }
+    }
+
     /// Where the stream has stood on the ladder.
     var rungs: RungRecord { state.withLock { $0.rungs } }
 

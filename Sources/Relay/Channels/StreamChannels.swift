@@ -8,7 +8,10 @@ struct StreamChannels: Sendable {
     /// The machine's cores that this process may use.
     let cores: Int
 
+    let settings: LiveSettings
     let control = StreamControl()
+    let turns = StageTurns()
+    let pictures = PictureRequests()
     let keyframes = KeyframeRequests()
     let books: StreamBooks
     let schedule: SharedScheduler
@@ -21,6 +24,7 @@ struct StreamChannels: Sendable {
 
     init(_ configuration: RelayConfiguration) {
         self.configuration = configuration
+        settings = LiveSettings(configuration.settings)
         cores = ProcessorLimit.current.cores
         books = StreamBooks(keyframes: keyframes, map: configuration.telemetry)
         schedule = SharedScheduler(order: configuration.synthesisOrder)

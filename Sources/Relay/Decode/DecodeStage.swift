@@ -1,6 +1,7 @@
 import Codec
 import Media
 import Schedule
+import Settings
 import Telemetry
 
 /// A decoded picture on its way to enhancement.
@@ -20,6 +21,8 @@ final class DecodeStage: Sendable {
     private let books: StreamBooks
     private let schedule: SharedScheduler
     private let activity: DecoderActivity
+    private let settings: LiveSettings
+    private let turns: StageTurns
     private let control: StreamControl
 
     init(units: UnitQueue, pictures: BoundedQueue<DecodedFrame>, channels: StreamChannels) {
@@ -29,18 +32,24 @@ final class DecodeStage: Sendable {
         books = channels.books
         schedule = channels.schedule
         activity = channels.decoder
+        settings = channels.settings
+        turns = channels.turns
         control = channels.control
     }
 
     /// Runs until the queue of units is closed and empty. Then it drains the decoder and closes its own queue.
     func run() {
-        defer { pictures.close() }
+        defer {
+            pictures.close()
+            turns.end(.decode)
+        }
         var shelf = TicketShelf()
         var shown = ShownTimes()
+        var settings = LiveSettings.Copy(of: settings)
         do throws(CodecError) {
             var decoding = VideoDecoder.Configuration()
-            decoding.threads = configuration.decodeThreads
-            decoding.exportsQuantisers = configuration.tier > .base
+            decoding.threads = configuration.options.decodeThreads
+            decoding.exportsQuantisers = settings.value.tier > .base
             let decoder = try configuration.makeDecoder(decoding)
             while let unit = units.pop() {
                 activity.frameInside = unit.ticket.record.id
@@ -51,6 +60,7 @@ final class DecodeStage: Sendable {
                     drop(unit, reason)
                     continue
                 }
+                if settings.refresh() { decoder.exportsQuantisers = settings.value.tier > .base }
                 decoder.skipsNonReference = admission == .decodeIfReferred
                 try decode(consume unit, with: decoder, &shelf, &shown)
                 activity.framesKept = shelf.count
@@ -127,7 +137,8 @@ final class DecodeStage: Sendable {
                     ticket.record.isDamaged = true
                     books.counters.add(.picturesDamaged)
                 }
-                if let refused = pictures.push(DecodedFrame(ticket: ticket, picture: picture)) {
+                let frame = DecodedFrame(ticket: ticket, picture: picture)
+                if let refused = turns.push(frame, to: pictures, as: .decode) {
                     books.drop(refused.intoTicket(), .shutdown)
                 }
             case .noPicture(let id, let fault):

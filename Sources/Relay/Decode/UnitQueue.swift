@@ -15,16 +15,18 @@ final class UnitQueue: Sendable {
     private let units: BoundedQueue<CodedPicture>
     private let buffers: UnitBufferPool
     private let books: StreamBooks
+    private let turns: StageTurns
     /// The queue was full, so units are of no use until the next keyframe.
     private let isAwaitingKeyframe = Atomic<Bool>(false)
 
     private let keyframes = Atomic<Int>(0)
 
-    init(capacity: Int = 128, books: StreamBooks) {
+    init(capacity: Int = 128, books: StreamBooks, turns: StageTurns = StageTurns()) {
         units = BoundedQueue(capacity: capacity)
         // The decoder holds one more, the ingest thread another.
         buffers = UnitBufferPool(count: capacity + 2, capacity: 32 * 1024)
         self.books = books
+        self.turns = turns
     }
 
     var count: Int { units.count }
@@ -46,7 +48,7 @@ final class UnitQueue: Sendable {
         unsafe buffer.fill(bytes)
         let unit = CodedPicture(ticket: ticket, buffer: buffer, flags: flags, isKeyframe: isKeyframe)
         if isKeyframe { keyframes.add(1, ordering: .relaxed) }
-        if let refused = mayWait ? units.push(unit) : units.offer(unit) {
+        if let refused = mayWait ? turns.push(unit, to: units, as: .ingest) : units.offer(unit) {
             if isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
             isAwaitingKeyframe.store(true, ordering: .relaxed)
             buffers.recycle(buffer)
@@ -64,7 +66,7 @@ final class UnitQueue: Sendable {
 
     /// The next unit, waiting for one; nil when the queue is closed and empty.
     func pop() -> CodedPicture? {
-        guard let unit = units.pop() else { return nil }
+        guard let unit = turns.pop(from: units, as: .decode) else { return nil }
         if unit.isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
         return unit
     }

@@ -1,6 +1,7 @@
 import Codec
 import Media
 import Schedule
+import Settings
 import Telemetry
 
 /// The encode thread: encodes each picture and delivers its coded unit to the output. At a constant rate it also fills the
@@ -22,6 +23,8 @@ final class EncodeStage {
     private let keyframes: KeyframeRequests
     private let connection: OutputConnection
     private let control: StreamControl
+    private let turns: StageTurns
+    private var settings: LiveSettings.Copy
 
     private var encoder: (any PictureEncoder)?
     /// The encoder has encoded nothing yet. Its first picture is a keyframe into memory that it has never touched, so what
@@ -60,15 +63,22 @@ final class EncodeStage {
         keyframes = channels.keyframes
         connection = channels.connection
         control = channels.control
-        let hold = configuration.hold
+        turns = channels.turns
+        settings = LiveSettings.Copy(of: channels.settings)
+        let hold = configuration.options.hold
         slots = configuration.grid.map { SlotFiller(Repeater(grid: $0, hold: hold)) }
     }
 
     /// Runs until the queue of finished pictures is closed and empty, then tells the output that nothing more comes.
     func run() {
-        defer { output.finish() }
+        defer {
+            output.finish()
+            turns.end(.encode)
+        }
         while true {
-            let next = finished.pop(until: nextPoll())
+            let now = MonotonicTime.now()
+            turns.record(.encode, at: now)
+            let next = finished.pop(until: nextPoll(now))
             followReceivers()
             if let frame = consume next {
                 encode(frame)
@@ -198,14 +208,16 @@ final class EncodeStage {
     private func prepare(for size: PictureSize, _ color: ColorDescription, asKeyframe: Bool) throws {
         try output.prepare()
         if keyframes.claim() { needsKeyframe = true }
-        if let encoder, encoder.configuration.size == size, encoder.configuration.color == color {
+        let hasNewSettings = settings.refresh()
+        if let encoder, encoder.configuration.size == size, encoder.configuration.color == color,
+            !hasNewSettings || takesOverSettings(encoder)
+        {
             // Another rate is another allowance of bits for each picture. It is worth no keyframe of its own.
-            guard asKeyframe || needsKeyframe, slots == nil, rate.contradicts(assumedRate) else { return }
+            guard asKeyframe || needsKeyframe, hasOtherRate(encoder) else { return }
         }
         encoder = nil
         assumedRate = rate.rate ?? arrivals.declaredRate ?? Rational(30)
-        let encoding = configuration.encoding(
-            of: size, color: color, rate: configuration.outputRate(source: assumedRate))
+        let encoding = encoding(of: size, color)
         do throws(CodecError) {
             encoder = try configuration.makeEncoder(encoding)
         } catch {
@@ -219,6 +231,25 @@ final class EncodeStage {
         isCold = true
     }
 
+    /// The encoder's configuration by the present settings.
+    private func encoding(of size: PictureSize, _ color: ColorDescription) -> VideoEncoderConfiguration {
+        configuration.encoding(
+            of: size, color: color, rate: configuration.outputRate(source: assumedRate, settings.value), settings.value)
+    }
+
+    /// Whether the open encoder can go on with new settings; it has taken them over then.
+    private func takesOverSettings(_ encoder: any PictureEncoder) -> Bool {
+        let wanted = encoding(of: encoder.configuration.size, encoder.configuration.color)
+        return encoder.configuration == wanted || encoder.change(wanted.rateControl, at: wanted.frameRate)
+    }
+
+    /// Whether the encoder was opened for another rate than the output has now.
+    private func hasOtherRate(_ encoder: any PictureEncoder) -> Bool {
+        guard slots == nil else { return false }
+        return rate.contradicts(assumedRate)
+            || encoder.configuration.frameRate != configuration.outputRate(source: assumedRate, settings.value)
+    }
+
     // MARK: The slots of a constant rate
 
     /// Whether frames are on their way to the encoder: neither kept by the decoder nor waiting behind it for their turn.
@@ -226,10 +257,9 @@ final class EncodeStage {
         books.ledger.inFlight - output.unitsWaiting > decoder.framesKept
     }
 
-    /// Until when to wait for a picture; nil to wait for ever.
-    private func nextPoll() -> MonotonicTime? {
-        guard let slots else { return nil }
-        let now = MonotonicTime.now()
+    /// Until when to wait for a picture.
+    private func nextPoll(_ now: MonotonicTime) -> MonotonicTime {
+        guard let slots else { return now + StageTurns.idleInterval }
         guard let due = slots.repeater.due(arrivals.expectation) else { return now + Self.slotPollInterval }
         if due > now { return min(due, now + Self.slotPollInterval) }
         return hasFramesComing ? now + Self.overdueSlotPollInterval : now

@@ -2,6 +2,7 @@ import Codec
 import Enhance
 import Media
 import Schedule
+import Settings
 import Telemetry
 
 /// An enhanced picture on its way out.
@@ -35,14 +36,20 @@ final class EnhanceStage {
     private let connection: OutputConnection
     private let available: AvailableCores
     private let control: StreamControl
+    private let taps: PictureRequests
+    private let turns: StageTurns
     /// The machine's cores that this process may use.
     private let cores: Int
     private let workers: WorkerPool
+    private var settings: LiveSettings.Copy
+    private let maker = ProcessorMaker()
     private var enhancement: Enhancement?
     /// No picture has come since the enhancement was made. The first one works in untouched memory, so its cost says nothing of
     /// the next ones.
     private var isCold = true
     private var cadence: Cadence
+    /// Whether frames are synthesised now.
+    private var isSynthesising: Bool
     /// The source's clock that the newest picture belongs to.
     private var epoch: UInt32 = 0
     /// A size that cannot be enhanced. It is reported once.
@@ -65,21 +72,31 @@ final class EnhanceStage {
         connection = channels.connection
         available = channels.available
         control = channels.control
+        taps = channels.pictures
+        turns = channels.turns
         cores = channels.cores
-        workers = WorkerPool(threadCount: configuration.threads)
+        workers = WorkerPool(threadCount: configuration.options.threads)
+        settings = LiveSettings.Copy(of: channels.settings)
+        isSynthesising = configuration.synthesises(settings.value)
         cadence = Cadence(
-            configuration.grid.map { .constant($0) } ?? .multiple(configuration.interpolate),
+            configuration.grid.map { .constant($0) } ?? .multiple(settings.value.interpolate),
             order: configuration.synthesisOrder)
     }
 
     /// Runs until the queue of pictures is closed and empty, then closes its own.
     func run() {
-        defer { finished.close() }
+        defer {
+            finished.close()
+            maker.finish()
+            turns.end(.enhance)
+        }
+        turns.record(.enhance)
         // Read the networks before the first picture, which would have to wait otherwise.
-        if configuration.tier > .base { SuperResolutionNetwork.readShipped() }
-        while let frame = pictures.pop() {
+        if settings.value.tier > .base { SuperResolutionNetwork.readShipped() }
+        while let frame = turns.pop(from: pictures, as: .enhance) {
             // Spend no work on a picture that nobody receives.
             guard connection.isConnected else {
+                if taps.isWanted { taps.offer(frame.ticket.record.id, before: frame.picture) }
                 enhancement?.forget()
                 books.drop(frame.intoTicket(), .outputDown)
                 continue
@@ -89,8 +106,10 @@ final class EnhanceStage {
     }
 
     private func enhance(_ frame: consuming DecodedFrame) {
+        let hasNewSettings = settings.refresh()
         do throws(EnhanceError) {
-            try prepare(for: frame.picture.size)
+            let isNew = try prepare(for: frame.picture.size)
+            followSettings(hasNewSettings || isNew)
         } catch {
             if refused != frame.picture.size { control.report(.message("pictures of this input cannot be enhanced: \(error)")) }
             refused = frame.picture.size
@@ -101,24 +120,63 @@ final class EnhanceStage {
         if pictures.count == 0 { enhancement!.touchMemory() }
     }
 
-    private func prepare(for size: PictureSize) throws(EnhanceError) {
-        if enhancement?.input == size { return }
-        let made = try Enhancement(
-            input: size, scale: configuration.scale(for: size), workers: workers,
-            synthesising: configuration.synthesises ? configuration.synthesisOrder : nil, ceiling: configuration.tier,
-            sharpness: configuration.sharpness)
+    /// Makes an enhancement for pictures of this size.
+    /// - Returns: false when it was there.
+    private func prepare(for size: PictureSize) throws(EnhanceError) -> Bool {
+        if enhancement?.input == size { return false }
+        let made = try Enhancement(recipe(for: size), abilities(for: size))
         enhancement = made
         isCold = true
         control.report(.picture(input: size, output: made.output))
         var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
-        planning.ceiling = made.tileCount > 0 ? configuration.tier : .base
+        planning.ceiling = made.tileCount > 0 ? settings.value.tier : .base
         planning.tilePixels = made.tilePixels
-        planning.synthesises = configuration.synthesises
-        planning.workers = configuration.threads
-        planning.encoders = configuration.encodeThreads
+        planning.synthesises = configuration.synthesises(settings.value)
+        planning.workers = configuration.options.threads
+        planning.encoders = configuration.options.encodeThreads
         planning.cores = cores
         planning.weights = configuration.weights
+        planning.weights.caution = settings.value.caution
         schedule.configure(planning)
+        return true
+    }
+
+    private func recipe(for size: PictureSize) -> EnhancementRecipe {
+        EnhancementRecipe(
+            input: size, scale: configuration.scale(for: size), order: configuration.synthesisOrder, workers: workers)
+    }
+
+    /// What the settings ask of an enhancement.
+    private func abilities(for size: PictureSize) -> EnhancementAbilities {
+        EnhancementAbilities(
+            usesNetworks: settings.value.tier > .base && configuration.scale(for: size) > 1,
+            synthesises: configuration.synthesises(settings.value))
+    }
+
+    /// Takes over settings and processors that have come since the last frame. A setting that needs processors holds when they
+    /// have been made.
+    private func followSettings(_ hasNewSettings: Bool) {
+        let made = maker.take()
+        guard let enhancement, hasNewSettings || made != nil else { return }
+        defer {
+            if configuration.awaitsProcessors, maker.isBusy {
+                maker.finish()
+                followSettings(false)
+            }
+        }
+        if let made, enhancement.adopt(made) { isCold = true }
+        let wanted = abilities(for: enhancement.input)
+        if !enhancement.abilities.suffice(for: wanted), !maker.isBusy {
+            maker.make(recipe(for: enhancement.input), wanted, lacking: enhancement.abilities)
+        }
+        isSynthesising = wanted.synthesises && enhancement.abilities.synthesises
+        if configuration.options.fps == nil {
+            cadence.change(multiple: isSynthesising ? settings.value.interpolate : 1)
+        }
+        if !isSynthesising { enhancement.forget() }
+        schedule.change(
+            ceiling: enhancement.tileCount > 0 ? settings.value.tier : .base, synthesises: isSynthesising,
+            caution: settings.value.caution)
     }
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
@@ -144,23 +202,24 @@ final class EnhanceStage {
         self.cadence = cadence
         epoch = frame.ticket.record.epoch
         frame.ticket.stamp(.enhanceIn)
-        let result = enhancement.upscale(frame.picture, into: target, plan) { base in
+        let result = enhancement.upscale(frame.picture, into: target, plan, sharpness: settings.value.sharpness) { base in
             schedule.withScheduler { $0.refine(plan, base: base, at: .now()) }
         }
         frame.ticket.stamp(.enhanceOut)
         record(result, plan.tier, in: &frame.ticket)
+        if taps.isWanted { taps.offer(frame.ticket.record.id, before: frame.picture, after: target) }
 
         if step.pair == nil { enhancement.forget() }
         let record = frame.ticket.record
         let color = frame.picture.color
         switch configuration.synthesisOrder {
         case .beforeOriginal:
-            enhancement.append(frame.picture, target, until: plan.emitBy)
+            if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy) }
             let isReplaced = synthesise(step, beside: record, plan, color: color, with: enhancement)
             finish(frame.ticket, target.share(), color, at: isReplaced ? nil : step.originalAlone, step)
         case .afterOriginal:
             finish(frame.ticket, target.share(), color, at: step.originalAlone, step)
-            enhancement.append(frame.picture, target, until: plan.emitBy(synthesised: 1))
+            if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy(synthesised: 1)) }
             _ = synthesise(step, beside: record, plan, color: color, with: enhancement)
         }
     }
@@ -215,6 +274,7 @@ final class EnhanceStage {
         state.picturesWaiting = pictures.count
         state.arrived = newest.count
         state.newestEmitBy = newest.emitBy
+        state.budget = newest.budget
         state.encoderQueue = finished.count
         state.encoderBusySince = encoder.busySince
         return state
@@ -237,7 +297,7 @@ final class EnhanceStage {
         while made < min(step.count, plan.synthesised),
             synthesise(made, of: step, beside: original, plan, color: color, with: enhancement)
         { made += 1 }
-        if made < step.count || step.pair == nil, configuration.synthesises { books.counters.add(.synthesisSkipped) }
+        if made < step.count || step.pair == nil, isSynthesising { books.counters.add(.synthesisSkipped) }
         return made > 0 && made == step.count && step.slots[made - 1].presentation == step.originalAlone
     }
 
@@ -255,7 +315,7 @@ final class EnhanceStage {
         let method = enhancement.synthesise(phase: slot.phase.value, into: target, until: deadline - encoding * behind)
         guard let method else { return false }
         // Nothing lies between two sides of a cut. At a constant rate the frame before is repeated instead.
-        if method == .held, configuration.fps != nil { return false }
+        if method == .held, configuration.options.fps != nil { return false }
 
         var ticket = books.ledger.open(.synthesised, presentation: slot.presentation)
         ticket.record.deadline = deadline
@@ -275,6 +335,6 @@ final class EnhanceStage {
     }
 
     private func push(_ frame: consuming FinishedFrame) {
-        if let refused = finished.push(frame) { books.drop(refused.intoTicket(), .shutdown) }
+        if let refused = turns.push(frame, to: finished, as: .enhance) { books.drop(refused.intoTicket(), .shutdown) }
     }
 }

@@ -9,51 +9,47 @@ import Schedule
 final class Enhancement {
     let input: PictureSize
     let output: PictureSize
-    private let superResolution: SuperResolutionSession
-    private let synthesis: Synthesis
+    private(set) var abilities: EnhancementAbilities
+    private var superResolution: SuperResolutionSession
+    private var synthesis: EnhancementProcessors.Synthesis
     private let pool: PicturePool
     private var tiles: TileOrder
     private var requests: [TileRequest]
     private var hasMemory = false
 
-    /// How frames are synthesised.
-    private enum Synthesis {
-        case none
-        /// Between two pictures. The newer one leaves after them.
-        case between(LowLatencyFrameInterpolation)
-        /// Beyond the newer picture, which leaves first.
-        case ahead(FrameExtrapolation)
-    }
-
     /// Pictures in use at once: two wait for the encoder, one is in it, two are being made, one is still held by a queue while
-    /// the next goes in, and one is kept to be repeated.
-    private static let pictures = 8
+    /// the next goes in, one is kept to be repeated, and one is being shown to a person.
+    private static let pictures = 9
 
-    init(
-        input: PictureSize, scale: Int, workers: WorkerPool, synthesising order: SynthesisOrder?, ceiling: Tier,
-        sharpness: Double
-    ) throws(EnhanceError) {
-        self.input = input
-        var enlarging = SuperResolutionConfiguration(size: input)
-        enlarging.scaleFactor = scale
-        enlarging.sharpness = sharpness
-        if ceiling > .base, scale > 1 { enlarging.useShippedNetworks() }
-        superResolution = try SuperResolutionSession(enlarging, workers: workers)
+    init(_ recipe: EnhancementRecipe, _ abilities: EnhancementAbilities) throws(EnhanceError) {
+        input = recipe.input
+        self.abilities = abilities
+        superResolution = try recipe.makeSuperResolution(usesNetworks: abilities.usesNetworks)
         output = superResolution.outputSize
-        var interpolating = FrameInterpolationConfiguration(size: input)
-        interpolating.scaleFactor = scale
-        synthesis =
-            switch order {
-            case nil: .none
-            case .beforeOriginal: .between(try LowLatencyFrameInterpolation(interpolating, workers: workers))
-            case .afterOriginal: .ahead(try FrameExtrapolation(interpolating, workers: workers))
-            }
+        synthesis = abilities.synthesises ? try recipe.makeSynthesis() : .none
         pool = PicturePool(size: output, count: Self.pictures)
         let grid = superResolution.grid
         tiles = TileOrder(grid: grid)
         requests = []
         requests.reserveCapacity(grid.count)
         staleTiles = superResolution.tiers.count > 1 ? grid.count : 0
+    }
+
+    /// Replaces processors between two frames.
+    /// - Returns: false when they were made for pictures of another size, so that nothing has changed.
+    func adopt(_ made: EnhancementProcessors) -> Bool {
+        guard made.input == input else { return false }
+        if let superResolution = made.superResolution {
+            self.superResolution = superResolution
+            abilities.usesNetworks = made.abilities.usesNetworks
+            tiles = TileOrder(grid: superResolution.grid)
+            staleTiles = tileCount
+        }
+        if let synthesis = made.synthesis {
+            self.synthesis = synthesis
+            abilities.synthesises = made.abilities.synthesises
+        }
+        return true
     }
 
     /// How many tiles a picture has; 0 when only `base` can be used.
@@ -76,9 +72,11 @@ final class Enhancement {
     func lease() -> PictureLease? { pool.lease() }
 
     /// Enlarges a picture as well as the plan has time for.
-    /// - Parameter afterBase: called with what the base upscale took; returns until when tiles may be computed.
+    /// - Parameters:
+    ///   - sharpness: how much the result is sharpened, from 0 to 1.
+    ///   - afterBase: called with what the base upscale took; returns until when tiles may be computed.
     func upscale(
-        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan,
+        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan, sharpness: Double,
         afterBase: (Nanoseconds) -> MonotonicTime?
     ) -> SuperResolutionResult {
         requests.removeAll(keepingCapacity: true)
@@ -88,7 +86,7 @@ final class Enhancement {
         }
         let parameters = SuperResolutionParameters(
             until: plan.stop, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
-            chromaLocation: picture.color.chromaLocation)
+            chromaLocation: picture.color.chromaLocation, sharpness: sharpness)
         let result: SuperResolutionResult
         do throws(EnhanceError) {
             result = unsafe try superResolution.process(

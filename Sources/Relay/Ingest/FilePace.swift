@@ -11,14 +11,14 @@ final class FilePace {
 
     init() {}
 
-    /// Waits until a unit is due.
-    func wait(for decode: MediaTime) {
+    /// When a unit is due; nil when it is due now.
+    func due(_ decode: MediaTime) -> MonotonicTime? {
         let now = MonotonicTime.now()
-        guard let origin else { return begin(decode, now) }
-        let due = origin.time + MediaTime(ticks: decode - origin.decode).nanoseconds
-        if due < now - Self.longestStep || due > now + Self.longestStep { return begin(decode, now) }
-        due.sleep()
+        if let origin {
+            let due = origin.time + MediaTime(ticks: decode - origin.decode).nanoseconds
+            if due >= now - Self.longestStep, due <= now + Self.longestStep { return due }
+        }
+        origin = (now, decode)
+        return nil
     }
-
-    private func begin(_ decode: MediaTime, _ now: MonotonicTime) { origin = (now, decode) }
 }

@@ -4,6 +4,7 @@ import Container
 import Endpoint
 import Media
 import Schedule
+import Settings
 import Telemetry
 import Transport
 
@@ -21,10 +22,12 @@ final class IngestStage {
     private let filledSlot: FilledSlot
     private let decoder: DecoderActivity
     private let control: StreamControl
+    private let turns: StageTurns
     private let pace: FilePace?
     private let mayWait: Bool
     private var timeline: Timeline
     private var deadline: Deadline
+    private var settings: LiveSettings.Copy
     /// The number of the present sender and its clock.
     private var sourceClock: UInt32 = 0
     /// The index among the output's passing streams of each PID that is passed.
@@ -61,22 +64,29 @@ final class IngestStage {
         filledSlot = channels.filledSlot
         decoder = channels.decoder
         control = channels.control
+        turns = channels.turns
         let isLive = source.url.isLive
         mayWait = !isLive
         pace = isLive || !configuration.pacesFiles ? nil : FilePace()
-        deadline = Deadline(budget: configuration.budget)
+        settings = LiveSettings.Copy(of: channels.settings)
+        deadline = Deadline(budget: settings.value.budget)
         timeline = Timeline(grid: configuration.grid)
     }
 
     /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
     func run() {
-        defer { queue.close() }
+        defer {
+            queue.close()
+            turns.end(.ingest)
+        }
         // A UDP datagram may be larger than any that we send.
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
         defer { unsafe buffer.deallocate() }
         var demuxer = TransportStreamDemuxer()
         while !control.isStopping {
-            let limit = MonotonicTime.now() + Self.stopCheckInterval
+            let now = MonotonicTime.now()
+            turns.record(.ingest, at: now)
+            let limit = now + Self.stopCheckInterval
             switch unsafe source.receive(into: buffer, until: min(demuxer.nextTimer ?? limit, limit)) {
             case .message(let message):
                 unsafe demuxer.push(
@@ -228,14 +238,14 @@ final class IngestStage {
         let timing = stamps.stamp(
             unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let stamp = timing.presentation
-        pace?.wait(for: unit.decode ?? stamp)
+        if let due = pace?.due(unit.decode ?? stamp) { turns.sleep(until: due, as: .ingest) }
         if configuration.readsFramesOneByOne { waitForFramesBefore() }
 
         let paced = pace.map { _ in MonotonicTime.now() }
         let arrival = paced ?? unit.lastArrival
         let reordering = Self.wait(presentation: stamp, decode: unit.decode)
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
-        let emitBy = deadline.emitBy(sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering))
+        let emitBy = emitBy(sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering))
         let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: filledSlot.newest)
         follow(mapped)
 
@@ -251,13 +261,19 @@ final class IngestStage {
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)
-        arrivals.record(mapped.output, emitBy: emitBy, arrival: arrival)
+        arrivals.record(mapped.output, emitBy: emitBy, budget: deadline.budget, arrival: arrival)
 
         var flags: UnitFlags = []
         if unit.isDamaged { flags.insert(.isDamaged) }
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+    }
+
+    /// When a unit of this origin must leave, by the present budget.
+    private func emitBy(_ origin: Origin) -> MonotonicTime {
+        if settings.refresh() { deadline.budget = settings.value.budget }
+        return deadline.emitBy(origin)
     }
 
     /// Counts a jump of the timeline, and moves the passing units that wait with it.
@@ -268,7 +284,7 @@ final class IngestStage {
 
     private func waitForFramesBefore() {
         while books.hasWorkInFlight(decoder), !control.isStopping {
-            (MonotonicTime.now() + Self.oneByOnePollInterval).sleep()
+            turns.sleep(until: .now() + Self.oneByOnePollInterval, as: .ingest)
         }
     }
 
@@ -299,7 +315,7 @@ final class IngestStage {
         let origin = unit.lastSourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, unit.lastArrival)
         return unsafe passing.offer(
             unit.bytes, stream: index, presentation: presentation, provisionalEpoch: timeline.provisionalEpoch,
-            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: deadline.emitBy(origin))
+            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: emitBy(origin))
     }
 
     private func count(_ evidence: EndEvidence) {

@@ -3,6 +3,7 @@ import Container
 import Endpoint
 import Media
 import Schedule
+import Settings
 import Telemetry
 import Transport
 
@@ -65,18 +66,22 @@ final class SendStage: Sendable {
         var awaitsKeyframe = false
         var isFinished = false
         var books: OutputLedger
+        var settings: LiveSettings.Copy
 
-        init(_ books: OutputLedger) { self.books = books }
+        init(_ books: OutputLedger, _ settings: LiveSettings.Copy) {
+            self.books = books
+            self.settings = settings
+        }
     }
 
     private let sink: Sink
     private let passing: PassingStreams
-    private let isPaced: Bool
     private let books: StreamBooks
     private let schedule: SharedScheduler
     private let keyframes: KeyframeRequests
     private let connection: OutputConnection
     private let control: StreamControl
+    private let turns: StageTurns
     /// Messages of one unit are sent under one lock, and the sink is asked for events only between units, so that no receiver
     /// begins in the middle of a unit.
     private let state: Lock<State>
@@ -93,13 +98,13 @@ final class SendStage: Sendable {
     init(sink: Sink, passing: PassingStreams, channels: StreamChannels) {
         self.sink = sink
         self.passing = passing
-        isPaced = channels.configuration.pacing == .paced
         books = channels.books
-        state = Lock(State(OutputLedger(map: channels.books.map)))
+        state = Lock(State(OutputLedger(map: channels.books.map), LiveSettings.Copy(of: channels.settings)))
         schedule = channels.schedule
         keyframes = channels.keyframes
         connection = channels.connection
         control = channels.control
+        turns = channels.turns
     }
 
     /// What became of the units that were delivered.
@@ -118,7 +123,12 @@ final class SendStage: Sendable {
 
     /// Runs until ``finish()`` was called and everything has left.
     func run() {
-        while let next = state.withLock({ sendWhatIsDue(&$0) }) { passing.wake.wait(until: next) }
+        defer { turns.end(.send) }
+        turns.record(.send)
+        while let next = state.withLock({ sendWhatIsDue(&$0) }) {
+            passing.wake.wait(until: next)
+            turns.record(.send)
+        }
     }
 
     /// Sends at most one coded unit and a batch of passing units.
@@ -175,11 +185,16 @@ final class SendStage: Sendable {
             guard var ticket = pending.take() else { return false }
             ticket.stamp(.encodeOut, at: encoded)
             state.books.countOffered()
+            _ = state.settings.refresh()
             let stamp = state.stamp(ticket.record, source, now: encoded)
             let unit = UnitFacts(
                 presentation: presentation, decode: decode, isKeyframe: isKeyframe, stamp: stamp,
                 layoutNumber: state.prepared.number)
-            let turn = isPaced ? CadenceClock.turn(stamp, deadline: ticket.record.deadline, now: encoded) : encoded
+            let turn =
+                switch state.settings.value.pacing {
+                case .eager: encoded
+                case .paced: CadenceClock.turn(stamp, deadline: ticket.record.deadline, now: encoded)
+                }
             guard turn > encoded || waiting.count > 0 else {
                 send(bytes, unit, ticket, due: encoded, &state)
                 return sendPassing(&state, all: false)

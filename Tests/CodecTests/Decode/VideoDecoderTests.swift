@@ -233,6 +233,20 @@ import Testing
         #expect(outputs.allSatisfy { $0.fault != nil })
     }
 
+    @Test func quantisersAreExportedWhenAsked() throws {
+        let decoder = try VideoDecoder()
+        var exported: [Bool] = []
+        for (index, unit) in try encodeUnits(configuration(), count: 12).enumerated() {
+            if index % 4 == 0 { decoder.exportsQuantisers.toggle() }
+            try unit.bytes.withUnsafeBytes { _ = try decoder.decode($0, id: unit.id) }
+            while let output = try decoder.next() {
+                guard case .picture(let picture) = consume output else { continue }
+                exported.append(picture.meanQuantiser != nil)
+            }
+        }
+        #expect(exported == (0..<12).map { $0 / 4 % 2 == 0 })
+    }
+
     @Test func quantisersAreExported() throws {
         var settings = VideoDecoder.Configuration()
         settings.exportsQuantisers = true

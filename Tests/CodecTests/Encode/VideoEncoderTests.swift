@@ -8,9 +8,9 @@ import Testing
         VideoEncoderConfiguration(size: PictureSize(width: width, height: height), frameRate: Rational(30))
     }
 
-    @Test(arguments: VideoEncoderConfiguration.Preset.allCases, [1, 2])
+    @Test(arguments: EncoderPreset.allCases, [1, 2])
     func everyUnitIsEmittedBeforeTheCallReturns(
-        _ preset: VideoEncoderConfiguration.Preset, _ threads: Int
+        _ preset: EncoderPreset, _ threads: Int
     ) throws {
         var configuration = self.configuration()
         configuration.preset = preset
@@ -61,6 +61,56 @@ import Testing
         let frame = 600_000 / 30 / 8
         #expect(units.dropFirst(5).allSatisfy { $0.bytes.count <= 2 * frame + 200 })
         #expect(units.map(\.bytes.count).reduce(0, +) <= 90 * frame + 3 * frame)
+    }
+
+    /// Noise takes all that the rate allows. Another rate, and another number of pictures a second, hold from the next picture on.
+    @Test func theMaximumRateChangesWithoutAKeyframe() throws {
+        var configuration = self.configuration()
+        configuration.rateControl = .quality(20, maximumRate: 2_000_000, bufferFrames: 4)
+        let encoder = try VideoEncoder(configuration)
+        var random = SplitMix64(seed: 3)
+        let picture = Picture(size: configuration.size)
+        var index: Int64 = 0
+        /// The mean size of further pictures, in bits.
+        func meanSize(_ count: Int) throws -> Double {
+            var bits = 0
+            for _ in 0..<count {
+                let luma = picture.mutableView.y
+                for y in 0..<luma.height { for x in 0..<luma.width { luma.row(y)[x] = UInt8.random(in: 0...255, using: &random) } }
+                try encoder.encode(picture.view, id: index, at: MediaTime(ticks: index * 3000)) {
+                    bits += 8 * $0.bytes.count
+                    #expect($0.isKeyframe == ($0.id == 0))
+                }
+                index += 1
+            }
+            return Double(bits) / Double(count)
+        }
+        func expect(_ rate: Int, at frameRate: Rational) throws {
+            #expect(encoder.change(.quality(20, maximumRate: rate, bufferFrames: 4), at: frameRate))
+            _ = try meanSize(8)
+            let share = try meanSize(24) / (Double(rate) / frameRate.value)
+            #expect(share > 0.7 && share < 1.15, "\(rate) at \(frameRate): \(share)")
+        }
+        try expect(2_000_000, at: Rational(30))
+        try expect(400_000, at: Rational(30))
+        try expect(1_600_000, at: Rational(30))
+        try expect(1_200_000, at: Rational(60))
+        #expect(encoder.configuration.rateControl == .quality(20, maximumRate: 1_200_000, bufferFrames: 4))
+        #expect(encoder.configuration.frameRate == Rational(30))
+        // More than the level allows, and other kinds of rate control, need another encoder.
+        #expect(!encoder.change(.quality(20, maximumRate: 9_000_000, bufferFrames: 4), at: Rational(30)))
+        #expect(!encoder.change(.quality(20, maximumRate: nil, bufferFrames: 4), at: Rational(30)))
+        #expect(!encoder.change(.quality(21, maximumRate: 1_000_000, bufferFrames: 4), at: Rational(30)))
+        #expect(!encoder.change(.rate(1_000_000, bufferFrames: 4), at: Rational(30)))
+    }
+
+    @Test(arguments: [
+        (176, 144, 15, 64_000), (320, 192, 30, 768_000), (640, 360, 30, 10_000_000), (1280, 720, 30, 14_000_000),
+        (1280, 720, 60, 20_000_000), (1920, 1080, 30, 20_000_000), (3840, 2160, 60, 240_000_000), (16384, 16384, 30, 0),
+    ])
+    func levelsLimitTheRate(width: Int, height: Int, rate: Int64, bits: Int) {
+        let size = PictureSize(width: width, height: height)
+        #expect(LevelLimit.maximumRate(of: size, frameRate: Rational(rate)) == bits)
     }
 
     @Test func framesAreNotTouchedAfterTheCall() throws {

@@ -47,6 +47,28 @@ import Testing
         }
     }
 
+    /// A frame's own sharpness stands for that of the session, whose tiles stay valid.
+    @Test func eachFrameMayHaveItsOwnSharpness() throws {
+        let size = PictureSize(width: 90, height: 70)
+        let source = TestPicture(size, seed: 8)
+        let plain = TestPicture(size.scaled(by: 2))
+        _ = try Self.session(size, 0).process(source.view, into: plain.mutableView, tier: .neuralSmall)
+        let session = try Self.session(size, 0.5)
+        for (sharpness, amount) in [(nil, 8), (0.0, 0), (1.0, 16), (nil, 8)] as [(Double?, Int)] {
+            let output = TestPicture(session.outputSize)
+            let result = try session.process(
+                source.view, into: output.mutableView, tier: .neuralSmall,
+                SuperResolutionParameters(sharpness: sharpness))
+            let expected = amount == 0 ? plain : Self.sharpened(plain, amount: amount)
+            #expect(output.difference(from: expected) == nil && result.isComplete, "\(amount)")
+        }
+        let error = #expect(throws: EnhanceError.self) {
+            try session.process(
+                source.view, into: plain.mutableView, tier: .base, SuperResolutionParameters(sharpness: 2))
+        }
+        #expect(error?.code == .badParameter)
+    }
+
     @Test(arguments: [-0.1, 1.1, Double.nan]) func sharpnessOutOfRangeIsRefused(sharpness: Double) {
         let error = #expect(throws: EnhanceError.self) {
             try Self.session(PictureSize(width: 8, height: 8), sharpness)

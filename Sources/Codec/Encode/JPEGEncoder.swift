@@ -1,0 +1,113 @@
+import CFFmpeg
+import Media
+
+/// Encodes single pictures as JPEG, for people to see: scaled down, with square pixels, 4:2:0, about quality 90.
+///
+/// For stills now and then: each call opens a scaler and an encoder, and allocates. Thread-safe.
+public enum JPEGEncoder {
+    private static let place = "JPEG encoder"
+    /// libavcodec's scale: 1 is best, 31 worst.
+    private static let quality: Int32 = 3
+    private static let leastSide = 2
+
+    /// The size at which a picture is shown: its pixels made square, and never enlarged.
+    /// - Parameter width: the most columns.
+    public static func shownSize(of size: PictureSize, _ color: ColorDescription, width: Int) -> PictureSize {
+        let aspect = color.sampleAspectRatio.value
+        let isKnown = aspect > 0.1 && aspect < 10
+        // Of the two sides, the one with too many samples is made smaller.
+        let full = (
+            width: Double(size.width) * (isKnown ? min(aspect, 1) : 1),
+            height: Double(size.height) / (isKnown ? max(aspect, 1) : 1)
+        )
+        let factor = min(1, Double(width) / full.width)
+        func even(_ side: Double) -> Int { max(leastSide, Int((side * factor / 2).rounded()) * 2) }
+        return PictureSize(width: even(full.width), height: even(full.height))
+    }
+
+    /// Encodes a picture.
+    /// - Parameters:
+    ///   - picture: 8-bit 4:2:0; only read, and only during the call.
+    ///   - color: how its samples are to be read. A JPEG has full range and the matrix of BT.601.
+    ///   - width: the most columns of the result.
+    /// - Returns: a JFIF file.
+    @unsafe public static func encode(
+        _ picture: PictureView, _ color: ColorDescription, width: Int
+    ) throws(CodecError) -> [UInt8] {
+        LibraryLog.capture()
+        let size = unsafe shownSize(of: picture.size, color, width: width)
+        let frame = try OwnedFrame()
+        let target = unsafe frame.pointer
+        unsafe target.pointee.format = AV_PIX_FMT_YUVJ420P.rawValue
+        unsafe target.pointee.width = Int32(size.width)
+        unsafe target.pointee.height = Int32(size.height)
+        unsafe target.pointee.color_range = AVCOL_RANGE_JPEG
+        unsafe target.pointee.quality = quality * FF_QP2LAMBDA
+        unsafe try check(av_frame_get_buffer(target, 0), "av_frame_get_buffer", at: place)
+        unsafe try scale(picture, color, into: target)
+        return unsafe try encode(target)
+    }
+
+    private static func scale(
+        _ picture: PictureView, _ color: ColorDescription, into target: UnsafeMutablePointer<AVFrame>
+    ) throws(CodecError) {
+        let size = unsafe picture.size
+        let scaler = unsafe sws_getContext(
+            Int32(size.width), Int32(size.height), AV_PIX_FMT_YUV420P, target.pointee.width, target.pointee.height,
+            AV_PIX_FMT_YUVJ420P, burnish_sws_flags, nil, nil, nil)
+        defer { unsafe sws_freeContext(scaler) }
+        guard unsafe scaler != nil else {
+            throw CodecError(
+                .unsupportedFormat, operation: "sws_getContext", message: "a picture of \(size) cannot be scaled",
+                place: place, advice: "ask for a wider picture")
+        }
+        // Players take a stream that does not say its matrix for one of these.
+        let unspecified: UInt8 = 2
+        let matrix = color.matrix == unspecified ? (size.height >= 720 ? SWS_CS_ITU709 : SWS_CS_ITU601) : Int32(color.matrix)
+        unsafe sws_setColorspaceDetails(
+            scaler, sws_getCoefficients(matrix), color.range == .full ? 1 : 0, sws_getCoefficients(SWS_CS_ITU601), 1, 0,
+            1 << 16, 1 << 16)
+        // A frame that only points to the caller's planes.
+        let source = try OwnedFrame()
+        let frame = unsafe source.pointer
+        unsafe frame.pointee.data.0 = UnsafeMutablePointer(mutating: picture.y.base)
+        unsafe frame.pointee.data.1 = UnsafeMutablePointer(mutating: picture.u.base)
+        unsafe frame.pointee.data.2 = UnsafeMutablePointer(mutating: picture.v.base)
+        unsafe frame.pointee.linesize.0 = Int32(picture.y.stride)
+        unsafe frame.pointee.linesize.1 = Int32(picture.u.stride)
+        unsafe frame.pointee.linesize.2 = Int32(picture.v.stride)
+        unsafe try check(
+            sws_scale(
+                scaler, burnish_const_planes(frame), burnish_linesizes(frame), 0, Int32(size.height),
+                burnish_frame_data(target), burnish_linesizes(target)), "sws_scale", at: place)
+    }
+
+    private static func encode(_ frame: UnsafeMutablePointer<AVFrame>) throws(CodecError) -> [UInt8] {
+        guard let codec = unsafe avcodec_find_encoder(AV_CODEC_ID_MJPEG) else {
+            throw CodecError(
+                .unsupportedCodec, operation: "avcodec_find_encoder", message: "libavcodec has no JPEG encoder",
+                place: place, advice: "install a complete libavcodec")
+        }
+        var context: UnsafeMutablePointer<AVCodecContext>?
+        var packet: UnsafeMutablePointer<AVPacket>?
+        defer {
+            unsafe av_packet_free(&packet)
+            unsafe avcodec_free_context(&context)
+        }
+        unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: place)
+        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: place)
+        let opened = unsafe context!
+        unsafe opened.pointee.width = frame.pointee.width
+        unsafe opened.pointee.height = frame.pointee.height
+        unsafe opened.pointee.pix_fmt = AV_PIX_FMT_YUVJ420P
+        unsafe opened.pointee.color_range = AVCOL_RANGE_JPEG
+        unsafe opened.pointee.time_base = AVRational(num: 1, den: 25)
+        unsafe opened.pointee.thread_count = 1
+        unsafe opened.pointee.flags |= AV_CODEC_FLAG_QSCALE
+        unsafe opened.pointee.global_quality = quality * FF_QP2LAMBDA
+        unsafe try check(avcodec_open2(opened, codec, nil), "avcodec_open2", at: place)
+        unsafe try check(avcodec_send_frame(opened, frame), "avcodec_send_frame", at: place)
+        unsafe try check(avcodec_receive_packet(opened, packet), "avcodec_receive_packet", at: place)
+        return unsafe Array(UnsafeRawBufferPointer(start: packet!.pointee.data, count: Int(packet!.pointee.size)))
+    }
+}

@@ -1,0 +1,110 @@
+import Enhance
+import Media
+import Schedule
+import Synchronization
+
+/// Which processors an enhancement has.
+struct EnhancementAbilities: Hashable, Sendable {
+    /// A session with networks costs more for each picture than one without, also when no tile is computed.
+    var usesNetworks: Bool
+    var synthesises: Bool
+
+    /// Whether these are enough for what is wanted. Synthesis that is not used costs nothing.
+    func suffice(for wanted: EnhancementAbilities) -> Bool {
+        usesNetworks == wanted.usesNetworks && (synthesises || !wanted.synthesises)
+    }
+}
+
+/// How to make the processors for pictures of one size.
+struct EnhancementRecipe: Sendable {
+    let input: PictureSize
+    let scale: Int
+    let order: SynthesisOrder
+    let workers: WorkerPool
+
+    func makeSuperResolution(usesNetworks: Bool) throws(EnhanceError) -> SuperResolutionSession {
+        var enlarging = SuperResolutionConfiguration(size: input)
+        enlarging.scaleFactor = scale
+        if usesNetworks { enlarging.useShippedNetworks() }
+        return try SuperResolutionSession(enlarging, workers: workers)
+    }
+
+    func makeSynthesis() throws(EnhanceError) -> EnhancementProcessors.Synthesis {
+        var interpolating = FrameInterpolationConfiguration(size: input)
+        interpolating.scaleFactor = scale
+        return switch order {
+        case .beforeOriginal: .between(try LowLatencyFrameInterpolation(interpolating, workers: workers))
+        case .afterOriginal: .ahead(try FrameExtrapolation(interpolating, workers: workers))
+        }
+    }
+
+    /// Makes what an enhancement for the same size lacks. Only a size can be refused, so nothing is refused here.
+    func make(_ wanted: EnhancementAbilities, lacking present: EnhancementAbilities) -> EnhancementProcessors {
+        var made = EnhancementProcessors(input: input, abilities: wanted)
+        if wanted.usesNetworks != present.usesNetworks {
+            made.superResolution = try? makeSuperResolution(usesNetworks: wanted.usesNetworks)
+        }
+        if wanted.synthesises, !present.synthesises { made.synthesis = try? makeSynthesis() }
+        return made
+    }
+}
+
+/// Processors that take the place of others between two frames. Nil where nothing changes.
+struct EnhancementProcessors {
+    /// How frames are synthesised.
+    enum Synthesis {
+        case none
+        /// Between two pictures. The newer one leaves after them.
+        case between(LowLatencyFrameInterpolation)
+        /// Beyond the newer picture, which leaves first.
+        case ahead(FrameExtrapolation)
+    }
+
+    let input: PictureSize
+    let abilities: EnhancementAbilities
+    var superResolution: SuperResolutionSession?
+    var synthesis: Synthesis?
+}
+
+/// Makes processors beside the stream, on a thread of its own with low priority: no frame waits for their memory, nor until
+/// networks have been read.
+///
+/// Confined to the enhance thread.
+final class ProcessorMaker {
+    /// What the maker's thread and the enhance thread share.
+    private final class Delivery: Sendable {
+        let isReady = Atomic<Bool>(false)
+        let processors = Lock<EnhancementProcessors?>(nil)
+    }
+
+    private let delivery = Delivery()
+    private var thread: StageThread?
+
+    /// Whether something is being made, or waits to be taken.
+    var isBusy: Bool { thread != nil }
+
+    /// Begins to make what an enhancement lacks.
+    /// - Precondition: ``isBusy`` is false.
+    func make(_ recipe: EnhancementRecipe, _ wanted: EnhancementAbilities, lacking present: EnhancementAbilities) {
+        precondition(!isBusy, "one thing is made at a time")
+        thread = StageThread(name: "prepare", niceness: 10) { [delivery] in
+            // Nobody waits for this lock: the enhance thread comes when they are ready.
+            delivery.processors.withLock { $0 = recipe.make(wanted, lacking: present) }
+            delivery.isReady.store(true, ordering: .releasing)
+        }
+    }
+
+    /// What has been made, once; nil while it is not ready. Costs one atomic load then.
+    func take() -> EnhancementProcessors? {
+        guard delivery.isReady.load(ordering: .acquiring) else { return nil }
+        delivery.isReady.store(false, ordering: .relaxed)
+        finish()
+        return delivery.processors.withLock { $0.take() }
+    }
+
+    /// Waits until nothing is being made.
+    func finish() {
+        thread?.join()
+        thread = nil
+    }
+}
