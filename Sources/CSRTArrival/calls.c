@@ -3,6 +3,7 @@
 #include "tap.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -12,6 +13,9 @@ ssize_t __real_recvmsg(int socket, struct msghdr *message, int flags);
 ssize_t __wrap_recvmsg(int socket, struct msghdr *message, int flags);
 ssize_t __real_sendmsg(int socket, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int socket, const struct msghdr *message, int flags);
+
+/// So many handshakes in a row are dropped in one call.
+enum { most_dropped = 63 };
 
 /// libsrt reads and writes a header of four words and a body, without control messages.
 enum { header_size = 16 };
@@ -27,6 +31,8 @@ static _Thread_local struct {
     int descriptor;
     /// The last call brought a datagram, which libsrt has therefore filed when it calls again.
     bool brought_one;
+    /// For this socket; zero for a handshake that names none.
+    uint32_t brought_for;
     /// The kernel stamps the socket's datagrams.
     bool stamps;
     /// The UDP socket that had no tap at this generation of the registry.
@@ -93,11 +99,28 @@ static int64_t arrival_of(struct msghdr *message) {
     return now;
 }
 
+/// Whether this is a caller's handshake that comes too fast.
+static bool is_refused(burnish_srt_tap *tap, const struct msghdr *message, ssize_t count) {
+    static const uint8_t handshake[2] = {0x80, 0};
+    if (!tap->gate || count < header_size || !message->msg_name) return false;
+    const uint8_t *header = message->msg_iov[0].iov_base;
+    uint32_t socket;
+    memcpy(&socket, header + 12, sizeof socket);
+    if (socket != 0 || memcmp(header, handshake, sizeof handshake) != 0) return false;
+    bool conclusion = is_conclusion(message->msg_iov[1].iov_base, (size_t)count - header_size);
+    if (burnish_srt_gate_passes(tap->gate, message->msg_name, conclusion, nanoseconds(CLOCK_MONOTONIC))) return false;
+    atomic_fetch_add_explicit(&tap->handshakes_dropped, 1, memory_order_relaxed);
+    return true;
+}
+
 static void read_packet(burnish_srt_tap *tap, struct msghdr *message, size_t count) {
+    receiver.brought_one = true;
+    receiver.brought_for = 0;
     if (count < header_size) return;
     uint32_t header[4];
     memcpy(header, message->msg_iov[0].iov_base, sizeof header);
     for (int i = 0; i < 4; i++) header[i] = ntohl(header[i]);
+    receiver.brought_for = header[3];
     if (header[0] >> 31 == 0) {
         if (atomic_load_explicit(&tap->fault, memory_order_relaxed) == burnish_srt_fault_none)
             tap_keep_packet(tap, header, arrival_of(message));
@@ -117,23 +140,31 @@ ssize_t __wrap_recvmsg(int socket, struct msghdr *message, int flags) {
         if (tap) set_stamping(socket, false);
         ssize_t count = __real_recvmsg(socket, message, flags);
         // libsrt's thread may have begun to wait here before its socket's tap was attached.
-        if (count > 0 && !tap && (tap = receiving_tap(socket)) && !is_blind(tap)) {
-            receiver.brought_one = true;
+        if (count > 0 && !tap && (tap = receiving_tap(socket)) && !is_blind(tap))
             read_packet(tap, message, (size_t)count);
-        }
         return count;
     }
     set_stamping(socket, true);
-    if (receiver.brought_one) burnish_srt_signal_raise(tap->signal);
+    if (receiver.brought_one) tap_raise(tap, receiver.brought_for);
     receiver.brought_one = false;
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct timespec))];
-    message->msg_control = control;
-    message->msg_controllen = sizeof control;
-    ssize_t count = __real_recvmsg(socket, message, flags);
-    if (count > 0) {
-        receiver.brought_one = true;
-        read_packet(tap, message, (size_t)count);
+    socklen_t name_length = message->msg_namelen;
+    ssize_t count;
+    // libsrt must have its turn between floods: it has timers to serve.
+    for (int tries = 0;; tries++) {
+        message->msg_control = control;
+        message->msg_controllen = sizeof control;
+        message->msg_namelen = name_length;
+        // libsrt has waited until there was something. There may be nothing behind what is dropped.
+        count = __real_recvmsg(socket, message, tries == 0 ? flags : flags | MSG_DONTWAIT);
+        if (count <= 0 || !is_refused(tap, message, count)) break;
+        if (tries == most_dropped) {
+            errno = EAGAIN;
+            count = -1;
+            break;
+        }
     }
+    if (count > 0) read_packet(tap, message, (size_t)count);
     message->msg_control = NULL;
     message->msg_controllen = 0;
     return count;
@@ -148,7 +179,9 @@ static ssize_t send_handshake(burnish_srt_tap *tap, int socket, const struct msg
     if (is_blind(tap) || parts[1].iov_len > sizeof body) return __real_sendmsg(socket, message, flags);
     memcpy(body, parts[1].iov_base, parts[1].iov_len);
     if (is_no_answer(body, parts[1].iov_len)) return (ssize_t)(parts[0].iov_len + parts[1].iov_len);
-    tap_complete_handshake(tap, body, parts[1].iov_len);
+    uint32_t peer;
+    memcpy(&peer, (const uint8_t *)parts[0].iov_base + 12, sizeof peer);
+    tap_complete_handshake(tap, ntohl(peer), body, parts[1].iov_len);
     struct iovec completed[2] = {parts[0], {body, parts[1].iov_len}};
     struct msghdr copy = *message;
     copy.msg_iov = completed;

@@ -7,6 +7,8 @@
 // socket, then blocks of type, length and contents. Types 1 and 2 are the request and the response of SRT's own block:
 // version, flags, and the delay of the writer as receiver (upper half) and as sender (lower half).
 enum { fixed_part = 48, request_word = 20, socket_word = 24, type_request = 1, type_response = 2 };
+/// The request types that name the socket which the connection will have: a conclusion, and a rendezvous's agreement.
+static const uint32_t request_conclusion = 0xffffffff, request_agreement = 0xfffffffe;
 /// A refusal's request type is its reason plus this.
 enum { first_refusal = 1000 };
 /// "I send with source times" and "I receive by them". A listener's libsrt accepts source times from its application only
@@ -44,8 +46,15 @@ static size_t find_block(const uint8_t *body, size_t count, unsigned *type) {
     return 0;
 }
 
+static void remember_peer(struct socket_memory *memory, const uint8_t *body, size_t count, uint32_t peer) {
+    if (!memory || count < fixed_part || peer == 0) return;
+    uint32_t request = word_at(body + request_word);
+    if (request == request_conclusion || request == request_agreement) atomic_store(&memory->peer_socket, peer);
+}
+
 void tap_read_handshake(burnish_srt_tap *tap, uint32_t socket, const uint8_t *body, size_t count) {
     window_of_caller = -1;
+    remember_peer(tap_memory(tap, socket), body, count, count < fixed_part ? 0 : word_at(body + socket_word));
     unsigned type;
     size_t block = find_block(body, count, &type);
     if (block == 0) return;
@@ -56,13 +65,18 @@ void tap_read_handshake(burnish_srt_tap *tap, uint32_t socket, const uint8_t *bo
     if (memory) atomic_store(&memory->window_of_peer, asked);
 }
 
+bool is_conclusion(const uint8_t *body, size_t count) {
+    return count >= fixed_part && word_at(body + request_word) == request_conclusion;
+}
+
 bool is_no_answer(const uint8_t *body, size_t count) {
     return count >= fixed_part && word_at(body + request_word) == first_refusal + burnish_srt_no_answer_yet;
 }
 
-void tap_complete_handshake(burnish_srt_tap *tap, uint8_t *body, size_t count) {
+void tap_complete_handshake(burnish_srt_tap *tap, uint32_t peer, uint8_t *body, size_t count) {
     if (count < fixed_part) return;
     struct socket_memory *memory = tap_memory(tap, word_at(body + socket_word));
+    remember_peer(memory, body, count, peer);
     int32_t window = memory ? atomic_load(&memory->window_requested) : -1;
     if (window < 0) return;
     unsigned type;

@@ -34,13 +34,17 @@ burnish_srt_tap *burnish_srt_tap_create(burnish_srt_signal *signal) {
     burnish_srt_tap *tap = mmap(NULL, sizeof *tap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (tap == MAP_FAILED) abort();
     atomic_init(&tap->references, 1);
-    tap->signal = burnish_srt_signal_retain(signal);
+    tap->signal = signal ? burnish_srt_signal_retain(signal) : NULL;
     return tap;
 }
 
 void tap_release(burnish_srt_tap *tap) {
     if (atomic_fetch_sub(&tap->references, 1) != 1) return;
-    burnish_srt_signal_release(tap->signal);
+    if (tap->signal) burnish_srt_signal_release(tap->signal);
+    for (unsigned i = 0; i < kept_sockets; i++) {
+        if (tap->sockets[i].signal) burnish_srt_signal_release(tap->sockets[i].signal);
+    }
+    if (tap->gate) burnish_srt_gate_release(tap->gate);
     munmap(tap, sizeof *tap);
 }
 
@@ -101,26 +105,72 @@ void burnish_srt_tap_break(burnish_srt_tap *tap, burnish_srt_fault fault) { atom
 
 struct socket_memory *tap_memory(burnish_srt_tap *tap, uint32_t socket) {
     for (unsigned i = 0; i < kept_sockets; i++) {
-        if ((uint32_t)atomic_load_explicit(&tap->sockets[i].socket, memory_order_acquire) == socket && socket != 0)
+        if ((uint32_t)atomic_load_explicit(&tap->numbers[i], memory_order_acquire) == socket && socket != 0)
             return &tap->sockets[i];
     }
     return NULL;
 }
 
-void burnish_srt_tap_open(burnish_srt_tap *tap, int32_t socket, int32_t window_ms) {
-    struct socket_memory *memory = tap_memory(tap, (uint32_t)socket);
-    if (!memory) {
-        memory = &tap->sockets[atomic_fetch_add(&tap->opened, 1) % kept_sockets];
-        bool was_used = atomic_exchange(&memory->socket, 0) != 0;
-        atomic_store(&memory->window_of_peer, -1);
-        // Pages that nobody has written stay the kernel's zero page.
-        for (unsigned i = 0; was_used && i < kept_packets; i++) {
-            if (atomic_load_explicit(&memory->packets[i].word, memory_order_relaxed) != 0)
-                atomic_store_explicit(&memory->packets[i].word, 0, memory_order_relaxed);
-        }
+/// Where the next socket's memory may be: the oldest one that is not pinned; -1 when all are.
+static int free_place(burnish_srt_tap *tap) {
+    for (unsigned tries = 0; tries < kept_sockets; tries++) {
+        unsigned place = atomic_fetch_add(&tap->opened, 1) % kept_sockets;
+        if (atomic_load(&tap->numbers[place]) == 0 || !atomic_load(&tap->sockets[place].pinned)) return (int)place;
     }
+    return -1;
+}
+
+static void set_signal(struct socket_memory *memory, burnish_srt_signal *signal) {
+    if (memory->signal == signal) return;
+    if (memory->signal) burnish_srt_signal_release(memory->signal);
+    memory->signal = signal ? burnish_srt_signal_retain(signal) : NULL;
+}
+
+bool burnish_srt_tap_open(burnish_srt_tap *tap, int32_t socket, int32_t window_ms, burnish_srt_signal *signal) {
+    struct socket_memory *memory = tap_memory(tap, (uint32_t)socket);
+    if (memory) {
+        set_signal(memory, signal);
+        atomic_store(&memory->window_requested, window_ms);
+        return true;
+    }
+    int place = free_place(tap);
+    if (place < 0) return false;
+    memory = &tap->sockets[place];
+    bool was_used = atomic_exchange(&tap->numbers[place], 0) != 0;
+    atomic_store(&memory->window_of_peer, -1);
+    atomic_store(&memory->peer_socket, 0);
+    atomic_store(&memory->pinned, false);
+    // Pages that nobody has written stay the kernel's zero page.
+    for (unsigned i = 0; was_used && i < kept_packets; i++) {
+        if (atomic_load_explicit(&memory->packets[i].word, memory_order_relaxed) != 0)
+            atomic_store_explicit(&memory->packets[i].word, 0, memory_order_relaxed);
+    }
+    set_signal(memory, signal);
     atomic_store(&memory->window_requested, window_ms);
-    atomic_store_explicit(&memory->socket, socket, memory_order_release);
+    atomic_store_explicit(&tap->numbers[place], socket, memory_order_release);
+    return true;
+}
+
+void burnish_srt_tap_pin(burnish_srt_tap *tap, int32_t socket, bool pinned) {
+    struct socket_memory *memory = tap_memory(tap, (uint32_t)socket);
+    if (memory) atomic_store(&memory->pinned, pinned);
+}
+
+uint32_t burnish_srt_tap_peer_socket(burnish_srt_tap *tap, int32_t socket) {
+    struct socket_memory *memory = tap_memory(tap, (uint32_t)socket);
+    return memory ? atomic_load(&memory->peer_socket) : 0;
+}
+
+void tap_raise(burnish_srt_tap *tap, uint32_t socket) {
+    struct socket_memory *memory = tap_memory(tap, socket);
+    burnish_srt_signal *signal = memory && memory->signal ? memory->signal : tap->signal;
+    if (signal) burnish_srt_signal_raise(signal);
+}
+
+void burnish_srt_tap_limit_handshakes(burnish_srt_tap *tap) { tap->gate = burnish_srt_gate_create(); }
+
+int64_t burnish_srt_tap_handshakes_dropped(burnish_srt_tap *tap) {
+    return atomic_load_explicit(&tap->handshakes_dropped, memory_order_relaxed);
 }
 
 bool burnish_srt_tap_has(burnish_srt_tap *tap, int32_t socket) { return tap_memory(tap, (uint32_t)socket) != NULL; }

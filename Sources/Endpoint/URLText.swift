@@ -46,7 +46,7 @@ private func hexadecimalValue(_ digit: UInt8) -> UInt8? {
 }
 
 /// `host:port`, `[v6]:port` or `:port`.
-func hostAndPort(_ authority: Substring, scheme: String) throws(TransportError) -> (host: String, port: UInt16) {
+package func hostAndPort(_ authority: Substring, scheme: String) throws(TransportError) -> (host: String, port: UInt16) {
     func fault(_ message: String) -> TransportError { TransportError(.badURL, place: "\(scheme)://", message) }
     let authority = authority.last == "/" ? authority.dropLast() : authority
     guard !authority.contains("@") else { throw fault("user names in the URL are not supported") }

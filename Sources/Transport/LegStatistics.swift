@@ -32,6 +32,10 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var messagesUnstamped: Int64 = 0
     public var bytesSent: Int64 = 0
     public var bytesReceived: Int64 = 0
+    /// Listening SRT leg: callers that were refused, and handshakes that were dropped unread because they came too fast. What is
+    /// refused before it is known which leg is meant counts on the port's oldest leg.
+    public var refusals = RefusalCounts()
+    public var handshakesDropped: Int64 = 0
     /// Whether messages can be read early; nil where nobody wants that.
     public var earlyIngest: EarlyIngest?
     /// False where the protocol did not say what it has buffered.

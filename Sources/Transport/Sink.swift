@@ -19,14 +19,24 @@ public final class Sink: Sendable {
     /// Opens the endpoint. A listener listens when this returns; a caller calls in the background, for ever:
     /// ``awaitConnection(until:)`` shows how the first call went.
     /// - Throws: ``TransportError``: `cannotBind`, `unresolvable`, `unreachable` or `inaccessible`.
-    public convenience init(_ url: StreamURL) throws(TransportError) { try self.init(url, marksOrder: false) }
+    /// - Parameter judge: has the last word on the callers of an SRT listener.
+    public convenience init(_ url: StreamURL, judge: (any CallJudge)? = nil) throws(TransportError) {
+        try self.init(url, marksOrder: false, judge: judge)
+    }
+
+    /// Writes a file or pipe that somebody else has opened, and closes it in the end.
+    /// - Parameter path: what errors call it.
+    public init(path: String, adopting descriptor: Int32) throws(TransportError) {
+        url = .file(path: path)
+        leg = .file(try FileSink(path: path, adopting: descriptor))
+    }
 
     /// - Parameter marksOrder: ask SRT receivers to hold back what comes after a missing message, as FFmpeg does. For
     ///   tests: it helps nobody.
-    init(_ url: StreamURL, marksOrder: Bool) throws(TransportError) {
+    init(_ url: StreamURL, marksOrder: Bool, judge: (any CallJudge)? = nil) throws(TransportError) {
         self.url = url
         switch url {
-        case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, marksOrder: marksOrder))
+        case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, marksOrder: marksOrder, judge: judge))
         case .rtp(let endpoint): leg = .rtp(try RTPSink(endpoint))
         case .udp(let endpoint): leg = .udp(try UDPSink(endpoint))
         case .file(let path): leg = .file(try FileSink(path: path))
@@ -124,5 +134,17 @@ public final class Sink: Sendable {
         case .udp(let sink): sink.statistics()
         case .file(let sink): sink.statistics()
         }
+    }
+
+    /// The connections that the leg has now. SRT's legs have one at most; the others have none to show.
+    public var peers: [ConnectedPeer] {
+        if case .srt(let sink) = leg { sink.peers } else { [] }
+    }
+
+    /// Ends a connection and keeps its peer out for so long: a listener refuses callers from its host, a caller does not call.
+    /// The leg goes on.
+    /// - Returns: false when the leg has no such connection.
+    public func kick(_ id: UInt64, for time: Nanoseconds) -> Bool {
+        if case .srt(let sink) = leg { sink.kick(id, for: time) } else { false }
     }
 }

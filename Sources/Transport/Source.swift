@@ -15,17 +15,27 @@ public final class Source: Sendable {
     public let url: StreamURL
     private let leg: Leg
 
-    /// Opens the endpoint. A listener listens when this returns; a caller calls in the background, for ever.
+    /// Opens the endpoint. A listener listens when this returns; a caller calls in the background, for ever. Waits for the
+    /// process's resolver where a local address is a name.
+    /// - Parameter judge: has the last word on the callers of an SRT listener.
     /// - Throws: ``TransportError``: `cannotBind`, `unresolvable` or `inaccessible`.
-    public init(_ url: StreamURL) throws(TransportError) {
+    public init(_ url: StreamURL, judge: (any CallJudge)? = nil) throws(TransportError) {
         self.url = url
         switch url {
-        case .srt(let endpoint): leg = .srt(try SRTSource(endpoint))
+        case .srt(let endpoint): leg = .srt(try SRTSource(endpoint, judge: judge))
         case .rtp(let endpoint): leg = .rtp(try RTPSource(endpoint))
         case .udp(let endpoint): leg = .udp(try UDPSource(endpoint))
         case .file(let path): leg = .file(try FileSource(path: path))
         case .standardStream: leg = .file(try FileSource(path: nil))
         }
+    }
+
+    /// Reads a file or pipe that somebody else has opened, and closes it in the end.
+    /// - Parameter path: what errors call it.
+    /// - Throws: ``TransportError``: `inaccessible`.
+    public init(path: String, adopting descriptor: Int32) throws(TransportError) {
+        url = .file(path: path)
+        leg = .file(try FileSource(path: path, adopting: descriptor))
     }
 
     /// Waits for the next message or event.
@@ -92,5 +102,17 @@ public final class Source: Sendable {
         case .udp(let source): source.statistics()
         case .file(let source): source.statistics()
         }
+    }
+
+    /// The connections that the leg has now. SRT's legs have one at most; the others have none to show.
+    public var peers: [ConnectedPeer] {
+        if case .srt(let source) = leg { source.peers } else { [] }
+    }
+
+    /// Ends a connection and keeps its peer out for so long: a listener refuses callers from its host, a caller does not call.
+    /// The leg goes on.
+    /// - Returns: false when the leg has no such connection.
+    public func kick(_ id: UInt64, for time: Nanoseconds) -> Bool {
+        if case .srt(let source) = leg { source.kick(id, for: time) } else { false }
     }
 }

@@ -6,6 +6,7 @@ import Foundation
 /// checked by the tests; here only what costs nothing to check.
 enum FuzzTarget: String, CaseIterable {
     case url
+    case streamID = "streamid"
     case rtp
     case transportStream = "transport-stream"
     case h264
@@ -18,6 +19,7 @@ enum FuzzTarget: String, CaseIterable {
     func run(_ input: UnsafeRawBufferPointer) {
         switch self {
         case .url: fuzzURL(input)
+        case .streamID: fuzzStreamID(input)
         case .rtp: fuzzRTP(input)
         case .transportStream: fuzzTransportStream(input)
         case .h264: fuzzH264(input)

@@ -8,6 +8,22 @@ func fuzzURL(_ input: UnsafeRawBufferPointer) {
     precondition(!url.description.utf8.contains(0), "a NUL byte got through")
 }
 
+/// What a caller sent, to a port with several streams and to one with a single stream.
+func fuzzStreamID(_ input: UnsafeRawBufferPointer) {
+    let text = String(decoding: input, as: UTF8.self)
+    if case .keyed(let keys) = StreamRequest(parsing: text) {
+        precondition(text.contains(keys.resource), "the resource is not what was sent")
+    }
+    let many: [CallRouting.Candidate] = [
+        .init(streamID: "cam", direction: .input), .init(streamID: "cam", direction: .output),
+        .init(streamID: "mic", direction: .input),
+    ]
+    if case .leg(let index) = CallRouting.choose(text, among: many) {
+        precondition(text.contains(many[index].streamID!), "a stream that was not asked for")
+    }
+    _ = CallRouting.choose(text, among: [.init(streamID: nil, direction: .output)])
+}
+
 /// The input is a number of datagrams: two bytes of length each, the second also the pace at which they arrive.
 func fuzzRTP(_ input: UnsafeRawBufferPointer) {
     var clock = RTPClock()

@@ -21,3 +21,15 @@ public func run(_ program: String, _ arguments: [String], _ environment: [String
 public func runChild(_ suite: String, _ environment: [String: String]) throws -> (status: Int32, output: String) {
     try run(CommandLine.arguments[0], ["--testing-library", "swift-testing", "--filter", suite], environment)
 }
+
+/// Begins one suite of this test program in a process of its own. The caller ends it.
+public func startChild(_ suite: String, _ environment: [String: String]) throws -> Process {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
+    process.arguments = ["--testing-library", "swift-testing", "--filter", suite]
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    return process
+}

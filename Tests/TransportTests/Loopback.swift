@@ -111,3 +111,10 @@ final class Flag: Sendable {
         return isSet.load(ordering: .acquiring)
     }
 }
+
+/// A resolver that does what a test says.
+struct MadeUpResolver: NameResolver {
+    let body: @Sendable (String, @escaping @Sendable (Result<[String], NameFault>) -> Void) -> Void
+
+    func lookUp(_ host: String, answer: @escaping @Sendable (Result<[String], NameFault>) -> Void) { body(host, answer) }
+}

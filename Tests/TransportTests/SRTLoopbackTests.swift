@@ -44,7 +44,7 @@ import Testing
     /// second call.
     @Test func aCallThatSucceedsNeverLooksFailed() throws {
         let listening = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20))
-        let listener = try SRTListener(listening, place: "here", readingEarly: false, tap: ArrivalTap(raising: ReaderSignal()))
+        let listener = try SRTListener(listening, place: "here", readingEarly: false, signal: ReaderSignal())
         let calling = SRTEndpoint(mode: .caller, host: "127.0.0.1", port: listener.port, latency: .milliseconds(20))
         let address = try SocketAddress.resolve(host: "127.0.0.1", port: listener.port, place: "here")
         for _ in 0..<60 {
@@ -265,39 +265,40 @@ import Testing
         let reader = try Reader("srt://127.0.0.1:0?mode=listener&latency=20")
         let endpoint = SRTEndpoint(mode: .caller, host: "burnish.invalid", port: reader.source.localPort)
         let asked = Lock<[String]>([])
-        let link = try SRTLink(endpoint, direction: .output) { (host, port, place) throws(TransportError) in
+        let resolver = MadeUpResolver { host, answer in
             let count = asked.withLock {
                 $0.append(host)
                 return $0.count
             }
-            if count == 1 { throw TransportError(.unresolvable, place: place, "no address yet") }
-            return try SocketAddress.resolve(host: "127.0.0.1", port: port, place: place)
+            answer(count == 1 ? .failure(NameFault("not yet")) : .success(["127.0.0.1"]))
         }
+        let link = try SRTLink(endpoint, direction: .output, resolver: resolver)
         defer { link.stop() }
         #expect(reader.awaitConnection() != nil)
         #expect(asked.withLock { $0 } == ["burnish.invalid", "burnish.invalid"])
         var events: [String] = []
         while let event = link.events.pop() { events.append(event.description) }
-        #expect(events.first == "no connection: no address yet")
+        #expect(events.first == "no connection: no address for host 'burnish.invalid': not yet")
     }
 
     /// A resolver that does not answer does not delay a stop.
     @Test func aLookUpThatTakesForEverDoesNotDelayTheEnd() throws {
-        let (asked, released, stopped) = (Flag(), Flag(), Flag())
+        let (asked, stopped) = (Flag(), Flag())
+        let late = Lock<(@Sendable (Result<[String], NameFault>) -> Void)?>(nil)
         // Its address is never known, and its port is of no account.
         let endpoint = SRTEndpoint(mode: .caller, host: "burnish.invalid", port: 9)
-        let link = try SRTLink(endpoint, direction: .input) { (_, _, place) throws(TransportError) in
+        let resolver = MadeUpResolver { _, answer in
+            late.withLock { $0 = answer }
             asked.set()
-            while !released.wait() {}
-            throw TransportError(.unresolvable, place: place, "too late")
         }
+        let link = try SRTLink(endpoint, direction: .input, resolver: resolver)
         #expect(asked.wait())
         let stopper = StageThread(name: "stopper") {
             link.stop()
             stopped.set()
         }
         #expect(stopped.wait())
-        released.set()
+        late.withLock { $0 }?(.failure(NameFault("too late")))
         stopper.join()
         // Later results are ignored.
         #expect(link.events.pop() == nil)
@@ -306,7 +307,7 @@ import Testing
     /// A caller may be admitted long before it is served, and before the listener is asked for callers.
     @Test(arguments: [true, false]) func aCallerThatHasWaitedLongIsReadAsItWasMet(early: Bool) throws {
         let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20))
-        let listener = try SRTListener(endpoint, place: "here", readingEarly: early, tap: ArrivalTap(raising: ReaderSignal()))
+        let listener = try SRTListener(endpoint, place: "here", readingEarly: early, signal: ReaderSignal())
         let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)?latency=300"))
         #expect(sink.awaitPeer())
         // The next connections are met the other way.
@@ -330,7 +331,7 @@ import Testing
 
     @Test func aCallerThatLeavesBeforeItsTurnWasNotRefused() throws {
         let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, streamID: "cam")
-        let listener = try SRTListener(endpoint, place: "here", readingEarly: true, tap: ArrivalTap(raising: ReaderSignal()))
+        let listener = try SRTListener(endpoint, place: "here", readingEarly: true, signal: ReaderSignal())
         do {
             let sink = try Sink(StreamURL("srt://127.0.0.1:\(listener.port)?streamid=cam"))
             #expect(sink.awaitPeer())

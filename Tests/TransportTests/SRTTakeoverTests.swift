@@ -251,7 +251,7 @@ import Testing
         let endpoint = SRTEndpoint(
             mode: .listener, host: "127.0.0.1", port: 0, latency: .milliseconds(20), streamID: streamID,
             passphrase: passphrase)
-        let listener = try SRTListener(endpoint, place: "here", readingEarly: true, tap: ArrivalTap(raising: ReaderSignal()))
+        let listener = try SRTListener(endpoint, place: "here", readingEarly: true, signal: ReaderSignal())
         listener.admit(readingEarly: true, to: .held(heard: .now()))
         return listener
     }

@@ -10,6 +10,8 @@
 //   dates each packet with the time of its sending, repeats included, whatever its application says, and the two do not
 //   agree on a window. For sockets that ask for it, the handshake says that messages are wanted with their source
 //   times, within this window, and also when they are late;
+// - handshakes that come too fast are dropped before libsrt spends time on them;
+// - the other end's socket number is kept, without which nobody can say goodbye for a process that has died;
 // - a caller can be left without an answer. libsrt's listen callback can only let it in or refuse it for good. A caller that
 //   hears nothing asks again every 250 ms until its own timeout, after three seconds by default.
 //
@@ -52,7 +54,7 @@ void burnish_srt_signal_wait(burnish_srt_signal *signal, uint32_t seen, int64_t 
 /// its owner has retired.
 typedef struct burnish_srt_tap burnish_srt_tap;
 
-/// - Parameter signal: raised whenever libsrt has filed a datagram.
+/// - Parameter signal: raised whenever libsrt has filed a datagram for a socket that has no signal of its own.
 burnish_srt_tap *burnish_srt_tap_create(burnish_srt_signal *signal);
 
 /// From now on the tap sees the UDP socket that is bound to this local address. Call it once, when libsrt has bound the
@@ -62,11 +64,23 @@ void burnish_srt_tap_attach(burnish_srt_tap *tap, const struct sockaddr *address
 /// Detaches the tap and drops the owner's reference.
 void burnish_srt_tap_retire(burnish_srt_tap *tap);
 
-/// Opens a memory of its own for an SRT socket on this UDP socket; the oldest of the last few is forgotten for it. To be
+/// Opens a memory of its own for an SRT socket on this UDP socket; the oldest one that is not pinned is forgotten for it. To be
 /// called before the socket's handshake goes out: before connecting, or in the listen callback.
-/// - Parameter window_ms: its handshakes ask for source times, for this window at least, and for no drops; -1 where
-///   they are to say what libsrt says.
-void burnish_srt_tap_open(burnish_srt_tap *tap, int32_t socket, int32_t window_ms);
+/// - Parameters:
+///   - window_ms: its handshakes ask for source times, for this window at least, and for no drops; -1 where they are to say
+///     what libsrt says.
+///   - signal: raised whenever libsrt has filed a datagram for this socket; NULL for the tap's.
+/// - Returns: false when all memories are pinned.
+bool burnish_srt_tap_open(burnish_srt_tap *tap, int32_t socket, int32_t window_ms, burnish_srt_signal *signal);
+
+/// Keeps a socket's memory from being forgotten, or no longer. Any thread.
+void burnish_srt_tap_pin(burnish_srt_tap *tap, int32_t socket, bool pinned);
+
+/// How many sockets may be pinned, with room left for callers whose handshakes are under way.
+enum { burnish_srt_most_pinned = 48 };
+
+/// The other end's number of the connection; 0 while it is not known. Any thread.
+uint32_t burnish_srt_tap_peer_socket(burnish_srt_tap *tap, int32_t socket);
 
 /// Whether the tap still has a memory for this socket. Any thread.
 bool burnish_srt_tap_has(burnish_srt_tap *tap, int32_t socket);
@@ -84,6 +98,38 @@ int32_t burnish_srt_window_of_caller(void);
 
 /// The reason to refuse a caller with that libsrt may give and that a tap does not send: the caller asks again.
 enum { burnish_srt_no_answer_yet = 2999 };
+
+// MARK: The rate of handshakes
+
+/// How many handshakes pass on their way to a listener. A caller sends an induction, then a conclusion, again every 250 ms while it
+/// gets no answer. libsrt spends 10 to 20 µs on each, also when its address is made up, and on a conclusion with a right cookie
+/// 100 µs and 15 kB, which it keeps for some seconds. What is more than that is dropped before libsrt.
+typedef struct {
+    int32_t per_second;
+    /// So many may come at once.
+    int32_t burst;
+} burnish_srt_rate;
+
+static const burnish_srt_rate burnish_srt_handshakes_per_address = {100, 200},
+                              burnish_srt_handshakes_in_all = {4000, 4000};
+static const burnish_srt_rate burnish_srt_conclusions_per_address = {20, 100},
+                              burnish_srt_conclusions_in_all = {500, 500};
+
+/// Token buckets for each address and for all. Used by one thread.
+typedef struct burnish_srt_gate burnish_srt_gate;
+
+burnish_srt_gate *burnish_srt_gate_create(void);
+void burnish_srt_gate_release(burnish_srt_gate *gate);
+
+/// Whether one more handshake from this address passes. An IPv6 address counts by its first eight bytes, which is what one
+/// customer has.
+bool burnish_srt_gate_passes(burnish_srt_gate *gate, const struct sockaddr *from, bool is_conclusion, int64_t now_ns);
+
+/// From now on handshakes that no socket is named in (those of callers) pass the gate. Call it before the tap is attached.
+void burnish_srt_tap_limit_handshakes(burnish_srt_tap *tap);
+
+/// How many handshakes were dropped. Any thread.
+int64_t burnish_srt_tap_handshakes_dropped(burnish_srt_tap *tap);
 
 // MARK: Packets
 

@@ -28,6 +28,11 @@ public struct RelayReport: Codable, Sendable {
         public var bytesSent, bytesReceived: Int64
         /// Unexpected datagrams (not of this stream). RTP sender reports: all, and those that were rejected.
         public var packetsForeign, reports, reportsLeftOut: Int64
+        /// Connections that came about, the present one included.
+        public var connections: Int64
+        /// Listening SRT leg: callers that were refused, by reason, and handshakes that came too fast and were dropped.
+        public var callersRefused: [String: Int64]
+        public var handshakesDropped: Int64
         /// SRT input: messages that were read early although a packet had no arrival stamp, and whether messages can be read
         /// early (`unproven`, `proven` or `failed`; nil where early reading is off).
         public var messagesUnstamped: Int64
@@ -60,6 +65,10 @@ public struct RelayReport: Codable, Sendable {
             packetsForeign = statistics.packetsUnexpected
             reports = statistics.reports
             reportsLeftOut = statistics.reportsRejected
+            connections = statistics.connections
+            let refused = RefusalReason.allCases.map { ($0.rawValue, statistics.refusals[$0]) }.filter { $0.1 > 0 }
+            callersRefused = Dictionary(uniqueKeysWithValues: refused)
+            handshakesDropped = statistics.handshakesDropped
             messagesUnstamped = statistics.messagesUnstamped
             earlyIngest = statistics.earlyIngest?.rawValue
         }

@@ -18,11 +18,15 @@ final class FileSink: Sendable {
     /// Linux's F_SETPIPE_SZ, which Glibc's module leaves out.
     private static let setPipeCapacity: Int32 = 1031
 
-    /// - Parameter path: nil for standard output.
-    init(path: String?) throws(TransportError) {
+    /// - Parameters:
+    ///   - path: nil for standard output.
+    ///   - descriptor: the open file, which is closed with the sink; nil to open the path.
+    init(path: String?, adopting descriptor: Int32? = nil) throws(TransportError) {
         // When the reader has gone, write() fails and the process goes on.
         signal(SIGPIPE, SIG_IGN)
-        if let path {
+        if let descriptor {
+            file = Descriptor(owning: descriptor)
+        } else if let path {
             let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
             guard number >= 0 else {
                 throw TransportError(.inaccessible, place: oneLine(path), "cannot be written: \(Descriptor.lastError)")

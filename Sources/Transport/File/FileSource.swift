@@ -14,11 +14,15 @@ final class FileSource: Sendable {
         let bytes = Atomic<Int64>(0)
     }
 
-    /// - Parameter path: nil for standard input.
-    init(path: String?) throws(TransportError) {
+    /// - Parameters:
+    ///   - path: nil for standard input.
+    ///   - descriptor: the open file, which is closed with the source; nil to open the path.
+    init(path: String?, adopting descriptor: Int32? = nil) throws(TransportError) {
         let place = path.map(oneLine) ?? "standard input"
         let file: Descriptor
-        if let path {
+        if let descriptor {
+            file = Descriptor(owning: descriptor)
+        } else if let path {
             let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
             guard number >= 0 else {
                 throw TransportError(.inaccessible, place: place, "cannot be opened: \(Descriptor.lastError)")

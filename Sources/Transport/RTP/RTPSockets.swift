@@ -16,7 +16,7 @@ struct RTPSockets: ~Copyable {
     /// Receives on the endpoint's port and the one above.
     static func bound(to endpoint: RTPEndpoint) throws(TransportError) -> RTPSockets {
         let place = endpoint.description
-        let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
+        let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
         if endpoint.port != 0 {
             let stream = try DatagramSocket(boundTo: address, place: place)
             let above = "\(place), whose RTCP has port \(endpoint.port + 1)"
@@ -37,7 +37,7 @@ struct RTPSockets: ~Copyable {
     /// Sends to the endpoint's port and the one above.
     static func sending(to endpoint: RTPEndpoint) throws(TransportError) -> RTPSockets {
         let place = endpoint.description
-        let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
+        let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
         let stream = try DatagramSocket(sendingTo: address, place: place)
         return RTPSockets(
             stream, try DatagramSocket(sendingTo: address.with(port: endpoint.port + 1), place: place))

@@ -28,10 +28,10 @@ import Media
     nonisolated(unsafe) private let pointer: OpaquePointer
 
     /// - Parameters:
-    ///   - signal: raised whenever libsrt has filed a datagram.
+    ///   - signal: raised whenever libsrt has filed a datagram for a socket that has no signal of its own.
     ///   - fault: breaks the tap from the beginning. For tests.
-    init(raising signal: ReaderSignal, fault: burnish_srt_fault = burnish_srt_fault_none) {
-        unsafe pointer = burnish_srt_tap_create(signal.pointer)
+    init(raising signal: ReaderSignal?, fault: burnish_srt_fault = burnish_srt_fault_none) {
+        unsafe pointer = burnish_srt_tap_create(signal?.pointer)
         self.break(fault)
     }
 
@@ -46,9 +46,30 @@ import Media
     }
 
     /// Opens a memory for an SRT socket, before its handshake goes out.
-    /// - Parameter window: its handshakes ask for source times, for this window in milliseconds at least, and for no
+    /// - Parameters:
+    ///   - window: its handshakes ask for source times, for this window in milliseconds at least, and for no
     ///   drops; nil where they are to say what libsrt says.
-    func open(_ id: SRTSOCKET, requesting window: Int32?) { unsafe burnish_srt_tap_open(pointer, id, window ?? -1) }
+    ///   - signal: wakes the socket's own reader; nil for the tap's signal.
+    /// - Returns: false when all memories belong to connections.
+    @discardableResult
+    func open(_ id: SRTSOCKET, requesting window: Int32?, raising signal: ReaderSignal? = nil) -> Bool {
+        unsafe burnish_srt_tap_open(pointer, id, window ?? -1, signal?.pointer)
+    }
+
+    /// Keeps a connection's memory from being forgotten for callers that come later, or no longer.
+    func pin(_ id: SRTSOCKET, _ isPinned: Bool = true) { unsafe burnish_srt_tap_pin(pointer, id, isPinned) }
+
+    /// The other end's number of the connection; nil while it is not known.
+    func peerSocket(of id: SRTSOCKET) -> UInt32? {
+        let number = unsafe burnish_srt_tap_peer_socket(pointer, id)
+        return number == 0 ? nil : number
+    }
+
+    /// From now on callers' handshakes that come too fast are dropped before libsrt. To be called before ``attach(to:)``.
+    func limitHandshakes() { unsafe burnish_srt_tap_limit_handshakes(pointer) }
+
+    /// How many handshakes came too fast.
+    var handshakesDropped: Int64 { unsafe burnish_srt_tap_handshakes_dropped(pointer) }
 
     /// Whether the socket has a memory here.
     func knows(_ id: SRTSOCKET) -> Bool { unsafe burnish_srt_tap_has(pointer, id) }

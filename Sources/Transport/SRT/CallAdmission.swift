@@ -1,8 +1,9 @@
 import CSRT
 import CSRTArrival
+import Endpoint
 import Media
 
-/// Decides on libsrt's thread which callers of a listener are admitted, and remembers them until it is known what became
+/// Decides on libsrt's thread which callers of one leg are admitted, and remembers them until it is known what became
 /// of them: libsrt checks the passphrase only afterwards and does not tell the outcome. Thread-safe.
 final class CallAdmission: Sendable {
     struct Rules {
@@ -10,7 +11,7 @@ final class CallAdmission: Sendable {
         var place: SRTListener.Place
     }
 
-    private enum Verdict { case admitted, unanswered, refused }
+    private enum Verdict { case admitted, unanswered, refused(RefusalReason) }
 
     /// A caller that has got no answer yet and asks again and again. The book keeps them in the order of ``last``.
     private struct Unanswered {
@@ -25,28 +26,37 @@ final class CallAdmission: Sendable {
         var since: MonotonicTime
     }
 
+    private struct Barred {
+        var host: String
+        var until: MonotonicTime
+    }
+
     private struct Book {
         var candidates: [Candidate] = []
         var unanswered: [Unanswered] = []
+        var barred: [Barred] = []
         /// Has been admitted and waits to be accepted, unless it has gone.
         var next: SRTSOCKET?
+        /// Connections that wait for ``CallAdmission/claimArrived()``.
+        var arrived: [SRTSOCKET] = []
         private(set) var refusals: [String] = []
-        var busy = RepeatedRefusal(reason: "called while another caller is served")
-        var wrongStream = RepeatedRefusal(reason: "asked for a stream ID that is not served here")
-        var wrongPassphrase: RepeatedRefusal
+        private(set) var counts = RefusalCounts()
+        private var kinds: [RefusalReason: RepeatedRefusal]
 
-        init(passphraseFault: String) { wrongPassphrase = RepeatedRefusal(reason: passphraseFault) }
+        init(hasPassphrase: Bool) {
+            kinds = Dictionary(
+                uniqueKeysWithValues: RefusalReason.allCases.map {
+                    ($0, RepeatedRefusal(reason: $0.whatCallerDid(hasPassphrase: hasPassphrase)))
+                })
+        }
 
-        mutating func record(
-            _ kind: WritableKeyPath<Book, RepeatedRefusal>, from caller: String, at now: MonotonicTime
-        ) {
-            append(self[keyPath: kind].record(caller, at: now))
+        mutating func record(_ kind: RefusalReason, from caller: String, at now: MonotonicTime) {
+            counts[kind] += 1
+            append(kinds[kind]?.record(caller, at: now))
         }
 
         mutating func removeRefusals(at now: MonotonicTime) -> [String] {
-            append(busy.due(at: now))
-            append(wrongStream.due(at: now))
-            append(wrongPassphrase.due(at: now))
+            for kind in RefusalReason.allCases { append(kinds[kind]?.due(at: now)) }
             defer { refusals.removeAll() }
             return refusals
         }
@@ -63,47 +73,64 @@ final class CallAdmission: Sendable {
     private static let unansweredTimeout = Nanoseconds.seconds(1)
     static let unknown = "an unknown address"
 
+    let endpoint: SRTEndpoint
+    let direction: SRTLink.Direction
     let rules: Lock<Rules>
-    private let wantedStreamID: String?
     private let book: Lock<Book>
-    /// Nil once the listener is closed, which this object outlives.
-    private let tap: Lock<ArrivalTap?>
+    /// Nil before the listener is open, and once it is closed, which this object outlives.
+    private let tap = Lock<ArrivalTap?>(nil)
+    private let signal: ReaderSignal
     private let health: ArrivalHealth
+    private let callJudge: (any CallJudge)?
 
-    init(hasPassphrase: Bool, wantedStreamID: String?, rules: Rules, tap: ArrivalTap, health: ArrivalHealth) {
+    init(
+        _ endpoint: SRTEndpoint, direction: SRTLink.Direction, rules: Rules, signal: ReaderSignal, health: ArrivalHealth,
+        judge: (any CallJudge)?
+    ) {
+        self.endpoint = endpoint
+        self.direction = direction
         self.rules = Lock(rules)
-        self.tap = Lock(tap)
+        self.signal = signal
         self.health = health
-        self.wantedStreamID = wantedStreamID
-        let fault =
-            hasPassphrase ? "called with a wrong passphrase or none" : "called with a passphrase, and none is set here"
-        book = Lock(Book(passphraseFault: fault))
+        callJudge = judge
+        book = Lock(Book(hasPassphrase: endpoint.passphrase != nil))
     }
 
+    func open(_ tap: ArrivalTap) { self.tap.withLock { $0 = tap } }
+
     /// The listener is closed: nobody is admitted any more.
-    func close() { tap.withLock { $0 = nil } }
+    func close() {
+        tap.withLock { $0 = nil }
+        let left = book.withLock { book in
+            defer { book.arrived.removeAll() }
+            return book.arrived
+        }
+        for id in left { srt_close(id) }
+    }
+
+    /// Whether callers could mean either of two legs.
+    func isNamed(like other: CallAdmission) -> Bool {
+        endpoint.streamID == other.endpoint.streamID && direction == other.direction
+    }
 
     /// Whether the caller may go on with the handshake.
-    func judge(_ id: SRTSOCKET, from: String, streamID: String) -> Bool {
+    /// - Parameter mayCost: whether the port has time to check one more passphrase. Asked only about who would be admitted.
+    func judge(_ id: SRTSOCKET, from: String, host: String, streamID: String, mayCost: () -> Bool) -> Bool {
         guard let tap = tap.withLock({ $0 }) else { return false }
-        if let wantedStreamID, streamID != wantedStreamID {
-            srt_setrejectreason(id, 1404)  // SRT_REJX_NOTFOUND
-            book.withLock { $0.record(\.wrongStream, from: from, at: .now()) }
-            return false
-        }
-        switch decide(on: from) {
+        switch decide(on: from, host: host, streamID: streamID, mayCost: mayCost) {
         case .admitted: break
         case .unanswered:
             srt_setrejectreason(id, Int32(burnish_srt_no_answer_yet))
             return false
-        case .refused:
-            srt_setrejectreason(id, 1409)  // SRT_REJX_CONFLICT: in use by another caller
+        case .refused(let reason):
+            srt_setrejectreason(id, reason.code)
             return false
         }
         let asked = burnish_srt_window_of_caller()
         let readingEarly = rules.withLock { $0.readingEarly }
         do throws(SRTFailure) {
-            try SRTSocket.setIngest(early: readingEarly, windowAsked: asked, on: id, tap: tap)
+            try SRTSocket.configure(id, for: endpoint)
+            try SRTSocket.setIngest(early: readingEarly, windowAsked: asked, on: id, tap: tap, raising: signal)
         } catch {
             return false
         }
@@ -115,29 +142,54 @@ final class CallAdmission: Sendable {
         return true
     }
 
-    private func decide(on from: String) -> Verdict {
+    private func decide(on from: String, host: String, streamID: String, mayCost: () -> Bool) -> Verdict {
         let now = MonotonicTime.now()
         // An unanswered call needs the tap, which does not send the refusal.
         let maySayNothing = health.failure == nil
         return book.withLock { book in
+            book.barred.removeAll { $0.until <= now }
+            if book.barred.contains(where: { $0.host == host }) {
+                book.record(.kicked, from: from, at: now)
+                return .refused(.kicked)
+            }
             // `accept()` changes the place before it removes the admitted caller from the book.
             let place = rules.withLock { $0.place }
             let index = book.unanswered.firstIndex { $0.from == from }
             var caller = index.map { book.unanswered.remove(at: $0) } ?? Unanswered(from: from, since: now, last: now)
+            var reason = RefusalReason.busy
             switch place {
             // libsrt calls from one thread, one caller after the other: the last one is connected or has gone.
-            case .free where book.next.map(Self.hasGone) ?? true: return .admitted
+            case .free where book.next.map(Self.hasGone) ?? true:
+                var verdict: CallVerdict? = .admit
+                if let callJudge {
+                    verdict = callJudge.verdict(
+                        on: Call(peer: from, streamID: streamID, publishes: direction == .input))
+                }
+                if verdict == .refuse {
+                    book.record(.forbidden, from: from, at: now)
+                    return .refused(.forbidden)
+                }
+                if verdict == .admit {
+                    if mayCost() { return .admitted }
+                    reason = .tooManyCalls
+                }
             case .held(let heard) where heard >= caller.since: fallthrough
-            case .taken: break
-            case .free, .held:
-                guard maySayNothing else { break }
-                caller.last = now
-                if book.unanswered.count == Self.most { book.unanswered.removeFirst() }
-                book.unanswered.append(caller)
-                return .unanswered
+            case .taken:
+                book.record(reason, from: from, at: now)
+                return .refused(reason)
+            case .free, .held: break
             }
-            book.record(\.busy, from: from, at: now)
-            return .refused
+            guard maySayNothing else {
+                book.record(reason, from: from, at: now)
+                return .refused(reason)
+            }
+            caller.last = now
+            if book.unanswered.count == Self.most {
+                let forgotten = book.unanswered.removeFirst()
+                book.record(.tooManyCalls, from: forgotten.from, at: now)
+            }
+            book.unanswered.append(caller)
+            return .unanswered
         }
     }
 
@@ -147,15 +199,41 @@ final class CallAdmission: Sendable {
     }
 
     var unanswered: Int { book.withLock { $0.unanswered.count } }
+    var counts: RefusalCounts { book.withLock { $0.counts } }
 
-    func recordTurnedAway(_ from: String?) {
-        book.withLock { $0.record(\.busy, from: from ?? Self.unknown, at: .now()) }
+    func record(_ reason: RefusalReason, from caller: String) {
+        book.withLock { $0.record(reason, from: caller, at: .now()) }
     }
 
-    func recordAccepted(_ id: SRTSOCKET) {
+    /// Refuses callers from this host until then. The ones barred first are admitted again when there are too many.
+    func bar(_ host: String, until time: MonotonicTime) {
         book.withLock { book in
+            book.barred.removeAll { $0.host == host }
+            if book.barred.count == Self.most { book.barred.removeFirst() }
+            book.barred.append(Barred(host: host, until: time))
+        }
+    }
+
+    // MARK: Connections
+
+    /// Keeps a connection that libsrt has accepted until the leg claims it.
+    /// - Returns: false when the leg is closed.
+    func deliver(_ id: SRTSOCKET) -> Bool {
+        guard let tap = tap.withLock({ $0 }) else { return false }
+        tap.pin(id)
+        book.withLock { $0.arrived.append(id) }
+        return true
+    }
+
+    var hasArrived: Bool { book.withLock { !$0.arrived.isEmpty } }
+
+    func claimArrived() -> SRTSOCKET? {
+        book.withLock { book in
+            guard !book.arrived.isEmpty else { return nil }
+            let id = book.arrived.removeFirst()
             book.candidates.removeAll { $0.id == id }
             if book.next == id { book.next = nil }
+            return id
         }
     }
 
@@ -164,7 +242,7 @@ final class CallAdmission: Sendable {
         book.withLock { book in
             let haveLeft = book.unanswered.prefix { now - $0.last > Self.unansweredTimeout }
             book.unanswered.removeFirst(haveLeft.count)
-            for caller in haveLeft { book.record(\.busy, from: caller.from, at: now) }
+            for caller in haveLeft { book.record(.busy, from: caller.from, at: now) }
             var turnedAway: [String] = []
             book.candidates.removeAll { candidate in
                 if Self.hasGone(candidate.id) {
@@ -175,8 +253,25 @@ final class CallAdmission: Sendable {
                 if srt_getsockstate(candidate.id) == SRTS_CONNECTED { return true }
                 return now - candidate.since > Self.candidateTimeout
             }
-            for caller in turnedAway { book.record(\.wrongPassphrase, from: caller, at: now) }
+            for caller in turnedAway { book.record(.wrongPassphrase, from: caller, at: now) }
             return book.removeRefusals(at: now)
+        }
+    }
+}
+
+extension RefusalReason {
+    /// Stands behind a caller's address, or behind the number of callers.
+    fileprivate func whatCallerDid(hasPassphrase: Bool) -> String {
+        switch self {
+        case .busy: "called while another caller is served"
+        case .unknownStream: "asked for a stream ID that is not served here"
+        case .wrongMode: "asked to send where a stream goes out, or to receive where one comes in"
+        case .malformedStreamID: "sent a stream ID that cannot be read (form: #!::r=name,m=publish)"
+        case .wrongPassphrase:
+            hasPassphrase ? "called with a wrong passphrase or none" : "called with a passphrase, and none is set here"
+        case .kicked: "called again, and is kept out after a kick"
+        case .forbidden: "called and is not allowed"
+        case .tooManyCalls: "called while too many others did"
         }
     }
 }

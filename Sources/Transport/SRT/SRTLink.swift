@@ -56,7 +56,12 @@ final class SRTLink: Sendable {
     private let totals = Lock(LegStatistics())
     private let firstFailure = Lock<TransportError?>(nil)
     private let thread = Lock<StageThread?>(nil)
-    private let resolver: NameLookup.Resolver
+    private let resolver: any NameResolver
+    /// Nil for a caller, and once the link is stopped: the port is free then.
+    private let listener = Lock<SRTListener?>(nil)
+    private let present = PresentPeer()
+    /// The peer was kicked and is not called before this time.
+    private let silentUntil = Lock(MonotonicTime(nanoseconds: 0))
     /// The listener's port, 0 for a caller.
     let localPort: UInt16
 
@@ -64,12 +69,11 @@ final class SRTLink: Sendable {
     /// - Parameters:
     ///   - health: whether messages can be read early; the process's own, except in tests.
     ///   - resolver: looks up whom a caller calls.
+    ///   - judge: has the last word on a listener's callers.
     /// - Throws: `cannotBind` or `unresolvable` for a listener that cannot be had; a caller fails later.
     init(
         _ endpoint: SRTEndpoint, direction: Direction, health: ArrivalHealth = .shared,
-        resolver: @escaping NameLookup.Resolver = { (host, port, place) throws(TransportError) in
-            try SocketAddress.resolve(host: host, port: port, place: place)
-        }
+        resolver: any NameResolver = NameResolution.resolver, judge: (any CallJudge)? = nil
     ) throws(TransportError) {
         _ = SRTLibrary.started
         self.endpoint = endpoint
@@ -81,9 +85,10 @@ final class SRTLink: Sendable {
         let wantsEarly = direction == .input && endpoint.ingest != .tsbpd
         if endpoint.mode == .listener {
             let listener = try SRTListener(
-                endpoint, place: place, readingEarly: wantsEarly && health.failure == nil,
-                tap: ArrivalTap(raising: signal, fault: health.fault), health: health)
+                endpoint, direction: direction, place: place, readingEarly: wantsEarly && health.failure == nil,
+                signal: signal, health: health, judge: judge)
             localPort = listener.port
+            self.listener.withLock { $0 = listener }
             events.append(.listening(port: listener.port))
             start { $0.serve(listener) }
         } else {
@@ -125,10 +130,22 @@ final class SRTLink: Sendable {
             figures.addCounters(of: earlier)
             figures.connections = earlier.connections
         }
+        if let listener = listener.withLock({ $0 }) {
+            figures.refusals = listener.refusalCounts
+            figures.handshakesDropped = listener.handshakesDropped
+        }
         figures.messagesUnstamped = messagesUnstamped.load(ordering: .relaxed)
         if wantsEarly { figures.earlyIngest = health.state }
         return figures
     }
+
+    /// The present connection.
+    var peers: [ConnectedPeer] { present.peer(window: negotiatedWindow).map { [$0] } ?? [] }
+
+    /// Ends the present connection, if it has this number, and keeps its peer out for so long: a listener refuses its host, a
+    /// caller does not call.
+    /// - Returns: false when there is no such connection.
+    func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { present.kick(id, until: .now() + time) }
 
     // MARK: The thread
 
@@ -141,9 +158,12 @@ final class SRTLink: Sendable {
 
     private func call() {
         var backoff = Backoff(seed: UInt64(bitPattern: MonotonicTime.now().nanoseconds) ^ UInt64(getpid()))
+        var attempt = 0
         while !isStopping {
+            pause(until: silentUntil.withLock { $0 })
             do throws(TransportError) {
-                guard let address = try findPeer() else { return }
+                guard let address = try findPeer(attempt: attempt) else { return }
+                attempt += 1
                 let early = willReadEarly
                 let tap = ArrivalTap(raising: signal, fault: health.fault)
                 let connection = try connect(to: address, early: early, tap: tap)
@@ -220,12 +240,15 @@ final class SRTLink: Sendable {
     }
 
     /// The address to call; nil when the leg is stopped before it is known.
-    private func findPeer() throws(TransportError) -> SocketAddress? {
-        if let address = SocketAddress.numeric(host: endpoint.host, port: endpoint.port) { return address }
+    /// - Parameter attempt: counts the calls; they go to the host's addresses in turn.
+    private func findPeer(attempt: Int) throws(TransportError) -> SocketAddress? {
         let lookup = NameLookup.begin(
             host: endpoint.host, port: endpoint.port, place: place, resolver: resolver)
         while !isStopping {
-            if let result = lookup.result { return try result.get() }
+            if let result = lookup.result {
+                let addresses = try result.get()
+                return addresses[attempt % addresses.count]
+            }
             pause(until: .now() + Self.attemptPollInterval)
         }
         return nil
@@ -292,6 +315,9 @@ final class SRTLink: Sendable {
         readsEarly.store(early, ordering: .releasing)
         firstSequence.store(connection.integer(SRTO_ISN) ?? -1, ordering: .releasing)
         presentTap.withLock { $0 = tap }
+        tap.pin(connection.id)
+        present.begin(
+            connection.id, peer: peer, streamID: streamID, farewell: farewell(of: connection, tap: tap, peer: peer))
         totals.withLock { $0.connections += 1 }
         firstFailure.withLock { $0 = nil }
         let id = connection.id
@@ -315,9 +341,19 @@ final class SRTLink: Sendable {
             }
         }
         socket.store(-1, ordering: .releasing)
+        present.end()
+        tap.pin(id, false)
         figures = LegStatistics(of: id, window: .zero) ?? figures
         totals.withLock { $0.addCounters(of: figures) }
         report(.disconnected(reason: reason))
+    }
+
+    private func farewell(
+        of connection: borrowing SRTSocket, tap: ArrivalTap, peer: SocketAddress?
+    ) -> SRTFarewell? {
+        guard let peer, let socket = tap.peerSocket(of: connection.id), let local = listener.withLock({ $0 })?.address ?? connection.localAddress
+        else { return nil }
+        return SRTFarewell(peer: peer.description, socket: socket, local: local.description)
     }
 
     /// Samples a connection until it is over.
@@ -341,6 +377,12 @@ final class SRTLink: Sendable {
             if abandoned.load(ordering: .relaxed) == connection.id {
                 connection.close()
                 return "it takes nothing any more"
+            }
+            if let kicked = present.kicked {
+                if let host = kicked.host { listener.withLock { $0 }?.bar(host, until: kicked.until) }
+                silentUntil.withLock { $0 = kicked.until }
+                connection.close()
+                return "ended on request"
             }
             if isReplaced(silence, figures) {
                 // The reader finds a lost connection, and delivers what it holds.
@@ -374,6 +416,9 @@ extension SRTLink: SRTLibraryUser {
     func stop() {
         beginStopping()
         thread.withLock { $0.take() }?.join()
+        let figures = statistics()
+        totals.withLock { ($0.refusals, $0.handshakesDropped) = (figures.refusals, figures.handshakesDropped) }
+        listener.withLock { $0 = nil }
         SRTLibrary.remove(self)
     }
 }

@@ -1,55 +1,36 @@
 import CSRT
-import CSRTArrival
 import Endpoint
-import Glibc
 import Media
-import Synchronization
 
-/// A listening SRT socket. ``CallAdmission`` decides during the handshake who is admitted, and keeps who was refused.
-/// Used by one thread; libsrt's own thread asks the admission.
+/// One leg's part of a listening SRT port. ``CallAdmission`` decides during the handshake who is admitted, and keeps who was
+/// refused. Used by one thread.
 final class SRTListener: Sendable {
-    private let socket: SRTSocket
+    private let shared: SharedSRTListener
     private let admission: CallAdmission
-    /// Accepted by libsrt, not yet handed out by ``accept()``.
-    private let next = Atomic<SRTSOCKET>(SRT_INVALID_SOCK)
 
-    let tap: ArrivalTap
-    let port: UInt16
+    /// Sees the packets of all connections of the port.
+    var tap: ArrivalTap { shared.tap }
+    var port: UInt16 { shared.address.port }
+    var address: SocketAddress { shared.address }
 
-    /// Binds and listens.
+    /// Binds and listens, or joins the other legs of this process that listen there.
     /// - Parameters:
     ///   - readingEarly: how callers are read until ``admit(readingEarly:to:)`` says otherwise: one may come at once.
-    ///   - tap: sees the listener's UDP socket, which its connections share.
+    ///   - signal: raised whenever libsrt has filed a datagram of one of the leg's connections.
     init(
-        _ endpoint: SRTEndpoint, place: String, readingEarly: Bool, tap: ArrivalTap, health: ArrivalHealth = .shared
+        _ endpoint: SRTEndpoint, direction: SRTLink.Direction = .input, place: String, readingEarly: Bool,
+        signal: ReaderSignal, health: ArrivalHealth = .shared, judge: (any CallJudge)? = nil
     ) throws(TransportError) {
-        let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
-        do throws(SRTFailure) {
-            let socket = try SRTSocket()
-            let admission = CallAdmission(
-                hasPassphrase: endpoint.passphrase != nil, wantedStreamID: endpoint.streamID,
-                rules: CallAdmission.Rules(readingEarly: readingEarly, place: .free), tap: tap, health: health)
-            try socket.configure(for: endpoint, early: false, tap: nil)
-            if address.family == AF_INET6 { try socket.set(SRTO_IPV6ONLY, Int32(address.isAnyIPv6 ? 0 : 1)) }
-            unsafe try socket.use(address, with: srt_bind)
-            guard let bound = socket.localAddress else { throw .last }
-            tap.attach(to: bound)
-            port = bound.port
-            // Never released: libsrt's thread may be inside the callback while the socket is closed. One per listener.
-            let opaque = unsafe Unmanaged.passRetained(admission).toOpaque()
-            unsafe srt_listen_callback(socket.id, judgeCaller, opaque)
-            guard srt_listen(socket.id, 4) != SRT_ERROR else { throw .last }
-            self.socket = socket
-            self.admission = admission
-            self.tap = tap
-        } catch {
-            throw TransportError(.cannotBind, place: place, "cannot listen there: \(error.text)")
-        }
+        _ = SRTLibrary.started
+        let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
+        admission = CallAdmission(
+            endpoint, direction: direction, rules: CallAdmission.Rules(readingEarly: readingEarly, place: .free),
+            signal: signal, health: health, judge: judge)
+        shared = try SharedSRTListener.join(admission, address: address, place: place, fault: health.fault)
     }
 
     deinit {
-        let unclaimed = next.load(ordering: .acquiring)
-        if unclaimed >= 0 { srt_close(unclaimed) }
+        shared.leave(admission)
         admission.close()
     }
 
@@ -74,11 +55,8 @@ final class SRTListener: Sendable {
 
     /// Whether a caller has been admitted that ``accept()`` will return.
     var someoneWaits: Bool {
-        if next.load(ordering: .relaxed) < 0 {
-            let id = srt_accept(socket.id, nil, nil)
-            if id >= 0 { next.store(id, ordering: .relaxed) }
-        }
-        return next.load(ordering: .relaxed) >= 0
+        shared.deliver()
+        return admission.hasArrived
     }
 
     /// An admitted caller, and whether it is read early; does not wait. It may have come long ago: its socket says how it
@@ -90,9 +68,8 @@ final class SRTListener: Sendable {
         return claimNext()
     }
 
-    private func claimNext() -> Caller {
-        let id = next.exchange(SRT_INVALID_SOCK, ordering: .relaxed)
-        admission.recordAccepted(id)
+    private func claimNext() -> Caller? {
+        guard let id = admission.claimArrived() else { return nil }
         let connection = SRTSocket(adopting: id)
         let early = connection.integer(SRTO_TSBPDMODE) == 0
         return Caller(connection: connection, early: early, windowAsked: early ? tap.windowRequested(by: id) : -1)
@@ -100,8 +77,9 @@ final class SRTListener: Sendable {
 
     /// Disconnects an admitted caller after all.
     func dismiss() {
-        guard someoneWaits else { return }
-        admission.recordTurnedAway(claimNext().connection.peer?.description)
+        guard someoneWaits, let caller = claimNext() else { return }
+        admission.record(.busy, from: caller.connection.peer?.description ?? CallAdmission.unknown)
+        tap.pin(caller.connection.id, false)
     }
 
     struct Caller: ~Copyable {
@@ -112,22 +90,15 @@ final class SRTListener: Sendable {
         let windowAsked: Int32
     }
 
+    /// Refuses callers from this host for so long.
+    func bar(_ host: String, until time: MonotonicTime) { admission.bar(host, until: time) }
+
     /// Who was refused since the last call, and why.
     func refusals(now: MonotonicTime = .now()) -> [String] { admission.refusals(now: now) }
-}
 
-private func judgeCaller(
-    _ opaque: UnsafeMutableRawPointer?, _ candidate: SRTSOCKET, _: Int32, _ peer: UnsafePointer<sockaddr>?,
-    _ streamID: UnsafePointer<CChar>?
-) -> Int32 {
-    guard let opaque = unsafe opaque else { return -1 }
-    let admission = unsafe Unmanaged<CallAdmission>.fromOpaque(opaque).takeUnretainedValue()
-    var from: SocketAddress?
-    if let peer = unsafe peer {
-        let isIPv6 = unsafe Int32(peer.pointee.sa_family) == AF_INET6
-        let length = isIPv6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size
-        from = unsafe SocketAddress(copying: peer, length: socklen_t(length))
-    }
-    let wanted = unsafe streamID.map { unsafe String(cString: $0) } ?? ""
-    return admission.judge(candidate, from: from?.description ?? CallAdmission.unknown, streamID: wanted) ? 0 : -1
+    /// How many were refused so far.
+    var refusalCounts: RefusalCounts { admission.counts }
+
+    /// How many handshakes the port has dropped because they came too fast; zero on all its legs but the oldest.
+    var handshakesDropped: Int64 { shared.handshakesDropped(reportedBy: admission) }
 }

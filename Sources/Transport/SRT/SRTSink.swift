@@ -14,8 +14,8 @@ final class SRTSink: Sendable {
     /// first.
     private let mayChange = Atomic<Bool>(true)
 
-    init(_ endpoint: SRTEndpoint, marksOrder: Bool) throws(TransportError) {
-        link = try SRTLink(endpoint, direction: .output)
+    init(_ endpoint: SRTEndpoint, marksOrder: Bool, judge: (any CallJudge)? = nil) throws(TransportError) {
+        link = try SRTLink(endpoint, direction: .output, judge: judge)
         sender = ThreadConfined(Sender(clockOffset: SRTLibrary.clockOffset(), marksOrder: marksOrder))
     }
 
@@ -28,6 +28,8 @@ final class SRTSink: Sendable {
     var isConnected: Bool { link.socket.load(ordering: .acquiring) >= 0 }
     var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }
     func statistics() -> LegStatistics { link.statistics() }
+    var peers: [ConnectedPeer] { link.peers }
+    func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { link.kick(id, for: time) }
 
     func nextEvent() -> LegEvent? {
         let event = link.events.pop()

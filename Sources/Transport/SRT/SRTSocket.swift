@@ -55,7 +55,9 @@ struct SRTSocket: ~Copyable {
         guard code != SRT_ERROR else { throw .last }
     }
 
-    func set(_ option: SRT_SOCKOPT, _ text: String) throws(SRTFailure) {
+    func set(_ option: SRT_SOCKOPT, _ text: String) throws(SRTFailure) { try Self.set(option, text, on: id) }
+
+    static func set(_ option: SRT_SOCKOPT, _ text: String, on id: SRTSOCKET) throws(SRTFailure) {
         let bytes = Array(text.utf8)
         let code = unsafe bytes.withUnsafeBytes { unsafe srt_setsockflag(id, option, $0.baseAddress, Int32($0.count)) }
         guard code != SRT_ERROR else { throw .last }
@@ -126,18 +128,26 @@ extension SRTSocket {
         } else {
             try set(SRTO_PAYLOADSIZE, Int32(0))
         }
-        if let latency = endpoint.latency { try set(SRTO_LATENCY, Int32(latency.count / 1_000_000)) }
-        if let passphrase = endpoint.passphrase { try set(SRTO_PASSPHRASE, passphrase.text) }
-        if let length = endpoint.keyLength { try set(SRTO_PBKEYLEN, Int32(length)) }
+        // A listener may serve several legs: each caller's socket is configured when it is known whom it calls.
+        if endpoint.mode != .listener { try Self.configure(id, for: endpoint) }
         if endpoint.mode != .listener, let streamID = endpoint.streamID { try set(SRTO_STREAMID, streamID) }
         if endpoint.mode == .rendezvous { try set(SRTO_RENDEZVOUS, true) }
         try Self.setIngest(early: early, on: id, tap: tap)
     }
 
+    /// The settings of one connection; possible until the handshake is answered.
+    static func configure(_ id: SRTSOCKET, for endpoint: SRTEndpoint) throws(SRTFailure) {
+        if let latency = endpoint.latency { try set(SRTO_LATENCY, Int32(latency.count / 1_000_000), on: id) }
+        if let passphrase = endpoint.passphrase { try set(SRTO_PASSPHRASE, passphrase.text, on: id) }
+        if let length = endpoint.keyLength { try set(SRTO_PBKEYLEN, Int32(length), on: id) }
+    }
+
     /// Chooses when messages become readable; possible until the handshake is answered.
-    /// - Parameter windowAsked: what the peer wants, in milliseconds, as far as it is known.
+    /// - Parameters:
+    ///   - windowAsked: what the peer wants, in milliseconds, as far as it is known.
+    ///   - signal: wakes the socket's own reader; nil for the tap's signal.
     static func setIngest(
-        early: Bool, windowAsked: Int32 = 0, on id: SRTSOCKET, tap: ArrivalTap?
+        early: Bool, windowAsked: Int32 = 0, on id: SRTSOCKET, tap: ArrivalTap?, raising signal: ReaderSignal? = nil
     ) throws(SRTFailure) {
         try set(SRTO_TSBPDMODE, !early, on: id)
         // With TSBPD off and this left on, an outage wedges the connection for good when the sender marks its messages as
@@ -147,6 +157,6 @@ extension SRTSocket {
         var window: Int32 = 0
         var length = Int32(MemoryLayout<Int32>.size)
         guard unsafe srt_getsockflag(id, SRTO_RCVLATENCY, &window, &length) != SRT_ERROR else { throw .last }
-        tap?.open(id, requesting: early ? max(window, windowAsked) : nil)
+        tap?.open(id, requesting: early ? max(window, windowAsked) : nil, raising: signal)
     }
 }

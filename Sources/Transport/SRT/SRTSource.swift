@@ -13,8 +13,11 @@ final class SRTSource: Sendable {
     ///   - mostHeld: how far past a missing message others are held. libsrt's own receive buffer reaches as far,
     ///     which is a second at 86 Mb/s. For tests: less.
     ///   - health: whether messages can be read early; the process's own, except in tests.
-    init(_ endpoint: SRTEndpoint, mostHeld: Int = 8192, health: ArrivalHealth = .shared) throws(TransportError) {
-        link = try SRTLink(endpoint, direction: .input, health: health)
+    ///   - judge: has the last word on a listener's callers.
+    init(
+        _ endpoint: SRTEndpoint, mostHeld: Int = 8192, health: ArrivalHealth = .shared, judge: (any CallJudge)? = nil
+    ) throws(TransportError) {
+        link = try SRTLink(endpoint, direction: .input, health: health, judge: judge)
         receiver = ThreadConfined(OrderedReceiver(SRTFeed(link), capacity: mostHeld, room: Message.largest))
     }
 
@@ -27,6 +30,8 @@ final class SRTSource: Sendable {
     var negotiatedWindow: Nanoseconds { link.negotiatedWindow }
     var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }
     func statistics() -> LegStatistics { link.statistics() }
+    var peers: [ConnectedPeer] { link.peers }
+    func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { link.kick(id, for: time) }
 
     /// What sees the present connection's packets. For tests.
     var tap: ArrivalTap? { link.tap }

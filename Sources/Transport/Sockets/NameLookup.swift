@@ -1,32 +1,62 @@
 import Endpoint
 import Media
 
-/// Looks up a host's address on a thread of its own, because the system's resolver cannot be interrupted and may keep a
-/// thread for half a minute. The caller can leave; the thread uses nothing but this object and ends when the resolver
-/// returns. Thread-safe.
+/// One look-up of a host's addresses. Whoever asked can leave: a late answer finds nobody. Thread-safe.
 final class NameLookup: Sendable {
-    /// The system's resolver; tests have one that does not answer.
-    typealias Resolver = @Sendable (_ host: String, _ port: UInt16, _ place: String) throws(TransportError) -> SocketAddress
+    typealias Answer = Result<[SocketAddress], TransportError>
 
-    private let found = Lock<Result<SocketAddress, TransportError>?>(nil)
+    private let found = Lock<Answer?>(nil)
+    private let began = MonotonicTime.now()
+    private let host: String
+    private let place: String
 
-    private init() {}
+    private init(host: String, place: String) {
+        self.host = host
+        self.place = place
+    }
 
-    /// Begins the look-up.
-    static func begin(host: String, port: UInt16, place: String, resolver: @escaping Resolver) -> NameLookup {
-        let lookup = NameLookup()
-        StageThread(name: "resolve") {
-            let result: Result<SocketAddress, TransportError>
-            do throws(TransportError) {
-                result = .success(try resolver(host, port, place))
-            } catch {
-                result = .failure(error)
-            }
-            lookup.found.withLock { $0 = result }
-        }.detach()
+    /// Begins the look-up. A host that is written as an address has its result at once.
+    static func begin(host: String, port: UInt16, place: String, resolver: any NameResolver) -> NameLookup {
+        let lookup = NameLookup(host: host, place: place)
+        if let address = SocketAddress.numeric(host: host, port: port) {
+            lookup.found.withLock { $0 = .success([address]) }
+            return lookup
+        }
+        resolver.lookUp(host) { lookup.record($0, port: port) }
         return lookup
     }
 
+    private func record(_ answer: Result<[String], NameFault>, port: UInt16) {
+        let result: Answer
+        switch answer {
+        case .failure(let fault): result = .failure(self.fault(fault.text))
+        case .success(let texts):
+            let addresses = texts.compactMap { SocketAddress.numeric(host: $0, port: port) }
+            result = addresses.isEmpty ? .failure(fault("the resolver gave none")) : .success(addresses)
+        }
+        found.withLock { $0 = $0 ?? result }
+    }
+
+    private func fault(_ text: String) -> TransportError {
+        TransportError(.unresolvable, place: place, "no address for host \(quoted(host)): \(oneLine(text))")
+    }
+
     /// The outcome; nil until there is one.
-    var result: Result<SocketAddress, TransportError>? { found.withLock { $0 } }
+    var result: Answer? {
+        if let result = found.withLock({ $0 }) { return result }
+        guard MonotonicTime.now() - began > NameResolution.timeout else { return nil }
+        return .failure(fault("the resolver did not answer for \(NameResolution.timeout.count / 1_000_000_000) s"))
+    }
+
+    /// A host's first address, for whoever opens an endpoint: waits for the process's resolver, so not for a thread that carries
+    /// frames or that brings the resolver's answers.
+    static func find(host: String, port: UInt16, place: String) throws(TransportError) -> SocketAddress {
+        let lookup = begin(host: host, port: port, place: place, resolver: NameResolution.resolver)
+        while true {
+            if let result = lookup.result { return try result.get()[0] }
+            (MonotonicTime.now() + pollInterval).sleep()
+        }
+    }
+
+    private static let pollInterval = Nanoseconds.milliseconds(1)
 }

@@ -9,32 +9,50 @@ package struct SocketAddress: Sendable {
 
     private init() {}
 
-    /// Looks up a host's first address; blocks for as long as the resolver does.
+    /// Looks up a host's first address; blocks for as long as the system's resolver does.
     /// - Parameter host: a name, an address, or empty for any local IPv4 address.
     package static func resolve(host: String, port: UInt16, place: String) throws(TransportError) -> SocketAddress {
-        try lookUp(host: host, port: port, place: place, flags: AI_NUMERICSERV)
+        if let address = numeric(host: host, port: port) { return address }
+        var reason = "not an address"
+        switch lookUp(host) {
+        case .success(let found):
+            if let address = numeric(host: found[0], port: port) { return address }
+        case .failure(let fault): reason = fault.text
+        }
+        throw TransportError(.unresolvable, place: place, "no address for host \(quoted(host)): \(reason)")
     }
 
     /// The address of a host that is written as one; nil when it is a name. Never blocks.
     static func numeric(host: String, port: UInt16) -> SocketAddress? {
-        try? lookUp(host: host, port: port, place: host, flags: AI_NUMERICSERV | AI_NUMERICHOST)
+        var found: SocketAddress?
+        _ = each(of: host, port: port, flags: AI_NUMERICSERV | AI_NUMERICHOST) { if found == nil { found = $0 } }
+        return found
     }
 
-    private static func lookUp(
-        host: String, port: UInt16, place: String, flags: Int32
-    ) throws(TransportError) -> SocketAddress {
+    /// Asks the system's resolver, and blocks until it answers.
+    /// - Returns: one address at least, as text.
+    static func lookUp(_ host: String) -> Result<[String], NameFault> {
+        var found: [String] = []
+        let code = each(of: host, port: 0, flags: AI_NUMERICSERV) { found.append($0.host) }
+        if code == 0 && !found.isEmpty { return .success(found) }
+        return .failure(NameFault(unsafe String(cString: gai_strerror(code))))
+    }
+
+    private static func each(of host: String, port: UInt16, flags: Int32, _ body: (SocketAddress) -> Void) -> Int32 {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
         unsafe hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
         unsafe hints.ai_flags = flags
-        var found: UnsafeMutablePointer<addrinfo>?
-        let code = unsafe getaddrinfo(host.isEmpty ? "0.0.0.0" : host, String(port), &hints, &found)
-        guard code == 0, let first = unsafe found else {
-            let reason = unsafe String(cString: gai_strerror(code))
-            throw TransportError(.unresolvable, place: place, "no address for host \(quoted(host)): \(reason)")
-        }
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(host.isEmpty ? "0.0.0.0" : host, String(port), &hints, &list)
+        guard code == 0, let first = unsafe list else { return code }
         defer { unsafe freeaddrinfo(first) }
-        return unsafe SocketAddress(copying: first.pointee.ai_addr, length: first.pointee.ai_addrlen)
+        var next: UnsafeMutablePointer<addrinfo>? = unsafe first
+        while let entry = unsafe next {
+            unsafe body(SocketAddress(copying: entry.pointee.ai_addr, length: entry.pointee.ai_addrlen))
+            unsafe next = entry.pointee.ai_next
+        }
+        return code
     }
 
     /// Copies an address that the kernel or a library handed out.
@@ -137,14 +155,16 @@ package struct SocketAddress: Sendable {
 
 extension SocketAddress: CustomStringConvertible {
     /// `127.0.0.1:9000` or `[::1]:9000`.
-    package var description: String {
+    package var description: String { "\(bracketed(host)):\(port)" }
+
+    /// The address without the port: `127.0.0.1` or `::1`.
+    package var host: String {
         var text: [CChar] = Array(repeating: 0, count: Int(NI_MAXHOST))
         let code = unsafe withSockaddr {
             unsafe getnameinfo($0, $1, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
         }
         guard code == 0 else { return "unknown address" }
-        let host = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return "\(bracketed(host)):\(port)"
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
 

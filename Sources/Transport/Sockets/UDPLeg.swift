@@ -18,7 +18,7 @@ final class UDPSource: Sendable {
 
     init(_ endpoint: UDPEndpoint) throws(TransportError) {
         let place = endpoint.description
-        let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
+        let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
         let socket = try DatagramSocket(boundTo: address, place: place)
         localPort = socket.localPort
         bell = Bell()
@@ -101,7 +101,7 @@ final class UDPSink: Sendable {
         guard !endpoint.host.isEmpty, endpoint.port != 0 else {
             throw TransportError(.badURL, place: place, "an output needs a host and a port: udp://host:port")
         }
-        let address = try SocketAddress.resolve(host: endpoint.host, port: endpoint.port, place: place)
+        let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
         socket = try DatagramSocket(sendingTo: address, place: place)
     }
 

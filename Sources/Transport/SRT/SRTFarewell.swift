@@ -1,0 +1,67 @@
+import CSRT  // Some of the kernel's names are filed under whichever module includes them first.
+import Endpoint
+import Glibc
+
+/// What it takes to end an SRT connection from outside of the process that has it: SRT's goodbye is one packet, which must come
+/// from the address and port that the connection has here, and names the other end's socket.
+///
+/// A process that is killed says nothing. Its peers notice after libsrt's own timeout of five seconds, unless somebody who kept
+/// these records sends them.
+public struct SRTFarewell: Hashable, Sendable, Codable {
+    /// The other end's address and port, as text.
+    public var peer: String
+    /// The other end's number of the connection.
+    public var socket: UInt32
+    /// The local address and port of the UDP socket, as text; the address may be the one that stands for all.
+    public var local: String
+
+    public init(peer: String, socket: UInt32, local: String) {
+        self.peer = peer
+        self.socket = socket
+        self.local = local
+    }
+
+    /// A shutdown packet (draft-sharabayko-srt, section 3.2.7): a control packet of type 5 with four empty bytes behind its header,
+    /// which libsrt expects.
+    static func packet(to socket: UInt32) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 20)
+        (bytes[0], bytes[1]) = (0x80, 0x05)
+        for i in 0..<4 { bytes[12 + i] = UInt8(truncatingIfNeeded: socket >> (24 - 8 * i)) }
+        return bytes
+    }
+
+    /// Ends these connections. Their local ports must be free: call it when the process that had them has ended, and before the
+    /// next one binds them. Nothing confirms a packet, so each is sent twice.
+    /// - Returns: for how many connections the packet went out.
+    @discardableResult
+    public static func send(_ farewells: [SRTFarewell]) -> Int {
+        var sent = 0
+        for (local, group) in Dictionary(grouping: farewells, by: \.local) {
+            guard let own = SocketAddress(parsing: local), let socket = try? openUDP(own, place: local),
+                unsafe own.withSockaddr({ unsafe bind(socket.number, $0, $1) }) == 0
+            else { continue }
+            for farewell in group {
+                guard let peer = SocketAddress(parsing: farewell.peer) else { continue }
+                let packet = packet(to: farewell.socket)
+                var count = 0
+                for _ in 0..<2 {
+                    count = unsafe peer.withSockaddr {
+                        unsafe sendto(socket.number, packet, packet.count, Int32(MSG_NOSIGNAL), $0, $1)
+                    }
+                }
+                if count == packet.count { sent += 1 }
+            }
+        }
+        return sent
+    }
+}
+
+extension SocketAddress {
+    /// Reads what ``description`` writes.
+    init?(parsing text: String) {
+        guard let (host, port) = try? hostAndPort(text[...], scheme: "srt"),
+            let address = SocketAddress.numeric(host: host, port: port)
+        else { return nil }
+        self = address
+    }
+}
