@@ -1,6 +1,7 @@
 import Control
 import Endpoint
 import HTTPTypes
+import Logging
 import Media
 import ServiceConfiguration
 import Testing
@@ -239,5 +240,30 @@ import Testing
         for host in ["0.0.0.0", "128.0.0.1", "::", "::2", "localhost.example", "127.0.0.1.example", "127.1", ""] {
             #expect(!IPAddress.isLoopback(host), "\(host)")
         }
+    }
+}
+
+/// What a reload of the configuration changes while the interface serves.
+@Suite(.timeLimit(.minutes(1))) struct ReloadTests {
+    @Test func tokenNamesAndOriginsChangeWhileServing() throws {
+        var configuration = WebConfiguration()
+        configuration.token = testToken
+        let web = try Web.service(configuration, service: FakeService(), logger: .init(label: "test"))
+        let secret = web.present.value.sessions.open(at: .now())
+        var new = configuration
+        new.names = ["relay.example"]
+        new.port = 1
+        try web.apply(new)
+        #expect(web.present.value.configuration.names == ["relay.example"])
+        #expect(web.present.value.configuration.port == configuration.port)
+        #expect(web.present.value.sessions.isOpen(secret, at: .now()))
+        new.token = String(testToken.reversed())
+        try web.apply(new)
+        #expect(!web.present.value.sessions.isOpen(secret, at: .now()))
+        // A name that others reach needs a token: all stays as it was.
+        var bad = new
+        bad.token = nil
+        #expect(throws: WebFault.self) { try web.apply(bad) }
+        #expect(web.present.value.matches(String(testToken.reversed())))
     }
 }

@@ -1,6 +1,7 @@
 import Control
 import Media
 import Schedule
+import Settings
 import Telemetry
 import WorkerProtocol
 
@@ -53,6 +54,18 @@ final class FakeService: StreamService {
 
     func end() { state.withLock { for listener in $0.listeners { listener.finish() } } }
 
+    private static func check(_ values: [String: String?]) throws(ServiceFault) {
+        var read = StreamValues()
+        for (name, value) in values where !["input", "output"].contains(name) && !name.hasSuffix("passphrase") {
+            do throws(SettingFault) {
+                guard let key = StreamKeys.named(name) else { throw StreamKeys.unknown(name) }
+                if let value { try key.read(value, &read) }
+            } catch {
+                throw ServiceFault(.invalid, key: error.key, error.text)
+            }
+        }
+    }
+
     private static func missing(_ name: String) -> ServiceFault {
         ServiceFault(.notFound, "there is no such stream; /api/v1/streams lists all")
     }
@@ -71,6 +84,8 @@ final class FakeService: StreamService {
         guard input.hasPrefix("srt://") else {
             throw ServiceFault(.invalid, key: "input", "the input is an srt:// URL")
         }
+        try Self.check(settings.mapValues { $0 })
+        settings = settings.filter { StreamKeys.named($0.key) != nil }
         let stream = StreamStatus(name: name, state: .starting, input: input, outputs: outputs, settings: settings)
         let isNew = state.withLock { state in
             guard state.streams[name] == nil else { return false }
@@ -83,14 +98,10 @@ final class FakeService: StreamService {
     }
 
     func change(_ name: String, _ values: [String: String?], restarting: Bool) async throws(ServiceFault) -> StreamStatus {
-        for (key, value) in values where key == "sharpness" {
-            guard value.map({ Double($0).map((0...1).contains) ?? false }) ?? true else {
-                throw ServiceFault(.invalid, key: key, "sharpness is 0 to 1")
-            }
-        }
+        try Self.check(values)
         let changed: StreamStatus? = state.withLock { state in
             guard var stream = state.streams[name] else { return nil }
-            for (key, value) in values { stream.settings[key] = value }
+            for (key, value) in values where StreamKeys.named(key) != nil { stream.settings[key] = value }
             if restarting { stream.restarts += 1 }
             state.streams[name] = stream
             return stream

@@ -40,6 +40,10 @@ import Testing
         ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"settings":{"sharpness":7}}"#, 422),
         ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"settings":{"sharpness":{}}}"#, 422),
         ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"sharpness":0}"#, 422),
+        ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"settings":{"colour":0}}"#, 422),
+        ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"settings":{"budget":"1 fortnight"}}"#, 422),
+        ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"settings":{"tier":"best"}}"#, 422),
+        ("listSettings", "GET", "/api/v1/settings", nil, 200),
         ("restartStream", "POST", "/api/v1/streams/cam1/restart", nil, 204),
         ("kickCaller", "DELETE", "/api/v1/streams/cam1/callers/7", nil, 204),
         ("kickCaller", "DELETE", "/api/v1/streams/cam1/callers/8", nil, 404),
@@ -98,6 +102,34 @@ import Testing
             #"{"a":1,"b":null,"c":["y"]}"#, #"{"a":1,"b":null,"d":0}"#, "[]",
         ] {
             #expect(faults(wrong) == 1, "\(wrong)")
+        }
+    }
+
+    @Test func bodiesOfAnotherFormAreRefusedWithTheKey() {
+        let form = Schema.object(
+            "", ["name": .text(most: 3)],
+            optional: [
+                "n": .nullable(.either([.integer(1...2), .text(most: 2)])), "l": .list(.choice(["a"]), atLeast: 1),
+                "m": .map(.bool),
+            ])
+        func key(_ text: String) -> String? {
+            guard let json = JSON(Array(text.utf8)) else { return "no JSON" }
+            return form.fault(in: json, named: [:]).map { $0.key ?? "whole" }
+        }
+        for good in [
+            #"{"name":"abc"}"#, #"{"name":"","n":null,"l":["a"],"m":{"x":true}}"#, #"{"name":"","n":2}"#,
+            #"{"name":"","n":"xy"}"#,
+        ] {
+            #expect(key(good) == nil, "\(good)")
+        }
+        for (bad, named) in [
+            ("[]", "whole"), ("{}", "name"), (#"{"name":"abcd"}"#, "name"), (#"{"name":null}"#, "name"),
+            (#"{"name":"","o":1}"#, "o"),
+            (#"{"name":"","n":3}"#, "n"), (#"{"name":"","n":"xyz"}"#, "n"), (#"{"name":"","n":1.5}"#, "n"),
+            (#"{"name":"","n":true}"#, "n"),
+            (#"{"name":"","l":[]}"#, "l"), (#"{"name":"","l":["b"]}"#, "l"), (#"{"name":"","m":{"x":1}}"#, "x"),
+        ] {
+            #expect(key(bad) == named, "\(bad)")
         }
     }
 

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Media
 import ServiceConfiguration
+import Settings
 import Telemetry
 
 /// The streams and their connections.
@@ -16,35 +17,22 @@ enum StreamAnswers {
     }
 
     @Sendable static func add(_ request: RouteRequest, _ site: Site) async throws -> Response {
-        guard case .object(var members)? = request.body else { throw Problem(.invalid, "the body is a JSON object") }
-        guard case .text(let name)? = members.removeValue(forKey: "name"), StreamDefinition.isName(name) else {
+        guard case .text(let name)? = request.body?["name"], StreamDefinition.isName(name) else {
             throw Problem(
                 .invalid, key: "name", "a name has 1 to 64 letters, digits, dots, _ and -, and begins with one of the first two"
             )
         }
         var values: [String: String] = [:]
-        if let settings = members.removeValue(forKey: "settings") {
-            for (key, value) in try SettingsBody.texts(settings) { values[key] = value }
-        }
-        for key in ["input", "output"] {
-            guard case .text(let url)? = members.removeValue(forKey: key) else {
-                throw Problem(.invalid, key: key, "\(key) is a URL")
-            }
-            values[key] = url
-        }
-        if let unknown = members.keys.min() {
-            throw Problem(.invalid, key: unknown, "there are name, input, output and settings")
-        }
+        for (key, value) in try SettingsBody.texts(request.body?["settings"] ?? [:]) { values[key] = value }
+        for key in places.keys { if case .text(let text)? = request.body?[key] { values[key] = text } }
         let stream = try await site.service.add(name, values)
         return .json(
             json(stream), status: .created, headers: [.location: "/api/v1/streams/\(PercentCoding.encode(name))"])
     }
 
     @Sendable static func change(_ request: RouteRequest, _ site: Site) async throws -> Response {
-        guard case .object(let members)? = request.body, let settings = members["settings"], members.count == 1 else {
-            throw Problem(.invalid, key: "settings", "the body is {\"settings\": {…}}")
-        }
-        let changes = try SettingsBody.texts(settings)
+        var changes = try SettingsBody.texts(request.body?["settings"] ?? [:])
+        for key in places.keys { if case .text(let text)? = request.body?[key] { changes[key] = text } }
         let isRestarting = request["restart"] == "true"
         return .json(json(try await site.service.change(request["name"] ?? "", changes, restarting: isRestarting)))
     }
@@ -104,14 +92,21 @@ enum StreamAnswers {
                 "restarts": .integer(0...Int64.max), "secondsRunning": .nullable(.number()),
             ]),
         "NewStream": .object(
-            "A stream to add. Input and output are URLs; settings are those of the configuration file.",
+            "A stream to add. Input and output are URLs. Passphrases go in and never come out.",
+            ["name": .text(pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", most: 64)].merging(ends) { first, _ in first },
+            optional: places.filter { ends[$0.key] == nil }.merging(["settings": .named("Settings")]) { first, _ in first }),
+        "StreamChange": .object(
+            "What to change. All but settings needs a restart of the stream.", [:],
+            optional: places.merging(["settings": .named("Settings")]) { first, _ in first }),
+        "Settings": .object(
+            "The settings of a stream, as in the configuration file. Null is the default.", [:],
+            optional: Dictionary(StreamKeys.all.map { ($0.name, form(of: $0)) }) { first, _ in first }),
+        "Setting": .object(
+            "A setting of streams, and what it may be. `change` says when another value takes hold: live is between two frames.",
             [
-                "name": .text(pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"), "input": .text(most: 2048),
-                "output": .text(most: 2048),
-            ],
-            optional: ["settings": .named("Settings")]),
-        "StreamChange": .object("What to change.", ["settings": .named("Settings")]),
-        "Settings": .map(.either([.text(most: 2048), .number(), .nullable(.bool)])),
+                "name": .text(), "help": .text(), "allowed": .text(), "default": .text(),
+                "change": .choice(StreamKey.Change.allCases.map(\.rawValue)),
+            ], optional: ["choices": .list(.text()), "least": .number(), "most": .number()]),
         "Caller": .object(
             "A connection of a stream's input or of one of its outputs.",
             [
@@ -119,4 +114,44 @@ enum StreamAnswers {
                 "secondsConnected": .nullable(.number()), "figures": .named("Leg"),
             ]),
     ]
+
+    /// Where a stream comes from and goes to, and with which passphrases.
+    private static let places: [String: Schema] = Dictionary(
+        StreamPlaceKeys.all.filter(\.isForAPI).map { ($0.name, .text(most: 2048)) }
+    ) { first, _ in first }
+    private static let ends = places.filter { ["input", "output"].contains($0.key) }
+
+    /// Numbers may come as text, too.
+    private static func form(of key: StreamKey) -> Schema {
+        let text = Schema.text(most: 64)
+        return switch key.kind {
+        case .choice(let choices): .nullable(.choice(choices))
+        case .integer(let range): .nullable(.either([.integer(Int64(range.lowerBound)...Int64(range.upperBound)), text]))
+        case .number(let range): .nullable(.either([.number(range), text]))
+        case .time, .bitRate, .frameRate, .size: .nullable(.either([text, .number()]))
+        }
+    }
+
+    @Sendable static func settings(_ request: RouteRequest, _ site: Site) -> Response {
+        .json([
+            "settings": .list(
+                StreamKeys.all.map { key in
+                    var members: [String: JSON] = [
+                        "name": .text(key.name), "help": .text(key.help), "allowed": .text(key.allowedTexts),
+                        "default": .text(key.defaultText), "change": .text(key.change.rawValue),
+                    ]
+                    switch key.kind {
+                    case .choice(let choices): members["choices"] = .list(choices.map(JSON.text))
+                    case .integer(let range):
+                        members["least"] = .count(range.lowerBound)
+                        members["most"] = .count(range.upperBound)
+                    case .number(let range):
+                        members["least"] = .number(range.lowerBound)
+                        members["most"] = .number(range.upperBound)
+                    case .time, .bitRate, .frameRate, .size: break
+                    }
+                    return .object(members)
+                })
+        ])
+    }
 }

@@ -34,6 +34,11 @@ enum Routes {
             method: .get, path: "/api/v1/health", id: "getHealth", summary: "The service as a whole.", access: .views,
             success: .json(.named("Health"), "How it is."), answer: HealthAnswers.health),
         Route(
+            method: .get, path: "/api/v1/settings", id: "listSettings",
+            summary: "What can be set for a stream, and within what limits.",
+            access: .open, success: .json(.object("", ["settings": .list(.named("Setting"))]), "The settings."),
+            answer: StreamAnswers.settings),
+        Route(
             method: .get, path: "/api/v1/streams", id: "listStreams", summary: "All streams.", access: .views,
             success: .json(.object("", ["streams": .list(.named("Stream"))]), "The streams."), answer: StreamAnswers.list),
         Route(

@@ -86,8 +86,11 @@ indirect enum Schema: Sendable {
                 ?? "a whole number"
         case .number(let range, _): range.map { "\($0.lowerBound) to \($0.upperBound)" } ?? "a number"
         case .choice(let texts, _): texts.joined(separator: " or ")
-        case .text(_, let most): most.map { "at most \($0) characters" } ?? "text"
-        case .list, .object, .map, .nullable, .either, .named: "JSON"
+        case .text(_, let most): most.map { "a text of at most \($0) characters" } ?? "a text"
+        case .list(let item, _): "a list; each item is \(item.wanted)"
+        case .object, .map, .named: "a JSON object"
+        case .nullable(let schema): schema.wanted + ", or null"
+        case .either(let schemas): schemas.map(\.wanted).joined(separator: ", or ")
         }
     }
 

@@ -127,9 +127,9 @@ struct WebResponder: HTTPResponder {
         } catch {
             throw Problem(.badRequest, "the body is not whole, or its chunks have no lengths", headers: [.connection: "close"])
         }
-        guard route.body != nil else { return nil }
+        guard let form = route.body else { return nil }
         guard let json = JSON(bytes) else { throw Problem(.badRequest, "the body is not JSON") }
-        guard case .object = json else { throw Problem(.invalid, "the body is a JSON object") }
+        if let fault = form.fault(in: json, named: Routes.schemas) { throw fault }
         return json
     }
 

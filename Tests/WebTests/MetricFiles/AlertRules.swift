@@ -43,7 +43,7 @@ enum AlertRules {
         Alert(
             name: "BurnishDeadlinesMissed",
             expression:
-                #"rate(burnish_deadline_misses_total[5m]) > 0.01 * on (instance, stream) "#
+                #"rate(burnish_deadline_misses_total[5m]) > on (instance, stream) 0.01 * "#
                 + #"sum by (instance, stream) (rate(burnish_frames_total{fate="emitted"}[5m]))"#,
             duration: "5m", severity: "warning", summary: "Stream {{ $labels.stream }} sends more than 1 % of its frames late",
             action: "Give the stream a larger budget, or fewer streams to the machine."),
