@@ -68,7 +68,6 @@ public struct WebService: Service {
         var quiet = logger
         quiet.logLevel = max(logger.logLevel, .warning)
         let (logger, onListening, scheme) = (logger, onListening, certificate == nil ? "http" : "https")
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let application = Application(
             responder: WebResponder(site: site), server: server,
             configuration: ApplicationConfiguration(
@@ -78,19 +77,17 @@ public struct WebService: Service {
                 logger.info("listening on \(scheme)://\(address.map(Self.text) ?? "?")")
                 await onListening(address?.port ?? 0)
             },
-            eventLoopGroupProvider: .shared(group), logger: quiet)
+            eventLoopGroupProvider: .shared(Self.loop), logger: quiet)
         do {
             try await application.run()
         } catch let error as IOError {
-            try? await group.shutdownGracefully()
             throw WebFault(
                 "cannot listen on \(configuration.host):\(configuration.port) (\(error)): free the port or configure another")
-        } catch {
-            try? await group.shutdownGracefully()
-            throw error
         }
-        try await group.shutdownGracefully()
     }
+
+    /// One thread serves all connections. It lives as long as the process: a connection may end a moment after its server.
+    private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     private static func text(_ address: SocketAddress) -> String {
         let host = address.ipAddress ?? "?"

@@ -51,14 +51,15 @@ struct WebClient: Sendable {
     /// Opens a connection for as long as `body` runs.
     func connect<Value: Sendable>(_ body: @escaping @Sendable (inout Connection) async throws -> Value) async throws -> Value {
         let trust = trust
-        let channel = try await ClientBootstrap(group: Self.loops)
+        let channel = try await ClientBootstrap(group: Self.loops).channelOption(.allowRemoteHalfClosure, value: true)
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if let trust {
                         try channel.pipeline.syncOperations.addHandler(
                             NIOSSLClientHandler(context: trust, serverHostname: "localhost"))
                     }
-                    return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                    return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(
+                        wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
                 }
             }
         return try await channel.executeThenClose { inbound, outbound in
@@ -74,6 +75,9 @@ struct WebClient: Sendable {
 
         func write(_ text: String) async throws { try await write(bytes: Array(text.utf8)) }
         func write(bytes: [UInt8]) async throws { try await outbound.write(ByteBuffer(bytes: bytes)) }
+
+        /// Sends no more.
+        func finish() { outbound.finish() }
 
         /// False at the end.
         mutating func more() async throws -> Bool {
