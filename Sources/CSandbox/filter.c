@@ -61,6 +61,33 @@ static const int deadly[] = {
 };
 // clang-format on
 
+/// What libsrt and our endpoints set. Others reach far into the kernel: SO_ATTACH_FILTER loads a program.
+static const struct {
+    int level, option;
+} socket_options[] = {
+    {SOL_SOCKET, SO_RCVBUF},
+    {SOL_SOCKET, SO_SNDBUF},
+    {SOL_SOCKET, SO_RCVTIMEO},
+    {SOL_SOCKET, SO_SNDTIMEO},
+    {SOL_SOCKET, SO_REUSEADDR},
+    {SOL_SOCKET, SO_TIMESTAMPNS},
+    {SOL_SOCKET, SO_BINDTODEVICE},
+    {IPPROTO_IP, IP_TTL},
+    {IPPROTO_IP, IP_TOS},
+    {IPPROTO_IP, IP_PKTINFO},
+    {IPPROTO_IP, IP_ADD_MEMBERSHIP},
+    {IPPROTO_IP, IP_DROP_MEMBERSHIP},
+    {IPPROTO_IP, IP_MULTICAST_TTL},
+    {IPPROTO_IP, IP_MULTICAST_LOOP},
+    {IPPROTO_IP, IP_MULTICAST_IF},
+    {IPPROTO_IPV6, IPV6_V6ONLY},
+    {IPPROTO_IPV6, IPV6_RECVPKTINFO},
+    {IPPROTO_IPV6, IPV6_UNICAST_HOPS},
+    {IPPROTO_IPV6, IPV6_TCLASS},
+    {IPPROTO_IPV6, IPV6_JOIN_GROUP},
+    {IPPROTO_IPV6, IPV6_LEAVE_GROUP},
+};
+
 /// Calls that pass their flags in memory, where a filter cannot see them. glibc then uses the older call.
 static const int unknown_here[] = {SCMP_SYS(clone3), SCMP_SYS(openat2), SCMP_SYS(faccessat2)};
 
@@ -93,8 +120,8 @@ static void allow_by_argument(scmp_filter_ctx filter, bool may_open, int *fault)
             ALLOW_IF(socket, IS(0, families[family]), HAS(1, (uint32_t)type, SOCK_DGRAM), IS(2, protocols[protocol]));
         }
     }
-    const int levels[] = {SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6};
-    for (unsigned level = 0; level < LENGTH(levels); level++) ALLOW_IF(setsockopt, IS(1, levels[level]));
+    for (unsigned i = 0; i < LENGTH(socket_options); i++)
+        ALLOW_IF(setsockopt, IS(1, socket_options[i].level), IS(2, socket_options[i].option));
 
     ALLOW_IF(mmap, HAS(2, PROT_EXEC, 0));
     ALLOW_IF(mprotect, HAS(2, PROT_EXEC, 0));

@@ -94,6 +94,7 @@ static void attempt_all(void) {
     say("ping-socket", socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP));
     say("netlink-socket", socket(AF_NETLINK, SOCK_RAW, 0));
     say("packet-socket", socket(AF_PACKET, SOCK_DGRAM, 0));
+    say("socket-program", setsockopt(tcp_socket, SOL_SOCKET, SO_ATTACH_FILTER, NULL, 0));
     say("inherited-tcp", connect(tcp_socket, (struct sockaddr *)&tcp_address, sizeof tcp_address));
     say("inherited-local", connect(local_socket, (struct sockaddr *)&local_address, local_length));
     say("listen", listen(tcp_listener, 5));

@@ -36,7 +36,8 @@ import Transport
         ("make-folder", EPERM), ("link", EPERM), ("mode", EPERM), ("fork", EPERM), ("clone", EPERM), ("clone3", ENOSYS),
         ("signal-parent", EPERM), ("signal-all", EPERM), ("priority", EPERM), ("dumpable", EPERM), ("local-socket", EPERM),
         ("local-pair", EPERM), ("tcp-socket", EPERM), ("tcp6-socket", EPERM), ("raw-socket", EPERM), ("ping-socket", EPERM),
-        ("netlink-socket", EPERM), ("packet-socket", EPERM), ("inherited-tcp", EACCES), ("inherited-local", EPERM),
+        ("netlink-socket", EPERM), ("packet-socket", EPERM), ("socket-program", EPERM), ("inherited-tcp", EACCES),
+        ("inherited-local", EPERM),
         ("listen", EPERM), ("accept", EPERM), ("executable-page", EPERM), ("executable-map", EPERM),
     ]
 
