@@ -33,7 +33,9 @@ public enum ServiceKeys {
         .path(
             "http", "tls-certificate", \.http.certificateFile, .restart, allowed: "the path of a PEM file",
             example: "/etc/burnish/tls.crt",
-            help: "The server's certificate and those that lead to its authority. With tls-key it turns TLS on."),
+            help:
+                "The server's certificate and those that lead to its authority. With tls-key it turns TLS on. A reload reads both files again."
+        ),
         .path(
             "http", "tls-key", \.http.keyFile, .restart, allowed: "the path of a PEM file", example: "/etc/burnish/tls.key",
             help: "The key of the certificate."),
@@ -60,13 +62,13 @@ public enum ServiceKeys {
             "http", "dangerously-allow-plain-http", \.http.allowsPlainHTTP, .restart,
             help: "Listen beyond the loopback address without TLS. Everybody on the way can read the token."),
         .flag(
-            "http", "dangerously-allow-no-token", \.http.allowsNoToken, .restart,
+            "http", "dangerously-allow-no-token", \.http.allowsNoToken, .live,
             help: "Listen beyond the loopback address without a token. Everybody who reaches the port rules the service."),
 
         .choice(
             "log", "format", \.log.format, .restart,
             help: "text is for people, with the journal's levels where the journal reads it. json has an object in each line."),
-        .choice("log", "level", \.log.level, .live, help: "The least important messages that are written."),
+        .choice("log", "level", \.log.level, .restart, help: "The least important messages that are written."),
 
         .path(
             "", "state-directory", \.stateDirectory, .restart, allowed: "the path of a folder", example: "/var/lib/burnish",
