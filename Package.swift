@@ -107,6 +107,7 @@ let package = Package(
         .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
         .target(name: "CSRTArrival", cSettings: strictC),
         .target(name: "CSandbox", cSettings: strictC, linkerSettings: [.linkedLibrary("seccomp")]),
+        .target(name: "CProcess", cSettings: strictC),
         .target(name: "CKernels", cSettings: strictC),
         .target(
             name: "CKernelChecks", dependencies: ["CKernels"], cSettings: strictC + [.headerSearchPath("../CKernels")]),
@@ -201,10 +202,11 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .executableTarget(
             name: "burnishd",
             dependencies: [
-                "Web", "Control", "ServiceConfiguration", "Media",
+                "Web", "Control", "ServiceConfiguration", "Telemetry", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict),
         .target(
@@ -229,7 +231,8 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .target(
             name: "Control",
             dependencies: [
-                "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media",
+                "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule",
+                "Media",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
@@ -237,11 +240,17 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .testTarget(
             name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Endpoint"],
             swiftSettings: strict),
+        // What the tests of the supervisor start as worker.
+        .executableTarget(
+            name: "burnish-fake-worker", dependencies: ["WorkerProtocol", "Media"], path: "Tests/FakeWorker",
+            swiftSettings: strict),
         .testTarget(
             name: "ControlTests",
             dependencies: [
-                "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule", "Media",
+                "burnish-fake-worker", "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule",
+                "Media",
                 "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(

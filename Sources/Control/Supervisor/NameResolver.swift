@@ -1,0 +1,94 @@
+import Glibc
+import Media
+
+/// Finds the addresses of hosts for workers, which may not ask the network themselves.
+///
+/// `getaddrinfo` blocks for as long as the name servers do not answer. So it runs on threads of its own, a few at a time;
+/// more requests wait, and when too many wait, a request is answered with a fault.
+///
+/// Thread-safe.
+final class NameResolver: Sendable {
+    struct Answer: Hashable, Sendable {
+        /// As text, in the order in which they should be tried: `192.0.2.1`, `2001:db8::1`.
+        var addresses: [String] = []
+        var fault: String?
+    }
+
+    static let mostThreads = 4
+    static let mostWaiting = 64
+    /// The most addresses of one host.
+    static let mostAddresses = 16
+
+    private struct Request {
+        var host: String
+        var then: @Sendable (Answer) -> Void
+    }
+
+    private struct State {
+        var waiting: [Request] = []
+        var threads = 0
+    }
+
+    private let state = Lock(State())
+    private let lookUp: @Sendable (String) -> Answer
+
+    /// - Parameter lookUp: may block.
+    init(lookUp: @escaping @Sendable (String) -> Answer = NameResolver.lookUp) { self.lookUp = lookUp }
+
+    /// Calls `then` once, on a thread of the resolver or, with a fault, on the caller's.
+    func resolve(_ host: String, then: @escaping @Sendable (Answer) -> Void) {
+        enum Outcome { case full, queued, thread }
+        let outcome = state.withLock { state -> Outcome in
+            guard state.waiting.count < Self.mostWaiting else { return .full }
+            state.waiting.append(Request(host: host, then: then))
+            guard state.threads < Self.mostThreads else { return .queued }
+            state.threads += 1
+            return .thread
+        }
+        switch outcome {
+        case .queued: break
+        case .full: then(Answer(fault: "\(Self.mostWaiting) other names wait to be resolved; the name servers do not answer"))
+        case .thread: StageThread(name: "resolver") { [self] in work() }.detach()
+        }
+    }
+
+    /// A thread ends when nothing waits.
+    private func work() {
+        while true {
+            let request = state.withLock { state -> Request? in
+                if state.waiting.isEmpty {
+                    state.threads -= 1
+                    return nil
+                }
+                return state.waiting.removeFirst()
+            }
+            guard let request else { return }
+            request.then(lookUp(request.host))
+        }
+    }
+
+    /// Asks the system's resolver.
+    @Sendable static func lookUp(_ host: String) -> Answer {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
+        unsafe hints.ai_flags = AI_ADDRCONFIG
+        var first: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(host, nil, &hints, &first)
+        guard code == 0 else { return unsafe Answer(fault: String(cString: gai_strerror(code))) }
+        defer { unsafe freeaddrinfo(first) }
+        var answer = Answer()
+        var next = unsafe first
+        while let entry = unsafe next, answer.addresses.count < mostAddresses {
+            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+            let isText = unsafe getnameinfo(
+                entry.pointee.ai_addr, entry.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+            if isText == 0 {
+                let address = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                if !answer.addresses.contains(address) { answer.addresses.append(address) }
+            }
+            unsafe next = entry.pointee.ai_next
+        }
+        if answer.addresses.isEmpty { answer.fault = "the host has no address" }
+        return answer
+    }
+}

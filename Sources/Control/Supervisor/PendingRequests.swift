@@ -1,0 +1,105 @@
+import Glibc
+import Media
+import WorkerProtocol
+
+/// What somebody waits for a worker to answer. Every request is answered: by the worker, or with a fault when its time is
+/// over or its worker has gone.
+struct PendingRequests {
+    typealias Waiter<Value: Sendable> = CheckedContinuation<Result<Value, ServiceFault>, Never>
+
+    /// How long a worker may take.
+    static let timeout = Nanoseconds.seconds(3)
+    /// How many requests of all kinds may wait.
+    static let most = 64
+
+    private struct Request<Value: Sendable> {
+        var worker: Int
+        var due: MonotonicTime
+        var waiter: Waiter<Value>
+    }
+
+    private var pictures: [UInt64: Request<Int>] = [:]
+    private var callers: [UInt64: Request<[Caller]>] = [:]
+    /// Changes have no number. A worker answers those of a stream in order.
+    private var changes: [(stream: String, request: Request<Void>)] = []
+    private var lastNumber: UInt64 = 0
+
+    private var count: Int { pictures.count + callers.count + changes.count }
+
+    /// When ``expire(_:)`` is due.
+    var due: MonotonicTime? {
+        (pictures.values.map(\.due) + callers.values.map(\.due) + changes.map(\.request.due)).min()
+    }
+
+    /// - Returns: a number for the request; nil when too many wait, and then the waiter has been answered.
+    mutating func addPicture(_ waiter: Waiter<Int>, worker: Int, now: MonotonicTime) -> UInt64? {
+        guard hasRoom(waiter) else { return nil }
+        pictures[lastNumber] = Request(worker: worker, due: now + Self.timeout, waiter: waiter)
+        return lastNumber
+    }
+
+    mutating func addCallers(_ waiter: Waiter<[Caller]>, worker: Int, now: MonotonicTime) -> UInt64? {
+        guard hasRoom(waiter) else { return nil }
+        callers[lastNumber] = Request(worker: worker, due: now + Self.timeout, waiter: waiter)
+        return lastNumber
+    }
+
+    /// - Returns: false when too many wait, and then the waiter has been answered.
+    mutating func addChange(_ waiter: Waiter<Void>, stream: String, worker: Int, now: MonotonicTime) -> Bool {
+        guard hasRoom(waiter) else { return false }
+        changes.append((stream, Request(worker: worker, due: now + Self.timeout, waiter: waiter)))
+        return true
+    }
+
+    private mutating func hasRoom<Value>(_ waiter: Waiter<Value>) -> Bool {
+        guard count < Self.most else {
+            waiter.resume(returning: .failure(ServiceFault(.unavailable, "\(Self.most) other requests wait: try again")))
+            return false
+        }
+        lastNumber += 1
+        return true
+    }
+
+    /// An answer counts only from the worker that was asked.
+    mutating func answerPicture(_ number: UInt64, worker: Int, _ result: Result<Int, ServiceFault>) {
+        guard pictures[number]?.worker == worker else { return }
+        pictures.removeValue(forKey: number)?.waiter.resume(returning: result)
+    }
+
+    mutating func answerCallers(_ number: UInt64, worker: Int, _ list: [Caller]) {
+        guard callers[number]?.worker == worker else { return }
+        callers.removeValue(forKey: number)?.waiter.resume(returning: .success(Array(list.prefix(Caller.most))))
+    }
+
+    mutating func answerChange(of stream: String, worker: Int, _ result: Result<Void, ServiceFault>) {
+        guard let index = changes.firstIndex(where: { $0.stream == stream && $0.request.worker == worker }) else { return }
+        changes.remove(at: index).request.waiter.resume(returning: result)
+    }
+
+    /// Answers the requests whose time is over.
+    mutating func expire(_ now: MonotonicTime) {
+        fail(ServiceFault(.unavailable, "the stream's worker did not answer within \(Int(Self.timeout.seconds)) s: try again"))
+        {
+            $1 <= now
+        }
+    }
+
+    /// Answers what a worker can no longer answer.
+    mutating func failAll(of worker: Int, _ fault: ServiceFault) { fail(fault) { number, _ in number == worker } }
+    mutating func failAll(_ fault: ServiceFault) { fail(fault) { _, _ in true } }
+
+    private mutating func fail(_ fault: ServiceFault, where isMeant: (_ worker: Int, _ due: MonotonicTime) -> Bool) {
+        for (number, request) in pictures where isMeant(request.worker, request.due) {
+            pictures[number] = nil
+            request.waiter.resume(returning: .failure(fault))
+        }
+        for (number, request) in callers where isMeant(request.worker, request.due) {
+            callers[number] = nil
+            request.waiter.resume(returning: .failure(fault))
+        }
+        for (_, request) in changes where isMeant(request.worker, request.due) {
+            request.waiter.resume(returning: .failure(fault))
+        }
+        changes.removeAll { isMeant($0.request.worker, $0.request.due) }
+    }
+}

@@ -1,0 +1,54 @@
+import Endpoint
+import Glibc
+import ServiceConfiguration
+import WorkerProtocol
+
+/// Opens the files that a stream's URLs name, since a worker cannot.
+enum StreamFiles {
+    struct Fault: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    /// - Parameter folders: where the files must lie; nil allows any place. Links are followed first, so that none leads out.
+    /// - Returns: descriptors that do not block, the input's first.
+    static func open(of definition: StreamDefinition, below folders: [String]?) throws(Fault) -> [PassedDescriptor] {
+        var files: [PassedDescriptor] = []
+        for (index, leg) in definition.legs.enumerated() {
+            guard case .file(let path) = leg.url else { continue }
+            files.append(try open(path, isInput: index == 0, below: folders))
+        }
+        return files
+    }
+
+    private static func open(_ path: String, isInput: Bool, below folders: [String]?) throws(Fault) -> PassedDescriptor {
+        if let folders {
+            // Before the file is made: a link must not have one made elsewhere.
+            let slash = path.lastIndex(of: "/") ?? path.startIndex
+            try check(resolved(String(path[..<slash]) + "/"), path, folders)
+        }
+        let link = folders == nil ? 0 : O_NOFOLLOW
+        // A pipe without a reader or writer must not hold up the supervisor.
+        let flags = (isInput ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC) | O_CLOEXEC | O_NONBLOCK | link
+        let number = unsafe Glibc.open(path, flags, 0o640)
+        guard number >= 0 else { throw Fault(description: "\(path): \(unsafe String(cString: strerror(errno)))") }
+        let file = PassedDescriptor(owning: number)
+        // The folders may have been exchanged for links meanwhile.
+        if let folders { try check(resolved("/proc/self/fd/\(number)"), path, folders) }
+        return file
+    }
+
+    private static func check(_ real: String?, _ path: String, _ folders: [String]) throws(Fault) {
+        let isBelow = folders.contains { folder in
+            guard let real, let folder = resolved(folder) else { return false }
+            return folder == "/" || real == folder || real.hasPrefix(folder + "/")
+        }
+        guard isBelow else { throw Fault(description: "\(path): is not below one of the configuration's files.folders") }
+    }
+
+    /// The path without links.
+    private static func resolved(_ path: String) -> String? {
+        guard let real = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(real) }
+        return unsafe String(cString: real)
+    }
+}

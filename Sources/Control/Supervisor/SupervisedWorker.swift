@@ -1,0 +1,73 @@
+import Media
+import ServiceConfiguration
+
+/// A worker as its supervisor keeps it.
+final class SupervisedWorker {
+    let number: Int
+    var lifecycle: WorkerLifecycle
+    /// What happened and was not told to the lifecycle yet, and whether that is being done.
+    var inputs: [WorkerLifecycle.Input] = []
+    var isTelling = false
+    var process: WorkerProcess?
+    var startedAt = MonotonicTime(nanoseconds: 0)
+    var lines = LineReader()
+    /// Whether the present process has said hello.
+    var isGreeted = false
+    /// The streams that the present process was told to start, and that have not ended in it.
+    var started: Set<String> = []
+    /// Whether the present process was told to start any.
+    var hasStarted = false
+    /// Messages that came since the last tick.
+    var messages = 0
+    /// Processor time at the last tick, and cores in use since the one before.
+    var usage = ProcessUsage()
+
+    init(number: Int, limits: WorkerLifecycle.Limits) {
+        self.number = number
+        lifecycle = WorkerLifecycle(limits)
+    }
+}
+
+/// A stream as its supervisor keeps it.
+final class SupervisedStream {
+    var definition: StreamDefinition
+    /// What the configuration file said of it when it was read last; nil where the file does not name it.
+    var configured: StreamDefinition?
+    var lifecycle = StreamLifecycle()
+    /// The number of its worker.
+    var worker: Int
+    let map: StreamMap
+    /// The ports that its worker reported.
+    var inputPort: UInt16?
+    var outputPorts: [UInt16] = []
+    /// How often it was started again.
+    var restarts = 0
+    var startedAt: MonotonicTime?
+    var flow = FlowObserver()
+
+    init(_ definition: StreamDefinition, worker: Int, map: StreamMap) {
+        self.definition = definition
+        self.worker = worker
+        self.map = map
+    }
+
+    var name: String { definition.name }
+}
+
+/// Whether frames come in: decided from a counter that is read again and again.
+struct FlowObserver: Hashable, Sendable {
+    /// Without a frame for so long, a stream does not flow.
+    static let limit = Nanoseconds.seconds(2)
+
+    private var count: UInt64?
+    /// When a frame was counted last; nil before the first.
+    private(set) var last: MonotonicTime?
+    private(set) var isFlowing = false
+
+    /// - Parameter count: frames that came in, over the stream's life.
+    mutating func observe(_ count: UInt64, at now: MonotonicTime) {
+        if let before = self.count, count != before { last = now }
+        self.count = count
+        isFlowing = last.map { now - $0 < Self.limit } ?? false
+    }
+}

@@ -1,0 +1,274 @@
+import Foundation
+import Logging
+import Media
+import ServiceConfiguration
+import ServiceLifecycle
+import Settings
+import Telemetry
+import WorkerProtocol
+
+extension Supervisor: StreamService {
+    public func streams() -> [StreamStatus] { supervised.values.sorted { $0.name < $1.name }.map(status) }
+
+    public func stream(_ name: String) throws(ServiceFault) -> StreamStatus { status(of: try find(name)) }
+
+    private func find(_ name: String) throws(ServiceFault) -> SupervisedStream {
+        guard let stream = supervised[name] else { throw ServiceFault(.notFound, "there is no stream of this name") }
+        return stream
+    }
+
+    private func worker(of stream: SupervisedStream) throws(ServiceFault) -> SupervisedWorker {
+        guard let worker = workers[stream.worker], worker.started.contains(stream.name) else {
+            throw ServiceFault(.unavailable, "the stream does not run: \(state(of: stream).rawValue)")
+        }
+        return worker
+    }
+
+    public func add(_ name: String, _ values: [String: String]) throws(ServiceFault) -> StreamStatus {
+        guard !isEnding else { throw ServiceFault(.unavailable, "the service ends") }
+        guard supervised[name] == nil else {
+            throw ServiceFault(.exists, "there is a stream of this name already: change or remove it")
+        }
+        guard supervised.count < configuration.limits.streams else {
+            throw ServiceFault(.noRoom, "there are \(supervised.count) streams already, as many as limits.streams allows")
+        }
+        let definition: StreamDefinition
+        do throws(SettingFault) {
+            definition = try configuration.stream(name, values, beside: supervised.values.map(\.definition))
+        } catch {
+            throw ServiceFault(.invalid, key: error.key, error.text)
+        }
+        if let fault = add(definition, configured: nil) { throw fault }
+        regroup()
+        return status(of: try find(name))
+    }
+
+    public func change(
+        _ name: String, _ values: [String: String?], restarting: Bool
+    ) async throws(ServiceFault) -> StreamStatus {
+        let stream = try find(name)
+        let definition: StreamDefinition
+        do throws(SettingFault) {
+            definition = try configuration.stream(
+                stream.definition, changedBy: values, beside: supervised.values.map(\.definition))
+        } catch {
+            throw ServiceFault(.invalid, key: error.key, error.text)
+        }
+        let difference = stream.definition.difference(to: definition)
+        if let key = difference.restart.first {
+            guard restarting else {
+                throw ServiceFault(.refused, key: key, "can only change by a restart of the stream, and none was asked for")
+            }
+            stream.definition = definition
+            let keys = (difference.restart + difference.live.keys.sorted()).joined(separator: ", ")
+            record(.changed, stream: name, "restarts with another \(keys)")
+            regroup()
+            restart(stream)
+        } else if !difference.live.isEmpty {
+            try await change(stream, definition, difference.live)
+        }
+        return status(of: stream)
+    }
+
+    /// Changes settings of a running stream. They hold when this returns.
+    private func change(
+        _ stream: SupervisedStream, _ definition: StreamDefinition, _ changes: [String: String?]
+    ) async throws(ServiceFault) {
+        if let worker = workers[stream.worker], worker.started.contains(stream.name) {
+            let result = await withCheckedContinuation { (waiter: PendingRequests.Waiter<Void>) in
+                guard requests.addChange(waiter, stream: stream.name, worker: worker.number, now: .now()) else { return }
+                send(.change(stream: stream.name, settings: changes), to: worker)
+                setTimer()
+            }
+            try result.get()
+        }
+        stream.definition = definition
+        record(.changed, stream: stream.name, Self.words(changes))
+    }
+
+    public func remove(_ name: String) throws(ServiceFault) { remove(try find(name), "it was removed by the API") }
+
+    public func restart(_ name: String) throws(ServiceFault) {
+        let stream = try find(name)
+        record(.restarted, stream: name, "a restart was asked for")
+        restart(stream)
+    }
+
+    public func callers(of name: String) async throws(ServiceFault) -> [CallerStatus] {
+        let stream = try find(name)
+        let worker = try worker(of: stream)
+        let result = await withCheckedContinuation { (waiter: PendingRequests.Waiter<[Caller]>) in
+            guard let id = requests.addCallers(waiter, worker: worker.number, now: .now()) else { return }
+            send(.listCallers(id: id, stream: name), to: worker)
+            setTimer()
+        }
+        return try result.get().map(CallerStatus.init)
+    }
+
+    public func kick(_ caller: UInt64, of name: String) async throws(ServiceFault) {
+        guard let known = try await callers(of: name).first(where: { $0.id == caller }) else {
+            throw ServiceFault(.notFound, "the stream has no caller of this number")
+        }
+        let worker = try worker(of: try find(name))
+        record(.message, stream: name, "\(known.peer) is disconnected, as the API asked for")
+        send(.kick(stream: name, caller: caller, seconds: Self.kickSeconds), to: worker)
+    }
+
+    /// How long a caller that was disconnected is kept out.
+    private static let kickSeconds = 60.0
+
+    public nonisolated func snapshot(of name: String) async throws(ServiceFault) -> StreamSnapshot? {
+        try await map(of: name).reader.snapshot()
+    }
+
+    public nonisolated func records(of name: String, last seconds: Double) async throws(ServiceFault) -> [ClosedFrame] {
+        try await map(of: name).reader.records(lastSeconds: seconds).frames
+    }
+
+    private func map(of name: String) throws(ServiceFault) -> StreamMap { try find(name).map }
+
+    /// The largest picture, in bytes.
+    private static let largestPicture = 4 << 20
+
+    public func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8] {
+        let worker = try worker(of: try find(name))
+        guard let number = MemoryFile.create(name: "burnish-picture", byteCount: Self.largestPicture) else {
+            throw ServiceFault(.unavailable, "there is no memory for a picture")
+        }
+        let memory = PassedDescriptor(owning: number)
+        let result = await withCheckedContinuation { (waiter: PendingRequests.Waiter<Int>) in
+            guard let id = requests.addPicture(waiter, worker: worker.number, now: .now()) else { return }
+            send(.showPicture(id: id, stream: name, side: side, width: width), to: worker, descriptors: [number])
+            setTimer()
+        }
+        let count = try result.get()
+        guard (1...Self.largestPicture).contains(count) else { throw ServiceFault(.unavailable, "the worker gave no picture") }
+        var bytes = [UInt8](repeating: 0, count: count)
+        guard unsafe pread(memory.number, &bytes, count, 0) == count else {
+            throw ServiceFault(.unavailable, "the picture cannot be read")
+        }
+        return bytes
+    }
+
+    public nonisolated func events(since number: UInt64) -> AsyncStream<ServiceEvent> { events.events(since: number) }
+
+    public func health() -> ServiceHealth {
+        var health = ServiceHealth()
+        health.lastReloadWasGood = lastReload.isGood
+        health.lastReload = lastReload.time
+        health.cores = Double(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1))
+        health.coresUsed = workers.values.reduce(0) { $0 + $1.usage.cores }
+        health.checks.append(
+            (
+                "configuration", lastReload.isGood,
+                lastReload.isGood ? "the last reload was good" : "the last reload failed: \(lastReload.reason)"
+            ))
+        for stream in supervised.values.sorted(by: { $0.name < $1.name }) {
+            let state = state(of: stream)
+            health.coresNeeded += stream.map.reader.snapshot().gauges.coresLeast
+            // A source that has not come yet is no fault. One that has gone is.
+            let isGood = state == .flowing || (state == .waiting && stream.flow.last == nil)
+            let reason = reason(of: stream)
+            health.checks.append(("stream \(stream.name)", isGood, state.rawValue + (reason.isEmpty ? "" : ": \(reason)")))
+        }
+        return health
+    }
+
+    public func reload() async throws(ServiceFault) {
+        guard !isEnding else { throw ServiceFault(.unavailable, "the service ends") }
+        manager.isReloading()
+        defer { manager.isReady(status: statusLine) }
+        let loaded: ServiceConfiguration
+        do throws(ConfigurationFaults) {
+            loaded = try await surroundings.load()
+        } catch {
+            let more = error.faults.count > 1 ? " (and \(error.faults.count - 1) more)" : ""
+            throw refuseReload((error.faults.first.map(Self.words) ?? "it cannot be read") + more)
+        }
+        guard !isEnding else { throw ServiceFault(.unavailable, "the service ends") }
+        do throws(ServiceFault) {
+            try follow?(loaded)
+        } catch {
+            throw refuseReload(error.text)
+        }
+        let difference = configuration.difference(to: loaded)
+        apply(loaded)
+        lastReload = ReloadOutcome(isGood: true, time: Date().timeIntervalSince1970)
+        lastReload.reason = Self.words(difference)
+        record(.reloaded, lastReload.reason)
+        let later = difference.service.filter(\.needsRestart).map(\.path)
+        if !later.isEmpty {
+            logger.warning("\(later.joined(separator: ", ")): the new value holds after the next start of the service")
+        }
+    }
+
+    private func refuseReload(_ reason: String) -> ServiceFault {
+        lastReload = ReloadOutcome(isGood: false, time: Date().timeIntervalSince1970, reason: reason)
+        record(.reloadFailed, "the configuration has faults, so the old one stays: \(reason)")
+        return ServiceFault(.invalid, "the configuration has faults, so the old one stays: \(reason)")
+    }
+
+    private static func words(_ fault: ConfigurationFault) -> String {
+        "line \(fault.line): " + (fault.key.isEmpty ? fault.text : "\(fault.key): \(fault.text)")
+    }
+
+    private static func words(_ difference: ConfigurationDifference) -> String {
+        let parts = [
+            (difference.added.count, "added"), (difference.removed.count, "removed"), (difference.live.count, "changed"),
+            (difference.restarted.count, "restarted"),
+        ]
+        let words = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+        return "the configuration was read again: " + (words.isEmpty ? "no stream changed" : "streams: " + words)
+    }
+}
+
+extension Supervisor: Service {
+    /// Starts the streams, and ends them when the service is to end.
+    public func run() async throws {
+        surroundings.runtime?.socket.start(on: loop) { [weak self] request in
+            await self?.answer(request) ?? ControlSocket.Answer(isGood: false, text: "the service ends")
+        }
+        start()
+        manager.isReady(status: statusLine)
+        try? await gracefulShutdown()
+        manager.isStopping()
+        surroundings.runtime?.socket.stop()
+        await end()
+    }
+
+    private func answer(_ request: String) async -> ControlSocket.Answer {
+        switch request {
+        case "hello": return ControlSocket.Answer(isGood: true, text: statusLine)
+        case "reload":
+            do throws(ServiceFault) {
+                try await reload()
+                return ControlSocket.Answer(isGood: true, text: lastReload.reason)
+            } catch {
+                return ControlSocket.Answer(isGood: false, text: error.text)
+            }
+        default: return ControlSocket.Answer(isGood: false, text: "the service does not know this request")
+        }
+    }
+}
+
+extension CallerStatus {
+    init(_ caller: Caller) {
+        var figures = LegFigures()
+        figures.isConnected = true
+        figures.connections = 1
+        figures.roundTripTime = Nanoseconds(caller.roundTripTime)
+        figures.window = Nanoseconds(caller.window)
+        figures.packetsSent = caller.packetsSent
+        figures.packetsReceived = caller.packetsReceived
+        figures.packetsLost = caller.packetsLost
+        figures.packetsRetransmitted = caller.packetsRetransmitted
+        figures.packetsDropped = caller.packetsDropped
+        figures.bytesSent = caller.bytesSent
+        figures.bytesReceived = caller.bytesReceived
+        self.init(
+            id: caller.id, leg: caller.leg.rawValue, peer: Supervisor.line(caller.peer),
+            streamID: Supervisor.line(caller.streamID),
+            figures: figures)
+        connectedAt = MonotonicTime(nanoseconds: caller.connectedAt)
+    }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import Logging
+import Media
+import ServiceConfiguration
+import Settings
+import Telemetry
+import WorkerProtocol
+
+// What the supervisor does with streams: makes them what the configuration and the API say.
+extension Supervisor {
+    /// Tells a stream's lifecycle what happened, and does what it says.
+    func tell(_ stream: SupervisedStream, _ input: StreamLifecycle.Input) {
+        let needed = stream.lifecycle.needsWorker
+        for action in stream.lifecycle.handle(input, at: .now()) { perform(action, stream) }
+        if needed != stream.lifecycle.needsWorker, let worker = workers[stream.worker] { updateNeed(of: worker) }
+        setTimer()
+    }
+
+    private func perform(_ action: StreamLifecycle.Action, _ stream: SupervisedStream) {
+        guard let worker = workers[stream.worker] else { return }
+        switch action {
+        case .start: startStream(stream, worker)
+        case .stop: send(.stop(stream: stream.name), to: worker)
+        case .backOff(let wait, _):
+            stream.restarts += 1
+            if wait > .zero { record(.backingOff, stream: stream.name, "it is started again in \(wait.seconds) s") }
+        case .stopped(let reason): record(.stopped, stream: stream.name, "it is not started again: \(reason)")
+        }
+    }
+
+    private func startStream(_ stream: SupervisedStream, _ worker: SupervisedWorker) {
+        // A process that has opened what it needs gives up its rights. So a stream gets a new process, unless others are in it.
+        if worker.hasStarted, streams(of: worker).count == 1 {
+            return tell(worker, .replace)
+        }
+        do {
+            let isFromInterface = stream.configured == nil
+            let files = try StreamFiles.open(of: stream.definition, below: isFromInterface ? configuration.folders : nil)
+            worker.started.insert(stream.name)
+            worker.hasStarted = true
+            send(
+                .start(stream.definition.assignment), to: worker,
+                descriptors: [stream.map.descriptor] + files.map(\.number))
+        } catch {
+            record(.ended, stream: stream.name, "\(error)")
+            tell(stream, .ended(code: 69, reason: "\(error)"))
+        }
+    }
+
+    // MARK: Definitions
+
+    /// Makes the streams what a configuration says. Streams of the API stay, and what the API changed stays where the file has
+    /// not changed.
+    func apply(_ new: ServiceConfiguration) {
+        configuration = new
+        let names = Set(new.streams.map(\.name))
+        for stream in Array(supervised.values) where stream.configured != nil && !names.contains(stream.name) {
+            remove(stream, "the configuration does not name it any more")
+        }
+        for definition in new.streams {
+            if let stream = supervised[definition.name] {
+                let isNews = stream.configured != definition
+                stream.configured = definition
+                if isNews { redefine(stream, definition) }
+            } else if configuredBefore[definition.name] != definition {
+                add(definition, configured: definition)
+            }
+        }
+        configuredBefore = Dictionary(uniqueKeysWithValues: new.streams.map { ($0.name, $0) })
+        regroup()
+    }
+
+    /// Call ``regroup()`` afterwards.
+    @discardableResult func add(_ definition: StreamDefinition, configured: StreamDefinition?) -> ServiceFault? {
+        do throws(TelemetryMapError) {
+            let stream = SupervisedStream(definition, worker: 0, map: try StreamMap(stream: definition.name))
+            stream.configured = configured
+            supervised[definition.name] = stream
+            if let fault = surroundings.runtime?.publish(stream.name, map: stream.map.descriptor) {
+                logger.warning(
+                    "burnish top --stream will not find the stream: \(fault)", metadata: ["stream": "\(stream.name)"])
+            }
+            record(
+                .added, stream: definition.name,
+                "\(definition.input) to \(definition.outputs.map(\.description).joined(separator: ", "))")
+            return nil
+        } catch {
+            record(.refused, stream: definition.name, "it cannot be added: \(error)")
+            return ServiceFault(.unavailable, "\(error)")
+        }
+    }
+
+    func remove(_ stream: SupervisedStream, _ reason: String) {
+        supervised[stream.name] = nil
+        surroundings.runtime?.withdraw(stream.name)
+        record(.removed, stream: stream.name, reason)
+        guard let worker = workers[stream.worker] else { return }
+        worker.started.remove(stream.name)
+        if streams(of: worker).isEmpty { return updateNeed(of: worker) }
+        send(.stop(stream: stream.name), to: worker)
+    }
+
+    /// Changes what may change while the stream runs, or restarts it.
+    private func redefine(_ stream: SupervisedStream, _ definition: StreamDefinition) {
+        let difference = stream.definition.difference(to: definition)
+        stream.definition = definition
+        if difference.needsRestart {
+            record(.changed, stream: stream.name, "restarts with another \(difference.restart.joined(separator: ", "))")
+            self.restart(stream)
+        } else if !difference.live.isEmpty {
+            record(.changed, stream: stream.name, Self.words(difference.live))
+            if let worker = workers[stream.worker], worker.started.contains(stream.name) {
+                send(.change(stream: stream.name, settings: difference.live), to: worker)
+            }
+        }
+    }
+
+    static func words(_ changes: [String: String?]) -> String {
+        changes.keys.sorted().map { "\($0) \((changes[$0] ?? nil) ?? "default")" }.joined(separator: ", ")
+    }
+
+    /// Restarts a stream: in a new process, unless others are in its worker.
+    func restart(_ stream: SupervisedStream) {
+        guard let worker = workers[stream.worker] else { return }
+        if streams(of: worker).count == 1, stream.lifecycle.state == .running || stream.lifecycle.state == .starting {
+            tell(worker, .replace)
+        } else {
+            tell(stream, .restart)
+        }
+    }
+
+    /// Gives every stream its worker.
+    func regroup() {
+        guard !isEnding else { return }
+        let all = supervised.values.sorted { $0.name < $1.name }
+        var current: [String: Int] = [:]
+        for stream in all where workers[stream.worker] != nil { current[stream.name] = stream.worker }
+        let assigned = WorkerGroups.assign(all.map { ($0.name, $0.definition.sharedPorts) }, current: current) {
+            newWorker().number
+        }
+        var touched: Set<Int> = []
+        for stream in all {
+            guard let number = assigned[stream.name], number != stream.worker else { continue }
+            let old = workers[stream.worker]
+            touched.formUnion([stream.worker, number])
+            if let old, old.started.remove(stream.name) != nil { send(.stop(stream: stream.name), to: old) }
+            stream.worker = number
+            tell(stream, .workerGone)
+            if let worker = workers[number], worker.isGreeted { tell(stream, .workerReady) }
+        }
+        for number in touched.sorted() { workers[number].map(updateNeed) }
+    }
+
+    // MARK: What is seen from outside
+
+    func state(of stream: SupervisedStream) -> StreamStatus.State {
+        switch stream.lifecycle.state {
+        case .stopped: return .stopped
+        case .backingOff: return .backingOff
+        case .running: return stream.flow.isFlowing ? .flowing : .waiting
+        case .waitingForWorker, .starting, .stopping:
+            if case .backingOff? = workers[stream.worker]?.lifecycle.state { return .backingOff }
+            return .starting
+        }
+    }
+
+    func reason(of stream: SupervisedStream) -> String {
+        let now = MonotonicTime.now()
+        func wait(_ until: MonotonicTime) -> String {
+            "it is started again in \(max(Int((until - now).seconds.rounded(.up)), 0)) s"
+        }
+        switch stream.lifecycle.state {
+        case .stopped(let reason): return reason
+        case .backingOff(let until): return wait(until)
+        case .running where !stream.flow.isFlowing:
+            return stream.flow.last.map { "no frame has come for \(Int((now - $0).seconds)) s" } ?? "no source has come yet"
+        case .running, .waitingForWorker, .starting, .stopping:
+            if case .backingOff(let until)? = workers[stream.worker]?.lifecycle.state { return wait(until) }
+            return ""
+        }
+    }
+
+    func status(of stream: SupervisedStream) -> StreamStatus {
+        let definition = stream.definition
+        var status = StreamStatus(
+            name: stream.name, state: state(of: stream),
+            input: StreamDefinition.shown(definition.input, port: stream.inputPort),
+            outputs: definition.outputs.enumerated().map { index, leg in
+                StreamDefinition.shown(leg, port: index < stream.outputPorts.count ? stream.outputPorts[index] : nil)
+            },
+            settings: definition.values.allTexts)
+        status.reason = reason(of: stream)
+        status.process = workers[stream.worker]?.process?.identifier
+        status.restarts = stream.restarts
+        status.startedAt = stream.startedAt
+        return status
+    }
+}

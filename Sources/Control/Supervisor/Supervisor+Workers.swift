@@ -1,0 +1,273 @@
+import Glibc
+import Logging
+import Media
+import ServiceConfiguration
+import WorkerProtocol
+
+// What the supervisor does with processes, and what it hears from them.
+extension Supervisor {
+    /// Messages a second from one worker. More are an attack or a defect.
+    private static let mostMessages = 5000
+    /// Messages that are read before others have their turn.
+    private static let messagesAtOnce = 64
+
+    /// Tells a worker's lifecycle what happened, and does what it says.
+    func tell(_ worker: SupervisedWorker, _ input: WorkerLifecycle.Input) {
+        worker.inputs.append(input)
+        // What an action leads to waits until the actions before it are done.
+        guard !worker.isTelling else { return }
+        worker.isTelling = true
+        while !worker.inputs.isEmpty {
+            for action in worker.lifecycle.handle(worker.inputs.removeFirst(), at: .now()) { perform(action, worker) }
+        }
+        worker.isTelling = false
+        if worker.lifecycle.state == .absent, !supervised.values.contains(where: { $0.worker == worker.number }) || isEnding {
+            workers[worker.number] = nil
+            workerLeft()
+        }
+        setTimer()
+    }
+
+    private func perform(_ action: WorkerLifecycle.Action, _ worker: SupervisedWorker) {
+        switch action {
+        case .start: startProcess(of: worker)
+        case .ping(let id): send(.ping(id: id), to: worker)
+        case .end: send(.end, to: worker)
+        case .signal(let number): worker.process?.signal(number)
+        case .crashed(let reason): crashed(worker, reason)
+        case .ended: leave(worker)
+        case .backOff(let wait):
+            for stream in streams(of: worker) {
+                record(.backingOff, stream: stream.name, "the worker is started again in \(wait.seconds) s")
+            }
+        }
+    }
+
+    func streams(of worker: SupervisedWorker) -> [SupervisedStream] {
+        supervised.values.filter { $0.worker == worker.number }.sorted { $0.name < $1.name }
+    }
+
+    /// Whether a worker is wanted follows from its streams.
+    func updateNeed(of worker: SupervisedWorker) {
+        let isWanted = !isEnding && supervised.values.contains { $0.worker == worker.number && $0.lifecycle.needsWorker }
+        tell(worker, .wanted(isWanted))
+    }
+
+    private func startProcess(of worker: SupervisedWorker) {
+        let process: WorkerProcess
+        do throws(WorkerProcess.Fault) {
+            process = try WorkerProcess(
+                executable: surroundings.worker, arguments: ["worker", "--control-descriptor", "3"],
+                environment: surroundings.environment.map { "\($0)=\($1)" })
+        } catch {
+            return tell(worker, .cannotStart(error.description))
+        }
+        worker.process = process
+        worker.startedAt = .now()
+        worker.lines = LineReader()
+        worker.isGreeted = false
+        worker.started = []
+        worker.hasStarted = false
+        worker.messages = 0
+        let number = worker.number
+        loop.watch(process.exitDescriptor) { [weak self] _ in self?.assumeIsolated { $0.exitIsReady(number) } }
+        loop.watch(process.errorDescriptor) { [weak self] _ in self?.assumeIsolated { $0.errorIsReady(number) } }
+        loop.watch(process.channel.descriptor) { [weak self] ready in
+            self?.assumeIsolated { $0.channelIsReady(number, ready) }
+        }
+        send(.hello(version: MessageCoding.version), to: worker)
+    }
+
+    /// Lets go of a process that has ended, or never was.
+    private func leave(_ worker: SupervisedWorker) {
+        if let process = worker.process {
+            loop.forget(process.exitDescriptor)
+            loop.forget(process.errorDescriptor)
+            loop.forget(process.channel.descriptor)
+        }
+        worker.process = nil
+        worker.isGreeted = false
+        worker.started = []
+        requests.failAll(of: worker.number, ServiceFault(.unavailable, "the stream's worker has ended: try again"))
+        for stream in streams(of: worker) {
+            stream.inputPort = nil
+            stream.outputPorts = []
+            tell(stream, .workerGone)
+        }
+    }
+
+    private func crashed(_ worker: SupervisedWorker, _ reason: String) {
+        let uptime = worker.process == nil ? 0 : (MonotonicTime.now() - worker.startedAt).seconds
+        for stream in streams(of: worker) {
+            stream.restarts += 1
+            record(.crashed, stream: stream.name, "the worker ended after \(Int(uptime)) s: \(reason)")
+            guard let process = worker.process, let reports else { continue }
+            let events = events.events.filter { $0.stream == stream.name }.suffix(50)
+            let report = CrashReports.Report(
+                stream: stream.name, time: events.last?.time ?? 0, reason: reason, process: process.identifier, uptime: uptime,
+                events: events.map { .init(number: $0.number, time: $0.time, kind: $0.kind, text: $0.text) },
+                standardError: worker.lines.kept)
+            // Copied now: the next worker writes into the same map.
+            reports.keep(report, map: stream.map.bytes())
+        }
+        leave(worker)
+    }
+
+    // MARK: Descriptors
+
+    private func exitIsReady(_ number: Int) {
+        guard let worker = workers[number], let process = worker.process, let exit = process.reap() else { return }
+        // What it said before it ended counts.
+        readMessages(of: worker, process, atMost: 10 * Self.messagesAtOnce)
+        readErrors(of: worker, process)
+        for line in worker.lines.finish() { log(line, worker) }
+        // What was read may have led to another process already.
+        if worker.process === process { tell(worker, .exited(exit)) }
+    }
+
+    private func errorIsReady(_ number: Int) {
+        guard let worker = workers[number], let process = worker.process else { return }
+        readErrors(of: worker, process)
+    }
+
+    private func readErrors(of worker: SupervisedWorker, _ process: WorkerProcess) {
+        var bytes = [UInt8](repeating: 0, count: 16_384)
+        for _ in 0..<4 {
+            let count = unsafe read(process.errorDescriptor, &bytes, bytes.count)
+            if count > 0 {
+                for line in worker.lines.read(bytes[..<count], at: MonotonicTime.now().seconds) { log(line, worker) }
+            } else {
+                if count == 0 { loop.forget(process.errorDescriptor) }
+                return
+            }
+        }
+    }
+
+    private func log(_ line: String, _ worker: SupervisedWorker) {
+        let names = streams(of: worker).map(\.name).joined(separator: ",")
+        logger.info("\(line)", metadata: ["stream": "\(names)", "process": "\(worker.process?.identifier ?? 0)"])
+    }
+
+    private func channelIsReady(_ number: Int, _ ready: Int16) {
+        guard let worker = workers[number], let process = worker.process else { return }
+        if ready & Int16(POLLOUT) != 0 {
+            process.channel.flush()
+            watchChannel(of: process)
+        }
+        readMessages(of: worker, process, atMost: Self.messagesAtOnce)
+    }
+
+    private func readMessages(of worker: SupervisedWorker, _ process: WorkerProcess, atMost limit: Int) {
+        for _ in 0..<limit {
+            guard worker.process === process, let arrival = process.channel.receive() else { return }
+            worker.messages += 1
+            switch arrival {
+            case .message(let message, _) where worker.messages <= Self.mostMessages: hear(message, from: worker)
+            case .message: distrust(worker, "it sends more than \(Self.mostMessages) messages a second")
+            case .malformed(let fault): distrust(worker, fault.description)
+            case .closed:
+                loop.forget(process.channel.descriptor)
+                tell(worker, .closed)
+                return
+            }
+        }
+    }
+
+    /// Hears no more of a worker, and replaces it.
+    private func distrust(_ worker: SupervisedWorker, _ reason: String) {
+        if let process = worker.process { loop.forget(process.channel.descriptor) }
+        tell(worker, .broken(reason))
+    }
+
+    /// Sends a message, if there is a process.
+    func send(_ message: SupervisorMessage, to worker: SupervisedWorker, descriptors: [Int32] = []) {
+        guard let process = worker.process else { return }
+        process.channel.send(message, descriptors: descriptors)
+        watchChannel(of: process)
+    }
+
+    private func watchChannel(of process: WorkerProcess) {
+        loop.watch(process.channel.descriptor, for: Int32(POLLIN) | (process.channel.hasBacklog ? Int32(POLLOUT) : 0))
+    }
+
+    // MARK: Messages
+
+    private func hear(_ message: WorkerMessage, from worker: SupervisedWorker) {
+        if case .hello(let version) = message { return greet(worker, version) }
+        guard worker.isGreeted else { return distrust(worker, "it spoke before its hello") }
+        switch message {
+        case .hello: break
+        case .alive(let id, let stalled): tell(worker, .alive(id: id, stalled: stalled))
+        case .resolve(let id, let host, let port): resolve(id, host, port, for: worker)
+        case .judge(let id, let name, _, _):
+            // The worker asks about callers whom the stream's own rules admit. Rules that live elsewhere have their place here.
+            let isAdmitted = stream(name, of: worker) != nil
+            send(.verdict(id: id, isAdmitted: isAdmitted, reason: isAdmitted ? "" : "there is no such stream"), to: worker)
+        case .picture(let id, let byteCount, let fault):
+            let result: Result<Int, ServiceFault> =
+                fault.map { .failure(ServiceFault(.unavailable, Self.line($0))) } ?? .success(byteCount)
+            requests.answerPicture(id, worker: worker.number, result)
+        case .callers(let id, let list): requests.answerCallers(id, worker: worker.number, list)
+        case .changed(let name, let fault):
+            let result: Result<Void, ServiceFault> =
+                fault.map { .failure(ServiceFault(.refused, Self.line($0))) } ?? .success(())
+            requests.answerChange(of: name, worker: worker.number, result)
+        case .started(let name, let inputPort, let outputPorts):
+            guard let stream = stream(name, of: worker), stream.lifecycle.state == .starting else { return }
+            stream.inputPort = inputPort
+            stream.outputPorts = Array(outputPorts.prefix(stream.definition.outputs.count))
+            stream.startedAt = .now()
+            tell(stream, .started)
+            record(.started, stream: name, "listens or calls in process \(worker.process?.identifier ?? 0)")
+        case .ended(let name, let code, let reason):
+            worker.started.remove(name)
+            guard let stream = stream(name, of: worker) else { return }
+            record(.ended, stream: name, "\(Self.line(reason)) (code \(code))")
+            tell(stream, .ended(code: code, reason: Self.line(reason)))
+        case .event(let name, let event):
+            guard stream(name, of: worker) != nil else { return }
+            record(EventKind(event.kind), stream: name, Self.line(event.text))
+        }
+    }
+
+    /// The stream, if it is one of this worker's. A message about another is too late, or a lie.
+    private func stream(_ name: String, of worker: SupervisedWorker) -> SupervisedStream? {
+        supervised[name].flatMap { $0.worker == worker.number ? $0 : nil }
+    }
+
+    private func greet(_ worker: SupervisedWorker, _ version: Int) {
+        if let fault = MessageCoding.fault(ofVersion: version) { return distrust(worker, fault) }
+        tell(worker, .hello)
+        guard worker.lifecycle.state == .running else { return }
+        worker.isGreeted = true
+        for stream in streams(of: worker) { tell(stream, .workerReady) }
+    }
+
+    private func resolve(_ id: UInt64, _ host: String, _ port: UInt16, for worker: SupervisedWorker) {
+        // A worker that was taken over must not learn or tell anything by the names that it asks for.
+        guard streams(of: worker).contains(where: { $0.definition.hosts.contains(host) }) else {
+            return send(.resolved(id: id, addresses: [], fault: "no stream of this worker names this host"), to: worker)
+        }
+        let (number, process) = (worker.number, worker.process?.identifier)
+        resolver.resolve(host) { [weak self] answer in
+            guard let self else { return }
+            loop.execute { [weak self] in
+                self?.assumeIsolated {
+                    guard let worker = $0.workers[number], worker.process?.identifier == process else { return }
+                    $0.send(.resolved(id: id, addresses: answer.addresses, fault: answer.fault), to: worker)
+                }
+            }
+        }
+    }
+
+    /// What a worker says, as one line of bounded length.
+    static func line(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.prefix(500).map { $0.properties.generalCategory == .control ? " " : $0 }))
+    }
+}
+
+extension MonotonicTime {
+    var seconds: Double { Double(nanoseconds) / 1e9 }
+}

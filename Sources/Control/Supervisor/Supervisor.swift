@@ -1,0 +1,239 @@
+import Glibc
+import Logging
+import Media
+import ServiceConfiguration
+import Telemetry
+import WorkerProtocol
+
+/// Runs every stream in a worker process, and replaces workers that end, hang or speak nonsense.
+///
+/// Decisions are made by pure values (``WorkerLifecycle``, ``StreamLifecycle``, ``WorkerGroups``). This actor tells them what
+/// happened and does what they say. It runs on a thread of its own, which also waits for the workers' descriptors, so it must
+/// not block: names are resolved and reports written on other threads.
+public actor Supervisor {
+    /// What surrounds the supervisor.
+    public struct Surroundings: Sendable {
+        /// The program that is started as `burnish worker`.
+        public var worker: String
+        /// The environment of workers.
+        public var environment: [String: String]
+        /// Where crash reports are kept; nil keeps none.
+        public var stateDirectory: String?
+        /// Where the service is found by others; nil where it is not.
+        public var runtime: RuntimeFolder?
+        /// Reads the configuration again.
+        public var load: @Sendable () async throws(ConfigurationFaults) -> ServiceConfiguration
+        var limits = WorkerLifecycle.Limits()
+
+        public init(
+            worker: String, environment: [String: String] = [:], stateDirectory: String? = nil,
+            runtime: RuntimeFolder? = nil,
+            load: @escaping @Sendable () async throws(ConfigurationFaults) -> ServiceConfiguration
+        ) {
+            self.worker = worker
+            self.environment = environment
+            self.stateDirectory = stateDirectory
+            self.runtime = runtime
+            self.load = load
+        }
+    }
+
+    public nonisolated let events: EventLog
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    nonisolated let loop = EventLoop(name: "supervisor")
+    let surroundings: Surroundings
+    let logger: Logger
+    let manager: ServiceManager
+    let resolver: NameResolver
+    let reports: CrashReports?
+
+    var configuration: ServiceConfiguration
+    /// What else follows the configuration.
+    var follow: (@Sendable (ServiceConfiguration) throws(ServiceFault) -> Void)?
+    /// The streams of the configuration that was applied last. One that the API removed stays away until the file has news of it.
+    var configuredBefore: [String: StreamDefinition] = [:]
+    var supervised: [String: SupervisedStream] = [:]
+    var workers: [Int: SupervisedWorker] = [:]
+    var requests = PendingRequests()
+    var lastReload = ReloadOutcome()
+    /// Makes the machine's cores the streams' (``CoreSharing``).
+    var sharing = CoreSharing()
+
+    private var lastWorker = 0
+    private var nextTick: MonotonicTime?
+    private var nextAlive: MonotonicTime?
+    private var lastStatus = ""
+    var isEnding = false
+    private var endWaiters: [CheckedContinuation<Void, Never>] = []
+
+    /// - Parameter configuration: its streams start with ``start()``.
+    public init(
+        _ configuration: ServiceConfiguration, _ surroundings: Surroundings, manager: ServiceManager, logger: Logger,
+        events: EventLog = EventLog()
+    ) {
+        self.init(configuration, surroundings, manager: manager, logger: logger, events: events, resolver: NameResolver())
+    }
+
+    init(
+        _ configuration: ServiceConfiguration, _ surroundings: Surroundings, manager: ServiceManager, logger: Logger,
+        events: EventLog, resolver: NameResolver
+    ) {
+        self.configuration = configuration
+        self.surroundings = surroundings
+        self.manager = manager
+        self.logger = logger
+        self.events = events
+        self.resolver = resolver
+        reports = surroundings.stateDirectory.map { folder in
+            CrashReports(folder: folder + "/crashes") { logger.error("\($0)") }
+        }
+    }
+
+    // MARK: Beginning and end
+
+    /// Starts the streams of the configuration.
+    public func start() {
+        record(.serviceStarted, "the service has started")
+        let now = MonotonicTime.now()
+        nextTick = now + Self.tickInterval
+        nextAlive = manager.watchdogInterval.map { _ in now }
+        apply(configuration)
+        turn()
+    }
+
+    /// Ends every worker cleanly, those that do not end within their time by force. Nothing starts after that.
+    public func end() async {
+        guard !isEnding else { return }
+        isEnding = true
+        record(.serviceEnding, "the service ends")
+        requests.failAll(ServiceFault(.unavailable, "the service ends"))
+        for worker in Array(workers.values) { updateNeed(of: worker) }
+        if !workers.isEmpty { await withCheckedContinuation { endWaiters.append($0) } }
+        for name in supervised.keys { surroundings.runtime?.withdraw(name) }
+        reports?.finish()
+        events.finish()
+        loop.stop()
+    }
+
+    /// Has something else follow the configuration, too.
+    /// - Parameter apply: is called with each new configuration before the streams follow it. When it throws, the old one stays.
+    public func follow(_ apply: @escaping @Sendable (ServiceConfiguration) throws(ServiceFault) -> Void) { follow = apply }
+
+    /// Called when a worker has gone.
+    func workerLeft() {
+        guard isEnding, workers.isEmpty else { return }
+        for waiter in endWaiters { waiter.resume() }
+        endWaiters = []
+    }
+
+    // MARK: Time
+
+    /// Between two readings of the streams' maps.
+    static let tickInterval = Nanoseconds.seconds(1)
+
+    /// Does what is due.
+    func turn() {
+        let now = MonotonicTime.now()
+        for worker in Array(workers.values) { if let due = worker.lifecycle.due, due <= now { tell(worker, .time) } }
+        for stream in Array(supervised.values) { if let due = stream.lifecycle.due, due <= now { tell(stream, .time) } }
+        requests.expire(now)
+        if let due = nextTick, due <= now {
+            // On whole seconds, as the pings are, so that the supervisor wakes once for all.
+            let interval = Self.tickInterval.count
+            nextTick = MonotonicTime(nanoseconds: (now.nanoseconds / interval + 1) * interval)
+            tick(now)
+        }
+        if let interval = manager.watchdogInterval, let due = nextAlive, due <= now {
+            nextAlive = now + interval
+            manager.isAlive()
+        }
+        setTimer()
+    }
+
+    /// Sets the time of the next turn. Call it after everything that may change what is waited for.
+    func setTimer() {
+        var due = [nextTick, nextAlive, requests.due].compactMap { $0 }
+        due += workers.values.compactMap(\.lifecycle.due)
+        due += supervised.values.compactMap(\.lifecycle.due)
+        guard let next = due.min() else { return }
+        loop.setTimer(at: next) { [weak self] in self?.assumeIsolated { $0.turn() } }
+    }
+
+    private func tick(_ now: MonotonicTime) {
+        var demands: [String: CoreSharing.Demand] = [:]
+        for stream in supervised.values {
+            let snapshot = stream.map.reader.snapshot()
+            stream.flow.observe(snapshot.books.originals, at: now)
+            tell(stream, .flowing(stream.flow.isFlowing))
+            demands[stream.name] = CoreSharing.Demand(
+                least: snapshot.gauges.coresLeast, synthesising: snapshot.gauges.coresSynthesising,
+                isFlowing: stream.flow.isFlowing)
+        }
+        for worker in workers.values {
+            worker.messages = 0
+            worker.usage.observe(worker.process.flatMap { ProcessUsage.seconds(of: $0.identifier) }, at: now)
+            let flows = supervised.values.contains { $0.worker == worker.number && $0.flow.isFlowing }
+            tell(worker, .flowing(flows))
+        }
+        for (name, share) in sharing.shares(of: demands) {
+            guard let stream = supervised[name], let worker = workers[stream.worker], worker.started.contains(name) else {
+                continue
+            }
+            send(.share(stream: name, dealt: share.dealt, spare: share.spare), to: worker)
+        }
+        let status = statusLine
+        if status != lastStatus { manager.status(status) }
+        lastStatus = status
+    }
+
+    /// One line for `systemctl status`.
+    var statusLine: String {
+        var counts: [StreamStatus.State: Int] = [:]
+        for stream in supervised.values { counts[state(of: stream), default: 0] += 1 }
+        let parts = StreamStatus.State.allCases.compactMap { state in
+            counts[state].map { "\($0) \(state == .backingOff ? "backing off" : state.rawValue)" }
+        }
+        let total = supervised.count == 1 ? "1 stream" : "\(supervised.count) streams"
+        let fault = lastReload.isGood ? "" : "; the last reload failed"
+        return (parts.isEmpty ? "no streams" : "\(total): " + parts.joined(separator: ", ")) + fault
+    }
+
+    // MARK: Events
+
+    func record(_ kind: EventKind, stream: String? = nil, _ text: String) {
+        events.record(kind, stream: stream, text)
+        logger.log(
+            level: kind.level, "\(text)",
+            metadata: stream.map { ["stream": "\($0)", "event": "\(kind)"] } ?? ["event": "\(kind)"])
+    }
+
+    func newWorker() -> SupervisedWorker {
+        lastWorker += 1
+        let worker = SupervisedWorker(number: lastWorker, limits: surroundings.limits)
+        workers[lastWorker] = worker
+        return worker
+    }
+}
+
+/// What became of the last reload.
+struct ReloadOutcome: Sendable {
+    var isGood = true
+    /// Seconds since 1970; 0 before the first.
+    var time = 0.0
+    /// Why it failed, or what changed.
+    var reason = ""
+}
+
+extension EventKind {
+    var level: Logger.Level {
+        switch self {
+        case .crashed, .reloadFailed: .error
+        case .backingOff, .stopped, .refused, .inputDown, .outputDown, .inputRefused, .outputRefused, .inputGap: .warning
+        case .serviceStarted, .serviceEnding, .reloaded, .added, .removed, .changed, .started, .restarted, .ended, .inputUp,
+            .outputUp:
+            .notice
+        case .picture, .rung, .settings, .message: .info
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import ArgumentParser
+import Control
+import Foundation
+import Logging
+import ServiceConfiguration
+import ServiceLifecycle
+import Telemetry
+import UnixSignals
+import Web
+
+struct RunCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run", abstract: "Runs the service in the foreground. This is what burnishd does without a command.")
+
+    @Option(help: "The configuration file. SIGHUP and burnishd reload read it again.")
+    var config: String?
+
+    @Flag(help: "Check the configuration, report each fault as file:line: key: what to do, and end. Exit code 0 or 78.")
+    var checkConfig = false
+
+    @Option(help: "The log's format, text or json; before that of the configuration.")
+    var logFormat: ServiceConfiguration.Log.Format?
+
+    @Option(help: "Where crash reports are kept. Without it: what the configuration says, else STATE_DIRECTORY, else nowhere.")
+    var stateDirectory: String?
+
+    @Option(
+        help: """
+            Where burnishd reload, burnish top and burnish records find the service. Without it: RUNTIME_DIRECTORY, /run/burnish \
+            for root, else burnish below XDG_RUNTIME_DIR.
+            """)
+    var runtimeDirectory: String?
+
+    func run() async throws {
+        // Until the service traps it, the signal to read the configuration again must not end the program.
+        signal(SIGHUP, SIG_IGN)
+        signal(SIGPIPE, SIG_IGN)
+        let environment = ProcessInfo.processInfo.environment
+        let loaded: ServiceConfiguration
+        do throws(ConfigurationFaults) {
+            loaded = try Self.load(config)
+        } catch {
+            for line in error.lines(in: config ?? "the default configuration") { ServiceLog.writeToStandardError(line + "\n") }
+            throw Failure.badConfiguration
+        }
+        if checkConfig { return }
+
+        let format = logFormat ?? loaded.log.format
+        let isJournal = ServiceLog.isJournal(environment)
+        let level = Logger.Level(rawValue: loaded.log.level.rawValue) ?? .info
+        LoggingSystem.bootstrap { _ in
+            ServiceLog(format == .json ? .json : isJournal ? .journal : .text, level: level)
+        }
+        let logger = Logger(label: "burnishd")
+
+        var runtime: RuntimeFolder?
+        do throws(RuntimeFolder.Fault) {
+            if let path = runtimeDirectory ?? TelemetryMap.Place.folder() { runtime = try RuntimeFolder(path) }
+        } catch {
+            // Asked for, it is a fault. Else the service runs without what needs it.
+            if runtimeDirectory != nil || environment["RUNTIME_DIRECTORY"] != nil {
+                throw Failure.exit(Failure.unavailable, error.description)
+            }
+            logger.warning("\(error): burnishd reload, burnish top and burnish records will not find this service")
+        }
+        guard let worker = WorkerProgram.path(environment) else {
+            throw Failure.exit(Failure.unavailable, "the program burnish is neither beside burnishd nor in ../libexec/burnish")
+        }
+        try await serve(
+            loaded, logger,
+            Supervisor.Surroundings(
+                worker: worker, environment: WorkerProgram.environment(environment),
+                stateDirectory: stateDirectory ?? loaded.stateDirectory
+                    ?? environment["STATE_DIRECTORY"].flatMap { $0.split(separator: ":").first.map(String.init) },
+                runtime: runtime, load: { [config] () throws(ConfigurationFaults) in try Self.load(config) }))
+    }
+
+    private static func load(_ file: String?) throws(ConfigurationFaults) -> ServiceConfiguration {
+        if let file { return try ServiceConfiguration.load(file: file) }
+        return try ServiceConfiguration.embedded(environment: .process(file: nil))
+    }
+
+    private func serve(_ configuration: ServiceConfiguration, _ logger: Logger, _ surroundings: Supervisor.Surroundings)
+        async throws
+    {
+        let manager = ServiceManager(environment: ProcessInfo.processInfo.environment)
+        let supervisor = Supervisor(configuration, surroundings, manager: manager, logger: logger)
+        let web: WebService
+        do throws(WebFault) {
+            web = try Web.service(WebConfiguration(configuration), service: supervisor, logger: logger)
+        } catch {
+            throw Failure.exit(Failure.badConfiguration, "http: \(error)")
+        }
+        await supervisor.follow { configuration throws(ServiceFault) in
+            do throws(WebFault) {
+                try web.apply(WebConfiguration(configuration))
+            } catch {
+                throw ServiceFault(.invalid, "http: \(error)")
+            }
+        }
+        var group = ServiceGroupConfiguration(
+            services: [supervisor, ReloadSignal(supervisor: supervisor), web], gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger)
+        // A client that does not let go of the page must not hold up the end of the streams.
+        group.maximumGracefulShutdownDuration = .seconds(8)
+        do {
+            try await ServiceGroup(configuration: group).run()
+        } catch let error as WebFault {
+            throw Failure.exit(Failure.unavailable, "http: \(error)")
+        }
+    }
+}
+
+extension ServiceConfiguration.Log.Format: ExpressibleByArgument {}
+
+/// Reads the configuration again at each SIGHUP.
+struct ReloadSignal: Service {
+    let supervisor: Supervisor
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+            // The supervisor has logged a fault already.
+            try? await supervisor.reload()
+        }
+    }
+}
+
+/// The program that is started as `burnish worker`.
+enum WorkerProgram {
+    /// - Returns: nil where there is none.
+    static func path(_ environment: [String: String]) -> String? {
+        if let given = environment["BURNISH_WORKER"], !given.isEmpty { return given }
+        guard let own = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else { return nil }
+        let folder = URL(filePath: own).deletingLastPathComponent()
+        let places = [folder.appending(path: "burnish"), folder.appending(path: "../libexec/burnish/burnish").standardized]
+        return places.map { $0.path(percentEncoded: false) }.first { access($0, X_OK) == 0 }
+    }
+
+    /// Without what is meant for the service alone.
+    static func environment(_ environment: [String: String]) -> [String: String] {
+        let own = [
+            "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
+            "CREDENTIALS_DIRECTORY",
+            "JOURNAL_STREAM", "BURNISH_WORKER",
+        ]
+        return environment.filter { !own.contains($0.key) }
+    }
+}

@@ -1,5 +1,0 @@
-import Testing
-
-@testable import Control
-
-@Suite struct ControlTests {}

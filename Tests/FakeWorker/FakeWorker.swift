@@ -1,0 +1,154 @@
+import Foundation
+import Media
+import WorkerProtocol
+
+/// A worker without a relay. It behaves well, or as badly as its streams' names say (`garbage-1` sends garbage): so a test
+/// chooses what the supervisor has to stand.
+@main struct FakeWorker {
+    /// A stream's name up to its first hyphen.
+    enum Behaviour: String {
+        /// Ends with SIGSEGV when it is started.
+        case crash
+        /// Ends with exit code 70 when it is started.
+        case exit
+        /// Ends with a lot of text on standard error.
+        case shout
+        /// Does not answer any more, and ignores `end`.
+        case hang
+        /// Says that a stage stands still.
+        case stall
+        /// Sends bytes that are no message.
+        case garbage
+        /// Says hello a second time.
+        case hello
+        /// Closes its channel and lives on.
+        case deaf
+        /// Starts a process of its own, then waits.
+        case parent
+        /// Asks for names, and says in an event what it was told.
+        case resolve
+        /// Says in an event which descriptors it has.
+        case descriptors
+        /// The stream ends at once: with code 69, which is tried again, or with 78, which is not.
+        case unavailable, misconfigured
+    }
+
+    private let channel: WorkerChannel
+    private var isHanging = false
+    private var stalled: [String] = []
+    private var sockets: [String: Int32] = [:]
+    private var received: [PassedDescriptor] = []
+
+    static func main() {
+        guard CommandLine.arguments.dropFirst() == ["worker", "--control-descriptor", "3"] else { exit(64) }
+        switch ProcessInfo.processInfo.environment["BURNISH_FAKE_WORKER"] {
+        case "mute": while true { pause() }
+        case "dead": exit(1)
+        case "version": WorkerChannel(owning: 3).send(.hello(version: 999)); pause()
+        default: break
+        }
+        var worker = FakeWorker(channel: WorkerChannel(owning: 3))
+        worker.run()
+    }
+
+    init(channel: WorkerChannel) { self.channel = channel }
+
+    private mutating func run() {
+        channel.send(.hello(version: MessageCoding.version))
+        while let arrival = channel.receive(until: nil) {
+            guard case .message(let message, let descriptors) = arrival else { exit(0) }
+            handle(message, descriptors)
+        }
+    }
+
+    private mutating func handle(_ message: SupervisorMessage, _ descriptors: [PassedDescriptor]) {
+        if isHanging { return }
+        switch message {
+        case .hello(let version): if version != MessageCoding.version { exit(70) }
+        case .start(let assignment): start(assignment, descriptors)
+        case .stop(let stream):
+            sockets.removeValue(forKey: stream).map { _ = close($0) }
+            channel.send(.ended(stream: stream, code: 0, reason: "stopped"))
+        case .change(let stream, let settings):
+            channel.send(.changed(stream: stream, fault: settings["sharpness"] == "refused" ? "it is refused" : nil))
+        case .resolved(_, let addresses, let fault):
+            channel.send(.event(stream: "resolve-1", StreamEvent(.message, "resolved \(addresses) \(fault ?? "")")))
+        case .listCallers(let id, _):
+            channel.send(.callers(id: id, [Caller(id: 7, leg: .input, peer: "192.0.2.1:4711", streamID: "x", connectedAt: 0)]))
+        case .kick(let stream, let caller, _):
+            channel.send(.event(stream: stream, StreamEvent(.inputDown, "caller \(caller) was disconnected")))
+        case .showPicture(let id, _, let side, _): show(id, side, descriptors)
+        case .ping(let id): channel.send(.alive(id: id, stalled: stalled))
+        case .end: exit(0)
+        case .verdict, .share: break
+        }
+    }
+
+    private mutating func start(_ assignment: WorkerAssignment, _ descriptors: [PassedDescriptor]) {
+        let stream = assignment.stream
+        received += descriptors
+        let port = bind(stream)
+        channel.send(.started(stream: stream, inputPort: port, outputPorts: assignment.outputs.map { _ in 0 }))
+        switch Behaviour(rawValue: String(stream.prefix { $0 != "-" })) {
+        case nil: break
+        case .crash: kill(getpid(), SIGSEGV)
+        case .exit:
+            FileHandle.standardError.write(Data("fatal error: it must end\n".utf8))
+            exit(70)
+        case .shout:
+            for line in 0..<5000 { FileHandle.standardError.write(Data("line \(line)\n".utf8)) }
+            exit(70)
+        case .hang: isHanging = true
+        case .stall: stalled = ["\(stream)/decode"]
+        case .garbage: [UInt8](repeating: 0xA5, count: 300).withUnsafeBytes { _ = send(3, $0.baseAddress, $0.count, 0) }
+        case .hello: channel.send(.hello(version: MessageCoding.version))
+        case .deaf:
+            close(3)
+            while true { pause() }
+        case .parent:
+            let child = Process()
+            child.executableURL = URL(filePath: "/bin/sleep")
+            child.arguments = ["1000"]
+            try? child.run()
+            channel.send(.event(stream: stream, StreamEvent(.message, "child \(child.processIdentifier)")))
+        case .resolve:
+            channel.send(.resolve(id: 1, host: "localhost", port: 9000))
+            channel.send(.resolve(id: 2, host: "not-of-this-stream.example", port: 9000))
+        case .descriptors:
+            let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+            let names = all.compactMap { number -> String? in
+                guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)"),
+                    !target.contains("/fd")
+                else { return nil }
+                return "\(number)=\(target.prefix { $0 != ":" })"
+            }
+            channel.send(.event(stream: stream, StreamEvent(.message, names.sorted().joined(separator: " "))))
+        case .unavailable: channel.send(.ended(stream: stream, code: 69, reason: "the port is in use"))
+        case .misconfigured: channel.send(.ended(stream: stream, code: 78, reason: "it cannot be so"))
+        }
+    }
+
+    /// A socket for each stream, so that ports are in use until the process has gone.
+    private mutating func bind(_ stream: String) -> UInt16 {
+        let number = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = Glibc.bind(number, $0, length)
+                getsockname(number, $0, &length)
+            }
+        }
+        sockets[stream] = number
+        return UInt16(bigEndian: address.sin_port)
+    }
+
+    private func show(_ id: UInt64, _ side: PictureSide, _ descriptors: [PassedDescriptor]) {
+        guard let file = descriptors.first else { return }
+        let bytes: [UInt8] = [0xFF, 0xD8, side == .before ? 0 : 1, 0xFF, 0xD9]
+        _ = bytes.withUnsafeBytes { pwrite(file.number, $0.baseAddress, $0.count, 0) }
+        channel.send(.picture(id: id, byteCount: bytes.count, fault: nil))
+    }
+}
