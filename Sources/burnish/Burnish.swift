@@ -6,6 +6,6 @@ struct Burnish: ParsableCommand {
         commandName: "burnish", abstract: "Relays live video, upscaled and interpolated, under a per-frame deadline.",
         subcommands: [
             RelayCommand.self, EnhanceCommand.self, TestSourceCommand.self, ProbeCommand.self, ImpairCommand.self,
-            ReplayCommand.self, BenchCommand.self, WorkerCommand.self,
+            TopCommand.self, RecordsCommand.self, ReplayCommand.self, BenchCommand.self, WorkerCommand.self,
         ])
 }

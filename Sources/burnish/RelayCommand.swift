@@ -6,6 +6,7 @@ import Media
 import Relay
 import Schedule
 import Settings
+import Telemetry
 import Transport
 
 struct RelayCommand: ParsableCommand {
@@ -41,6 +42,7 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "End after this time.") var duration: TimeArgument?
     @Option(help: "Write the final report to this file, as JSON.") var report: String?
     @Option(help: "Write a record of every frame to this file, for burnish replay.") var trace: String?
+    @Option(help: "Write what happens to this file while it happens, for burnish top and burnish records.") var telemetry: String?
     @Flag(help: "Print the final report as JSON (to standard error where standard output is the stream).") var json = false
     @Flag(help: "Do not print a status line each second.") var quiet = false
 
@@ -74,12 +76,14 @@ struct RelayCommand: ParsableCommand {
     }
 
     func run() throws {
-        let configuration = try Failure.checked { () throws(TransportError) in try self.configuration() }
+        var configuration = try Failure.checked { () throws(TransportError) in try self.configuration() }
         var files = NamedFiles()
         try files.read(configuration.input.path, "--input")
         try files.write(configuration.output.path, "--output")
         try files.write(trace, "--trace")
         try files.write(report, "--report")
+        try files.write(telemetry, "--telemetry")
+        configuration.telemetry = try telemetry.map(Self.openMap)
         let file = try report.map { try ReportFile(path: $0) }
         let relay = try Failure.checked { () throws(TransportError) in try Relay(configuration) }
         file?.clear()
@@ -109,6 +113,17 @@ struct RelayCommand: ParsableCommand {
         case .second(let status):
             if !quiet { StandardError.line(status.line) }
             if let duration, status.seconds >= duration.value.seconds { relay.stop() }
+        }
+    }
+
+    private static func openMap(_ path: String) throws -> TelemetryMap.Writer {
+        do throws(TelemetryMapError) {
+            let descriptor = try TelemetryMap.create(file: path)
+            defer { close(descriptor) }
+            return try TelemetryMap.Writer(descriptor)
+        } catch {
+            StandardError.line("burnish: --telemetry: \(error)")
+            throw error.kind == .inaccessible ? Failure.unavailable : Failure.badUsage
         }
     }
 

@@ -12,6 +12,7 @@ enum FuzzTarget: String, CaseIterable {
     case h264
     case weights
     case trace
+    case telemetryMap = "telemetry-map"
     case workerProtocol = "worker-protocol"
     case configuration
     case apiInput = "api-input"
@@ -25,6 +26,7 @@ enum FuzzTarget: String, CaseIterable {
         case .h264: fuzzH264(input)
         case .weights: fuzzWeights(input)
         case .trace: fuzzTrace(input)
+        case .telemetryMap: fuzzTelemetryMap(input)
         case .configuration: fuzzConfiguration(input)
         case .apiInput: fuzzAPIInput(input)
         case .workerProtocol: fuzzWorkerProtocol(input)
