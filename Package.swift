@@ -78,7 +78,8 @@ let package = Package(
 
         // What `burnish bench` times, and what compares kernels with their scalar references: in no product that relays.
         .target(
-            name: "Bench", dependencies: ["Enhance", "Simulation", "Schedule", "KernelChecks", "Kernels", "Media"],
+            name: "Bench",
+            dependencies: ["Enhance", "Simulation", "Telemetry", "Schedule", "KernelChecks", "Kernels", "Media"],
             swiftSettings: strictAndMarked),
         .target(
             name: "KernelChecks", dependencies: ["Kernels", "CKernels", "CKernelChecks", "Media"],
@@ -171,7 +172,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["burnish", "WorkerProtocol", "Container", "Codec", "Transport", "Endpoint", "Media"],
+            dependencies: ["burnish", "WorkerProtocol", "Container", "Codec", "Transport", "Endpoint", "Telemetry", "Media"],
             swiftSettings: strict),
     ])
 

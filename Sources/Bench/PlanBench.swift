@@ -138,7 +138,7 @@ public struct PlanBench {
         return Self.row(subject, &times)
     }
 
-    private static func row(_ subject: String, _ times: inout [Nanoseconds]) -> Row {
+    static func row(_ subject: String, _ times: inout [Nanoseconds]) -> Row {
         times.sort()
         return Row(
             subject: subject, count: times.count, median: times[times.count / 2], p99: times[times.count * 99 / 100],

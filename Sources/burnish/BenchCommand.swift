@@ -24,13 +24,14 @@ struct BenchCommand: ParsableCommand {
         case interpolation
         case stopTimes = "stop-times"
         case plan
+        case ledger
     }
 
     @Argument(
         help: """
             What to measure: kernels, super-resolution (whole frames of every tier), interpolation (frames with their \
             flow), stop-times (what a frame gains when its tiles get more time, and by how much the work overruns that \
-            time), or plan (the scheduler's calls).
+            time), plan (the scheduler's calls), or ledger (a frame's books, with and without a telemetry map).
             """)
     var subject = Subject.kernels
     @Option(help: "Measure only kernels whose name contains this.") var kernel: String?
@@ -88,7 +89,8 @@ struct BenchCommand: ParsableCommand {
         case .superResolution: try timeFrames()
         case .interpolation: try timeInterpolation()
         case .stopTimes: try timeStops()
-        case .plan: try timePlans()
+        case .plan: try show(PlanBench().run())
+        case .ledger: try timeLedger()
         }
     }
 
@@ -148,8 +150,16 @@ struct BenchCommand: ParsableCommand {
         var median, p99, largest: Double
     }
 
-    private func timePlans() throws {
-        let rows = PlanBench().run().map {
+    private func timeLedger() throws {
+        guard let rows = LedgerBench().run() else {
+            StandardError.line("burnish: there is no shared memory for a telemetry map")
+            throw Failure.unavailable
+        }
+        try show(rows)
+    }
+
+    private func show(_ rows: [PlanBench.Row]) throws {
+        let rows = rows.map {
             PlanRow(
                 subject: $0.subject, count: $0.count, median: Double($0.median.count) / 1000,
                 p99: Double($0.p99.count) / 1000, largest: Double($0.largest.count) / 1000)

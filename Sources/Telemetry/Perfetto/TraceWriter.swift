@@ -89,7 +89,7 @@ struct TraceWriter {
         }
         packet { packet in
             packet.add(Packet.clockSnapshot) { snapshot in
-                let times = [(Clock.monotonic, start), (Clock.realtime, max(0, start + wallOffset.count))]
+                let times = [(Clock.monotonic, start), (Clock.realtime, max(0, start &+ wallOffset.count))]
                 for (clock, time) in times {
                     snapshot.add(1) { entry in
                         entry.add(1, clock)
