@@ -257,7 +257,8 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Control", "ServiceConfiguration", "Endpoint", "WorkerProtocol", "Settings", "Telemetry", "Schedule", "Media", "TestSupport",
+                "Web", "Control", "ServiceConfiguration", "Endpoint", "WorkerProtocol", "Settings", "Telemetry", "Schedule",
+                "Media", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -42,7 +42,8 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "End after this time.") var duration: TimeArgument?
     @Option(help: "Write the final report to this file, as JSON.") var report: String?
     @Option(help: "Write a record of every frame to this file, for burnish replay.") var trace: String?
-    @Option(help: "Write what happens to this file while it happens, for burnish top and burnish records.") var telemetry: String?
+    @Option(help: "Write what happens to this file while it happens, for burnish top and burnish records.") var telemetry:
+        String?
     @Flag(help: "Print the final report as JSON (to standard error where standard output is the stream).") var json = false
     @Flag(help: "Do not print a status line each second.") var quiet = false
 

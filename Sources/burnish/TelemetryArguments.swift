@@ -5,7 +5,8 @@ import Telemetry
 struct TelemetryArguments: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
-            "A telemetry map: the file of `burnish relay --telemetry`, of a crash report, or /proc/PID/fd/N.", valueName: "map"))
+            "A telemetry map: the file of `burnish relay --telemetry`, of a crash report, or /proc/PID/fd/N.", valueName: "map")
+    )
     var map: String?
     @Option(help: "The name of a stream of the running service, instead of a file. May be left out when it has only one.")
     var stream: String?

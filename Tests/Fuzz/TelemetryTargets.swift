@@ -19,8 +19,7 @@ func fuzzTelemetryMap(_ input: UnsafeRawBufferPointer) {
         }
         at += 10
     }
-    let bytes = words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
-    guard let reader = try? TelemetryMap.Reader(bytes: bytes) else { fatalError("a whole map is refused") }
+    let reader = TelemetryMap.Reader(words: words)
     let snapshot = reader.snapshot()
     _ = snapshot.books.description + "\(snapshot.books.balance) \(snapshot.output.balance)"
     for series in Latency.Series.allCases {

@@ -41,6 +41,12 @@ extension TelemetryMap {
             memory = .words(words)
         }
 
+        /// A copy of a whole map, for the fuzzer: the header is not checked.
+        init(words: [UInt64]) {
+            precondition(words.count == TelemetryLayout.wordCount)
+            memory = .words(words)
+        }
+
         private static func memory(_ descriptor: Int32, _ place: String) throws(TelemetryMapError) -> Memory {
             guard let size = TelemetryMap.size(of: descriptor) else {
                 throw TelemetryMapError(.notAMap, "\(place) is no file")

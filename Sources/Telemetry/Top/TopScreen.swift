@@ -29,7 +29,9 @@ public struct TopScreen: Sendable {
         lines.append(Line(text: ""))
         lines += [tiers(figures), drops(figures)].map { Line(text: $0) }
         lines += [leg("input", figures.input), leg("output", figures.output)].map { Line(text: $0) }
-        lines += split("books", figures.books, of: figures).map { Line(text: $0, style: figures.booksBalance ? .plain : .inverse) }
+        lines += split("books", figures.books, of: figures).map {
+            Line(text: $0, style: figures.booksBalance ? .plain : .inverse)
+        }
         lines.append(Line(text: column("units") + figures.units))
         if figures.faults > 0 {
             lines.append(Line(text: column("unread") + "\(figures.faults) values or records", style: .dim))
@@ -136,7 +138,9 @@ public struct TopScreen: Sendable {
     /// The two sides of the books on a line each, where one is too narrow.
     private func split(_ name: String, _ books: String, of figures: TopFigures) -> [String] {
         let text = books + (figures.booksBalance ? "" : "  DO NOT BALANCE")
-        guard Self.labelWidth + text.count > width, let middle = text.firstRange(of: " = ") else { return [column(name) + text] }
+        guard Self.labelWidth + text.count > width, let middle = text.firstRange(of: " = ") else {
+            return [column(name) + text]
+        }
         return [column(name) + text[..<middle.lowerBound], column("") + "= " + text[middle.upperBound...]]
     }
 
