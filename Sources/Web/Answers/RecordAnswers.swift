@@ -2,78 +2,50 @@ import Control
 import HTTPTypes
 import Hummingbird
 import Media
-import Schedule
 import Telemetry
 import WorkerProtocol
 
 /// The last frames: their records, and the next picture.
 enum RecordAnswers {
-    /// A column of the records.
-    private struct Column: Sendable {
-        var name: String
-        var schema: Schema
-        var read: @Sendable (ClosedFrame) -> JSON
+    private static let columns = RecordTable.header.split(separator: ",").map(String.init)
+    /// The columns that hold text. All others are whole numbers.
+    private static let texts: Set<String> = ["kind", "fate", "tier"]
 
-        init(_ name: String, _ schema: Schema, _ read: @escaping @Sendable (ClosedFrame) -> JSON) {
-            self.name = name
-            self.schema = schema
-            self.read = read
-        }
-    }
-
-    private static let columns: [Column] =
-        [
-            Column("id", .integer(0...Int64.max)) { .count($0.record.id) },
-            Column("kind", .text()) { .text("\($0.record.kind)") },
-            Column("fate", .text()) { .text(name(of: $0.fate)) },
-            Column("presentation_ticks", .integer()) { .integer($0.record.presentation.ticks) },
-            Column("tier", .integer(0...255)) { .count($0.record.tier) },
-            Column("rung", .integer(0...255)) { .count($0.record.rung) },
-            Column("is_keyframe", .bool) { .bool($0.record.isKeyframe) },
-            Column("is_damaged", .bool) { .bool($0.record.isDamaged) },
-            Column("tiles_computed", .integer()) { .count($0.record.tilesComputed) },
-            Column("tiles_reused", .integer()) { .count($0.record.tilesReused) },
-            Column("tiles_wanted", .integer()) { .count($0.record.tilesWanted) },
-            Column("source_time_ns", .nullable(.integer())) { .optional($0.record.sourceTime) { .integer($0.nanoseconds) } },
-            Column("deadline_ns", .nullable(.integer())) { .optional($0.record.deadline) { .integer($0.nanoseconds) } },
-        ]
-        + Stamp.allCases.map { stamp in
-            Column("\(stamp.name)_ns", .nullable(.integer())) { .optional($0.record[stamp]) { .integer($0.nanoseconds) } }
-        }
-
-    private static func name(of fate: FrameFate) -> String {
-        switch fate {
-        case .emitted: "emitted"
-        case .dropped(let reason): reason.name
-        }
+    private static func frames(_ request: RouteRequest, _ site: Site) async throws -> [ClosedFrame] {
+        try await site.service.records(of: request["name"] ?? "", last: request.number("seconds", or: 30))
     }
 
     @Sendable static func records(_ request: RouteRequest, _ site: Site) async throws -> Response {
-        let frames = try await site.service.records(of: request["name"] ?? "", last: request.number("seconds", or: 30))
-        if request["format"] == "json" {
-            return .json([
-                "records": .list(
-                    frames.map { frame in
-                        .object(Dictionary(columns.map { ($0.name, $0.read(frame)) }) { first, _ in first })
-                    })
-            ])
-        }
-        var text = columns.map(\.name).joined(separator: ",") + "\n"
-        for frame in frames { text += columns.map { cell($0.read(frame)) }.joined(separator: ",") + "\n" }
+        let frames = try await frames(request, site)
+        if request["format"] == "json" { return .json(["records": .list(frames.map(json))]) }
         return Response(
             status: .ok,
             headers: [.contentType: "text/csv; charset=utf-8", .contentDisposition: "attachment; filename=\"records.csv\""],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+            body: ResponseBody(byteBuffer: ByteBuffer(string: RecordTable.text(of: frames))))
     }
 
-    /// None of the texts has a comma or a quote.
-    private static func cell(_ json: JSON) -> String {
-        switch json {
-        case .integer(let number): "\(number)"
-        case .bool(let value): value ? "1" : "0"
-        case .text(let text): text
-        case .null, .number, .list, .object: ""
-        }
+    private static func json(_ frame: ClosedFrame) -> JSON {
+        let cells = RecordTable.line(frame).split(separator: ",", omittingEmptySubsequences: false)
+        return .object(
+            Dictionary(
+                zip(columns, cells).map { name, cell in
+                    (name, texts.contains(name) ? .text(String(cell)) : .optional(Int64(cell)) { .integer($0) })
+                }
+            ) { first, _ in first })
+    }
+
+    @Sendable static func trace(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        let name = request["name"] ?? ""
+        let frames = try await frames(request, site)
+        let snapshot = try await site.service.snapshot(of: name)
+        let bytes = PerfettoTrace.bytes(
+            of: frames, name: name, process: snapshot?.process ?? 0, wallOffset: snapshot?.wallOffset ?? .zero)
+        return Response(
+            status: .ok,
+            headers: [
+                .contentType: "application/octet-stream",
+                .contentDisposition: "attachment; filename=\"burnish.perfetto-trace\"",
+            ], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
     }
 
     @Sendable static func picture(_ request: RouteRequest, _ site: Site) async throws -> Response {
@@ -86,7 +58,7 @@ enum RecordAnswers {
 
     static let schemas: [String: Schema] = [
         "Record": .object(
-            "A frame: what became of it and when it passed each point. Times are null where it did not.",
-            Dictionary(columns.map { ($0.name, $0.schema) }) { first, _ in first })
+            "A frame: what became of it and when it passed each point. What it does not have is null.",
+            Dictionary(columns.map { ($0, texts.contains($0) ? .text() : .nullable(.integer())) }) { first, _ in first })
     ]
 }

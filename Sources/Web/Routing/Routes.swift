@@ -74,6 +74,14 @@ enum Routes {
                 about: "The records. Times are nanoseconds of the machine's monotonic clock.",
                 content: [("text/csv", nil), ("application/json", .object("", ["records": .list(.named("Record"))]))]),
             answer: RecordAnswers.records),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/trace", id: "getTrace",
+            summary: "The same records as a trace for https://ui.perfetto.dev: a track for each stage.", access: .views,
+            parameters: [
+                stream,
+                .init(name: "seconds", about: "Those of the last so many seconds.", schema: .number(0.1...60, fallback: 30)),
+            ],
+            success: .init(about: "The trace.", content: [("application/octet-stream", nil)]), answer: RecordAnswers.trace),
     ]
 
     static let pictures: [Route] = [
