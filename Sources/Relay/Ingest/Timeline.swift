@@ -77,6 +77,9 @@ struct Timeline {
     /// Frames that may come after the newest one and be shown before it (H.264, A.3.1).
     private static let mostReordered = 16
 
+    /// How far a source that has run on beside a change of processes may be from where it should be, in ticks: its jitter.
+    private static let longestDrift = MediaTime.ticksPerSecond
+
     /// The slots of a constant output rate; nil where there is none.
     private let grid: SlotGrid?
     private var current: Epoch?
@@ -91,7 +94,38 @@ struct Timeline {
     private var behind = 0
     private var passing: [PassingStream] = []
 
+    /// Set until the first frame of a process that goes on where another one ended.
+    private var predecessor: TimelineEnd?
+
     init(grid: SlotGrid? = nil) { self.grid = grid }
+
+    /// Goes on where another process ended. A source that has run on meanwhile keeps its offset. The first frame of any other
+    /// source lies as far after the newest one as it arrives after that one.
+    init(grid: SlotGrid? = nil, resuming end: TimelineEnd) {
+        self.grid = grid
+        predecessor = end
+        newestOutput = end.output
+        newestArrival = end.arrival
+        newestFrame = (end.output, end.arrival)
+        current = Epoch(
+            offset: end.offset, newestInput: end.output + -end.offset, number: 0, isJump: false, hasFrames: true)
+    }
+
+    /// Ticks that the output is ahead of the source's stamps; nil before the first stamp.
+    var offset: Int64? { current?.offset }
+
+    /// Finds out from its first frame whether the source has run on since the other process ended.
+    private mutating func meet(_ input: MediaTime, arrival: MonotonicTime) {
+        guard let end = predecessor.take() else { return }
+        let elapsed = MediaTime.ticks(in: arrival - end.arrival)
+        let output = input + end.offset
+        let error = output - (end.output + elapsed)
+        if output > end.output, abs(error) <= Self.longestDrift {
+            current?.advance = elapsed
+        } else {
+            restarted = true
+        }
+    }
 
     /// The epoch that a passing stream began, and that the first frame may move; nil when there is none.
     var provisionalEpoch: UInt32? { current.flatMap { $0.hasFrames ? nil : $0.number } }
@@ -104,6 +138,7 @@ struct Timeline {
     ///   - input: the unwrapped stamp as the demuxer gives it.
     ///   - arrival: when it arrived; bridges a jump.
     mutating func map(_ input: MediaTime, arrival: MonotonicTime) -> Mapped {
+        meet(input, arrival: arrival)
         guard let epoch = current else { return begin(input, arrival: arrival, asFrame: true) }
         guard !restarted else {
             former = nil
@@ -268,4 +303,13 @@ struct Timeline {
         }
         return Mapped(output: output, isJump: false, epoch: current!.number)
     }
+}
+
+/// Where a timeline ended, for one that goes on in another process.
+struct TimelineEnd: Equatable {
+    /// The newest frame that went out: its time, and when it had arrived.
+    var output: MediaTime
+    var arrival: MonotonicTime
+    /// Ticks that the output was ahead of the source's stamps.
+    var offset: Int64
 }

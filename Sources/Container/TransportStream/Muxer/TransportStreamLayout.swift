@@ -36,4 +36,28 @@ public struct TransportStreamLayout: Hashable, Sendable {
 
     /// The packet identifier of a passed stream.
     public func pid(ofPassedStream index: Int) -> UInt16 { videoPID + 1 + UInt16(index) }
+
+    /// The packet identifier that a continuity counter of the muxer belongs to: the association's, the map's, the video's, then
+    /// those of the passed streams.
+    func pid(ofCounter place: Int) -> UInt16 {
+        switch place {
+        case 0: 0
+        case 1: mapPID
+        case 2: videoPID
+        default: pid(ofPassedStream: place - 3)
+        }
+    }
+}
+
+/// Where a transport stream ended: what its receivers have seen last, for a muxer that goes on.
+public struct MultiplexEnd: Hashable, Sendable {
+    /// The last continuity counter (0 to 15) of each packet identifier.
+    public var counters: [UInt16: UInt8]
+    /// Of both tables, 0 to 31.
+    public var tableVersion: UInt8
+
+    public init(counters: [UInt16: UInt8] = [:], tableVersion: UInt8 = 0) {
+        self.counters = counters
+        self.tableVersion = tableVersion
+    }
 }

@@ -63,6 +63,30 @@ import Media
         isVideoSlow = previous?.isVideoSlow ?? false
     }
 
+    /// Continues the transport stream of a muxer of another process for the same receivers. Its layout is not known, so the tables
+    /// get a new version.
+    /// - Throws: when the layout has more streams than a program map can hold.
+    public init(_ layout: TransportStreamLayout, resuming end: MultiplexEnd) throws(ContainerError) {
+        self.layout = layout
+        version = (end.tableVersion + 1) & 31
+        association = OutgoingTables.association(layout, version: version)
+        map = try OutgoingTables.map(layout, version: version)
+        counters = (0..<3 + layout.passedStreams.count).map { place in
+            end.counters[layout.pid(ofCounter: place)].map { ($0 + 1) & 15 } ?? 0
+        }
+    }
+
+    /// The last continuity counter that was emitted of each packet identifier.
+    /// - Parameter body: called with each identifier and its counter; 15 where none was emitted yet.
+    public func forEachCounter(_ body: (_ pid: UInt16, _ last: UInt8) -> Void) {
+        for place in 0..<min(counters.count, 3 + layout.passedStreams.count) {
+            body(layout.pid(ofCounter: place), (counters[place] + 15) & 15)
+        }
+    }
+
+    /// The version of the tables, 0 to 31.
+    public var tableVersion: UInt8 { version }
+
     /// Makes the next unit start with the tables, for a receiver that has just connected.
     public func restart() { lastTables = nil }
 

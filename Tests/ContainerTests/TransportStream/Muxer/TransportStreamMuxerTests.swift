@@ -115,6 +115,41 @@ import Testing
         #expect(zip(reader.clocks, reader.clocks.dropFirst()).allSatisfy { $0 < $1 })
     }
 
+    /// A process that goes on for another one knows only what the receivers have seen last.
+    @Test func aMuxerOfAnotherProcessGoesOn() throws {
+        var layout = TransportStreamLayout()
+        layout.passedStreams = [.aac, .aac]
+        var demuxer = TransportStreamDemuxer()
+        var reader = PacketReader()
+        var end: MultiplexEnd?
+        var versions: [Int] = []
+        for process in 0..<3 {
+            // A stream that is gone leaves its counter to nobody.
+            if process == 2 { layout.passedStreams = [.aac] }
+            let muxer = try end.map { try TransportStreamMuxer(layout, resuming: $0) } ?? TransportStreamMuxer(layout)
+            for i in 0..<5 {
+                var emitted = Emitted()
+                let time = MediaTime(ticks: 90_000 + Int64(process * 5 + i) * 3000)
+                unit(3000).withUnsafeBytes {
+                    muxer.writeVideo($0, presentationTime: time, decodeTime: time, isKeyframe: i == 0) { emitted.add($0) }
+                }
+                // One of the two streams has sent nothing.
+                unit(300).withUnsafeBytes { muxer.writePassed(stream: 0, $0, presentationTime: time) { emitted.add($0) } }
+                _ = try reader.read(emitted.bytes[...])
+                emitted.bytes.withUnsafeBytes {
+                    demuxer.push($0, arrival: MonotonicTime(nanoseconds: Int64(i)), sourceTime: nil) { event in
+                        if case .fault(let fault, _) = event { Issue.record("\(fault)") }
+                    }
+                }
+            }
+            versions.append(demuxer.program?.version ?? -1)
+            end = MultiplexEnd(tableVersion: muxer.tableVersion)
+            muxer.forEachCounter { end?.counters[$0] = $1 }
+        }
+        #expect(versions == [0, 1, 2])
+        #expect(zip(reader.clocks, reader.clocks.dropFirst()).allSatisfy { $0 < $1 })
+    }
+
     @Test func aJumpOfTheTimeLineIsMarked() throws {
         let muxer = try TransportStreamMuxer()
         var marks: [Bool] = []
