@@ -172,7 +172,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["burnish", "WorkerProtocol", "Container", "Codec", "Transport", "Endpoint", "Telemetry", "Media"],
+            dependencies: [
+                "burnish", "WorkerProtocol", "Measure", "Container", "Codec", "Transport", "Endpoint", "Telemetry", "Media",
+            ],
             swiftSettings: strict),
     ])
 

@@ -28,7 +28,7 @@ public final class Relay: Sendable {
         channels = StreamChannels(configuration)
         units = UnitQueue(books: channels.books, turns: channels.turns)
         source = try Source(configuration.input)
-        sink = try Sink(configuration.output)
+        sink = try Sink(configuration.output, resuming: configuration.telemetry?.resumePoint.rtpSender)
         output = SendStage(sink: sink, passing: passing, channels: channels)
         desk = PictureDesk(channels.pictures)
     }

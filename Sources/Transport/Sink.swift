@@ -19,9 +19,13 @@ public final class Sink: Sendable {
     /// Opens the endpoint. A listener listens when this returns; a caller calls in the background, for ever:
     /// ``awaitConnection(until:)`` shows how the first call went.
     /// - Throws: ``TransportError``: `cannotBind`, `unresolvable`, `unreachable` or `inaccessible`.
-    /// - Parameter judge: has the last word on the callers of an SRT listener.
-    public convenience init(_ url: StreamURL, judge: (any CallJudge)? = nil) throws(TransportError) {
-        try self.init(url, marksOrder: false, judge: judge)
+    /// - Parameters:
+    ///   - judge: has the last word on the callers of an SRT listener.
+    ///   - rtp: where the output is RTP, go on as this sender.
+    public convenience init(
+        _ url: StreamURL, judge: (any CallJudge)? = nil, resuming rtp: RTPSenderState? = nil
+    ) throws(TransportError) {
+        try self.init(url, marksOrder: false, judge: judge, resuming: rtp)
     }
 
     /// Writes a file or pipe that somebody else has opened, and closes it in the end.
@@ -33,11 +37,13 @@ public final class Sink: Sendable {
 
     /// - Parameter marksOrder: ask SRT receivers to hold back what comes after a missing message, as FFmpeg does. For
     ///   tests: it helps nobody.
-    init(_ url: StreamURL, marksOrder: Bool, judge: (any CallJudge)? = nil) throws(TransportError) {
+    init(
+        _ url: StreamURL, marksOrder: Bool, judge: (any CallJudge)? = nil, resuming rtp: RTPSenderState? = nil
+    ) throws(TransportError) {
         self.url = url
         switch url {
         case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, marksOrder: marksOrder, judge: judge))
-        case .rtp(let endpoint): leg = .rtp(try RTPSink(endpoint))
+        case .rtp(let endpoint): leg = .rtp(try RTPSink(endpoint, resuming: rtp))
         case .udp(let endpoint): leg = .udp(try UDPSink(endpoint))
         case .file(let path): leg = .file(try FileSink(path: path))
         case .standardStream: leg = .file(try FileSink(path: nil))
@@ -125,6 +131,9 @@ public final class Sink: Sendable {
     /// Closes the endpoint for good. When this returns, an SRT peer has been told; it takes
     /// ``SRTLink/connectionPollInterval`` at most. Nothing can be sent any more.
     public func close() { if case .srt(let sink) = leg { sink.close() } }
+
+    /// What RTP's receivers know this sender by; nil elsewhere. For the thread that sends.
+    public var rtpState: RTPSenderState? { if case .rtp(let sink) = leg { sink.state } else { nil } }
 
     /// The leg's figures now. Takes a few microseconds; meant for once a second.
     public func statistics() -> LegStatistics {

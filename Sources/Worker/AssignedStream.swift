@@ -4,6 +4,7 @@ import Media
 import Relay
 import Settings
 import Synchronization
+import Telemetry
 import Transport
 import WorkerProtocol
 
@@ -55,7 +56,7 @@ final class AssignedStream: Sendable {
     }
 
     private func open() throws(StreamEnd) -> Relay {
-        let configuration: RelayConfiguration
+        var configuration: RelayConfiguration
         do throws(SettingFault) {
             let values = try StreamValues(assignment.settings)
             state.withLock { $0.values = values }
@@ -63,10 +64,21 @@ final class AssignedStream: Sendable {
         } catch {
             throw StreamEnd(error)
         }
+        configuration.telemetry = try openMap()
         do throws(TransportError) {
             return try Relay(configuration)
         } catch {
             throw StreamEnd(.transport(error))
+        }
+    }
+
+    /// The stream's telemetry map, with what a worker before this one left there.
+    private func openMap() throws(StreamEnd) -> TelemetryMap.Writer? {
+        guard let descriptor = descriptors.first else { return nil }
+        do throws(TelemetryMapError) {
+            return try TelemetryMap.Writer(descriptor.number)
+        } catch {
+            throw StreamEnd(code: SysExit.software, reason: "the telemetry map that burnishd passed: \(error)")
         }
     }
 

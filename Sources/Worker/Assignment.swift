@@ -1,10 +1,7 @@
-import Codec
 import Endpoint
 import Media
 import Relay
-import Schedule
 import Settings
-import Transport
 import WorkerProtocol
 
 extension RelayConfiguration {

@@ -1,6 +1,9 @@
+import Container
 import Endpoint
 import Foundation
+import Measure
 import Media
+import Telemetry
 import Testing
 import Transport
 import WorkerProtocol
@@ -53,9 +56,11 @@ import WorkerProtocol
             }
         }
 
-        func start(input: String, output: String = "udp://127.0.0.1:9") -> UInt16? {
+        /// - Parameter map: the stream's telemetry map.
+        func start(input: String, output: String = "udp://127.0.0.1:9", map: Int32? = nil) -> UInt16? {
             channel.send(.hello(version: MessageCoding.version))
-            channel.send(.start(WorkerAssignment(stream: "a", input: input, outputs: [output], settings: [:])))
+            let assignment = WorkerAssignment(stream: "a", input: input, outputs: [output], settings: ["budget": "10s"])
+            channel.send(.start(assignment), descriptors: map.map { [$0] } ?? [])
             return next { if case .started("a", let port, _) = $0 { port } else { nil } }
         }
     }
@@ -119,5 +124,108 @@ import WorkerProtocol
         let outcome = try Program.run(["worker"])
         #expect(outcome.code == 64)
         #expect(outcome.complaints.count == 1 && outcome.errors.contains("burnishd starts burnish worker"))
+    }
+
+    /// Receivers see one stream: one RTP sender, continuity counters without a gap, pictures at the source's own distances.
+    @Test func aWorkerGoesOnWhereAKilledOneEnded() throws {
+        let receiver = try DatagramReceiver()
+        let map = try TelemetryMap.create()
+        defer { close(map) }
+        let output = "rtp://127.0.0.1:\(receiver.port)"
+        let first = try Process()
+        let port = try #require(first.start(input: "udp://127.0.0.1:0", output: output, map: map))
+        try send(frames: 30, to: port)
+        receiver.await(pictures: 30)
+        kill(first.id, SIGKILL)
+        #expect(first.wait() == 128 + SIGKILL)
+
+        let second = try Process()
+        #expect(second.start(input: "udp://127.0.0.1:\(port)", output: output, map: map) == port)
+        try send(frames: 30, to: port)
+        receiver.await(pictures: 60)
+        second.channel.send(.end)
+        #expect(second.wait() == 0)
+
+        let seen = receiver.seen
+        #expect(Set(seen.sources).count == 1)
+        #expect(zip(seen.sequence, seen.sequence.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+        #expect(seen.gaps == 0)
+        #expect(seen.pictures.count == 60)
+        #expect(zip(seen.pictures, seen.pictures.dropFirst()).allSatisfy { $0 < $1 })
+        // The source's pictures lie on a grid of 30 a second, before and after. Stamps are rounded.
+        #expect(seen.pictures.allSatisfy { ($0 - seen.pictures[0] + 1) % 3000 <= 2 })
+        // The books of both go into one map and balance.
+        let books = try TelemetryMap.Reader(map).snapshot().books
+        #expect(books.originals == 60 && books.emitted == 60 && books.balance)
+    }
+
+    private func send(frames: Int64, to port: UInt16) throws {
+        var configuration = TestSourceConfiguration()
+        configuration.size = PictureSize(width: 160, height: 96)
+        configuration.frames = frames
+        let sink = try Sink(try StreamURL("udp://127.0.0.1:\(port)"))
+        _ = try LiveTestSource(configuration, to: sink).run(stopped: { false }, event: { _ in })
+    }
+}
+
+/// Receives MPEG-TS over RTP on a thread of its own, datagram by datagram.
+private final class DatagramReceiver: Sendable {
+    struct Seen {
+        var sources: [UInt32] = []
+        var sequence: [UInt16] = []
+        var gaps = 0
+        /// Presentation times, in ticks.
+        var pictures: [Int64] = []
+    }
+
+    private let source: Source
+    private let thread: StageThread
+    private let result = Result()
+
+    private final class Result: Sendable {
+        let seen = Lock(Seen())
+        let isStopped = Lock(false)
+    }
+
+    var port: UInt16 { source.localPort }
+    var seen: Seen { result.seen.withLock { $0 } }
+
+    init() throws {
+        let source = try Source(try StreamURL("udp://127.0.0.1:0"))
+        self.source = source
+        thread = StageThread(name: "receiver") { [result] in
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+            defer { buffer.deallocate() }
+            var demuxer = TransportStreamDemuxer()
+            while !result.isStopped.withLock({ $0 }) {
+                guard case .message(let message) = source.receive(into: buffer, until: .now() + .seconds(1)),
+                    message.byteCount > 12
+                else { continue }
+                result.seen.withLock { seen in
+                    seen.sequence.append(UInt16(buffer[2]) << 8 | UInt16(buffer[3]))
+                    seen.sources.append((8..<12).reduce(0) { $0 << 8 | UInt32(buffer[$1]) })
+                    demuxer.push(
+                        UnsafeRawBufferPointer(rebasing: buffer[12..<message.byteCount]), arrival: message.arrival,
+                        sourceTime: nil
+                    ) { event in
+                        switch event {
+                        case .unit(let unit): if unit.isMainVideo { seen.pictures.append(unit.presentation!.ticks) }
+                        case .fault(.gap(let packets), _): seen.gaps += packets
+                        default: break
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    deinit {
+        result.isStopped.withLock { $0 = true }
+        source.interrupt()
+        thread.join()
+    }
+
+    func await(pictures count: Int) {
+        while seen.pictures.count < count { (MonotonicTime.now() + .milliseconds(2)).sleep() }
     }
 }

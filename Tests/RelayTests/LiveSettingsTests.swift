@@ -1,4 +1,5 @@
 import Codec
+import Endpoint
 import Container
 import Endpoint
 import Media

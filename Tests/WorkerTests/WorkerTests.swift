@@ -63,6 +63,24 @@ import WorkerProtocol
         #expect(worker.join()?.code == 0)
     }
 
+    @Test func settingsChangeWhileTheStreamRuns() throws {
+        let worker = try WorkerUnderTest()
+        let ports = try #require(worker.start("a", to: "udp://127.0.0.1:9", ["tier": "neural-s"]))
+        try send(frames: 5, to: ports.input)
+        func change(_ settings: [String: String?]) -> String? {
+            worker.channel.send(.change(stream: "a", settings: settings))
+            return worker.next { if case .changed("a", let fault) = $0 { fault ?? "" } else { nil } }
+        }
+        #expect(change(["tier": nil, "budget": "120ms", "interpolate": "2"]) == "")
+        #expect(change(["budget": "soon"])?.hasPrefix("budget: ") == true)
+        #expect(change(["scale": "1"])?.hasPrefix("scale: ") == true)
+        #expect(change(["colour": "red"])?.hasPrefix("colour: ") == true)
+        try send(frames: 5, to: ports.input)
+        worker.channel.send(.end)
+        #expect(worker.ended("a") == .ended(stream: "a", code: 0, reason: "stopped"))
+        #expect(worker.join()?.code == 0)
+    }
+
     @Test func anEventShowsNoSecret() throws {
         let worker = try WorkerUnderTest()
         worker.channel.send(

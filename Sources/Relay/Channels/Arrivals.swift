@@ -5,7 +5,8 @@ import Schedule
 ///
 /// - Writer: ingest, once for each original.
 /// - Readers: enhance (``newest``, for a plan), encode (``expectation``, for the slots of a constant rate, and
-///   ``declaredRate``, when it opens an encoder). Ingest reads ``declaredRate`` itself, for pictures without stamps.
+///   ``declaredRate``, when it opens an encoder), send (``sourceOffset``, for a process that goes on after this one). Ingest
+///   reads ``declaredRate`` itself, for pictures without stamps.
 /// - Read together: all fields of ``newest`` describe the same moment.
 ///
 /// Thread-safe; each call holds a lock for well under a microsecond.
@@ -22,6 +23,7 @@ final class Arrivals: Sendable {
         var newest = Newest()
         var expectation = Expectation()
         var declaredRate: Rational?
+        var sourceOffset: Int64 = 0
     }
 
     private let state = Lock(State())
@@ -31,14 +33,21 @@ final class Arrivals: Sendable {
     ///   - output: its time on the output's time line.
     ///   - budget: the part of `emitBy` that is the operator's setting.
     ///   - arrival: when it arrived. A slot beyond it does not become due before, even if the original came late.
-    func record(_ output: MediaTime, emitBy: MonotonicTime, budget: Nanoseconds = .zero, arrival: MonotonicTime) {
+    ///   - sourceOffset: ticks that its output time is ahead of the source's stamp.
+    func record(
+        _ output: MediaTime, emitBy: MonotonicTime, budget: Nanoseconds = .zero, arrival: MonotonicTime, sourceOffset: Int64 = 0
+    ) {
         state.withLock { state in
+            state.sourceOffset = sourceOffset
             state.newest = Newest(count: state.newest.count + 1, emitBy: emitBy, budget: budget)
             state.expectation.observe(output, emitBy: max(emitBy, arrival))
         }
     }
 
     var newest: Newest { state.withLock { $0.newest } }
+
+    /// Ticks that the newest original's output time is ahead of the source's stamp.
+    var sourceOffset: Int64 { state.withLock { $0.sourceOffset } }
 
     /// What the source is expected to bring next.
     var expectation: Expectation { state.withLock { $0.expectation } }

@@ -70,7 +70,7 @@ final class IngestStage {
         pace = isLive || !configuration.pacesFiles ? nil : FilePace()
         settings = LiveSettings.Copy(of: channels.settings)
         deadline = Deadline(budget: settings.value.budget)
-        timeline = Timeline(grid: configuration.grid)
+        timeline = Timeline(grid: configuration.grid, resuming: channels.books.map?.resumePoint.timelineEnd(at: .now()))
     }
 
     /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
@@ -261,7 +261,8 @@ final class IngestStage {
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)
-        arrivals.record(mapped.output, emitBy: emitBy, budget: deadline.budget, arrival: arrival)
+        arrivals.record(
+            mapped.output, emitBy: emitBy, budget: deadline.budget, arrival: arrival, sourceOffset: mapped.output - stamp)
 
         var flags: UnitFlags = []
         if unit.isDamaged { flags.insert(.isDamaged) }

@@ -97,12 +97,11 @@ struct Timeline {
     /// Set until the first frame of a process that goes on where another one ended.
     private var predecessor: TimelineEnd?
 
-    init(grid: SlotGrid? = nil) { self.grid = grid }
-
-    /// Goes on where another process ended. A source that has run on meanwhile keeps its offset. The first frame of any other
-    /// source lies as far after the newest one as it arrives after that one.
-    init(grid: SlotGrid? = nil, resuming end: TimelineEnd) {
+    /// - Parameter end: where another process ended, to go on there. A source that has run on meanwhile keeps its offset. The
+    ///   first frame of any other source lies as far after the newest one as it arrives after that one.
+    init(grid: SlotGrid? = nil, resuming end: TimelineEnd? = nil) {
         self.grid = grid
+        guard let end else { return }
         predecessor = end
         newestOutput = end.output
         newestArrival = end.arrival

@@ -67,11 +67,8 @@ final class SendStage: Sendable {
         var isFinished = false
         var books: OutputLedger
         var settings: LiveSettings.Copy
-
-        init(_ books: OutputLedger, _ settings: LiveSettings.Copy) {
-            self.books = books
-            self.settings = settings
-        }
+        /// Where another process ended, until the first layout is adopted.
+        var multiplexEnd: MultiplexEnd?
     }
 
     private let sink: Sink
@@ -82,6 +79,8 @@ final class SendStage: Sendable {
     private let connection: OutputConnection
     private let control: StreamControl
     private let turns: StageTurns
+    private let arrivals: Arrivals
+    private let record: OutputRecord
     /// Messages of one unit are sent under one lock, and the sink is asked for events only between units, so that no receiver
     /// begins in the middle of a unit.
     private let state: Lock<State>
@@ -99,7 +98,12 @@ final class SendStage: Sendable {
         self.sink = sink
         self.passing = passing
         books = channels.books
-        state = Lock(State(OutputLedger(map: channels.books.map), LiveSettings.Copy(of: channels.settings)))
+        state = Lock(
+            State(
+                books: OutputLedger(map: channels.books.map), settings: LiveSettings.Copy(of: channels.settings),
+                multiplexEnd: channels.books.map?.resumePoint.multiplexEnd))
+        record = OutputRecord(channels.books.map)
+        arrivals = channels.arrivals
         schedule = channels.schedule
         keyframes = channels.keyframes
         connection = channels.connection
@@ -295,6 +299,11 @@ final class SendStage: Sendable {
         state.newestSent = sent
         ticket.stamp(.sent, at: sent)
         if isOfUse {
+            record.record(
+                ticket.record, presentation: unit.presentation, decode: unit.decode, stamp: unit.stamp, sent: sent,
+                sourceOffset: arrivals.sourceOffset, state.muxer!, sink.rtpState)
+        }
+        if isOfUse {
             reportCosts(of: ticket.record, sending: sent - due)
             // Pictures after a unit that went out in part cannot be decoded until the next keyframe. Ask for one once.
             if !isWhole { keyframes.request() }
@@ -362,6 +371,7 @@ final class SendStage: Sendable {
         ) { message in
             if unsafe !send(message, stamp) { isWhole = false }
         }
+        record.recordCounters(of: muxer)
         return isWhole
     }
 }
@@ -371,7 +381,11 @@ extension SendStage.State {
     fileprivate mutating func adoptLayout(of unit: SendStage.UnitFacts) {
         guard unit.layoutNumber > layoutNumber else { return }
         // `prepare` has checked that the program map can hold it.
-        if muxer?.layout != prepared.layout { muxer = try! TransportStreamMuxer(prepared.layout, continuing: muxer) }
+        if let end = multiplexEnd.take() {
+            muxer = try! TransportStreamMuxer(prepared.layout, resuming: end)
+        } else if muxer?.layout != prepared.layout {
+            muxer = try! TransportStreamMuxer(prepared.layout, continuing: muxer)
+        }
         layoutNumber = prepared.number
     }
 

@@ -7,6 +7,8 @@ public struct OutputPosition: Hashable, Sendable, BitwiseCopyable {
     public var decode = MediaTime(ticks: 0)
     /// When it was sent.
     public var sent = MonotonicTime(nanoseconds: 0)
+    /// When the frame that it shows had arrived.
+    public var arrival = MonotonicTime(nanoseconds: 0)
     /// The source time that went out with it.
     public var stamp = MonotonicTime(nanoseconds: 0)
     /// Ticks that the output's timeline is ahead of the source's time stamps.
@@ -17,8 +19,26 @@ public struct OutputPosition: Hashable, Sendable, BitwiseCopyable {
     public var sourceClock: UInt32 = 0
     /// The version of the program's tables, 0 to 31.
     public var tableVersion: UInt8 = 0
+    /// What receivers over RTP know the sender by; nil elsewhere.
+    public var rtp: RTPPosition?
 
     public init() {}
+}
+
+/// How far an RTP sender has come (RFC 3550, 5.1).
+public struct RTPPosition: Hashable, Sendable, BitwiseCopyable {
+    /// The synchronisation source.
+    public var source: UInt32
+    /// The next packet's sequence number.
+    public var sequence: UInt16
+    /// The time stamp at time zero of the monotonic clock.
+    public var timestampBase: UInt32
+
+    public init(source: UInt32, sequence: UInt16, timestampBase: UInt32) {
+        self.source = source
+        self.sequence = sequence
+        self.timestampBase = timestampBase
+    }
 }
 
 /// The other end of a connection. A successor may tell it that the connection is gone.
@@ -84,13 +104,17 @@ enum ResumeWords {
         words.store(UInt64(signed: position.interval.count), at: start + 6)
         words.store(UInt64(position.epoch) | UInt64(position.sourceClock) << 32, at: start + 7)
         words.store(UInt64(position.tableVersion), at: start + 8)
+        words.store(UInt64(signed: position.arrival.nanoseconds), at: start + 9)
+        let rtp = position.rtp
+        words.store(rtp.map { 1 << 63 | UInt64($0.sequence) << 32 | UInt64($0.source) } ?? 0, at: start + 10)
+        words.store(UInt64(rtp?.timestampBase ?? 0), at: start + 11)
     }
 
     static func position(_ words: ArraySlice<UInt64>) -> OutputPosition? {
         func number(_ index: Int) -> Int64 { Int64(bitPattern: words[words.startIndex + index]) }
         guard Bounds.ticks.contains(number(1)), Bounds.ticks.contains(number(2)), Bounds.time.contains(number(3)),
             Bounds.time.contains(number(4)), Bounds.ticks.contains(number(5)), Bounds.duration.contains(number(6)),
-            (0...31).contains(number(8))
+            (0...31).contains(number(8)), Bounds.time.contains(number(9))
         else { return nil }
         var position = OutputPosition()
         position.presentation = MediaTime(ticks: number(1))
@@ -102,6 +126,12 @@ enum ResumeWords {
         position.epoch = UInt32(truncatingIfNeeded: number(7))
         position.sourceClock = UInt32(truncatingIfNeeded: number(7) >> 32)
         position.tableVersion = UInt8(number(8))
+        position.arrival = MonotonicTime(nanoseconds: number(9))
+        if number(10) < 0 {
+            position.rtp = RTPPosition(
+                source: UInt32(truncatingIfNeeded: number(10)), sequence: UInt16(truncatingIfNeeded: number(10) >> 32),
+                timestampBase: UInt32(truncatingIfNeeded: number(11)))
+        }
         return position
     }
 

@@ -13,7 +13,8 @@ final class RTPSink: Sendable {
         let reports = Atomic<Int64>(0)
     }
 
-    init(_ endpoint: RTPEndpoint) throws(TransportError) {
+    /// - Parameter state: go on as this sender; nil for a new one.
+    init(_ endpoint: RTPEndpoint, resuming state: RTPSenderState? = nil) throws(TransportError) {
         let place = endpoint.description
         guard !endpoint.host.isEmpty, endpoint.port != 0 else {
             throw TransportError(.badURL, place: place, "an output needs a host and a port: rtp://host:port")
@@ -21,8 +22,11 @@ final class RTPSink: Sendable {
         guard endpoint.latency == nil else {
             throw TransportError(.badURL, place: place, "latency is for inputs: an output waits for nothing")
         }
-        sender = ThreadConfined(Sender(try RTPSockets.sending(to: endpoint), figures))
+        sender = ThreadConfined(Sender(try RTPSockets.sending(to: endpoint), figures, state ?? .random()))
     }
+
+    /// For the thread that sends.
+    var state: RTPSenderState { sender.use { $0.state } }
 
     func statistics() -> LegStatistics {
         var statistics = figures.datagrams.statistics()
@@ -45,16 +49,14 @@ final class RTPSink: Sendable {
         private let head = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPHeader.byteCount, alignment: 16)
         private let report = UnsafeMutableRawBufferPointer.allocate(byteCount: RTCPDatagram.mostBytes, alignment: 16)
 
-        // RFC 3550 (5.1) has all of these begin anywhere.
-        private let source = UInt32.random(in: 1 ... .max)
-        private var sequence = UInt16.random(in: 0 ... .max)
-        private let firstTimestamp = UInt32.random(in: 0 ... .max)
+        private(set) var state: RTPSenderState
         private let name = UInt64.random(in: 0 ... .max)
         private var nextReport = MonotonicTime(nanoseconds: 0)
 
-        init(_ sockets: consuming RTPSockets, _ figures: Figures) {
+        init(_ sockets: consuming RTPSockets, _ figures: Figures, _ state: RTPSenderState) {
             self.sockets = sockets
             self.figures = figures
+            self.state = state
         }
 
         deinit {
@@ -65,10 +67,11 @@ final class RTPSink: Sendable {
 
         mutating func send(_ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime?) -> Sent {
             let now = MonotonicTime.now()
-            let header = RTPHeader(sequence: sequence, timestamp: timestamp(at: sourceTime ?? now), source: source)
+            let header = RTPHeader(
+                sequence: state.sequence, timestamp: timestamp(at: sourceTime ?? now), source: state.source)
             unsafe header.write(to: head)
             // The number of a packet that does not go out is used up, so that receivers see a loss.
-            sequence &+= 1
+            state.sequence &+= 1
             let sent = unsafe sockets.stream.send(UnsafeRawBufferPointer(head), message)
             figures.datagrams.record(sent, byteCount: message.count)
             // Behind the first packet, from which receivers know the source.
@@ -80,13 +83,13 @@ final class RTPSink: Sendable {
         }
 
         private func timestamp(at time: MonotonicTime) -> UInt32 {
-            firstTimestamp &+ UInt32(truncatingIfNeeded: MediaTime.ticks(in: Nanoseconds(time.nanoseconds)))
+            state.timestampBase &+ UInt32(truncatingIfNeeded: MediaTime.ticks(in: Nanoseconds(time.nanoseconds)))
         }
 
         /// A lost report does no harm: the next one replaces it.
         private func sendReport(at now: MonotonicTime, isGoodbye: Bool) {
             let said = SenderReport(
-                source: source, wallClock: wallClockNow(), timestamp: timestamp(at: now),
+                source: state.source, wallClock: wallClockNow(), timestamp: timestamp(at: now),
                 packets: UInt32(truncatingIfNeeded: figures.datagrams.count),
                 bytes: UInt32(truncatingIfNeeded: figures.datagrams.bytes))
             let count = unsafe RTCPDatagram.write(said, name: name, isGoodbye: isGoodbye, to: report)
@@ -94,5 +97,27 @@ final class RTPSink: Sendable {
             let datagram = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(report)[..<count])
             if unsafe sockets.reports.send(none, datagram) == .sent { figures.reports.add(1, ordering: .relaxed) }
         }
+    }
+}
+
+/// What an RTP sender's receivers know it by. With it another process goes on for the same receivers.
+public struct RTPSenderState: Hashable, Sendable, BitwiseCopyable {
+    /// The synchronisation source.
+    public var source: UInt32
+    /// The next packet's sequence number.
+    public var sequence: UInt16
+    /// The time stamp at time zero of the monotonic clock.
+    public var timestampBase: UInt32
+
+    public init(source: UInt32, sequence: UInt16, timestampBase: UInt32) {
+        self.source = source
+        self.sequence = sequence
+        self.timestampBase = timestampBase
+    }
+
+    /// RFC 3550 (5.1) has all of these begin anywhere.
+    static func random() -> RTPSenderState {
+        RTPSenderState(
+            source: .random(in: 1 ... .max), sequence: .random(in: 0 ... .max), timestampBase: .random(in: 0 ... .max))
     }
 }
