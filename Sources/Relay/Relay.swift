@@ -27,8 +27,21 @@ public final class Relay: Sendable {
     public init(_ configuration: RelayConfiguration) throws(TransportError) {
         channels = StreamChannels(configuration)
         units = UnitQueue(books: channels.books, turns: channels.turns)
-        source = try Source(configuration.input)
-        sink = try Sink(configuration.output, resuming: configuration.telemetry?.resumePoint.rtpSender)
+        let end = configuration.telemetry?.resumePoint
+        // Before the ends are opened: the packets must come from their ports.
+        if let end { SRTFarewell.send(end.farewells) }
+        source =
+            if case .file(let path) = configuration.input, let descriptor = configuration.inputDescriptor {
+                try Source(path: path, adopting: descriptor)
+            } else {
+                try Source(configuration.input)
+            }
+        sink =
+            if case .file(let path) = configuration.output, let descriptor = configuration.outputDescriptor {
+                try Sink(path: path, adopting: descriptor)
+            } else {
+                try Sink(configuration.output, resuming: end?.rtpSender)
+            }
         output = SendStage(sink: sink, passing: passing, channels: channels)
         desk = PictureDesk(channels.pictures)
     }
@@ -63,6 +76,7 @@ public final class Relay: Sendable {
         var (nextSample, nextLoadSample) = (start, start)
         var former = (time: start, emitted: UInt64(0))
         var figures = MapFigures(configuration.telemetry)
+        var peers = MapPeers(configuration.telemetry)
         while !control.events.isClosed || control.events.count > 0 {
             if let event = control.events.pop(until: min(nextStatus, nextLoadSample)) {
                 figures?.record(event)
@@ -77,6 +91,8 @@ public final class Relay: Sendable {
             if now >= nextSample {
                 if configuration.watchesMachine, let cores = meter.measureCores() { channels.available.record(measured: cores) }
                 write(&figures)
+                peers?.write(source.peers, of: .input)
+                peers?.write(sink.peers, of: .output)
                 nextSample = now + CoreShare.samplePeriod
             }
             if now >= nextStatus {
@@ -95,6 +111,7 @@ public final class Relay: Sendable {
         sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
         write(trace)
         write(&figures)
+        for leg in TelemetryMap.Leg.allCases { peers?.write([], of: leg) }
         let report = report(since: start)
         if let failure = control.firstFailure { throw RelayFailure(failure, report) }
         if !configuration.input.isLive, !control.isStopping, channels.books.ledger.books.isUndecodable {
@@ -154,6 +171,14 @@ public final class Relay: Sendable {
 
     /// The settings of the last change.
     public var settings: StreamSettings { channels.settings.current }
+
+    /// The connections that the ends have now.
+    public var inputPeers: [ConnectedPeer] { source.peers }
+    public var outputPeers: [ConnectedPeer] { sink.peers }
+
+    /// Ends a connection and keeps its peer out for so long. The leg goes on.
+    /// - Returns: false when there is no such connection.
+    public func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { source.kick(id, for: time) || sink.kick(id, for: time) }
 
     /// What the stream has done so far.
     public func report(since start: MonotonicTime) -> RelayReport {

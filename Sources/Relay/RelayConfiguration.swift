@@ -15,6 +15,10 @@ public struct RelayConfiguration: Sendable {
     /// What the settings that may change are at the start. ``Relay/change(_:)`` changes them.
     public var settings: StreamSettings
 
+    /// Where an end is a file or pipe: a descriptor that somebody else has opened. The relay closes it.
+    public var inputDescriptor: Int32?
+    public var outputDescriptor: Int32?
+
     /// Where to write a trace of every frame for `burnish replay`; nil writes none.
     public var tracePath: String?
     /// Where other processes read what the stream does; nil where none do.

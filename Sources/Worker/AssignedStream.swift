@@ -60,7 +60,7 @@ final class AssignedStream: Sendable {
         do throws(SettingFault) {
             let values = try StreamValues(assignment.settings)
             state.withLock { $0.values = values }
-            configuration = try RelayConfiguration(assignment, values)
+            configuration = try RelayConfiguration(assignment, values, files: descriptors.dropFirst())
         } catch {
             throw StreamEnd(error)
         }
@@ -148,13 +148,40 @@ final class AssignedStream: Sendable {
 
     func share(dealt: Double, spare: Double) {}
 
-    func kick(_ caller: UInt64, seconds: Double) {}
+    /// Ends one connection. One that is over already is no fault.
+    func kick(_ caller: UInt64, seconds: Double) {
+        // No longer than a year, so that no sum overflows. NaN is no time at all.
+        let time = min(max(seconds, 0), 31_536_000)
+        _ = relay?.kick(caller, for: time.isNaN ? .zero : .seconds(time))
+    }
 
-    var callers: [Caller] { [] }
+    /// The present connections of both legs.
+    var callers: [Caller] {
+        guard let relay else { return [] }
+        let all = relay.inputPeers.map { Caller($0, .input) } + relay.outputPeers.map { Caller($0, .output) }
+        return Array(all.prefix(Caller.most))
+    }
 
     func showPicture(
         _ side: PictureSide, width: Int, in descriptor: PassedDescriptor, answer: @escaping @Sendable (Int, String?) -> Void
     ) { answer(0, "pictures cannot be shown yet") }
+}
+
+extension Caller {
+    init(_ peer: ConnectedPeer, _ leg: Leg) {
+        self.init(
+            id: peer.id, leg: leg, peer: peer.peer, streamID: peer.streamID, connectedAt: peer.connectedAt.nanoseconds)
+        let figures = peer.statistics
+        roundTripTime = figures.roundTripTime.count
+        window = figures.window.count
+        packetsSent = figures.packetsSent
+        packetsReceived = figures.packetsReceived
+        packetsLost = figures.packetsLost
+        packetsRetransmitted = figures.packetsRetransmitted
+        packetsDropped = figures.packetsDropped
+        bytesSent = figures.bytesSent
+        bytesReceived = figures.bytesReceived
+    }
 }
 
 /// How a stream ended.

@@ -1,5 +1,6 @@
 import Media
 import Synchronization
+import Transport
 import WorkerProtocol
 
 /// The worker process: runs the streams that a supervisor assigns to it over a socket pair.
@@ -15,9 +16,16 @@ public final class Worker: Sendable {
     }
 
     private let control: WorkerChannel
+    private let names: SupervisorNames
     private let state = Lock(State())
 
-    public init(control: WorkerChannel) { self.control = control }
+    public init(control: WorkerChannel) {
+        self.control = control
+        names = SupervisorNames(control)
+    }
+
+    /// From now on the supervisor looks up all names for this process.
+    public func resolveNames() { NameResolution.use(names) }
 
     /// Does what the supervisor says until it says that all is to end, or is gone.
     ///
@@ -82,7 +90,8 @@ public final class Worker: Sendable {
         case .stop(let name): stream(name)?.stop()
         case .kick(let name, let caller, let seconds): stream(name)?.kick(caller, seconds: seconds)
         case .listCallers(let id, let name): control.send(.callers(id: id, stream(name)?.callers ?? []))
-        case .resolved, .verdict: break
+        case .resolved(let id, let addresses, let fault): names.receive(id, addresses, fault: fault)
+        case .verdict: break
         case .showPicture(let id, let name, let side, let width):
             let answer = control
             guard let stream = stream(name), let descriptor = descriptors.first else {

@@ -24,6 +24,7 @@ struct WorkerCommand: ParsableCommand {
         }
         try enterSandbox()
         let worker = Worker(control: WorkerChannel(owning: controlDescriptor))
+        worker.resolveNames()
         EndSignals.onArrival { worker.end() }
         let (code, fault) = worker.run()
         if let fault { StandardError.line("burnish: \(fault)") }

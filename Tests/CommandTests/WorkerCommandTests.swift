@@ -45,10 +45,20 @@ import WorkerProtocol
             return code
         }
 
+        private var unread: [WorkerMessage] = []
+
+        /// The next message for which `read` gives a value. Others are kept for later calls.
         func next<Value>(_ read: (WorkerMessage) -> Value?) -> Value? {
+            for (index, message) in unread.enumerated() {
+                guard let value = read(message) else { continue }
+                unread.remove(at: index)
+                return value
+            }
             while true {
                 switch channel.receive(until: nil) {
-                case .message(let message, _): if let value = read(message) { return value }
+                case .message(let message, _):
+                    if let value = read(message) { return value }
+                    unread.append(message)
                 case .malformed(let fault): Issue.record("\(fault)")
                 case .closed: return nil
                 case nil: break
@@ -124,6 +134,53 @@ import WorkerProtocol
         let outcome = try Program.run(["worker"])
         #expect(outcome.code == 64)
         #expect(outcome.complaints.count == 1 && outcome.errors.contains("burnishd starts burnish worker"))
+    }
+
+    /// A worker cannot resolve names itself.
+    @Test func namesAreResolvedByTheSupervisor() throws {
+        let listener = try Source(try StreamURL("srt://127.0.0.1:0?mode=listener"))
+        let worker = try Process()
+        let output = "srt://receiver.invalid:\(listener.localPort)"
+        #expect(worker.start(input: "srt://127.0.0.1:0?mode=listener", output: output) != nil)
+        // The first answer is none. The output calls again, and asks again.
+        for answer in [[], ["127.0.0.1"]] {
+            let id = try #require(
+                worker.next { if case .resolve(let id, "receiver.invalid", _) = $0 { id } else { nil } })
+            worker.channel.send(.resolved(id: id, addresses: answer, fault: answer.isEmpty ? "no such host" : nil))
+        }
+        #expect(
+            worker.next { if case .event("a", let event) = $0, event.kind == .outputUp { true } else { nil } } == true)
+        worker.channel.send(.end)
+        #expect(worker.wait() == 0)
+        withExtendedLifetime(listener) {}
+    }
+
+    /// Peers hear from the next worker that the connection with the killed one is over. By themselves they would notice after
+    /// libsrt's five seconds.
+    @Test func aKilledWorkersPeersAreToldByTheNext() throws {
+        let map = try TelemetryMap.create()
+        defer { close(map) }
+        let first = try Process()
+        let port = try #require(first.start(input: "srt://127.0.0.1:0?mode=listener", map: map))
+        let sink = try Sink(try StreamURL("srt://127.0.0.1:\(port)"))
+        try sink.awaitConnection(until: .now() + .seconds(20))
+        let reader = try TelemetryMap.Reader(map)
+        while reader.resumePoint().inputPeers.isEmpty { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+        while sink.nextEvent() != nil {}
+        kill(first.id, SIGKILL)
+        #expect(first.wait() == 128 + SIGKILL)
+        let killed = MonotonicTime.now()
+        let second = try Process()
+        #expect(second.start(input: "srt://127.0.0.1:\(port)?mode=listener", map: map) == port)
+        while true {
+            if case .disconnected = sink.nextEvent() { break }
+            (MonotonicTime.now() + .milliseconds(2)).sleep()
+        }
+        #expect(MonotonicTime.now() - killed < .seconds(4))
+        #expect(
+            second.next { if case .event("a", let event) = $0, event.kind == .inputUp { true } else { nil } } == true)
+        second.channel.send(.end)
+        #expect(second.wait() == 0)
     }
 
     /// Receivers see one stream: one RTP sender, continuity counters without a gap, pictures at the source's own distances.

@@ -2,6 +2,8 @@ import Endpoint
 import Foundation
 import Measure
 import Media
+import Telemetry
+import TestStreams
 import Testing
 import Transport
 import WorkerProtocol
@@ -59,6 +61,68 @@ import WorkerProtocol
         #expect(given == code && !reason.isEmpty && !reason.contains("\n"), "\(given): \(reason)")
         // The worker lives on.
         #expect(worker.start("b", to: "udp://127.0.0.1:9") != nil)
+        worker.channel.send(.end)
+        #expect(worker.join()?.code == 0)
+    }
+
+    /// Callers say by their stream ID which of them they want.
+    @Test func twoStreamsShareAListeningPort() throws {
+        let worker = try WorkerUnderTest()
+        let first = try #require(
+            worker.start("a", from: "srt://127.0.0.1:0?mode=listener&streamid=a", to: "udp://127.0.0.1:9"))
+        let url = "srt://127.0.0.1:\(first.input)?mode=listener&streamid=b"
+        let second = try #require(worker.start("b", from: url, to: "udp://127.0.0.1:9"))
+        #expect(first.input == second.input)
+        try send(frames: 5, to: first.input, options: "&streamid=b")
+        #expect(worker.event("b", .inputUp) != nil)
+        try send(frames: 5, to: first.input, options: "&streamid=a")
+        #expect(worker.event("a", .inputUp) != nil)
+        // The port stays open for the other.
+        worker.channel.send(.stop(stream: "a"))
+        #expect(worker.ended("a") != nil)
+        try send(frames: 5, to: first.input, options: "&streamid=b")
+        #expect(worker.event("b", .inputUp) != nil)
+        worker.channel.send(.end)
+        #expect(worker.join()?.code == 0)
+    }
+
+    @Test func callersAreListedAndKicked() throws {
+        let worker = try WorkerUnderTest()
+        let ports = try #require(worker.start("a"))
+        let receiver = try Source(try StreamURL("srt://127.0.0.1:\(ports.output)?latency=20&streamid=me"))
+        #expect(worker.event("a", .outputUp) != nil)
+        func callers() -> [Caller]? {
+            worker.channel.send(.listCallers(id: 1, stream: "a"))
+            return worker.next { if case .callers(1, let callers) = $0 { callers } else { nil } }
+        }
+        let caller = try #require(callers()?.first)
+        #expect(caller.leg == .output && caller.streamID == "me" && caller.peer.hasPrefix("127.0.0.1:"))
+        #expect(caller.connectedAt <= MonotonicTime.now().nanoseconds && caller.window > 0)
+        worker.channel.send(.kick(stream: "a", caller: caller.id + 1000, seconds: .infinity))
+        worker.channel.send(.kick(stream: "a", caller: caller.id, seconds: 3600))
+        #expect(worker.event("a", .outputDown) != nil)
+        #expect(callers()?.count == 0)
+        withExtendedLifetime(receiver) {}
+        worker.channel.send(.end)
+        #expect(worker.join()?.code == 0)
+    }
+
+    /// The supervisor opens them: the worker could not.
+    @Test func filesComeAsDescriptors() throws {
+        let scratch = try Scratch()
+        let stream = try scratch.write(try TestStream.video(frames: 30), to: "in.ts")
+        _ = try scratch.write([], to: "out.ts")
+        let input = open(stream, O_RDONLY)
+        let output = open(scratch.path("out.ts"), O_WRONLY)
+        let map = try TelemetryMap.create()
+        defer { for number in [input, output, map] { close(number) } }
+        let worker = try WorkerUnderTest()
+        let assignment = WorkerAssignment(
+            stream: "a", input: "/nonexistent/in.ts", outputs: ["/nonexistent/out.ts"], settings: ["budget": "10s"])
+        worker.channel.send(.start(assignment), descriptors: [map, input, output])
+        #expect(worker.ended("a") == .ended(stream: "a", code: 0, reason: "the input has ended"))
+        #expect(TestStream.units(in: try scratch.read("out.ts")).count == 30)
+        #expect(try TelemetryMap.Reader(map).snapshot().books.emitted == 30)
         worker.channel.send(.end)
         #expect(worker.join()?.code == 0)
     }

@@ -95,8 +95,9 @@ final class WorkerUnderTest: Sendable {
 }
 
 /// Sends the test source's pictures to a port, by SRT.
-func send(frames: Int64, to port: UInt16) throws {
-    let sink = try Sink(try StreamURL("srt://127.0.0.1:\(port)?latency=20"))
+/// - Parameter options: of the URL, as `&streamid=a`.
+func send(frames: Int64, to port: UInt16, options: String = "") throws {
+    let sink = try Sink(try StreamURL("srt://127.0.0.1:\(port)?latency=20\(options)"))
     try sink.awaitConnection(until: .now() + .seconds(20))
     var configuration = TestSourceConfiguration()
     configuration.size = PictureSize(width: 160, height: 96)
