@@ -2,6 +2,7 @@ import Codec
 import Endpoint
 import Media
 import Relay
+import Schedule
 import Settings
 import Synchronization
 import Telemetry
@@ -143,10 +144,19 @@ final class AssignedStream: Sendable {
         return fault
     }
 
-    /// The names of the stages whose loops have not turned for longer than ``stallLimit``.
-    var stalledStages: [String] { [] }
+    /// A stage that has not turned for so long is stalled. The longest work on one frame is far shorter.
+    private static let stallLimit = Nanoseconds.seconds(2)
 
-    func share(dealt: Double, spare: Double) {}
+    /// The names of the stages that are stalled.
+    var stalledStages: [String] { relay?.stalledStages(limit: Self.stallLimit).map(\.rawValue) ?? [] }
+
+    /// Sets the cores that the stream may count on.
+    /// - Parameters:
+    ///   - dealt: for its originals.
+    ///   - spare: for optional work, on average.
+    func share(dealt: Double, spare: Double) {
+        relay?.use(Cores(dealt: max(0, dealt), spare: max(0, dealt), optional: max(0, spare)))
+    }
 
     /// Ends one connection. One that is over already is no fault.
     func kick(_ caller: UInt64, seconds: Double) {
@@ -162,9 +172,21 @@ final class AssignedStream: Sendable {
         return Array(all.prefix(Caller.most))
     }
 
+    /// Writes a picture of the next frame into a file, as JPEG.
+    /// - Parameter answer: called once, on any thread, with the number of bytes, or 0 and why there is no picture.
     func showPicture(
         _ side: PictureSide, width: Int, in descriptor: PassedDescriptor, answer: @escaping @Sendable (Int, String?) -> Void
-    ) { answer(0, "pictures cannot be shown yet") }
+    ) {
+        guard let relay else { return answer(0, "the stream is not running yet") }
+        relay.requestPicture(side == .before ? .before : .after, width: width) { result in
+            switch result {
+            case .failure(let fault): answer(0, fault.description)
+            case .success(let picture):
+                let fault = descriptor.write(picture.jpeg)
+                answer(fault == nil ? picture.jpeg.count : 0, fault)
+            }
+        }
+    }
 }
 
 extension Caller {

@@ -10,8 +10,10 @@ import WorkerProtocol
 public final class Worker: Sendable {
     private struct State {
         var streams: [String: AssignedStream] = [:]
-        /// Observer threads that have ended or will, to be joined.
-        var threads: [StageThread] = []
+        /// The streams' observer threads, by numbers that are given out once, and those that have nothing left to do.
+        var threads: [Int: StageThread] = [:]
+        var newestThread = 0
+        var endedThreads: [Int] = []
         var isEnding = false
     }
 
@@ -36,7 +38,11 @@ public final class Worker: Sendable {
         control.send(.hello(version: MessageCoding.version))
         if let fault = awaitHello() { return (SysExit.software, fault) }
         while true {
-            if state.withLock({ $0.isEnding && $0.streams.isEmpty }) { return (SysExit.ok, nil) }
+            joinEnded()
+            if state.withLock({ $0.isEnding && $0.streams.isEmpty }) {
+                sendRest()
+                return (SysExit.ok, nil)
+            }
             switch control.receive(until: nil) {
             case .message(let message, let descriptors): follow(message, descriptors)
             case .malformed(let fault):
@@ -62,12 +68,26 @@ public final class Worker: Sendable {
 
     /// Waits until the threads of all streams have ended. Call it after ``run()``, where the process goes on.
     public func join() {
-        for thread in state.withLock({ state in
-            defer { state.threads = [] }
-            return state.threads
-        }) {
-            thread.join()
+        let threads = state.withLock { state in
+            defer { state.threads = [:] }
+            return Array(state.threads.values)
         }
+        for thread in threads { thread.join() }
+    }
+
+    /// Frees the threads of streams that have ended.
+    private func joinEnded() {
+        let threads = state.withLock { state in
+            defer { state.endedThreads = [] }
+            return state.endedThreads.compactMap { state.threads.removeValue(forKey: $0) }
+        }
+        for thread in threads { thread.join() }
+    }
+
+    /// Waits until the supervisor has the last messages, but not for long.
+    private func sendRest() {
+        let limit = MonotonicTime.now() + .seconds(1)
+        while control.hasBacklog, .now() < limit, case .message = control.receive(until: limit) {}
     }
 
     /// - Returns: why the supervisor cannot be worked for; nil when it can.
@@ -129,14 +149,19 @@ public final class Worker: Sendable {
             control.send(.event(stream: name, StreamEvent(.message, text)))
             return
         }
+        let number = state.withLock { state in
+            state.newestThread += 1
+            return state.newestThread
+        }
         let thread = StageThread(name: "observer") { [self] in
             let end = stream.run()
             // The supervisor may start a stream of this name as soon as it hears of the end.
             state.withLock { $0.streams[name] = nil }
             control.send(.ended(stream: name, code: end.code, reason: end.reason))
+            state.withLock { $0.endedThreads.append(number) }
             control.wake()
         }
-        state.withLock { $0.threads.append(thread) }
+        state.withLock { $0.threads[number] = thread }
     }
 
     /// Tells every peer that the connection is over, without waiting for what is still on its way.

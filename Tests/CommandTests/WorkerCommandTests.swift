@@ -136,6 +136,32 @@ import WorkerProtocol
         #expect(outcome.complaints.count == 1 && outcome.errors.contains("burnishd starts burnish worker"))
     }
 
+    /// JPEG is encoded, and written into the supervisor's file, by a process without rights.
+    @Test func aPictureComesOutOfTheSandbox() throws {
+        let worker = try Process()
+        let port = try #require(worker.start(input: "udp://127.0.0.1:0"))
+        let sender = Thread { try? send(frames: 300, to: port) }
+        sender.start()
+        let isThere = worker.next { if case .event("a", let event) = $0, event.kind == .picture { true } else { nil } }
+        #expect(isThere == true)
+        let path = FileManager.default.temporaryDirectory.appending(path: "burnish-\(UUID().uuidString).jpg").path
+        let file = open(path, O_RDWR | O_CREAT | O_EXCL, 0o600)
+        defer {
+            close(file)
+            unlink(path)
+        }
+        worker.channel.send(.showPicture(id: 1, stream: "a", side: .after, width: 160), descriptors: [file])
+        let answer = worker.next { message -> (Int, String?)? in
+            if case .picture(1, let count, let fault) = message { (count, fault) } else { nil }
+        }
+        var start: [UInt8] = [0, 0]
+        #expect(pread(file, &start, 2, 0) == 2 && start == [0xFF, 0xD8], "\(answer?.1 ?? "")")
+        #expect(lseek(file, 0, SEEK_END) == answer?.0 ?? -1)
+        worker.channel.send(.end)
+        #expect(worker.wait() == 0)
+        while !sender.isFinished { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+    }
+
     /// A worker cannot resolve names itself.
     @Test func namesAreResolvedByTheSupervisor() throws {
         let listener = try Source(try StreamURL("srt://127.0.0.1:0?mode=listener"))

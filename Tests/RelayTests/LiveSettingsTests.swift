@@ -1,5 +1,4 @@
 import Codec
-import Endpoint
 import Container
 import Endpoint
 import Media

@@ -127,6 +127,33 @@ import WorkerProtocol
         #expect(worker.join()?.code == 0)
     }
 
+    @Test func picturesAreShownOnDemand() throws {
+        let worker = try WorkerUnderTest()
+        let ports = try #require(worker.start("a", to: "udp://127.0.0.1:9", ["budget": "10s"]))
+        let sender = Thread { try? send(frames: 300, to: ports.input) }
+        sender.start()
+        #expect(worker.event("a", .picture) != nil)
+        let scratch = try Scratch()
+        for (id, side) in PictureSide.allCases.enumerated() {
+            let path = try scratch.write([], to: "\(side).jpg")
+            let file = open(path, O_RDWR)
+            defer { close(file) }
+            worker.channel.send(
+                .showPicture(id: UInt64(id), stream: "a", side: side, width: 80), descriptors: [file])
+            let answer = worker.next { message -> (Int, String?)? in
+                if case .picture(UInt64(id), let count, let fault) = message { (count, fault) } else { nil }
+            }
+            let bytes = try scratch.read("\(side).jpg")
+            #expect(answer?.0 == bytes.count && bytes.starts(with: [0xFF, 0xD8]), "\(answer?.1 ?? "")")
+        }
+        worker.channel.send(.ping(id: 1))
+        #expect(worker.next { if case .alive(1, let stalled) = $0 { stalled.count } else { nil } } == 0)
+        worker.channel.send(.share(stream: "a", dealt: 1, spare: 0.5))
+        worker.channel.send(.end)
+        #expect(worker.join()?.code == 0)
+        while !sender.isFinished { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+    }
+
     @Test func settingsChangeWhileTheStreamRuns() throws {
         let worker = try WorkerUnderTest()
         let ports = try #require(worker.start("a", to: "udp://127.0.0.1:9", ["tier": "neural-s"]))
