@@ -1,6 +1,6 @@
 /// What the stream ID of an SRT caller asks for.
 ///
-/// SRT's guidelines for access control (Haivision, `docs/features/access-control.md`) define the form
+/// SRT's guidelines for access control ("Stream ID", in Haivision's documentation of libsrt) define the form
 /// `#!::r=name,m=publish,…`. Every other text is the name of a stream, or means nothing to us.
 public enum StreamRequest: Hashable, Sendable {
     case plain(String)

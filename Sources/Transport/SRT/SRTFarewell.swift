@@ -21,6 +21,12 @@ public struct SRTFarewell: Hashable, Sendable, Codable {
         self.local = local
     }
 
+    /// Nil unless all of it is known.
+    init?(peer: SocketAddress?, socket: UInt32?, local: SocketAddress?) {
+        guard let peer, let socket, let local else { return nil }
+        self.init(peer: peer.description, socket: socket, local: local.description)
+    }
+
     /// A shutdown packet (draft-sharabayko-srt, section 3.2.7): a control packet of type 5 with four empty bytes behind its header,
     /// which libsrt expects.
     static func packet(to socket: UInt32) -> [UInt8] {

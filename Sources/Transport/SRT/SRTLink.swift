@@ -269,26 +269,10 @@ final class SRTLink: Sendable {
             switch socket.progress {
             case .connected: return socket
             case .underWay: break
-            case .failed: throw failure(of: socket)
+            case .failed: throw socket.failure(calling: endpoint, place: place)
             }
-            if isStopping || MonotonicTime.now() > limit { throw failure(of: socket) }
+            guard !isStopping, .now() <= limit else { throw socket.failure(calling: endpoint, place: place) }
             pause(until: .now() + Self.attemptPollInterval)
-        }
-    }
-
-    private func failure(of socket: borrowing SRTSocket) -> TransportError {
-        let reason = srt_getrejectreason(socket.id)
-        switch UInt32(bitPattern: reason) {
-        case SRT_REJ_UNKNOWN.rawValue, SRT_REJ_TIMEOUT.rawValue:
-            return TransportError(.unreachable, place: place, "nobody answers there")
-        case SRT_REJ_BADSECRET.rawValue:
-            return TransportError(.refused, place: place, "the passphrase is wrong")
-        case SRT_REJ_UNSECURE.rawValue:
-            let remedy = endpoint.passphrase == nil ? "the peer wants a passphrase" : "the peer has no passphrase"
-            return TransportError(.refused, place: place, remedy)
-        default:
-            let text = unsafe String(cString: srt_rejectreason_str(reason))
-            return TransportError(.refused, place: place, "the peer refused: \(text) (code \(reason))")
         }
     }
 
@@ -315,12 +299,14 @@ final class SRTLink: Sendable {
         readsEarly.store(early, ordering: .releasing)
         firstSequence.store(connection.integer(SRTO_ISN) ?? -1, ordering: .releasing)
         presentTap.withLock { $0 = tap }
-        tap.pin(connection.id)
+        let id = connection.id
+        tap.pin(id)
+        let local = listener.withLock { $0 }?.address ?? connection.localAddress
         present.begin(
-            connection.id, peer: peer, streamID: streamID, farewell: farewell(of: connection, tap: tap, peer: peer))
+            id, peer: peer, streamID: streamID,
+            farewell: SRTFarewell(peer: peer, socket: tap.peerSocket(of: id), local: local))
         totals.withLock { $0.connections += 1 }
         firstFailure.withLock { $0 = nil }
-        let id = connection.id
         // A sender that hears of the connection can send at once. A reader hears of it before its first message.
         if direction == .output { socket.store(id, ordering: .releasing) }
         report(
@@ -346,14 +332,6 @@ final class SRTLink: Sendable {
         figures = LegStatistics(of: id, window: .zero) ?? figures
         totals.withLock { $0.addCounters(of: figures) }
         report(.disconnected(reason: reason))
-    }
-
-    private func farewell(
-        of connection: borrowing SRTSocket, tap: ArrivalTap, peer: SocketAddress?
-    ) -> SRTFarewell? {
-        guard let peer, let socket = tap.peerSocket(of: connection.id), let local = listener.withLock({ $0 })?.address ?? connection.localAddress
-        else { return nil }
-        return SRTFarewell(peer: peer.description, socket: socket, local: local.description)
     }
 
     /// Samples a connection until it is over.

@@ -99,6 +99,23 @@ struct SRTSocket: ~Copyable {
         }
     }
 
+    /// Why a call did not come about, as its operator should hear it.
+    func failure(calling endpoint: SRTEndpoint, place: String) -> TransportError {
+        let reason = srt_getrejectreason(id)
+        switch UInt32(bitPattern: reason) {
+        case SRT_REJ_UNKNOWN.rawValue, SRT_REJ_TIMEOUT.rawValue:
+            return TransportError(.unreachable, place: place, "nobody answers there")
+        case SRT_REJ_BADSECRET.rawValue:
+            return TransportError(.refused, place: place, "the passphrase is wrong")
+        case SRT_REJ_UNSECURE.rawValue:
+            let remedy = endpoint.passphrase == nil ? "the peer wants a passphrase" : "the peer has no passphrase"
+            return TransportError(.refused, place: place, remedy)
+        default:
+            let text = unsafe String(cString: srt_rejectreason_str(reason))
+            return TransportError(.refused, place: place, "the peer refused: \(text) (code \(reason))")
+        }
+    }
+
     var localAddress: SocketAddress? { unsafe address(by: srt_getsockname) }
     var localPort: UInt16 { localAddress?.port ?? 0 }
     var peer: SocketAddress? { unsafe address(by: srt_getpeername) }
