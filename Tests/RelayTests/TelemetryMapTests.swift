@@ -13,7 +13,7 @@ import TestStreams
         var configuration = RelayConfiguration(
             input: .file(path: try scratch.write(try TestStream.video(frames: frames), to: "in.ts")),
             output: .file(path: scratch.path("out.ts")))
-        configuration.budget = .seconds(60)
+        configuration.settings.budget = .seconds(60)
         configuration.pacesFiles = false
         configuration.watchesMachine = false
         configuration.telemetry = map
