@@ -71,7 +71,7 @@ public struct WebService: Service {
         let application = Application(
             responder: WebResponder(site: site), server: server,
             configuration: ApplicationConfiguration(
-                address: .hostname(configuration.host, port: configuration.port), backlog: 1024),
+                address: .hostname(configuration.host, port: configuration.port)),
             onServerRunning: { channel in
                 let address = channel.localAddress
                 logger.info("listening on \(scheme)://\(address.map(Self.text) ?? "?")")
