@@ -1,4 +1,5 @@
 import Control
+import Glibc
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -52,7 +53,8 @@ public struct WebService: Service {
     public func run() async throws {
         let counters = WebCounters()
         let site = Site(
-            service: service, present: present, counters: counters, certificate: certificate, routes: Routes.all)
+            service: service, present: present, counters: counters, logger: logger, certificate: certificate, routes: Routes.all
+        )
         let connections = Connections(most: configuration.mostConnections, counters: counters)
         let timeouts = configuration.timeouts
         let limits = HTTP1Channel.Configuration(
@@ -81,8 +83,14 @@ public struct WebService: Service {
         do {
             try await application.run()
         } catch let error as IOError {
-            throw WebFault(
-                "cannot listen on \(configuration.host):\(configuration.port) (\(error)): free the port or configure another")
+            let (reason, remedy) =
+                switch error.errnoCode {
+                case EADDRINUSE: ("another program listens there", "end it, or configure another port")
+                case EADDRNOTAVAIL: ("this machine has no such address", "configure one that it has")
+                case EACCES: ("this user may not", "configure a port from 1024 on")
+                default: ("\(error)", "configure another address or port")
+                }
+            throw WebFault("cannot listen on \(configuration.host):\(configuration.port): \(reason): \(remedy)")
         }
     }
 

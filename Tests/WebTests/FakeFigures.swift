@@ -22,6 +22,8 @@ extension FakeService {
 
     func snapshot(of name: String) async throws(ServiceFault) -> StreamSnapshot? {
         let stream = try await stream(name)
+        // A map that no worker has written yet.
+        if stream.state == .starting { return StreamSnapshot() }
         guard stream.state == .flowing else { return nil }
         var snapshot = StreamSnapshot()
         let ledger = Ledger(keeping: 64)

@@ -13,7 +13,8 @@ final class FakeService: StreamService {
     struct State {
         var streams: [String: StreamStatus] = [:]
         var events: [ServiceEvent] = []
-        var listeners: [AsyncStream<ServiceEvent>.Continuation] = []
+        var listeners: [Int: AsyncStream<ServiceEvent>.Continuation] = [:]
+        var listenersSoFar = 0
         var kicked: [UInt64] = []
         var reloads = 0
         var health = ServiceHealth()
@@ -48,11 +49,9 @@ final class FakeService: StreamService {
             let event = ServiceEvent(
                 number: UInt64(state.events.count + 1), time: 1_700_000_000, stream: stream, kind: kind, text: text)
             state.events.append(event)
-            for listener in state.listeners { listener.yield(event) }
+            for listener in state.listeners.values { listener.yield(event) }
         }
     }
-
-    func end() { state.withLock { for listener in $0.listeners { listener.finish() } } }
 
     private static func check(_ values: [String: String?]) throws(ServiceFault) {
         var read = StreamValues()
@@ -143,7 +142,10 @@ final class FakeService: StreamService {
         let (stream, continuation) = AsyncStream.makeStream(of: ServiceEvent.self)
         state.withLock { state in
             for event in state.events where event.number > number { continuation.yield(event) }
-            state.listeners.append(continuation)
+            let number = state.listenersSoFar
+            state.listenersSoFar += 1
+            state.listeners[number] = continuation
+            continuation.onTermination = { [weak self] _ in self?.state.withLock { $0.listeners[number] = nil } }
         }
         return stream
     }

@@ -178,4 +178,15 @@ import Testing
             #expect(try await client.get("/livez").status == 200)
         }
     }
+
+    @Test func aPortThatIsTakenIsNamed() async throws {
+        try await serving { client async throws in
+            let fault = await #expect(throws: WebFault.self) {
+                try await serving(configure: { $0.port = client.port }) { _ in }
+            }
+            let text =
+                "cannot listen on 127.0.0.1:\(client.port): another program listens there: end it, or configure another port"
+            #expect(fault?.text == text)
+        }
+    }
 }

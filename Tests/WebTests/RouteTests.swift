@@ -228,6 +228,18 @@ import Testing
         }
     }
 
+    @Test func aStreamThatHasWrittenNothingHasNoFigures() async throws {
+        let service = FakeService()
+        service.state.withLock { $0.streams["cam1"]?.state = .starting }
+        try await serving(service) { client async throws in
+            #expect(try await client.get("/api/v1/streams/cam1/statistics").text == "null")
+            let metrics = try await client.get("/metrics").text
+            #expect(!metrics.contains(#"burnish_frames_total{stream="cam1""#))
+            #expect(metrics.contains(#"burnish_stream_state{stream="cam1",state="starting"} 1"#))
+            #expect(metrics.contains(#"burnish_frames_total{stream="cam2""#))
+        }
+    }
+
     @Test func recordsAreTables() async throws {
         try await serving { client async throws in
             let answer = try await client.get("/api/v1/streams/cam1/records?seconds=1")

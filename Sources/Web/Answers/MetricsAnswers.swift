@@ -3,6 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import Media
+import Telemetry
 
 /// The figures for Prometheus.
 enum MetricsAnswers {
@@ -11,7 +12,8 @@ enum MetricsAnswers {
         var streams: [StreamReading] = []
         for status in await site.service.streams() {
             // A stream may have gone since; then it has no figures.
-            let snapshot = try? await site.service.snapshot(of: status.name)
+            var snapshot = try? await site.service.snapshot(of: status.name)
+            if snapshot?.isWritten == false { snapshot = nil }
             streams.append(
                 StreamReading(
                     status: status, snapshot: snapshot, now: .now(), time: Date().timeIntervalSince1970))

@@ -4,12 +4,17 @@ import Media
 import Schedule
 import Telemetry
 
+extension StreamSnapshot {
+    /// Whether a worker has written it yet.
+    var isWritten: Bool { gauges.writtenAt.nanoseconds > 0 }
+}
+
 /// A stream's figures as JSON. Times are in seconds.
 enum StatisticsAnswers {
     @Sendable static func statistics(_ request: RouteRequest, _ site: Site) async throws -> Response {
         let name = request["name"] ?? ""
         let stream = try await site.service.stream(name)
-        guard let snapshot = try await site.service.snapshot(of: name) else { return .json(.null) }
+        guard let snapshot = try await site.service.snapshot(of: name), snapshot.isWritten else { return .json(.null) }
         let seconds = request.number("seconds", or: 5)
         let records = try await site.service.records(of: name, last: seconds)
         return .json(json(stream, snapshot, records, seconds, at: .now()))

@@ -21,6 +21,7 @@ struct Site: Sendable {
     let service: any StreamService
     let present: PresentGuard
     let counters: WebCounters
+    let logger: Logger
     /// Nil without TLS.
     let certificate: ServedCertificate?
     let routes: [Route]
@@ -48,11 +49,16 @@ struct WebResponder: HTTPResponder {
         } catch is CancellationError {
             response = Problem(.unavailable, "the service ends", headers: [.retryAfter: "1"]).response
         } catch {
-            context.logger.error("a request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
+            site.logger.error("a request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
             response = Problem(.internalError, "the service failed to answer; its log says why").response
         }
         finish(&response, request)
         site.counters.answer(response.status.code)
+        if request.method != .get, request.method != .head {
+            site.logger.info(
+                "\(request.method) \(request.uri.path): \(response.status.code)",
+                metadata: ["peer": "\(context.channel.remoteAddress?.ipAddress ?? "?")"])
+        }
         return response
     }
 

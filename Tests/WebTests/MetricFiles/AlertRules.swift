@@ -79,6 +79,10 @@ enum AlertRules {
             severity: "warning", summary: "Burnish on {{ $labels.instance }} refused its new configuration",
             action: "burnishd --check-config names each fault; until it is mended the old configuration holds."),
         Alert(
+            name: "BurnishTokenRefused", expression: #"rate(burnish_http_refusals_total{reason="token_needed"}[5m]) > 1"#,
+            duration: "5m", severity: "warning", summary: "Somebody tries tokens on {{ $labels.instance }}",
+            action: "The service's log has the addresses of failed logins; a client with an old token does the same."),
+        Alert(
             name: "BurnishCertificateExpires",
             expression: "burnish_tls_certificate_expiry_timestamp_seconds - time() < 14 * 86400", duration: "1h",
             severity: "warning", summary: "The certificate of Burnish on {{ $labels.instance }} expires within 14 days",
