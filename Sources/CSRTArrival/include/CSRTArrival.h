@@ -103,7 +103,8 @@ enum { burnish_srt_no_answer_yet = 2999 };
 
 /// How many handshakes pass on their way to a listener. A caller sends an induction, then a conclusion, again every 250 ms while it
 /// gets no answer. libsrt spends 10 to 20 µs on each, also when its address is made up, and on a conclusion with a right cookie
-/// 100 µs and 15 kB, which it keeps for some seconds. What is more than that is dropped before libsrt.
+/// 100 µs and 15 kB, which it keeps for some seconds. What is more than that is dropped before libsrt. The bursts are 10 ms of the
+/// time of the thread that receives the stream.
 typedef struct {
     int32_t per_second;
     /// So many may come at once.
@@ -111,9 +112,9 @@ typedef struct {
 } burnish_srt_rate;
 
 static const burnish_srt_rate burnish_srt_handshakes_per_address = {100, 200},
-                              burnish_srt_handshakes_in_all = {4000, 4000};
+                              burnish_srt_handshakes_in_all = {2000, 500};
 static const burnish_srt_rate burnish_srt_conclusions_per_address = {20, 100},
-                              burnish_srt_conclusions_in_all = {500, 500};
+                              burnish_srt_conclusions_in_all = {200, 100};
 
 /// Token buckets for each address and for all. Used by one thread.
 typedef struct burnish_srt_gate burnish_srt_gate;
