@@ -154,6 +154,8 @@ import Testing
             position.epoch = UInt32(n)
             position.sourceClock = UInt32(n) + 1
             position.tableVersion = 31
+            position.arrival = MonotonicTime(nanoseconds: n * 32)
+            position.rtp = n == 2 ? nil : RTPPosition(source: .max, sequence: UInt16(n), timestampBase: .max - 1)
             writer.write(position)
         }
         let counters = [
