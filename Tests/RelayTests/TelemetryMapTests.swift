@@ -1,6 +1,7 @@
 import Endpoint
 import Foundation
 import Media
+import Settings
 import Schedule
 import Telemetry
 import Testing
