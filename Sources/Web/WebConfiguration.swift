@@ -20,7 +20,7 @@ public struct WebConfiguration: Sendable {
     public var names: [String] = []
     /// The origins of other sites' pages that may use the API in a browser: `https://status.example`.
     public var origins: [String] = []
-    /// Connections at a time. One more takes the place of the one that has waited longest for a request.
+    /// Connections at a time. One more takes the place of the one that has waited longest for its client.
     public var mostConnections = 256
     /// Clients that follow the events at a time.
     public var mostEventStreams = 32

@@ -118,11 +118,18 @@ import Testing
         }
     }
 
-    /// Idle connections take every place; a client with a request still gets one.
-    @Test func idleConnectionsMakeRoom() async throws {
+    /// Connections that wait for their clients take every place; a client with a request still gets one.
+    @Test(arguments: [
+        "", "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{",
+    ])
+    func waitingConnectionsMakeRoom(sent: String) async throws {
         try await serving(configure: { $0.mostConnections = 4 }) { client async throws in
             var idle: [any Channel] = []
-            for _ in 0..<40 { idle.append(try await client.open()) }
+            for _ in 0..<40 {
+                let channel = try await client.open()
+                try await channel.writeAndFlush(ByteBuffer(string: sent))
+                idle.append(channel)
+            }
             // 40 idle ones and this one are 37 more than there is room for.
             #expect(try await Self.figure(Self.closed(.room), client) == 37)
             #expect(try await Self.figure("burnish_http_connections", client) <= 4)

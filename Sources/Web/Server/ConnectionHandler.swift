@@ -59,7 +59,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             unanswered += 1
             isReading = true
             bodyBytes = 0
-            connections.work(context.channel)
+            connections.wait(context.channel)
             expect(within: timeouts.body, .request, context)
         case .body(let part):
             bodyBytes += part.readableBytes
@@ -67,6 +67,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if bodyBytes > 16 * WebResponder.largestBody { context.close(promise: nil) }
         case .end:
             isReading = false
+            connections.work(context.channel)
             if unanswered == 0 {
                 wait(context)
             } else {
@@ -117,6 +118,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if context.channel.isWritable {
             writeTimer?.cancel()
             writeTimer = nil
+            if unanswered > 0, !isReading { connections.work(context.channel) }
         } else {
             watchWrites(context)
         }
@@ -147,7 +149,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func watchWrites(_ context: ChannelHandlerContext) {
-        if writeTimer == nil { writeTimer = schedule(timeouts.write, .response, context) }
+        guard writeTimer == nil else { return }
+        writeTimer = schedule(timeouts.write, .response, context)
+        connections.wait(context.channel)
     }
 
     private func schedule(

@@ -1,8 +1,8 @@
 import Media
 import NIOCore
 
-/// The open connections, so that a flood of idle ones cannot shut others out: when there are too many, the one that has waited
-/// longest for a request is closed.
+/// The open connections, so that a flood cannot shut others out: when there are too many, the one that has waited longest for its
+/// client is closed. A connection waits for its client until a request is whole, and while the client accepts nothing.
 ///
 /// Thread-safe; called on the event loop.
 final class Connections: Sendable {
@@ -44,12 +44,15 @@ final class Connections: Sendable {
         }
     }
 
-    /// A request arrives: the connection is at work and stays.
+    /// A request is whole: the connection is at work and stays.
     func work(_ channel: any Channel) { state.withLock { $0.waiting[ObjectIdentifier(channel)] = nil } }
 
-    /// The response has been sent.
+    /// The client's turn. What has waited goes on to wait.
     func wait(_ channel: any Channel) {
-        state.withLock { $0.waiting[ObjectIdentifier(channel)] = Waiting(channel: channel, since: .now()) }
+        state.withLock { state in
+            let id = ObjectIdentifier(channel)
+            if state.waiting[id] == nil { state.waiting[id] = Waiting(channel: channel, since: .now()) }
+        }
     }
 
     func close(_ channel: any Channel) {
