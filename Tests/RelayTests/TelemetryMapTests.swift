@@ -3,6 +3,7 @@ import Foundation
 import Media
 import Settings
 import Schedule
+import Settings
 import Telemetry
 import Testing
 import TestStreams
