@@ -127,6 +127,29 @@ import Testing
         }
     }
 
+    /// A connection that has come when its leg ends leaves nothing behind.
+    @Test func aLegEndsBeforeItHasServedItsCaller() throws {
+        let endpoint = SRTEndpoint(mode: .listener, host: "127.0.0.1", port: 0, streamID: "cam")
+        let cam = try SRTListener(endpoint, place: "here", readingEarly: true, signal: ReaderSignal())
+        var other = endpoint
+        (other.streamID, other.port) = ("mic", cam.port)
+        var mic: SRTListener? = try SRTListener(other, place: "here", readingEarly: true, signal: ReaderSignal())
+        let sink = try Sink(StreamURL(call(cam.port, "streamid=mic")))
+        #expect(sink.awaitPeer())
+        let limit = MonotonicTime.now() + Reader.timeout
+        while mic?.someoneWaits == false && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+        #expect(mic?.someoneWaits == true && cam.someoneWaits == false)
+        mic = nil
+        #expect(sink.wait(for: { if case .disconnected = $0 { true } else { false } }) != nil)
+        // All places for connections are free.
+        var places = 0
+        while places < 1_000, cam.tap.open(Int32(places + 1), requesting: nil) {
+            places += 1
+            cam.tap.pin(Int32(places))
+        }
+        #expect(places == 64)
+    }
+
     // MARK: Operators
 
     @Test func aKickedCallerIsKeptOut() throws {

@@ -100,12 +100,15 @@ final class CallAdmission: Sendable {
 
     /// The listener is closed: nobody is admitted any more.
     func close() {
-        tap.withLock { $0 = nil }
+        let tap = tap.withLock { $0.take() }
         let left = book.withLock { book in
             defer { book.arrived.removeAll() }
             return book.arrived
         }
-        for id in left { srt_close(id) }
+        for id in left {
+            srt_close(id)
+            tap?.pin(id, false)
+        }
     }
 
     /// Whether callers could mean either of two legs.
@@ -132,6 +135,12 @@ final class CallAdmission: Sendable {
             try SRTSocket.configure(id, for: endpoint)
             try SRTSocket.setIngest(early: readingEarly, windowAsked: asked, on: id, tap: tap, raising: signal)
         } catch {
+            return false
+        }
+        // Without a memory nothing would wake its reader.
+        guard tap.knows(id) else {
+            srt_setrejectreason(id, RefusalReason.tooManyCalls.code)
+            record(.tooManyCalls, from: from)
             return false
         }
         book.withLock {
