@@ -67,9 +67,12 @@ import WorkerProtocol
         }
 
         /// - Parameter map: the stream's telemetry map.
-        func start(input: String, output: String = "udp://127.0.0.1:9", map: Int32? = nil) -> UInt16? {
+        func start(
+            input: String, output: String = "udp://127.0.0.1:9", map: Int32? = nil, _ settings: [String: String] = [:]
+        ) -> UInt16? {
             channel.send(.hello(version: MessageCoding.version))
-            let assignment = WorkerAssignment(stream: "a", input: input, outputs: [output], settings: ["budget": "10s"])
+            let assignment = WorkerAssignment(
+                stream: "a", input: input, outputs: [output], settings: ["budget": "10s"].merging(settings) { $1 })
             channel.send(.start(assignment), descriptors: map.map { [$0] } ?? [])
             return next { if case .started("a", let port, _) = $0 { port } else { nil } }
         }
@@ -210,36 +213,44 @@ import WorkerProtocol
     }
 
     /// Receivers see one stream: one RTP sender, continuity counters without a gap, pictures at the source's own distances.
-    @Test func aWorkerGoesOnWhereAKilledOneEnded() throws {
+    /// - Parameter settings: without a constant rate and with one.
+    @Test(arguments: [[:], ["fps": "60"]]) func aWorkerGoesOnWhereAKilledOneEnded(_ settings: [String: String]) throws {
         let receiver = try DatagramReceiver()
         let map = try TelemetryMap.create()
         defer { close(map) }
         let output = "rtp://127.0.0.1:\(receiver.port)"
         let first = try Process()
-        let port = try #require(first.start(input: "udp://127.0.0.1:0", output: output, map: map))
+        let port = try #require(first.start(input: "udp://127.0.0.1:0", output: output, map: map, settings))
         try send(frames: 30, to: port)
+        let reader = try TelemetryMap.Reader(map)
+        while reader.snapshot().books.originals < 30 { (MonotonicTime.now() + .milliseconds(2)).sleep() }
         receiver.await(pictures: 30)
         kill(first.id, SIGKILL)
         #expect(first.wait() == 128 + SIGKILL)
 
+        let before = receiver.seen.pictures.count
         let second = try Process()
-        #expect(second.start(input: "udp://127.0.0.1:\(port)", output: output, map: map) == port)
+        #expect(second.start(input: "udp://127.0.0.1:\(port)", output: output, map: map, settings) == port)
         try send(frames: 30, to: port)
-        receiver.await(pictures: 60)
+        while reader.snapshot().books.originals < 60 { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+        receiver.await(pictures: before + 30)
         second.channel.send(.end)
         #expect(second.wait() == 0)
 
         let seen = receiver.seen
         #expect(Set(seen.sources).count == 1)
-        #expect(zip(seen.sequence, seen.sequence.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
-        #expect(seen.gaps == 0)
-        #expect(seen.pictures.count == 60)
+        // At a constant rate it may be killed in the middle of a repeated picture.
+        let isQuiet = settings.isEmpty
+        #expect(!isQuiet || zip(seen.sequence, seen.sequence.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+        #expect(seen.gaps <= (isQuiet ? 0 : 1))
         #expect(zip(seen.pictures, seen.pictures.dropFirst()).allSatisfy { $0 < $1 })
-        // The source's pictures lie on a grid of 30 a second, before and after. Stamps are rounded.
-        #expect(seen.pictures.allSatisfy { ($0 - seen.pictures[0] + 1) % 3000 <= 2 })
+        // The source's pictures lie on a grid of 30 a second, the slots on one of 60, before and after. Stamps are rounded.
+        let step: Int64 = isQuiet ? 3000 : 1500
+        #expect(seen.pictures.allSatisfy { ($0 - seen.pictures[0] + 1) % step <= 2 })
         // The books of both go into one map and balance.
-        let books = try TelemetryMap.Reader(map).snapshot().books
-        #expect(books.originals == 60 && books.emitted == 60 && books.balance)
+        let books = reader.snapshot().books
+        #expect(books.originals == 60 && books.emitted >= 60 && books.balance)
+        #expect(!isQuiet || seen.pictures.count == 60 && books.emitted == 60)
     }
 
     private func send(frames: Int64, to port: UInt16) throws {
