@@ -143,7 +143,7 @@ import WorkerProtocol
     @Test func aPictureComesOutOfTheSandbox() throws {
         let worker = try Process()
         let port = try #require(worker.start(input: "udp://127.0.0.1:0"))
-        let sender = Thread { try? send(frames: 300, to: port) }
+        let sender = Thread { try? send(frames: 120, to: port) }
         sender.start()
         let isThere = worker.next { if case .event("a", let event) = $0, event.kind == .picture { true } else { nil } }
         #expect(isThere == true)

@@ -1,7 +1,6 @@
 import Endpoint
 import Foundation
 import Media
-import Settings
 import Schedule
 import Settings
 import Telemetry

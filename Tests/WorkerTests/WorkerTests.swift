@@ -130,7 +130,7 @@ import WorkerProtocol
     @Test func picturesAreShownOnDemand() throws {
         let worker = try WorkerUnderTest()
         let ports = try #require(worker.start("a", to: "udp://127.0.0.1:9", ["budget": "10s"]))
-        let sender = Thread { try? send(frames: 300, to: ports.input) }
+        let sender = Thread { try? send(frames: 120, to: ports.input) }
         sender.start()
         #expect(worker.event("a", .picture) != nil)
         let scratch = try Scratch()
