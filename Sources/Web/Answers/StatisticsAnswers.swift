@@ -72,7 +72,8 @@ enum StatisticsAnswers {
 
     private static func stages(_ latency: Latency) -> JSON {
         .list(
-            latency.stages.map { stage in
+            // `wire_to_decoder` is the sum of two others.
+            latency.stages.filter { $0.name != "wire_to_decoder" }.map { stage in
                 .object(members(stage.histogram).merging(["name": .text(stage.name)]) { first, _ in first })
             })
     }
