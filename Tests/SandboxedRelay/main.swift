@@ -23,7 +23,15 @@ do {
         while read(0, &byte, 1) > 0 {}
         relay.stop()
     }
-    let report = try relay.run { if case .event(let event) = $0 { say("\(event)") } }
+    let report = try relay.run { observation in
+        switch observation {
+        case .event(let event): say("\(event)")
+        case .second:
+            relay.requestPicture(.after, width: 160) { answer in
+                if case .success(let picture) = answer { say("jpeg \(picture.jpeg.count)") }
+            }
+        }
+    }
     end.detach()
     say("originals \(report.frames.originals) emitted \(report.frames.emitted) balance \(report.frames.balance)")
 } catch {

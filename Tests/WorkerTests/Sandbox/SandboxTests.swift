@@ -44,7 +44,7 @@ import Transport
     /// Whether the kernel can do all of it. Without Landlock the filter denies files, and the numbers differ.
     static let hasLandlock = Sandbox.landlockVersion >= 6
 
-    @Test(.enabled(if: hasLandlock)) func anEncryptedStreamFlowsAndReconnectsWhileAttemptsFail() throws {
+    @Test(.enabled(if: hasLandlock)) func anEncryptedStreamFlowsReconnectsAndShowsPicturesWhileAttemptsFail() throws {
         let receiver = try receiver()
         let key = "latency=20&passphrase=0123456789ab"
         let relay = try SandboxedRelay(input: "srt://127.0.0.1:0?mode=listener&\(key)", output: receiver.url)
@@ -53,6 +53,8 @@ import Transport
             try send(frames: 60, to: "srt://127.0.0.1:\(port)?\(key)")
             #expect(relay.line("input: disconnected") != nil)
         }
+        let picture = relay.line("jpeg ")
+        #expect(picture.flatMap { Int($0.dropFirst(5)) } ?? 0 > 500)
         let end = try relay.end()
         #expect(end.reason == .exit && end.status == 0)
         let words = end.last.split(separator: " ")
