@@ -143,6 +143,7 @@ enum WorkerProgram {
             "CREDENTIALS_DIRECTORY",
             "JOURNAL_STREAM", "BURNISH_WORKER",
         ]
-        return environment.filter { !own.contains($0.key) }
+        // A worker's sandbox has no backtraces, and trying to write one would delay its replacement.
+        return environment.filter { !own.contains($0.key) }.merging(["SWIFT_BACKTRACE": "enable=no"]) { given, _ in given }
     }
 }

@@ -26,6 +26,8 @@ final class SupervisorBench: Sendable {
         self.text = text
         var environment = ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("LD_") || $0.key == "PATH" }
         environment["BURNISH_FAKE_WORKER"] = fake
+        // Writing one takes seconds.
+        environment["SWIFT_BACKTRACE"] = "enable=no"
         let path = folder.path
         var surroundings = Supervisor.Surroundings(
             worker: program, environment: environment, stateDirectory: path + "/state", runtime: try RuntimeFolder(path),
@@ -83,26 +85,14 @@ final class SupervisorBench: Sendable {
         where event.kind == kind.rawValue && event.stream == stream && isMeant(event) {
             return event
         }
-        preconditionFailure("the events ended before \(kind) of \(stream ?? "the service")")
+        Issue.record("the events ended before \(kind) of \(stream ?? "the service")")
+        return ServiceEvent(number: number, time: 0, stream: stream, kind: "", text: "")
     }
 
     func process(of stream: String) async throws -> pid_t { try #require(try await supervisor.stream(stream).process) }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct SupervisorTests {
-    /// Limits in which a test need not wait for seconds.
-    static var short: WorkerLifecycle.Limits {
-        var limits = WorkerLifecycle.Limits()
-        limits.pingInterval = .milliseconds(20)
-        limits.answerTimeout = .milliseconds(300)
-        limits.stallTimeout = .milliseconds(200)
-        limits.hello = .milliseconds(300)
-        limits.endTimeout = .milliseconds(300)
-        limits.abortTimeout = .milliseconds(100)
-        limits.exitTimeout = .milliseconds(100)
-        return limits
-    }
-
+@Suite(.timeLimit(.minutes(3))) struct SupervisorTests {
     @Test func everyStreamHasAProcessAndAllEndWithTheService() async throws {
         let bench = try SupervisorBench(["a", "b", "c-shared", "d-shared"])
         await bench.supervisor.start()
@@ -149,7 +139,7 @@ final class SupervisorBench: Sendable {
         ("deaf-1", "closed its channel"), ("hang-1", "has not answered"), ("stall-1", "hang-1/decode"),
     ])
     func whateverAWorkerDoesItIsReplaced(stream: String, reason: String) async throws {
-        let bench = try SupervisorBench([stream, "good"], limits: Self.short)
+        let bench = try SupervisorBench([stream, "good"])
         await bench.supervisor.start()
         await bench.event(.started, of: "good")
         let good = try await bench.process(of: "good")
@@ -160,9 +150,12 @@ final class SupervisorBench: Sendable {
         await bench.supervisor.end()
     }
 
-    @Test(arguments: [("mute", "no hello"), ("dead", "exit code 1"), ("version", "speaks version 999")])
+    @Test(arguments: [("mute", "no hello within 0.5 s"), ("dead", "exit code 1"), ("version", "speaks version 999")])
     func aProgramThatIsNoWorkerIsTriedAgain(fake: String, reason: String) async throws {
-        let bench = try SupervisorBench(["a"], fake: fake, limits: Self.short)
+        // The other limits are those of the service: on a machine under load a good worker, too, takes its time.
+        var limits = WorkerLifecycle.Limits()
+        if fake == "mute" { limits.hello = .milliseconds(500) }
+        let bench = try SupervisorBench(["a"], fake: fake, limits: limits)
         await bench.supervisor.start()
         let crash = await bench.event(.crashed, of: "a")
         #expect(crash.text.contains(reason), "\(crash.text)")
@@ -251,7 +244,7 @@ final class SupervisorBench: Sendable {
     }
 
     @Test func whoAsksAHangingWorkerGetsAnAnswer() async throws {
-        let bench = try SupervisorBench(["hang-1"], limits: Self.short)
+        let bench = try SupervisorBench(["hang-1"])
         await bench.supervisor.start()
         await bench.event(.started, of: "hang-1")
         await #expect(throws: ServiceFault.self) { _ = try await bench.supervisor.callers(of: "hang-1") }

@@ -106,11 +106,11 @@ import WorkerProtocol
             close(3)
             while true { pause() }
         case .parent:
-            let child = Process()
-            child.executableURL = URL(filePath: "/bin/sleep")
-            child.arguments = ["1000"]
-            try? child.run()
-            channel.send(.event(stream: stream, StreamEvent(.message, "child \(child.processIdentifier)")))
+            // Not by Foundation, which puts it into another process group.
+            var child: pid_t = 0
+            var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("sleep"), strdup("1000"), nil]
+            posix_spawn(&child, "/bin/sleep", nil, nil, &arguments, nil)
+            channel.send(.event(stream: stream, StreamEvent(.message, "child \(child)")))
         case .resolve:
             channel.send(.resolve(id: 1, host: "localhost", port: 9000))
             channel.send(.resolve(id: 2, host: "not-of-this-stream.example", port: 9000))

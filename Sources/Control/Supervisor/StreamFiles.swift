@@ -10,7 +10,8 @@ enum StreamFiles {
     }
 
     /// - Parameter folders: where the files must lie; nil allows any place. Links are followed first, so that none leads out.
-    /// - Returns: descriptors that do not block, the input's first.
+    /// - Returns: descriptors that do not block, the input's first. An output is appended to: a stream that starts again must not
+    ///   lose what it has recorded.
     static func open(of definition: StreamDefinition, below folders: [String]?) throws(Fault) -> [PassedDescriptor] {
         var files: [PassedDescriptor] = []
         for (index, leg) in definition.legs.enumerated() {
@@ -28,7 +29,7 @@ enum StreamFiles {
         }
         let link = folders == nil ? 0 : O_NOFOLLOW
         // A pipe without a reader or writer must not hold up the supervisor.
-        let flags = (isInput ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC) | O_CLOEXEC | O_NONBLOCK | link
+        let flags = (isInput ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND) | O_CLOEXEC | O_NONBLOCK | link
         let number = unsafe Glibc.open(path, flags, 0o640)
         guard number >= 0 else { throw Fault(description: "\(path): \(unsafe String(cString: strerror(errno)))") }
         let file = PassedDescriptor(owning: number)

@@ -34,8 +34,9 @@ extension Supervisor {
             return tell(worker, .replace)
         }
         do {
-            let isFromInterface = stream.configured == nil
-            let files = try StreamFiles.open(of: stream.definition, below: isFromInterface ? configuration.folders : nil)
+            // What the configuration file names may lie anywhere, what the API names may not.
+            let isConfigured = stream.configured?.legs == stream.definition.legs
+            let files = try StreamFiles.open(of: stream.definition, below: isConfigured ? nil : configuration.folders)
             worker.started.insert(stream.name)
             worker.hasStarted = true
             send(
