@@ -103,7 +103,7 @@ public struct Cadence: Sendable {
     /// - Parameters:
     ///   - time: its presentation time on the output's time line.
     ///   - isJump: it belongs to another clock than the previous one, so nothing is made between the two.
-    ///   - filled: the newest slot that repeats have filled before this original came.
+    ///   - filled: the newest time that repeats have filled before this original came.
     public mutating func layOut(originalAt time: MediaTime, isJump: Bool = false, filledUpTo filled: MediaTime? = nil) -> Step {
         var step = Step()
         guard let newest else {
@@ -113,6 +113,9 @@ public struct Cadence: Sendable {
         let ticks = time - newest.time
         if ticks <= 0 {
             step.drop = .discontinuity
+        } else if case .multiple = rate, let filled, filled > newest.time {
+            // The output went on without this original. Nothing lies between it and the one before the repeats.
+            if time <= filled { step.drop = .late } else { begin(&step, time, nil) }
         } else if isJump || ticks > Self.longestPair {
             begin(&step, time, filled)
         } else {

@@ -21,9 +21,9 @@ public struct Expectation: Sendable, BitwiseCopyable {
         if newest.map({ time > $0.time }) ?? true { newest = (time, emitBy) }
     }
 
-    /// The time between originals in presentation order. It is the least of the last few distances, because a missing or
+    /// The time between originals in presentation order, in ticks. It is the least of the last few distances, because a missing or
     /// reordered original makes a distance longer.
-    private var interval: Int64 {
+    public var interval: Int64 {
         var least = Cadence.longestPair
         for n in 0..<4 { least = min(least, steps[n]) }
         return least

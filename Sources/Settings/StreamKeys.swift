@@ -28,9 +28,17 @@ public enum StreamKeys {
             isAllowed: {
                 (1...240).contains($0.value) && max($0.numerator, $0.denominator) <= SlotGrid.largestTerm
             }),
+        .choice(
+            "keep-output", \.options.keepOutput, [("true", true), ("false", false)], .restart,
+            help: """
+                Whether the output goes on when a live source stops: the last frame again, then a grey picture, and silence for \
+                sound in AAC, MPEG layer II, AC-3 or Opus.
+                """),
         StreamKey(
             "hold", \.options.hold, .restart, .time, "a time, as 5s or 500ms",
-            help: "With `fps`: how long to repeat the last frame when the source stops, before a grey picture.",
+            help: """
+                With `fps` or `keep-output`: how long to repeat the last frame when the source stops, before a grey picture.
+                """,
             read: TimeText.read, write: TimeText.write, isAllowed: { $0 >= .zero }),
         .integer(
             "lookahead", \.options.lookahead, 0...1, .restart,

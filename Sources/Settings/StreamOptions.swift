@@ -7,6 +7,9 @@ public struct StreamOptions: Hashable, Sendable {
     public var scale = 2
     /// A constant output rate, whatever the input's is; nil follows the input.
     public var fps: Rational?
+    /// Whether the output goes on while a live source is gone: the last frame again, after ``hold`` a plain grey picture, and
+    /// silence for the sound. A constant rate always keeps its pictures going.
+    public var keepOutput = true
     /// How long the last frame is repeated after the source has stopped. Then a plain grey picture is sent until it is back.
     public var hold = Nanoseconds.seconds(5)
     /// Pictures to wait for before a frame is synthesised: 1 interpolates, 0 extrapolates and delays no original.

@@ -63,8 +63,8 @@ public struct StreamValues: Hashable, Sendable {
             let text = "sets the output's rate and `interpolate` makes it follow the input's: give one"
             faults.append(SettingFault("fps", text))
         }
-        if options.fps == nil, given.contains("hold") {
-            faults.append(SettingFault("hold", "goes with `fps`: only a constant rate is kept up"))
+        if options.fps == nil, !options.keepOutput, given.contains("hold") {
+            faults.append(SettingFault("hold", "goes with `fps` or `keep-output`: without them nothing is repeated"))
         }
         if options.lookahead == 0, given.contains("lookahead"), options.fps == nil, settings.interpolate == 1 {
             let text = "0 goes with `interpolate` 2 or `fps`: without them nothing is extrapolated"

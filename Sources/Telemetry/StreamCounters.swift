@@ -51,6 +51,8 @@ public final class StreamCounters: Sendable {
         case slates
         /// Slots of a constant rate without a frame, because there was no time for a repeat or the gap was too long.
         case slotsEmpty
+        /// How often the source was lost while its output went on, and the units of silence that stood for its sound.
+        case sourceLosses, silentUnits
 
         /// The name in reports.
         public var name: String {
@@ -91,6 +93,8 @@ public final class StreamCounters: Sendable {
             case .tilesLeft: "tiles_left"
             case .slates: "slates"
             case .slotsEmpty: "slots_empty"
+            case .sourceLosses: "source_losses"
+            case .silentUnits: "silent_units"
             }
         }
     }
@@ -101,7 +105,7 @@ public final class StreamCounters: Sendable {
     /// One atomic for each raw value of ``Counter``. They share cache lines, which is cheap enough because they change at most
     /// a few hundred times a second.
     private struct Values: ~Copyable {
-        var slots: InlineArray<36, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<38, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     /// - Parameter map: counts the same for other processes, and goes on from what it has; nil where none read it.

@@ -26,6 +26,8 @@ struct RelayCommand: ParsableCommand {
     @Option(help: .setting("scale")) var scale = 2
     @Option(help: .setting("interpolate", showsDefault: true)) var interpolate: Int?
     @Option(help: .setting("fps")) var fps: FrameRateArgument?
+    @Flag(help: "Go on when a live source stops: the last frame again, then a grey picture, and silence for sound.")
+    var keepOutput = false
     @Option(help: .setting("hold", showsDefault: true)) var hold: TimeArgument?
     @Option(help: .setting("lookahead")) var lookahead = 1
     @Option(help: .setting("tier")) var tier = TierArgument(.neuralM)
@@ -59,6 +61,7 @@ struct RelayCommand: ParsableCommand {
         var values = StreamValues()
         values.options.scale = scale
         values.options.fps = fps?.value
+        values.options.keepOutput = keepOutput
         if let hold { values.options.hold = hold.value }
         values.options.lookahead = lookahead
         values.options.threads = threads

@@ -10,6 +10,7 @@ enum FuzzTarget: String, CaseIterable {
     case rtp
     case transportStream = "transport-stream"
     case h264
+    case sound
     case weights
     case trace
     case telemetryMap = "telemetry-map"
@@ -24,6 +25,7 @@ enum FuzzTarget: String, CaseIterable {
         case .rtp: fuzzRTP(input)
         case .transportStream: fuzzTransportStream(input)
         case .h264: fuzzH264(input)
+        case .sound: fuzzSound(input)
         case .weights: fuzzWeights(input)
         case .trace: fuzzTrace(input)
         case .telemetryMap: fuzzTelemetryMap(input)

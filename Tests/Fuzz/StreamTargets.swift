@@ -34,6 +34,18 @@ private func fuzzTables(_ section: [UInt8]) {
     _ = ProgramDescription(section, mapID: 0x1000)
 }
 
+/// The input's first byte chooses the codec; the rest is a unit of sound, read frame by frame.
+func fuzzSound(_ input: UnsafeRawBufferPointer) {
+    guard input.count > 1 else { return }
+    let codecs: [SoundFrame.Format.Codec] = [.aac, .layer2, .ac3, .opus]
+    let bytes = Array(input[1...])
+    var at = 0
+    while at < bytes.count, let frame = SoundFrame(bytes.span.extracting(at..<bytes.count), codecs[Int(input[0]) % 4]) {
+        precondition(frame.byteCount > 0 && frame.samples > 0 && frame.format.channels > 0)
+        at += frame.byteCount
+    }
+}
+
 /// The input's first byte is the size of the pieces that the byte stream grows by.
 func fuzzH264(_ input: UnsafeRawBufferPointer) {
     guard input.count > 1 else { return }

@@ -29,6 +29,7 @@ import Transport
         init(input: String, output: String, adjust: (inout RelayConfiguration) -> Void = { _ in }) throws {
             var configuration = RelayConfiguration(input: try StreamURL(input), output: try StreamURL(output))
             configuration.settings.budget = .seconds(60)
+            configuration.options.keepOutput = false
             adjust(&configuration)
             let relay = try Relay(configuration)
             let outcome = Outcome()
@@ -140,6 +141,43 @@ import Transport
         #expect(report.counters["input_connections"] == 2)
         #expect(seen.received > 0 && seen.outOfOrder == 0)
         #expect(seen.width == 320 && seen.height == 192)
+    }
+
+    /// Without a constant rate the output goes on, too, when it has to: repeats at the source's rate, the slate, silence. The
+    /// times of pictures and of sound go on without a gap and do not go back when the source returns.
+    @Test(arguments: [1, 2]) func anOutputGoesOnWhileTheSourceIsGone(interpolate: Int) throws {
+        let scratch = try Scratch()
+        let running = try Running(input: "srt://127.0.0.1:0?mode=listener&latency=20", output: scratch.path("out.ts")) {
+            $0.options.keepOutput = true
+            $0.options.hold = .milliseconds(400)
+            $0.settings.budget = .milliseconds(80)
+            $0.settings.interpolate = interpolate
+            $0.settings.tier = .base
+        }
+        func counter(_ name: String) -> UInt64 { running.relay.report(since: .now()).counters[name] ?? 0 }
+        for round in 1...2 {
+            _ = try send(frames: 45, to: running.relay.inputPort, hasAudio: true)
+            running.await { $0.contains("input: disconnected") }
+            let slates = counter("slates")
+            while counter("slates") < slates + 40 { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+            #expect(counter("source_losses") == round)
+        }
+        _ = try send(frames: 45, to: running.relay.inputPort, hasAudio: true)
+        running.await { $0.contains("pictures come again") }
+        let report = try #require(running.stop())
+        #expect(report.frames.originals == 135 && report.frames.balance && report.frames.inFlight == 0)
+        #expect(report.frames.repeated >= 80 && report.counters["silent_units"] ?? 0 > 40, "\(report.counters)")
+        #expect(running.events.count { $0.contains("the last one is repeated") } >= 2)
+
+        let sent = try scratch.read("out.ts")
+        let units = TestStream.units(in: sent)
+        #expect(units.count == Int(report.frames.emitted))
+        #expect(zip(units, units.dropFirst()).allSatisfy { $0.presentation < $1.presentation })
+        #expect(units.count(where: \.isKeyframe) > 4)
+        let audio = TestStream.passedTimes(in: sent)
+        let silent = Int(report.counters["silent_units"] ?? 0)
+        #expect(audio.count == Int(report.counters["passing_units_out"] ?? 0) + silent)
+        #expect(zip(audio, audio.dropFirst()).allSatisfy { $0 < $1 })
     }
 
     /// At a constant rate every slot has a frame, whatever the source does: first its last frame again, then the slate, then

@@ -60,6 +60,17 @@ extension Cadence.Rate {
 }
 
 @Suite struct CadenceTests {
+    /// While the source was lost the output went on. What comes for that time is late, and what comes after makes no pair.
+    @Test func originalsOfATimeThatWasFilledAreLate() {
+        var run = CadenceRun(.multiple(2))
+        run.originals(3, every: 3000)
+        for time: Int64 in [9000, 12_000] { run.original(time, filledUpTo: 12_500) }
+        run.original(13_000, filledUpTo: 12_500)
+        run.original(16_000, filledUpTo: 12_500)
+        #expect(run.drops == [.late, .late])
+        #expect(run.times == [0, 1500, 3000, 4500, 6000, 13_000, 14_500, 16_000])
+    }
+
     /// Frames are added between the next pair, and no longer between the one after the change back.
     @Test(arguments: [SynthesisOrder.beforeOriginal, .afterOriginal], [2, 3])
     func theMultipleChangesBetweenTwoOriginals(order: SynthesisOrder, factor: Int) {

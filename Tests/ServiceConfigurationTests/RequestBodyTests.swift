@@ -82,7 +82,7 @@ import Testing
         #expect(
             fault { _ = try configuration.stream(old, changedBy: ["input": nil], beside: []) }?.contains("no value") == true)
         #expect(
-            fault { _ = try configuration.stream(old, changedBy: ["hold": "1s"], beside: []) }
-                == "hold: goes with fps: only a constant rate is kept up")
+            fault { _ = try configuration.stream(old, changedBy: ["hold": "1s", "keep-output": "false"], beside: []) }
+                == "hold: goes with fps or keep-output: without them nothing is repeated")
     }
 }

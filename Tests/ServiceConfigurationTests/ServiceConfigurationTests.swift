@@ -135,6 +135,7 @@ import Testing
                 output: udp://10.0.0.1:5012
                 fps: input
                 hold: 3s
+                keep-output: false
               c:
                 input: udp://:5020
                 output: udp://10.0.0.1:5022
@@ -144,7 +145,7 @@ import Testing
         #expect(
             faults(text) == [
                 "f:4: streams.a.fps: sets the output's rate and interpolate makes it follow the input's: give one",
-                "f:12: streams.b.hold: goes with fps: only a constant rate is kept up",
+                "f:12: streams.b.hold: goes with fps or keep-output: without them nothing is repeated",
             ])
     }
 

@@ -40,7 +40,7 @@ final class EncodeStage {
     private var needsKeyframe = true
     /// The presentation time of the newest picture that was encoded.
     private var newest = MediaTime(ticks: .min)
-    /// Nil without a constant rate.
+    /// Nil where nothing is repeated: without a constant rate, in a stream whose output need not go on.
     private let slots: SlotFiller?
     /// Receivers that had come when the thread last checked.
     private var receivers = 0
@@ -49,6 +49,8 @@ final class EncodeStage {
     private static let slotPollInterval = Nanoseconds.milliseconds(20)
     /// How often the thread checks an overdue slot while frames are on their way: one of them may fill it, or be dropped.
     private static let overdueSlotPollInterval = Nanoseconds.milliseconds(4)
+    /// Without a constant rate: how long after its deadline the next original counts as lost.
+    private static let lossTimeout = Nanoseconds.milliseconds(200)
 
     init(finished: BoundedQueue<FinishedFrame>, output: SendStage, channels: StreamChannels) {
         self.finished = finished
@@ -65,8 +67,9 @@ final class EncodeStage {
         control = channels.control
         turns = channels.turns
         settings = LiveSettings.Copy(of: channels.settings)
-        let hold = configuration.options.hold
-        slots = configuration.grid.map { SlotFiller(Repeater(grid: $0, hold: hold)) }
+        let options = configuration.options
+        let goesOn = options.fps != nil || options.keepOutput && configuration.input.isLive
+        slots = goesOn ? SlotFiller(grid: configuration.grid, hold: options.hold) : nil
     }
 
     /// Runs until the queue of finished pictures is closed and empty, then tells the output that nothing more comes.
@@ -94,7 +97,7 @@ final class EncodeStage {
         output.followConnection()
         guard connection.receiversSoFar != receivers else { return }
         receivers = connection.receiversSoFar
-        slots?.repeater.restartHold(now: .now())
+        slots?.restartHold(now: .now())
     }
 
     // MARK: Pictures
@@ -102,10 +105,12 @@ final class EncodeStage {
     private func encode(_ frame: consuming FinishedFrame) {
         let now = MonotonicTime.now()
         let size = frame.picture.picture.size.even
+        var isOnTime = true
         if let slots {
-            guard let slot = slots.repeater.slot(for: frame.ticket.record.presentation, now: now) else {
+            guard let slot = slots.slot(for: frame.ticket.record.presentation, now: now) else {
                 return books.drop(frame.intoTicket(), .late)
             }
+            isOnTime = slot == frame.ticket.record.presentation
             frame.ticket.record.presentation = slot
         }
         if let reason = obstacle(to: frame.ticket.record, now) { return books.drop(frame.intoTicket(), reason) }
@@ -116,7 +121,10 @@ final class EncodeStage {
         let picture = frame.picture.share()
         let outcome = unsafe encode(picture.picture.view.even, color, frame.intoTicket(), sourceTime: .turn(turn))
         guard outcome != .failed, let slots else { return }
-        slots.show(picture, color, at: time, now: now)
+        slots.show(picture, color, at: time, isOnTime: isOnTime, now: now)
+        // Without a constant rate, what was filled says nothing of the times from here on.
+        if slots.repeater == nil, filledSlot.newest != nil { filledSlot.newest = nil }
+        endAbsence(slots, now)
         countEmptySlots(slots)
     }
 
@@ -245,7 +253,7 @@ final class EncodeStage {
 
     /// Whether the encoder was opened for another rate than the output has now.
     private func hasOtherRate(_ encoder: any PictureEncoder) -> Bool {
-        guard slots == nil else { return false }
+        guard configuration.options.fps == nil else { return false }
         return rate.contradicts(assumedRate)
             || encoder.configuration.frameRate != configuration.outputRate(source: assumedRate, settings.value)
     }
@@ -260,7 +268,11 @@ final class EncodeStage {
     /// Until when to wait for a picture.
     private func nextPoll(_ now: MonotonicTime) -> MonotonicTime {
         guard let slots else { return now + StageTurns.idleInterval }
-        guard let due = slots.repeater.due(arrivals.expectation) else { return now + Self.slotPollInterval }
+        if slots.repeater == nil {
+            guard let loss = timeOfLoss(slots) else { return now + StageTurns.idleInterval }
+            return min(max(loss, now + Self.slotPollInterval), now + StageTurns.idleInterval)
+        }
+        guard let due = slots.repeater?.due(arrivals.expectation) else { return now + Self.slotPollInterval }
         if due > now { return min(due, now + Self.slotPollInterval) }
         return hasFramesComing ? now + Self.overdueSlotPollInterval : now
     }
@@ -274,7 +286,7 @@ final class EncodeStage {
             let now = MonotonicTime.now()
             let isLate = record.deadline.map { now + likely > $0 } ?? false
             if let deadline = record.deadline, !isLate, now + slots.repeatCost + safe > deadline { return }
-            let filler = slots.repeater.fillSlot(
+            let filler = slots.fillSlot(
                 before: record.presentation, now: now, due: isLate ? record.deadline : nil)
             guard let slot = filler.slot else { return }
             let gap = MediaTime(ticks: record.presentation - slot).nanoseconds
@@ -286,16 +298,51 @@ final class EncodeStage {
     private func fillOverdueSlot() {
         guard let slots else { return }
         let now = MonotonicTime.now()
-        let filler = slots.repeater.fillOverdueSlot(
-            now: now, arrivals.expectation, hasFramesInFlight: hasFramesComing)
+        if slots.repeater == nil, let loss = timeOfLoss(slots), now >= loss, !hasFramesComing { beginSlots(slots) }
+        let filler = slots.fillOverdueSlot(now: now, arrivals.expectation, hasFramesInFlight: hasFramesComing)
         if let slot = filler.slot { fill(slot, filler, slots, .overdue(now), deadline: now) }
-        if let filled = slots.repeater.filled, filled != filledSlot.newest { filledSlot.newest = filled }
+        if let filled = slots.repeater?.filled, filled != filledSlot.newest { filledSlot.newest = filled }
         countEmptySlots(slots)
+    }
+
+    /// Without a constant rate: when the next original counts as lost, if it does not come; nil when nothing could be repeated.
+    private func timeOfLoss(_ slots: SlotFiller) -> MonotonicTime? {
+        guard slots.shown != nil, let newest = arrivals.expectation.newest else { return nil }
+        let interval = MediaTime(ticks: arrivals.expectation.interval).nanoseconds
+        return newest.emitBy + interval + Self.lossTimeout
+    }
+
+    /// Without a constant rate: the source is lost, and the output goes on at the rate that it had.
+    private func beginSlots(_ slots: SlotFiller) {
+        let source = rate.rate ?? arrivals.declaredRate ?? Rational(30)
+        let output = configuration.outputRate(source: source, settings.value)
+        slots.begin(every: MediaTime.ticksPerSecond * output.denominator / output.numerator)
+    }
+
+    /// Reports that the source is lost when repeats have stood for it for a while.
+    private func countRepeat(_ slots: SlotFiller, isSlate: Bool, _ now: MonotonicTime) {
+        if slots.absence == nil {
+            slots.absence = SourceAbsence(since: now, silentUnits: books.counters[.silentUnits])
+        }
+        slots.absence!.repeats += 1
+        if isSlate { slots.absence!.slates += 1 }
+        guard !slots.absence!.isReported, now - slots.absence!.since >= SourceAbsence.threshold else { return }
+        slots.absence!.isReported = true
+        books.counters.add(.sourceLosses)
+        control.report(.message(SourceAbsence.beginning))
+    }
+
+    /// A picture has come.
+    private func endAbsence(_ slots: SlotFiller, _ now: MonotonicTime) {
+        guard let absence = slots.absence else { return }
+        slots.absence = nil
+        guard absence.isReported else { return }
+        control.report(.message(absence.ending(now: now, silentUnits: books.counters[.silentUnits])))
     }
 
     /// Slots that pass while nobody receives the output do not count.
     private func countEmptySlots(_ slots: SlotFiller) {
-        let empty = slots.repeater.drainSlotsLeftEmpty()
+        let empty = slots.drainSlotsLeftEmpty()
         if empty > 0, connection.isConnected { books.counters.add(.slotsEmpty, UInt64(empty)) }
     }
 
@@ -316,6 +363,7 @@ final class EncodeStage {
         if outcome == .failed { return }
         slots.shown = consume shown
         if filler.isSlate, outcome == .delivered { books.counters.add(.slates) }
+        if configuration.options.keepOutput { countRepeat(slots, isSlate: filler.isSlate, .now()) }
     }
 }
 

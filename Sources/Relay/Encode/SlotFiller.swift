@@ -1,8 +1,10 @@
 import Media
 import Schedule
 
-/// What fills the slots of a constant output rate that no picture comes for: the last picture again, and after a while a
-/// slate.
+/// What fills the times that no picture comes for: the last picture again, and after a while a slate.
+///
+/// At a constant output rate every slot is filled. Otherwise the output has the source's own times, and there are slots only
+/// while the source is lost: they follow the last picture at the output's usual rate.
 ///
 /// Confined to the encode thread.
 final class SlotFiller {
@@ -11,8 +13,14 @@ final class SlotFiller {
         let color: ColorDescription
     }
 
-    /// Decides which slots to fill.
-    var repeater: Repeater
+    /// Decides which slots to fill; nil while there are none.
+    private(set) var repeater: Repeater?
+    private let hold: Nanoseconds
+    private let isConstant: Bool
+    /// The time of the newest picture that was shown, and when that was.
+    private var lastShown: (time: MediaTime, at: MonotonicTime)?
+    /// How the source's absence went so far; nil while pictures come.
+    var absence: SourceAbsence?
     /// The newest picture that went to the encoder; nil before the first, and after one that could not be encoded.
     var shown: Shown?
     /// What is sent when the source has stopped. It is made with the encoder, so that it is there when it is needed.
@@ -25,13 +33,56 @@ final class SlotFiller {
     /// While nothing but repeats goes out, a receiver that comes finds a keyframe at least this often.
     private static let keyframeInterval = 2 * MediaTime.ticksPerSecond
 
-    init(_ repeater: Repeater) { self.repeater = repeater }
+    /// - Parameter grid: the slots of a constant rate; nil without one.
+    init(grid: SlotGrid?, hold: Nanoseconds) {
+        self.hold = hold
+        isConstant = grid != nil
+        repeater = grid.map { Repeater(grid: $0, hold: hold) }
+    }
+
+    /// How much of a slot has to be free before a picture that is not on a slot itself.
+    private(set) var margin: Int64 = 0
+
+    /// The time at which to show a picture; nil when it is too late.
+    func slot(for time: MediaTime, now: MonotonicTime) -> MediaTime? {
+        repeater == nil ? time : repeater!.slot(for: time, now: now)
+    }
 
     /// Keeps a picture that went to the encoder, to repeat it.
-    func show(_ picture: consuming PictureLease, _ color: ColorDescription, at slot: MediaTime, now: MonotonicTime) {
-        repeater.show(slot, now: now)
+    /// - Parameter isOnTime: it is shown at its own time, not in a slot after it.
+    func show(
+        _ picture: consuming PictureLease, _ color: ColorDescription, at slot: MediaTime, isOnTime: Bool, now: MonotonicTime
+    ) {
+        lastShown = (slot, now)
         shown = Shown(picture: picture, color: color)
+        if isConstant || !isOnTime { repeater?.show(slot, now: now) } else { repeater = nil }
     }
+
+    /// Begins to fill slots behind the last picture, which is shown again in each.
+    /// - Parameter interval: the length of a slot in ticks.
+    func begin(every interval: Int64) {
+        guard repeater == nil, let lastShown else { return }
+        let length = min(max(interval, 2), SlotGrid.largestTerm)
+        var repeater = Repeater(
+            grid: SlotGrid(rate: Rational(MediaTime.ticksPerSecond, length), start: lastShown.time), hold: hold)
+        repeater.show(lastShown.time, now: lastShown.at)
+        self.repeater = repeater
+        margin = length / 2
+    }
+
+    /// The time for which the last picture is repeated begins anew.
+    func restartHold(now: MonotonicTime) { repeater?.restartHold(now: now) }
+
+    func fillSlot(before time: MediaTime, now: MonotonicTime, due: MonotonicTime?) -> Repeater.Filler {
+        repeater?.fillSlot(before: time + -margin, now: now, due: due) ?? .nothing
+    }
+
+    func fillOverdueSlot(now: MonotonicTime, _ expected: Expectation, hasFramesInFlight: Bool) -> Repeater.Filler {
+        repeater?.fillOverdueSlot(now: now, expected, hasFramesInFlight: hasFramesInFlight) ?? .nothing
+    }
+
+    /// Slots of a constant rate that were left empty since the last call.
+    func drainSlotsLeftEmpty() -> Int { isConstant ? repeater?.drainSlotsLeftEmpty() ?? 0 : 0 }
 
     func observe(repeatCost cost: Nanoseconds) { repeatCost = repeatCost + (cost - repeatCost) / 8 }
 

@@ -69,6 +69,9 @@ final class SendStage: Sendable {
         var settings: LiveSettings.Copy
         /// Where another process ended, until the first layout is adopted.
         var multiplexEnd: MultiplexEnd?
+        /// By the index of a passing stream; nil for one that is no sound. Empty where the output need not go on.
+        var sounds: [SoundKeeper?] = []
+        let keepsSound: Bool
     }
 
     private let sink: Sink
@@ -101,7 +104,8 @@ final class SendStage: Sendable {
         state = Lock(
             State(
                 books: OutputLedger(map: channels.books.map), settings: LiveSettings.Copy(of: channels.settings),
-                multiplexEnd: channels.books.map?.resumePoint.multiplexEnd))
+                multiplexEnd: channels.books.map?.resumePoint.multiplexEnd,
+                keepsSound: channels.configuration.options.keepOutput))
         record = OutputRecord(channels.books.map)
         arrivals = channels.arrivals
         schedule = channels.schedule
@@ -295,6 +299,7 @@ final class SendStage: Sendable {
                 }
             }
         }
+        if ticket.record.kind == .repeated { sendSilence(upTo: unit.presentation, &state) }
         let sent = MonotonicTime.now()
         state.newestSent = sent
         ticket.stamp(.sent, at: sent)
@@ -359,6 +364,14 @@ final class SendStage: Sendable {
 
     /// - Returns: false when the unit did not go out whole.
     private func send(_ unit: PassingUnit, _ state: inout State) -> Bool {
+        let presentation = passing.presentation(of: unit)
+        if unit.layoutNumber == state.layoutNumber, state.sounds.indices.contains(unit.stream) {
+            // Silence was sent for its time.
+            if let presentation, state.sounds[unit.stream]?.hasFilled(presentation) == true { return false }
+            unsafe state.sounds[unit.stream]?.observe(
+                Span(_unsafeElements: unit.buffer.bytes.assumingMemoryBound(to: UInt8.self)), at: presentation,
+                arrival: unit.arrival)
+        }
         guard connection.isConnected, let muxer = state.muxer, unit.layoutNumber == state.layoutNumber,
             unit.stream < muxer.layout.passedStreams.count
         else { return false }
@@ -367,12 +380,30 @@ final class SendStage: Sendable {
         if let next = waiting.first({ $0.unit.stamp }) { stamp = min(stamp, next) }
         var isWhole = true
         unsafe muxer.writePassed(
-            stream: unit.stream, unit.buffer.bytes, presentationTime: passing.presentation(of: unit)
+            stream: unit.stream, unit.buffer.bytes, presentationTime: presentation
         ) { message in
             if unsafe !send(message, stamp) { isWhole = false }
         }
         record.recordCounters(of: muxer)
         return isWhole
+    }
+
+    /// Sends silence for streams of sound that have stopped, up to the time of a repeated picture.
+    private func sendSilence(upTo time: MediaTime, _ state: inout State) {
+        guard connection.isConnected, let muxer = state.muxer, state.held == nil, let stamp = state.newestStamp else { return }
+        let now = MonotonicTime.now()
+        for stream in state.sounds.indices where stream < muxer.layout.passedStreams.count {
+            while let begin = state.sounds[stream]?.next(upTo: time, now: now) {
+                let frame = state.sounds[stream]!.frame
+                unsafe frame.withUnsafeBytes { bytes in
+                    unsafe muxer.writePassed(stream: stream, bytes, presentationTime: begin) { message in
+                        _ = unsafe send(message, stamp)
+                    }
+                }
+                books.counters.add(.silentUnits)
+            }
+        }
+        record.recordCounters(of: muxer)
     }
 }
 
@@ -386,6 +417,7 @@ extension SendStage.State {
         } else if muxer?.layout != prepared.layout {
             muxer = try! TransportStreamMuxer(prepared.layout, continuing: muxer)
         }
+        if keepsSound { sounds = prepared.layout.passedStreams.map { SoundKeeper($0) } }
         layoutNumber = prepared.number
     }
 

@@ -169,5 +169,7 @@ extension Metrics {
         (.tilesLeft, "Tiles of super-resolution that were planned and not reached in time."),
         (.slates, "Repeated frames that were the grey picture."),
         (.slotsEmpty, "Slots of a constant rate without a frame."),
+        (.sourceLosses, "How often the source was lost while its output went on."),
+        (.silentUnits, "Units of silence that stood for the sound of a lost source."),
     ]
 }

@@ -17,6 +17,9 @@ public struct TransportStreamLayout: Hashable, Sendable {
             self.streamID = streamID
         }
 
+        /// What it carries, as far as that is known.
+        public var codec: StreamCodec { StreamCodec(streamType: streamType, descriptors: descriptors) }
+
         /// AAC in ADTS frames.
         public static let aac = PassedStream(streamType: 0x0f)
     }
