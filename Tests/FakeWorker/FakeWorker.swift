@@ -79,7 +79,9 @@ import WorkerProtocol
             channel.send(.event(stream: stream, StreamEvent(.inputDown, "caller \(caller) was disconnected")))
         case .showPicture(let id, _, let side, _): show(id, side, descriptors)
         case .ping(let id): channel.send(.alive(id: id, stalled: stalled))
-        case .end: exit(0)
+        case .end:
+            for stream in sockets.keys { channel.send(.ended(stream: stream, code: 0, reason: "stopped")) }
+            exit(0)
         case .verdict, .share: break
         }
     }

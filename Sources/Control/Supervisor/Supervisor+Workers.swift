@@ -221,7 +221,8 @@ extension Supervisor {
             record(.started, stream: name, "listens or calls in process \(worker.process?.identifier ?? 0)")
         case .ended(let name, let code, let reason):
             worker.started.remove(name)
-            guard let stream = stream(name, of: worker) else { return }
+            // A process that was asked to end ends its streams. They start again with the next one, if there is to be one.
+            guard worker.lifecycle.state == .running, let stream = stream(name, of: worker) else { return }
             record(.ended, stream: name, "\(Self.line(reason)) (code \(code))")
             tell(stream, .ended(code: code, reason: Self.line(reason)))
         case .event(let name, let event):
