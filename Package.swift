@@ -63,8 +63,8 @@ let package = Package(
         .target(
             name: "Relay",
             dependencies: [
-                "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry",
-                "Media",
+                "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Machine", "Schedule", "Enhance",
+                "Telemetry", "Media",
             ],
             swiftSettings: strictAndMarked),
         .target(
@@ -90,6 +90,9 @@ let package = Package(
             name: "Enhance", dependencies: ["Kernels", "Media"],
             resources: [.embedInCode("Weights/neural-s.bnw"), .embedInCode("Weights/neural-m.bnw")],
             swiftSettings: strictAndMarked),
+        // How much of the machine there is, and who uses it.
+        .target(name: "Machine", dependencies: ["Schedule", "Media"], swiftSettings: strictAndMarked),
+        .testTarget(name: "MachineTests", dependencies: ["Machine", "Schedule", "Media"], swiftSettings: strict),
         .target(name: "Settings", dependencies: ["Schedule", "Media"], swiftSettings: strict),
         .target(name: "Schedule", dependencies: ["Media"], swiftSettings: strict),
         .target(
@@ -234,7 +237,8 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .target(
             name: "Control",
             dependencies: [
-                "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule",
+                "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Machine",
+                "Schedule",
                 "Media",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -8,8 +8,8 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-int burnish_spawn(
-    const char *path, char *const arguments[], char *const environment[], int control, int errors, pid_t *process) {
+int burnish_spawn(const char *path, char *const arguments[], char *const environment[], int control, int errors,
+                  pid_t *process) {
     // The actions below overwrite the descriptors 0 to 3 in the child, so the two that it needs must lie above them.
     int high_control = fcntl(control, F_DUPFD_CLOEXEC, 4);
     int high_errors = fcntl(errors, F_DUPFD_CLOEXEC, 4);

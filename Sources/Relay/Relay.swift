@@ -1,6 +1,7 @@
 import Codec
 import Endpoint
 import Foundation
+import Machine
 import Media
 import Schedule
 import Settings

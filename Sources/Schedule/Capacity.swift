@@ -16,19 +16,23 @@ public struct Capacity: Sendable, BitwiseCopyable {
     /// The share of the machine that streams may be promised. The rest absorbs what varies from frame to frame.
     static let usable = 0.85
 
-    public var cores: Int
+    /// May be a fraction where a control group limits the process.
+    public var cores: Double
 
-    public init(cores: Int) { self.cores = cores }
+    public init(cores: Double) { self.cores = cores }
+
+    /// The cores that streams may be promised.
+    public var promised: Double { cores * Self.usable }
 
     /// The share of the machine that these streams need at least. Above 1, originals will be dropped.
     public func load(_ streams: some Sequence<Demand>) -> Double {
-        streams.reduce(0) { $0 + $1.least } / (Double(cores) * Self.usable)
+        streams.reduce(0) { $0 + $1.least } / promised
     }
 
     /// Whether one more stream fits beside the others so that no stream loses an original. The others may lose tiles and
     /// synthesised frames to it.
     public func admits(_ stream: Demand, beside others: some Sequence<Demand>) -> Bool {
-        load(others) + stream.least / (Double(cores) * Self.usable) <= 1
+        load(others) + stream.least / promised <= 1
     }
 
     /// How many streams of one kind fit on the machine, up to 1000.

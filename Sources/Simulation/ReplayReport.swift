@@ -58,7 +58,7 @@ public struct ReplayReport: Codable, Hashable, Sendable {
         if let demand = outcome.demand {
             coresLeast = demand.least
             coresSynthesising = demand.synthesising
-            streamsThatFit = Capacity(cores: cores).count(of: demand)
+            streamsThatFit = Capacity(cores: Double(cores)).count(of: demand)
         }
     }
 

@@ -12,7 +12,8 @@ import Testing
         ],
         "ServiceConfiguration": ["Settings", "Endpoint"],
         "Control": [
-            "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media",
+            "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Machine", "Schedule",
+            "Media",
         ],
         "Worker": [
             "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "CSandbox",
@@ -25,7 +26,9 @@ import Testing
             "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
         ],
         "Relay": [
-            "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Schedule", "Enhance", "Telemetry", "Media",
+            "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Machine", "Schedule", "Enhance",
+            "Telemetry",
+            "Media",
         ],
         "Offline": ["Codec", "Enhance", "Telemetry", "Media"],
         "Simulation": ["Schedule", "Telemetry", "Media"],
@@ -34,6 +37,7 @@ import Testing
         "KernelChecks": ["Kernels", "CKernels", "CKernelChecks", "Media"],
         "Enhance": ["Kernels", "Media"],
         "Settings": ["Schedule", "Media"],
+        "Machine": ["Schedule", "Media"],
         "Schedule": ["Media"],
         "Transport": ["Endpoint", "CSRT", "CSRTArrival", "Media"],
         "Endpoint": ["Media"],

@@ -4,7 +4,7 @@ import Telemetry
 import Testing
 
 /// `burnish relay --telemetry`, `burnish top` and `burnish records`.
-@Suite(.timeLimit(.minutes(2))) struct TelemetryCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct TelemetryCommandTests {
     private static let stream = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "GoldenStreams/ffmpeg.ts").path
     private let folder: URL

@@ -5,7 +5,7 @@ import Telemetry
 import Testing
 
 /// `burnish top` on a terminal.
-@Suite(.timeLimit(.minutes(2))) struct TopCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct TopCommandTests {
     /// A terminal of 100 columns and 30 lines, and `burnish top` on it.
     private final class Session {
         let master: Int32

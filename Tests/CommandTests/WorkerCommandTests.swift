@@ -9,7 +9,7 @@ import Transport
 import WorkerProtocol
 
 /// `burnish worker` as a process of its own.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct WorkerCommandTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct WorkerCommandTests {
     /// A worker process, and the supervisor's end of its channel.
     final class Process {
         let channel: SupervisorChannel

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Control
 
-@Suite(.timeLimit(.minutes(1))) struct EventLoopTests {
+@Suite(.timeLimit(.minutes(10))) struct EventLoopTests {
     /// An actor on a loop of its own.
     private actor Counter {
         nonisolated let loop: EventLoop
@@ -105,7 +105,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct NameResolverTests {
+@Suite(.timeLimit(.minutes(10))) struct NameResolverTests {
     @Test func theSystemIsAsked() async {
         let answer = await withCheckedContinuation { done in NameResolver().resolve("localhost") { done.resume(returning: $0) }
         }

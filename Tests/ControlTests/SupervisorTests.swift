@@ -92,7 +92,7 @@ final class SupervisorBench: Sendable {
     func process(of stream: String) async throws -> pid_t { try #require(try await supervisor.stream(stream).process) }
 }
 
-@Suite(.timeLimit(.minutes(3))) struct SupervisorTests {
+@Suite(.timeLimit(.minutes(10))) struct SupervisorTests {
     @Test func everyStreamHasAProcessAndAllEndWithTheService() async throws {
         let bench = try SupervisorBench(["a", "b", "c-shared", "d-shared"])
         await bench.supervisor.start()

@@ -291,21 +291,6 @@ import Transport
         #expect(try Trace.read(String(decoding: try scratch.read("late.csv"), as: UTF8.self)).count == 4)
     }
 
-    @Test func whatTheMachineDoesIsRead() {
-        func idle(_ text: String) -> Nanoseconds? { MachineMeter.idle(in: Array(text.utf8).span) }
-        #expect(idle("cpu  1 2 3 40 5 6 7 8 9 10\ncpu0 1 2 3 4 5\n") == .milliseconds(450))
-        #expect(idle("cpu  1 2 3 40 5") == .milliseconds(450))
-        #expect(idle("cpu  1 2 3") == nil && idle("") == nil && idle("cpu  1 2 x 40 5") == nil)
-        func running(_ text: String) -> Int? { MachineMeter.running(in: Array(text.utf8).span) }
-        #expect(running("0.20 0.18 0.12 1/80 11206\n") == 1 && running("10.25 3.00 2.12 12/1080 1") == 12)
-        #expect(running("0.20 0.18 0.12") == nil && running("") == nil && running("/") == nil)
-        // What there is on the machine at hand, whatever that is.
-        var meter = MachineMeter(limit: ProcessorLimit(processors: 2, quota: 1.5), threads: 2)
-        _ = meter.measureCores()
-        meter.sampleLoad()
-        if let cores = meter.measureCores() { #expect(cores.spare >= 0 && cores.spare <= cores.dealt && cores.dealt <= 1.5) }
-    }
-
     @Test func nonsenseIsRefusedWithAReason() throws {
         var random = SplitMix64(seed: 1)
         let nonsense = (0..<50_000).map { _ in UInt8.random(in: 0...255, using: &random) }

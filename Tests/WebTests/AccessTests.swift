@@ -8,7 +8,7 @@ import Testing
 
 @testable import Web
 
-@Suite(.timeLimit(.minutes(2))) struct AccessTests {
+@Suite(.timeLimit(.minutes(10))) struct AccessTests {
     /// Every route that changes something wants the token; on loopback the others do not.
     @Test func changesNeedTheToken() async throws {
         let service = FakeService()
@@ -244,7 +244,7 @@ import Testing
 }
 
 /// What a reload of the configuration changes while the interface serves.
-@Suite(.timeLimit(.minutes(1))) struct ReloadTests {
+@Suite(.timeLimit(.minutes(10))) struct ReloadTests {
     @Test func tokenNamesAndOriginsChangeWhileServing() throws {
         var configuration = WebConfiguration()
         configuration.token = testToken

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Web
 
-@Suite(.timeLimit(.minutes(2))) struct EventTests {
+@Suite(.timeLimit(.minutes(10))) struct EventTests {
     private static func follow(_ connection: inout WebClient.Connection, after last: Int? = nil) async throws {
         let header = last.map { "Last-Event-ID: \($0)\r\n" } ?? ""
         try await connection.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\(header)\r\n")

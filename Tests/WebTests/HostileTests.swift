@@ -6,7 +6,7 @@ import Testing
 @testable import Web
 
 /// Clients that are slow, many, or do not speak HTTP. Each test fails when the interface stops answering others.
-@Suite(.timeLimit(.minutes(3))) struct HostileTests {
+@Suite(.timeLimit(.minutes(10))) struct HostileTests {
     static func figure(_ name: String, _ client: WebClient) async throws -> Int {
         let text = try await client.get("/metrics").text
         let line = text.split(separator: "\n").first { $0.hasPrefix(name + " ") }

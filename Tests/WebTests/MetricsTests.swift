@@ -7,7 +7,7 @@ import Testing
 
 @testable import Web
 
-@Suite(.timeLimit(.minutes(1))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(10))) struct MetricsTests {
     @Test func namesFollowTheRules() {
         #expect(Set(Metrics.all.map(\.name)).count == Metrics.all.count)
         for metric in Metrics.all {

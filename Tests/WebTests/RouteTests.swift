@@ -7,7 +7,7 @@ import Testing
 
 @testable import Web
 
-@Suite(.timeLimit(.minutes(2))) struct RouteTests {
+@Suite(.timeLimit(.minutes(10))) struct RouteTests {
     /// A request for each route with the status that it should get.
     static let requests: [(route: String, method: String, path: String, body: String?, status: Int)] = [
         ("live", "GET", "/livez", nil, 200), ("ready", "GET", "/readyz", nil, 200),

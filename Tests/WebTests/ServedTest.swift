@@ -13,6 +13,11 @@ func serving<Value: Sendable>(
     var configuration = WebConfiguration()
     configuration.port = 0
     configuration.token = testToken
+    // Where many tests run side by side, a client may wait long for its turn. Tests of these limits set their own.
+    configuration.timeouts.header = .seconds(600)
+    configuration.timeouts.body = .seconds(600)
+    configuration.timeouts.idle = .seconds(600)
+    configuration.timeouts.write = .seconds(600)
     configure(&configuration)
     let (ports, listening) = AsyncStream.makeStream(of: Int.self)
     let web = try Web.service(configuration, service: service, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

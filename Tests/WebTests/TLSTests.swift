@@ -5,7 +5,7 @@ import Testing
 
 @testable import Web
 
-@Suite(.timeLimit(.minutes(2))) struct TLSTests {
+@Suite(.timeLimit(.minutes(10))) struct TLSTests {
     /// A certificate for localhost and its key.
     private static func makeCertificate(_ folder: TemporaryFolder, _ name: String, days: Int = 30) throws -> CertificateFiles {
         let files = CertificateFiles(chain: folder.file("\(name).crt").path, key: folder.file("\(name).key").path)

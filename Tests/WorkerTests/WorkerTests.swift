@@ -9,7 +9,7 @@ import Transport
 import WorkerProtocol
 
 /// A worker over a real socket pair, with streams on loopback.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct WorkerTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct WorkerTests {
     @Test func aStreamRunsFromStartToStop() throws {
         let worker = try WorkerUnderTest()
         #expect(worker.next { $0 } == .hello(version: MessageCoding.version))

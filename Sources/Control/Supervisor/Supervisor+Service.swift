@@ -1,6 +1,8 @@
 import Foundation
 import Logging
+import Machine
 import Media
+import Schedule
 import ServiceConfiguration
 import ServiceLifecycle
 import Settings
@@ -31,6 +33,9 @@ extension Supervisor: StreamService {
         }
         guard supervised.count < configuration.limits.streams else {
             throw ServiceFault(.noRoom, "there are \(supervised.count) streams already, as many as limits.streams allows")
+        }
+        if configuration.admission == .refuse, let fullness = admission.fullness(capacity) {
+            throw ServiceFault(.noRoom, "the machine is full: \(fullness); remove a stream or make one smaller")
         }
         let definition: StreamDefinition
         do throws(SettingFault) {
@@ -156,7 +161,7 @@ extension Supervisor: StreamService {
         var health = ServiceHealth()
         health.lastReloadWasGood = lastReload.isGood
         health.lastReload = lastReload.time
-        health.cores = Double(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1))
+        health.cores = capacity.cores
         health.coresUsed = workers.values.reduce(0) { $0 + $1.usage.cores }
         health.checks.append(
             (

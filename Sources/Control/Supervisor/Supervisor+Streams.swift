@@ -93,6 +93,7 @@ extension Supervisor {
 
     func remove(_ stream: SupervisedStream, _ reason: String) {
         supervised[stream.name] = nil
+        admission.forget(stream.name)
         surroundings.runtime?.withdraw(stream.name)
         record(.removed, stream: stream.name, reason)
         guard let worker = workers[stream.worker] else { return }
@@ -122,12 +123,28 @@ extension Supervisor {
 
     /// Restarts a stream: in a new process, unless others are in its worker.
     func restart(_ stream: SupervisedStream) {
+        admission.forget(stream.name)
         guard let worker = workers[stream.worker] else { return }
         if streams(of: worker).count == 1, stream.lifecycle.state == .running || stream.lifecycle.state == .starting {
             tell(worker, .replace)
         } else {
             tell(stream, .restart)
         }
+    }
+
+    /// Starts a stream again with the least work: its pictures keep their size and nothing is synthesised.
+    /// - Returns: false where it does the least already.
+    func lower(_ stream: SupervisedStream, because figures: String) -> Bool {
+        let least = ["scale": "1", "interpolate": "1", "fps": nil, "tier": "base"]
+        guard
+            let definition = try? configuration.stream(
+                stream.definition, changedBy: least, beside: supervised.values.map(\.definition)),
+            stream.definition.difference(to: definition).needsRestart
+        else { return false }
+        stream.definition = definition
+        record(.changed, stream: stream.name, "starts again at its own size: \(figures)")
+        restart(stream)
+        return true
     }
 
     /// Gives every stream its worker.

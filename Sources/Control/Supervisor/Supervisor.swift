@@ -1,6 +1,8 @@
 import Glibc
 import Logging
+import Machine
 import Media
+import Schedule
 import ServiceConfiguration
 import Telemetry
 import WorkerProtocol
@@ -57,8 +59,13 @@ public actor Supervisor {
     var workers: [Int: SupervisedWorker] = [:]
     var requests = PendingRequests()
     var lastReload = ReloadOutcome()
-    /// Makes the machine's cores the streams' (``CoreSharing``).
-    var sharing = CoreSharing()
+    /// Who gets how much of the machine.
+    private let sharing = CoreSharing()
+    var admission = Admission()
+    private var machine = MachineUsage()
+    private var own = ProcessUsage()
+    /// What the service and its workers may use.
+    let capacity = Capacity(cores: ProcessorLimit.current.share)
 
     private var lastWorker = 0
     private var nextTick: MonotonicTime?
@@ -176,7 +183,11 @@ public actor Supervisor {
             let flows = supervised.values.contains { $0.worker == worker.number && $0.flow.isFlowing }
             tell(worker, .flowing(flows))
         }
-        for (name, share) in sharing.shares(of: demands) {
+        judge(demands, at: now)
+        own.observe(ProcessUsage.seconds(of: getpid()), at: now)
+        let ours = workers.values.reduce(own.cores) { $0 + $1.usage.cores }
+        let others = machine.busyCores(at: now).map { max(0, $0 - ours) } ?? 0
+        for (name, share) in sharing.shares(of: demands, cores: capacity.cores, usedByOthers: others) {
             guard let stream = supervised[name], let worker = workers[stream.worker], worker.started.contains(name) else {
                 continue
             }
@@ -185,6 +196,17 @@ public actor Supervisor {
         let status = statusLine
         if status != lastStatus { manager.status(status) }
         lastStatus = status
+    }
+
+    /// Refuses or lowers streams that the machine cannot carry.
+    private func judge(_ demands: [String: CoreSharing.Demand], at now: MonotonicTime) {
+        let needs = demands.filter { $0.value.isFlowing && $0.value.least > 0 }.mapValues(\.least)
+        for (name, verdict) in admission.judge(needs, capacity, at: now) {
+            guard case .tooMuch(let figures) = verdict, let stream = supervised[name] else { continue }
+            if configuration.admission == .lower, lower(stream, because: figures) { continue }
+            record(.refused, stream: name, "the machine cannot carry it: \(figures)")
+            tell(stream, .refused("the machine cannot carry it: \(figures)"))
+        }
     }
 
     /// One line for `systemctl status`.

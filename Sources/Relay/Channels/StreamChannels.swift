@@ -1,3 +1,4 @@
+import Machine
 import Schedule
 
 /// The channels of one stream: all that its stages share beside the queues that carry frames forward.

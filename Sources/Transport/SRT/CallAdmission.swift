@@ -41,22 +41,24 @@ final class CallAdmission: Sendable {
         var arrived: [SRTSOCKET] = []
         private(set) var refusals: [String] = []
         private(set) var counts = RefusalCounts()
-        private var kinds: [RefusalReason: RepeatedRefusal]
+        /// One for each of ``RefusalReason``, in their order.
+        private var kinds: [RepeatedRefusal]
 
         init(hasPassphrase: Bool) {
-            kinds = Dictionary(
-                uniqueKeysWithValues: RefusalReason.allCases.map {
-                    ($0, RepeatedRefusal(reason: $0.whatCallerDid(hasPassphrase: hasPassphrase)))
-                })
+            kinds = RefusalReason.allCases.map {
+                RepeatedRefusal(reason: $0.whatCallerDid(hasPassphrase: hasPassphrase))
+            }
         }
 
         mutating func record(_ kind: RefusalReason, from caller: String, at now: MonotonicTime) {
             counts[kind] += 1
-            append(kinds[kind]?.record(caller, at: now))
+            append(kinds[RefusalReason.allCases.firstIndex(of: kind)!].record(caller, at: now))
         }
 
+        /// Allocates nothing while there are none: the frame path asks again and again.
         mutating func removeRefusals(at now: MonotonicTime) -> [String] {
-            for kind in RefusalReason.allCases { append(kinds[kind]?.due(at: now)) }
+            for index in kinds.indices { append(kinds[index].due(at: now)) }
+            if refusals.isEmpty { return [] }
             defer { refusals.removeAll() }
             return refusals
         }

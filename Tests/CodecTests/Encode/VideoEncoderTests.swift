@@ -76,7 +76,9 @@ import Testing
             var bits = 0
             for _ in 0..<count {
                 let luma = picture.mutableView.y
-                for y in 0..<luma.height { for x in 0..<luma.width { luma.row(y)[x] = UInt8.random(in: 0...255, using: &random) } }
+                for y in 0..<luma.height {
+                    for x in 0..<luma.width { luma.row(y)[x] = UInt8.random(in: 0...255, using: &random) }
+                }
                 try encoder.encode(picture.view, id: index, at: MediaTime(ticks: index * 3000)) {
                     bits += 8 * $0.bytes.count
                     #expect($0.isKeyframe == ($0.id == 0))

@@ -10,7 +10,7 @@ import Transport
 
 /// Streams under the sandbox, on loopback, with real sockets; and what an attacker inside the worker would try.
 @Suite(
-    .serialized, .timeLimit(.minutes(3)),
+    .serialized, .timeLimit(.minutes(10)),
     .enabled(if: AllocationCounting.isPossible, "sanitizers make system calls of their own")) struct SandboxTests
 {
     private func send(frames: Int64, to url: String) throws {

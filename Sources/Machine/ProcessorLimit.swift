@@ -2,21 +2,26 @@ import Foundation
 
 /// How many cores this process may use: its processor affinity, and what the control groups of a container, of a systemd
 /// unit or of a batch system allow it.
-struct ProcessorLimit: Equatable, Sendable {
+public struct ProcessorLimit: Equatable, Sendable {
     /// Processors that its threads may run on.
-    var processors: Int
+    public var processors: Int
     /// Processor time that its control groups allow, in seconds a second; nil where they set no limit.
-    var quota: Double?
+    public var quota: Double?
+
+    public init(processors: Int, quota: Double? = nil) {
+        self.processors = processors
+        self.quota = quota
+    }
 
     /// The whole cores to plan for. The quota is rounded up, because more threads can run at the same time until the quota is
     /// used up.
-    var cores: Int { max(1, min(processors, Int(min(quota ?? .infinity, 65_536).rounded(.up)))) }
+    public var cores: Int { max(1, min(processors, Int(min(quota ?? .infinity, 65_536).rounded(.up)))) }
 
     /// The part of those cores that may be used on average.
-    var share: Double { min(Double(cores), quota ?? .infinity) }
+    public var share: Double { min(Double(cores), quota ?? .infinity) }
 
     /// The limit of this process, read once. A later change is not seen.
-    static let current = ProcessorLimit(
+    public static let current = ProcessorLimit(
         processors: ProcessInfo.processInfo.activeProcessorCount,
         quota: ControlGroups(
             groups: text(of: "/proc/self/cgroup") ?? "", mounts: text(of: "/proc/self/mountinfo") ?? ""

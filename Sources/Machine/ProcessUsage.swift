@@ -2,16 +2,18 @@ import Glibc
 import Media
 
 /// How much processor time a process uses, read from `/proc`.
-struct ProcessUsage: Hashable, Sendable {
+public struct ProcessUsage: Hashable, Sendable {
     private var last: (seconds: Double, at: MonotonicTime)?
     /// Cores in use between the last two readings.
-    private(set) var cores = 0.0
+    public private(set) var cores = 0.0
 
-    static func == (a: Self, b: Self) -> Bool { a.cores == b.cores && a.last?.at == b.last?.at }
-    func hash(into hasher: inout Hasher) { hasher.combine(cores) }
+    public static func == (a: Self, b: Self) -> Bool { a.cores == b.cores && a.last?.at == b.last?.at }
+    public func hash(into hasher: inout Hasher) { hasher.combine(cores) }
+
+    public init() {}
 
     /// - Parameter seconds: processor time since the process began; nil where it is not known.
-    mutating func observe(_ seconds: Double?, at now: MonotonicTime) {
+    public mutating func observe(_ seconds: Double?, at now: MonotonicTime) {
         guard let seconds else {
             self = ProcessUsage()
             return
@@ -21,7 +23,7 @@ struct ProcessUsage: Hashable, Sendable {
     }
 
     /// The processor time of a process, with that of the threads that have ended.
-    static func seconds(of process: pid_t) -> Double? {
+    public static func seconds(of process: pid_t) -> Double? {
         let file = unsafe open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Relay
+@testable import Machine
 
 @Suite struct ProcessorLimitTests {
     @Test func aLimitIsReadAsCores() {

@@ -5,11 +5,11 @@ import Schedule
 /// Measures how much of the machine other programs use: Linux's /proc/stat less this process's own time, and the number of
 /// threads that want to run (/proc/loadavg). Time that a host withholds from a virtual machine counts as used by others.
 ///
-/// Confined to the observer thread (the one that calls ``Relay/run(observe:)``). No call allocates.
-@safe struct MachineMeter: ~Copyable {
+/// Not thread-safe. No call allocates.
+@safe public struct MachineMeter: ~Copyable {
     /// The time between two calls of ``sampleLoad()``: short enough to see the pauses of other programs, and not a multiple of
     /// a usual frame interval.
-    static let loadSampleInterval = Nanoseconds.milliseconds(23.0)
+    public static let loadSampleInterval = Nanoseconds.milliseconds(23.0)
 
     private let stat, loadavg: Int32
     private var fewestRunning: Int?
@@ -21,7 +21,7 @@ import Schedule
     /// - Parameters:
     ///   - limit: how much of the machine this process may use.
     ///   - threads: its own threads that are busy at the same time.
-    init(limit: ProcessorLimit, threads: Int) {
+    public init(limit: ProcessorLimit, threads: Int) {
         stat = unsafe open("/proc/stat", O_RDONLY | O_CLOEXEC)
         loadavg = unsafe open("/proc/loadavg", O_RDONLY | O_CLOEXEC)
         self.limit = limit
@@ -32,7 +32,7 @@ import Schedule
     deinit { for file in [stat, loadavg] where file >= 0 { _ = close(file) } }
 
     /// Samples how many threads run or want to run.
-    mutating func sampleLoad() {
+    public mutating func sampleLoad() {
         guard let running = Self.read(loadavg, { Self.running(in: $0) }) else { return }
         // The calling thread is one of them.
         fewestRunning = min(fewestRunning ?? .max, max(0, running - 1))
@@ -40,7 +40,7 @@ import Schedule
 
     /// The cores that this process may count on, measured since the last call. Nil at the first call and where the system does
     /// not tell. Call it every ``CoreShare/samplePeriod``.
-    mutating func measureCores() -> Cores? {
+    public mutating func measureCores() -> Cores? {
         guard let idle = idle() else { return nil }
         var used = timespec()
         unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
@@ -63,7 +63,7 @@ import Schedule
     /// The idle time of all processors together since the start of the machine.
     private func idle() -> Nanoseconds? { Self.read(stat) { Self.idle(in: $0) } }
 
-    private static func read<T>(_ file: Int32, _ parse: (Span<UInt8>) -> T?) -> T? {
+    static func read<T>(_ file: Int32, _ parse: (Span<UInt8>) -> T?) -> T? {
         var bytes = InlineArray<256, UInt8>(repeating: 0)
         var span = bytes.mutableSpan
         let count = unsafe span.withUnsafeMutableBytes { unsafe pread(file, $0.baseAddress, $0.count, 0) }
