@@ -1,7 +1,7 @@
 // What may change while a stream runs. Each control sends its own change and shows what the service answers.
 
 const fields = [
-  { key: "tier", label: "Best tier", options: ["auto", "neural-m", "neural-s", "base"] },
+  { key: "tier", label: "Best tier", options: ["neural-m", "neural-s", "base"] },
   { key: "sharpness", label: "Sharpness", range: [0, 1, 0.05] },
   { key: "interpolate", label: "Frames out for each frame in", options: ["1", "2"] },
   { key: "budget", label: "Latency budget", range: [10, 300, 5], unit: "ms" },
@@ -49,7 +49,8 @@ export class Controls {
     this.#stream = stream;
     for (const [key, { field, input, shown }] of this.#fields) {
       if (!isOther && input === document.activeElement) continue;
-      const text = settings[key] ?? "";
+      // A bit rate that follows from size and rate is shown as none.
+      const text = field.text && settings[key] === "auto" ? "" : settings[key] ?? "";
       input.value = field.unit && text ? parseFloat(text) * (text.endsWith("ms") ? 1 : 1000) : text;
       shown();
     }
