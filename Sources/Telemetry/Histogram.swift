@@ -25,8 +25,12 @@ public struct Histogram: Sendable {
         count = buckets.reduce(0, +)
     }
 
+    /// Longer values count as this: 13 days.
+    private static let longest = Nanoseconds(1 << 50)
+
     public mutating func record(_ value: Nanoseconds) {
-        let value = max(value, .zero)
+        // Values may come from a process that is not trusted; the sum of all that fit a map's ring must not overflow.
+        let value = min(max(value, .zero), Self.longest)
         buckets[Self.bucket(of: value)] += 1
         count += 1
         sum = sum + value

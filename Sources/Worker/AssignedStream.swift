@@ -85,13 +85,12 @@ final class AssignedStream: Sendable {
 
     /// - Returns: false when the stream was stopped while its ends were opened.
     private func begin(_ relay: Relay) -> Bool {
-        let (isStopping, settings) = state.withLock { state in
+        state.withLock { state in
             state.relay = relay
-            return (state.isStopping, state.values.settings)
+            // They may have changed meanwhile. Under the lock, so that the newest settings come last.
+            relay.change(state.values.settings)
+            return !state.isStopping
         }
-        // They may have changed meanwhile.
-        relay.change(settings)
-        return !isStopping
     }
 
     private func observe(_ observation: Observation) {
@@ -127,7 +126,7 @@ final class AssignedStream: Sendable {
     /// - Parameter changes: as ``SupervisorMessage/change(stream:settings:)`` has them.
     /// - Returns: why nothing was changed; nil when all was.
     func change(_ changes: [String: String?]) -> String? {
-        let (fault, relay, settings) = state.withLock { state -> (String?, Relay?, StreamSettings) in
+        state.withLock { state in
             do throws(SettingFault) {
                 let new = try state.values.applying(changes)
                 let difference = state.values.difference(to: new)
@@ -135,13 +134,12 @@ final class AssignedStream: Sendable {
                     throw SettingFault(key, "holds for as long as the stream runs: restart the stream")
                 }
                 state.values = new
-                return (nil, state.relay, new.settings)
+                state.relay?.change(new.settings)
+                return nil
             } catch {
-                return ("\(error.key): \(error.text)", nil, state.values.settings)
+                return "\(error.key): \(error.text)"
             }
         }
-        if fault == nil { relay?.change(settings) }
-        return fault
     }
 
     /// A stage that has not turned for so long is stalled. The longest work on one frame is far shorter.

@@ -66,6 +66,10 @@ public final class Worker: Sendable {
         control.wake()
     }
 
+    /// Closes all legs and ends ``run()``, as when the supervisor is gone. So a supervisor that did not ask for the end sees one
+    /// that it has to make good, and starts another worker. Thread-safe.
+    public func interrupt() { control.close() }
+
     /// Waits until the threads of all streams have ended. Call it after ``run()``, where the process goes on.
     public func join() {
         let threads = state.withLock { state in

@@ -25,7 +25,7 @@ struct WorkerCommand: ParsableCommand {
         try enterSandbox()
         let worker = Worker(control: WorkerChannel(owning: controlDescriptor))
         worker.resolveNames()
-        EndSignals.onArrival { worker.end() }
+        EndSignals.onArrival { worker.interrupt() }
         let (code, fault) = worker.run()
         if let fault { StandardError.line("burnish: \(fault)") }
         // Not `exit`: it would free what other threads still use.

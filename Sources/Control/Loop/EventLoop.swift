@@ -152,22 +152,21 @@ final class EventLoop: SerialExecutor {
         }
     }
 
+    /// Runs what waits now. What it adds waits for the next turn, so that timers and descriptors get theirs between.
     /// - Returns: false when the loop was stopped and nothing is left to do.
     private func runJobs() -> Bool {
-        while true {
-            let (jobs, calls, isDone) = state.withLock { state -> ([UnownedJob], [@Sendable () -> Void], Bool) in
-                let (jobs, calls) = (state.jobs, state.calls)
-                state.jobs = []
-                state.calls = []
-                let isDone = jobs.isEmpty && calls.isEmpty && state.isStopped
-                if isDone { state.thread = nil }
-                return (jobs, calls, isDone)
-            }
-            if isDone { return false }
-            if jobs.isEmpty && calls.isEmpty { return true }
-            for call in calls { call() }
-            for job in jobs { unsafe job.runSynchronously(on: asUnownedSerialExecutor()) }
+        let (jobs, calls, isDone) = state.withLock { state -> ([UnownedJob], [@Sendable () -> Void], Bool) in
+            let (jobs, calls) = (state.jobs, state.calls)
+            state.jobs = []
+            state.calls = []
+            let isDone = jobs.isEmpty && calls.isEmpty && state.isStopped
+            if isDone { state.thread = nil }
+            return (jobs, calls, isDone)
         }
+        if isDone { return false }
+        for call in calls { call() }
+        for job in jobs { unsafe job.runSynchronously(on: asUnownedSerialExecutor()) }
+        return true
     }
 
     /// Waits for a descriptor, the time or a wake-up, and calls the handlers of the descriptors that are ready.

@@ -87,8 +87,12 @@ extension Supervisor: StreamService {
             }
             try result.get()
         }
-        stream.definition = definition
+        // The stream may have been changed or removed meanwhile.
+        guard supervised[stream.name] === stream else { return }
+        let others = supervised.values.map(\.definition)
+        stream.definition = (try? configuration.stream(stream.definition, changedBy: changes, beside: others)) ?? definition
         record(.changed, stream: stream.name, Self.words(changes))
+        restartIfStopped(stream)
     }
 
     public func remove(_ name: String) throws(ServiceFault) { remove(try find(name), "it was removed by the API") }
@@ -274,6 +278,8 @@ extension CallerStatus {
             id: caller.id, leg: caller.leg.rawValue, peer: Supervisor.line(caller.peer),
             streamID: Supervisor.line(caller.streamID),
             figures: figures)
-        connectedAt = MonotonicTime(nanoseconds: caller.connectedAt)
+        // The worker's word is not trusted: a time that cannot be is none.
+        let now = MonotonicTime.now()
+        if (0...now.nanoseconds).contains(caller.connectedAt) { connectedAt = MonotonicTime(nanoseconds: caller.connectedAt) }
     }
 }

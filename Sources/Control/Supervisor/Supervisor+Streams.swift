@@ -24,7 +24,9 @@ extension Supervisor {
         case .backOff(let wait, _):
             stream.restarts += 1
             if wait > .zero { record(.backingOff, stream: stream.name, "it is started again in \(wait.seconds) s") }
-        case .stopped(let reason): record(.stopped, stream: stream.name, "it is not started again: \(reason)")
+        case .stopped(let reason):
+            admission.forget(stream.name)
+            record(.stopped, stream: stream.name, "it is not started again: \(reason)")
         }
     }
 
@@ -114,7 +116,13 @@ extension Supervisor {
             if let worker = workers[stream.worker], worker.started.contains(stream.name) {
                 send(.change(stream: stream.name, settings: difference.live), to: worker)
             }
+            restartIfStopped(stream)
         }
+    }
+
+    /// A stream that was stopped for good may work with other settings.
+    func restartIfStopped(_ stream: SupervisedStream) {
+        if case .stopped = stream.lifecycle.state { restart(stream) }
     }
 
     static func words(_ changes: [String: String?]) -> String {

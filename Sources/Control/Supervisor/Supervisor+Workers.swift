@@ -197,7 +197,7 @@ extension Supervisor {
         guard worker.isGreeted else { return distrust(worker, "it spoke before its hello") }
         switch message {
         case .hello: break
-        case .alive(let id, let stalled): tell(worker, .alive(id: id, stalled: stalled))
+        case .alive(let id, let stalled): tell(worker, .alive(id: id, stalled: stalled.prefix(16).map(Self.line)))
         case .resolve(let id, let host, let port): resolve(id, host, port, for: worker)
         case .judge(let id, let name, _, _):
             // The worker asks about callers whom the stream's own rules admit. Rules that live elsewhere have their place here.

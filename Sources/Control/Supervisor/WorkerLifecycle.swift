@@ -121,7 +121,8 @@ struct WorkerLifecycle: Sendable {
         case .replace: return replace(now)
         case .cannotStart(let reason): return state == .starting ? failed("cannot start: \(reason)", now) : []
         case .hello:
-            guard state == .starting else { return state.hasProcess ? broken("it said hello twice", now) : [] }
+            // One that is to end already may say it late.
+            guard state == .starting else { return state == .running ? broken("it said hello twice", now) : [] }
             enter(.running, now, until: nil)
             return []
         case .alive(let id, let stalled): return answered(id, stalled, now)

@@ -46,10 +46,15 @@ struct OutputRecord {
 }
 
 extension ResumePoint {
+    /// 24 years of the timeline. Slots of every rate can be counted up to it.
+    private static let latest = MediaTime(ticks: 1 << 46)
+
     /// Where the output's timeline ended; nil where there is nothing to go on from.
     func timelineEnd(at now: MonotonicTime) -> TimelineEnd? {
         // A process that was taken over may have written anything.
-        guard let position, position.arrival <= now, position.presentation >= Timeline.start else { return nil }
+        guard let position, position.arrival <= now,
+            (Timeline.start...Self.latest).contains(position.presentation)
+        else { return nil }
         return TimelineEnd(output: position.presentation, arrival: position.arrival, offset: position.sourceOffset)
     }
 

@@ -367,7 +367,9 @@ final class SendStage: Sendable {
         let presentation = passing.presentation(of: unit)
         if unit.layoutNumber == state.layoutNumber, state.sounds.indices.contains(unit.stream) {
             // Silence was sent for its time.
-            if let presentation, state.sounds[unit.stream]?.hasFilled(presentation) == true { return false }
+            if let presentation, state.sounds[unit.stream]?.hasFilled(presentation, arrival: unit.arrival) == true {
+                return false
+            }
             unsafe state.sounds[unit.stream]?.observe(
                 Span(_unsafeElements: unit.buffer.bytes.assumingMemoryBound(to: UInt8.self)), at: presentation,
                 arrival: unit.arrival)

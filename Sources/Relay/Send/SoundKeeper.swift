@@ -45,10 +45,12 @@ struct SoundKeeper {
         return origin + samples * MediaTime.ticksPerSecond / Int64(format.sampleRate)
     }
 
-    /// Whether silence has taken the place of a unit that begins at this time.
-    func hasFilled(_ presentation: MediaTime) -> Bool {
-        guard isSilent, let end else { return false }
-        return presentation < end + -Self.tolerance
+    /// Whether silence has taken the place of a unit that begins at this time. Such a unit shows that the sound is back, so that
+    /// no further silence takes the place of those behind it.
+    mutating func hasFilled(_ presentation: MediaTime, arrival: MonotonicTime) -> Bool {
+        guard isSilent, let end, presentation < end + -Self.tolerance else { return false }
+        lastArrival = arrival
+        return true
     }
 
     /// Learns from a unit that goes out.

@@ -99,7 +99,7 @@ enum RecordWords {
     }
 }
 
-/// What a reader believes. Within these bounds no sum or conversion of a reader overflows.
+/// What a reader believes. Within these bounds no difference or conversion of a reader overflows.
 enum Bounds {
     /// Also exact as a Double, and in JSON.
     static let count: UInt64 = 1 << 53

@@ -39,6 +39,8 @@ final class CallAdmission: Sendable {
         var next: SRTSOCKET?
         /// Connections that wait for ``CallAdmission/claimArrived()``.
         var arrived: [SRTSOCKET] = []
+        /// Nobody claims them any more.
+        var isClosed = false
         private(set) var refusals: [String] = []
         private(set) var counts = RefusalCounts()
         /// One for each of ``RefusalReason``, in their order.
@@ -105,6 +107,7 @@ final class CallAdmission: Sendable {
         let tap = tap.withLock { $0.take() }
         let left = book.withLock { book in
             defer { book.arrived.removeAll() }
+            book.isClosed = true
             return book.arrived
         }
         for id in left {
@@ -232,8 +235,13 @@ final class CallAdmission: Sendable {
     func deliver(_ id: SRTSOCKET) -> Bool {
         guard let tap = tap.withLock({ $0 }) else { return false }
         tap.pin(id)
-        book.withLock { $0.arrived.append(id) }
-        return true
+        // Another leg's thread delivers. This leg may have been closed since the line above.
+        let isKept = book.withLock { book in
+            if !book.isClosed { book.arrived.append(id) }
+            return !book.isClosed
+        }
+        if !isKept { tap.pin(id, false) }
+        return isKept
     }
 
     var hasArrived: Bool { book.withLock { !$0.arrived.isEmpty } }
