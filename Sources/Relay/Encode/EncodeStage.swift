@@ -154,7 +154,7 @@ final class EncodeStage {
     /// Encodes a picture and delivers its unit. The ticket goes on with the unit, or ends here as `encodeError`.
     private func encode(
         _ picture: PictureView, _ color: ColorDescription, _ ticket: consuming FrameTicket,
-        sourceTime: SendStage.SourceTime
+        sourceTime: SourceTime
     ) -> Outcome {
         let record = ticket.record
         var pending: FrameTicket? = consume ticket
@@ -349,7 +349,7 @@ final class EncodeStage {
     /// Encodes the last picture again, or the slate.
     /// - Parameter deadline: when the repeat leaves at the latest.
     private func fill(
-        _ slot: MediaTime, _ filler: Repeater.Filler, _ slots: SlotFiller, _ sourceTime: SendStage.SourceTime,
+        _ slot: MediaTime, _ filler: Repeater.Filler, _ slots: SlotFiller, _ sourceTime: SourceTime,
         deadline: MonotonicTime?
     ) {
         guard connection.isConnected, slot > newest, let shown = slots.shown.take() else { return }

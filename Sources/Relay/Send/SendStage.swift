@@ -16,34 +16,16 @@ import Transport
 ///
 /// Thread-safe. Nothing here allocates in the steady state.
 final class SendStage: Sendable {
-    /// What the source time that goes out with a picture is made from.
-    enum SourceTime {
-        /// The picture's own time, so that its cadence is restored.
-        case turn(MonotonicTime)
-        /// The time of the picture that a repeated one stands for.
-        case repeated(MonotonicTime)
-        /// A repeated picture for a slot that is overdue: it leaves now.
-        case overdue(MonotonicTime)
-    }
-
     /// A coded unit that waits for its turn.
     private struct WaitingUnit: ~Copyable, Sendable {
         let ticket: FrameTicket
         let buffer: UnitBuffer
-        let unit: UnitFacts
+        let unit: CodedUnit
+        /// The source time that goes out with it.
+        let stamp: MonotonicTime
         let turn: MonotonicTime
 
         consuming func intoTicket() -> FrameTicket { ticket }
-    }
-
-    /// What the stage has to know of a coded unit beside its bytes.
-    fileprivate struct UnitFacts {
-        let presentation, decode: MediaTime
-        let isKeyframe: Bool
-        /// The source time that goes out with it.
-        let stamp: MonotonicTime
-        /// The number of the layout under which it was encoded.
-        let layoutNumber: Int
     }
 
     fileprivate struct State: ~Copyable {
@@ -177,38 +159,45 @@ final class SendStage: Sendable {
         }
     }
 
-    /// Sends a coded unit, or queues a copy until its turn. It never waits for a turn: at most for the send thread to finish the
-    /// unit that it is sending.
-    /// - Parameters:
-    ///   - unit: borrowed for the call.
-    ///   - ticket: ends when the unit has left.
-    ///   - encoded: when the encoder gave the unit.
+    /// Sends the encoder's unit, or queues a copy until its turn.
+    /// - Parameter unit: borrowed for the call.
     func deliver(
         _ unit: borrowing EncodedUnit, _ ticket: consuming FrameTicket, encoded: MonotonicTime, _ source: SourceTime
     ) {
+        let facts = unsafe CodedUnit(
+            presentation: unit.presentationTime, decode: unit.decodeTime, isKeyframe: unit.isKeyframe)
+        deliver(unsafe unit.bytes.bytes, facts, ticket, encoded: encoded, source)
+    }
+
+    /// Sends a coded unit, or queues a copy until its turn. It never waits for a turn: at most for the send thread to finish the
+    /// unit that it is sending. One thread at a time delivers, in decoding order.
+    /// - Parameters:
+    ///   - bytes: borrowed for the call.
+    ///   - ticket: ends when the unit has left.
+    ///   - encoded: when the unit was there.
+    func deliver(
+        _ bytes: RawSpan, _ unit: CodedUnit, _ ticket: consuming FrameTicket, encoded: MonotonicTime, _ source: SourceTime
+    ) {
         var pending: FrameTicket? = consume ticket
-        let bytes = unsafe unit.bytes.bytes
-        let (presentation, decode, isKeyframe) = unsafe (unit.presentationTime, unit.decodeTime, unit.isKeyframe)
         let hasMore = state.withLock { state in
             guard var ticket = pending.take() else { return false }
+            var unit = unit
+            unit.layoutNumber = unit.layoutNumber ?? state.prepared.number
             ticket.stamp(.encodeOut, at: encoded)
             state.books.countOffered()
             _ = state.settings.refresh()
             let stamp = state.stamp(ticket.record, source, now: encoded)
-            let unit = UnitFacts(
-                presentation: presentation, decode: decode, isKeyframe: isKeyframe, stamp: stamp,
-                layoutNumber: state.prepared.number)
             let turn =
                 switch state.settings.value.pacing {
                 case .eager: encoded
                 case .paced: CadenceClock.turn(stamp, deadline: ticket.record.deadline, now: encoded)
                 }
             guard turn > encoded || waiting.count > 0 else {
-                send(bytes, unit, ticket, due: encoded, &state)
+                send(bytes, unit, stamp, ticket, due: encoded, &state)
                 return sendPassing(&state, all: false)
             }
             if waiting.count == waiting.capacity { sendOldest(&state) }
-            enqueue(bytes, unit, ticket, turn: turn)
+            enqueue(bytes, unit, stamp, ticket, turn: turn)
             state.books.setQueued(waiting.count)
             return waiting.count == 1
         }
@@ -260,33 +249,34 @@ final class SendStage: Sendable {
     // MARK: Units of the video
 
     private func enqueue(
-        _ bytes: RawSpan, _ unit: UnitFacts, _ ticket: consuming FrameTicket, turn: MonotonicTime
+        _ bytes: RawSpan, _ unit: CodedUnit, _ stamp: MonotonicTime, _ ticket: consuming FrameTicket, turn: MonotonicTime
     ) {
         let buffer = buffers.claim()!
         unsafe bytes.withUnsafeBytes { unsafe buffer.fill($0) }
-        if waiting.offer(WaitingUnit(ticket: ticket, buffer: buffer, unit: unit, turn: turn)) != nil {
+        if waiting.offer(WaitingUnit(ticket: ticket, buffer: buffer, unit: unit, stamp: stamp, turn: turn)) != nil {
             preconditionFailure("the caller has made room in the queue, and nobody closes it")
         }
     }
 
     private func sendOldest(_ state: inout State) {
         guard let unit = waiting.pop(until: MonotonicTime(nanoseconds: 0)) else { return }
-        let (buffer, facts) = (unit.buffer, unit.unit)
+        let (buffer, facts, stamp) = (unit.buffer, unit.unit, unit.stamp)
         // It may wait beyond its turn for the unit before it, and leave before its turn where the queue is full. Neither is work.
         let due = min(max(unit.turn, state.newestSent), .now())
         state.books.setQueued(waiting.count)
-        send(unsafe buffer.bytes.bytes, facts, unit.intoTicket(), due: due, &state)
+        send(unsafe buffer.bytes.bytes, facts, stamp, unit.intoTicket(), due: due, &state)
         buffers.recycle(buffer)
     }
 
     /// Sends a unit and ends its ticket.
     /// - Parameter due: when its turn came.
     private func send(
-        _ bytes: RawSpan, _ unit: UnitFacts, _ ticket: consuming FrameTicket, due: MonotonicTime, _ state: inout State
+        _ bytes: RawSpan, _ unit: CodedUnit, _ stamp: MonotonicTime, _ ticket: consuming FrameTicket, due: MonotonicTime,
+        _ state: inout State
     ) {
         state.adoptLayout(of: unit)
         state.newest = unit.presentation
-        state.newestStamp = unit.stamp
+        state.newestStamp = stamp
         // A unit that its receiver could not decode is not sent.
         let isOfUse = unit.isKeyframe || !state.awaitsKeyframe
         var isWhole = isOfUse
@@ -295,7 +285,7 @@ final class SendStage: Sendable {
                 unsafe state.muxer!.writeVideo(
                     bytes, presentationTime: unit.presentation, decodeTime: unit.decode, isKeyframe: unit.isKeyframe
                 ) { message in
-                    if unsafe !send(message, unit.stamp) { isWhole = false }
+                    if unsafe !send(message, stamp) { isWhole = false }
                 }
             }
         }
@@ -305,7 +295,7 @@ final class SendStage: Sendable {
         ticket.stamp(.sent, at: sent)
         if isOfUse {
             record.record(
-                ticket.record, presentation: unit.presentation, decode: unit.decode, stamp: unit.stamp, sent: sent,
+                ticket.record, presentation: unit.presentation, decode: unit.decode, stamp: stamp, sent: sent,
                 sourceOffset: arrivals.sourceOffset, state.muxer!, sink.rtpState)
         }
         if isOfUse {
@@ -316,7 +306,7 @@ final class SendStage: Sendable {
         }
         if isWhole {
             state.books.countSent()
-            books.ledger.close(ticket, as: .emitted)
+            books.ledger.close(ticket, as: unit.fate)
         } else {
             state.books.countDropped()
             books.drop(ticket, .outputDown)
@@ -379,7 +369,7 @@ final class SendStage: Sendable {
         else { return false }
         // Between the pictures that are sent before and after it, so that source times do not go back.
         var stamp = state.clock.stamp(passing: unit.sourceTime ?? unit.arrival, after: state.newestStamp)
-        if let next = waiting.first({ $0.unit.stamp }) { stamp = min(stamp, next) }
+        if let next = waiting.first({ $0.stamp }) { stamp = min(stamp, next) }
         var isWhole = true
         unsafe muxer.writePassed(
             stream: unit.stream, unit.buffer.bytes, presentationTime: presentation
@@ -411,8 +401,8 @@ final class SendStage: Sendable {
 
 extension SendStage.State {
     /// Gives the multiplexer the layout that a unit was encoded under.
-    fileprivate mutating func adoptLayout(of unit: SendStage.UnitFacts) {
-        guard unit.layoutNumber > layoutNumber else { return }
+    fileprivate mutating func adoptLayout(of unit: CodedUnit) {
+        guard let number = unit.layoutNumber, number > layoutNumber else { return }
         // `prepare` has checked that the program map can hold it.
         if let end = multiplexEnd.take() {
             muxer = try! TransportStreamMuxer(prepared.layout, resuming: end)
@@ -425,7 +415,7 @@ extension SendStage.State {
 
     /// The source time to send with a picture.
     fileprivate mutating func stamp(
-        _ record: FrameRecord, _ source: SendStage.SourceTime, now: MonotonicTime
+        _ record: FrameRecord, _ source: SourceTime, now: MonotonicTime
     ) -> MonotonicTime {
         if record.kind != .repeated, record.sourceClock != sourceClock {
             sourceClock = record.sourceClock
