@@ -75,7 +75,7 @@ public final class Relay: Sendable {
             limit: .current, threads: max(configuration.options.threads, configuration.options.encodeThreads))
         var nextStatus = start + .seconds(1)
         var (nextSample, nextLoadSample) = (start, start)
-        var former = (time: start, emitted: UInt64(0))
+        var former = (time: start, sent: UInt64(0))
         var figures = MapFigures(configuration.telemetry)
         var peers = MapPeers(configuration.telemetry)
         while !control.events.isClosed || control.events.count > 0 {
@@ -98,8 +98,9 @@ public final class Relay: Sendable {
             }
             if now >= nextStatus {
                 var status = status(since: start)
-                status.rate = Double(status.books.emitted - former.emitted) / (now - former.time).seconds
-                former = (now, status.books.emitted)
+                let sent = status.books.emitted + status.books.bypassed
+                status.rate = Double(sent - former.sent) / (now - former.time).seconds
+                former = (now, sent)
                 figures?.record(rate: status.rate)
                 observe(.second(status))
                 write(trace)

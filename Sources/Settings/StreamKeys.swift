@@ -8,6 +8,12 @@ public enum StreamKeys {
     public static let all: [StreamKey] = [
         .integer("scale", \.options.scale, 1...2, .restart, help: "How many times wider and higher pictures leave."),
         .choice(
+            "mode", \.settings.mode, StreamSettings.Mode.allCases.map { ($0.rawValue, $0) }, .live,
+            help: """
+                bypass sends the input's pictures as they came. It begins and ends at a picture at which a decoder can begin, and \
+                loses and repeats none.
+                """),
+        .choice(
             "tier", \.settings.tier, [("auto", best)] + Tier.allCases.map { ($0.name, $0) }, .live,
             help: "The best super-resolution tier that may be used. auto is the best there is."),
         .number(
@@ -17,6 +23,9 @@ public enum StreamKeys {
             "max-size", \.options.largestOutput, .restart, .size, "a size from 16x16 to 16384x16384, as 3840x2160",
             help: "The largest picture size to enlarge to. A picture that would become larger keeps its size.",
             read: SizeText.read, write: SizeText.write),
+        .choice(
+            "keep-size", \.options.keepSize, [("true", true), ("false", false)], .restart,
+            help: "Whether the output keeps its size whatever happens. Then nothing is bypassed, and too much work costs frames."),
         .integer(
             "interpolate", \.settings.interpolate, 1...2, .live,
             help: "Frames out for each frame in. Not with `fps`."),

@@ -5,6 +5,9 @@ import Schedule
 public struct StreamOptions: Hashable, Sendable {
     /// How many times wider and higher pictures leave: 1 or 2.
     public var scale = 2
+    /// The output never changes its size. So pictures never go out as they came, and where the machine is too slow, frames are
+    /// dropped.
+    public var keepSize = false
     /// A constant output rate, whatever the input's is; nil follows the input.
     public var fps: Rational?
     /// Whether the output goes on while a live source is gone: the last frame again, after ``hold`` a plain grey picture, and

@@ -12,6 +12,16 @@ public struct StreamSettings: Hashable, Sendable {
         case paced
     }
 
+    /// What becomes of the input's pictures.
+    public enum Mode: String, Sendable, CaseIterable {
+        /// They are decoded, enhanced and encoded, as far as the machine and the input allow it.
+        case enhance
+        /// They go out as they came.
+        case bypass
+    }
+
+    /// Takes effect at the next picture at which a decoder can begin.
+    public var mode = Mode.enhance
     /// The best tier of super-resolution that may be used. The scheduler decides frame by frame.
     public var tier = Tier.neuralM
     /// How much enlarged pictures are sharpened, from 0 (not at all) to 1.

@@ -66,6 +66,9 @@ public struct StreamValues: Hashable, Sendable {
         if options.fps == nil, !options.keepOutput, given.contains("hold") {
             faults.append(SettingFault("hold", "goes with `fps` or `keep-output`: without them nothing is repeated"))
         }
+        if options.keepSize, settings.mode == .bypass {
+            faults.append(SettingFault("keep-size", "forbids `mode` bypass: a bypassed stream has the input's size"))
+        }
         if options.lookahead == 0, given.contains("lookahead"), options.fps == nil, settings.interpolate == 1 {
             let text = "0 goes with `interpolate` 2 or `fps`: without them nothing is extrapolated"
             faults.append(SettingFault("lookahead", text))

@@ -11,7 +11,7 @@ extension Trace {
         return originals.map { record in
             TimelinePoint(
                 arrival: MonotonicTime(nanoseconds: (record.arrival - first).count),
-                latency: record.fate == .emitted ? record.sent.map { $0 - record.arrival } : nil, tier: record.tier,
+                latency: record.fate.isSent ? record.sent.map { $0 - record.arrival } : nil, tier: record.tier,
                 tiles: record.tiles, rung: record.rung, synthesised: synthesised.contains(record.arrival) ? 1 : 0)
         }
     }

@@ -1,7 +1,7 @@
 import Media
 import Schedule
 
-/// The books of one stream: `in + synthesised + repeated = emitted + dropped + in flight`.
+/// The books of one stream: `in + synthesised + repeated = emitted + bypassed + dropped + in flight`.
 ///
 /// Every term is counted where its event happens and none is computed from the others. So a difference shows a defect.
 ///
@@ -11,6 +11,8 @@ public struct Books: Sendable {
     public internal(set) var synthesised: UInt64 = 0
     public internal(set) var repeated: UInt64 = 0
     public internal(set) var emitted: UInt64 = 0
+    /// Originals that went out as they came.
+    public internal(set) var bypassed: UInt64 = 0
     public internal(set) var inFlight: UInt64 = 0
     /// One count for each raw value of ``DropReason``. The arrays are inline, so that a copy of the books does not allocate.
     /// Their length must be the number of reasons.
@@ -40,7 +42,7 @@ public struct Books: Sendable {
     public var dropped: UInt64 { DropReason.allCases.reduce(0) { $0 + self[$1] } }
     public var originalsDropped: UInt64 { DropReason.allCases.reduce(0) { $0 + originalsDropped($1) } }
 
-    public var balance: Bool { originals + synthesised + repeated == emitted + dropped + inFlight }
+    public var balance: Bool { originals + synthesised + repeated == emitted + bypassed + dropped + inFlight }
 }
 
 extension Books: CustomStringConvertible {
@@ -48,6 +50,6 @@ extension Books: CustomStringConvertible {
         let reasons = DropReason.allCases.filter { self[$0] > 0 }.map { "\($0.name) \(self[$0])" }
         let details = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))"
         return "in \(originals) + synthesised \(synthesised) + repeated \(repeated)"
-            + " = emitted \(emitted) + dropped \(dropped)\(details) + in flight \(inFlight)"
+            + " = emitted \(emitted)\(bypassed > 0 ? " + bypassed \(bypassed)" : "") + dropped \(dropped)\(details) + in flight \(inFlight)"
     }
 }

@@ -61,6 +61,9 @@ public final class Ledger: Sendable {
             case .emitted:
                 state.books.emitted += 1
                 state.latency.record(record)
+            case .bypassed:
+                state.books.bypassed += 1
+                state.latency.record(record)
             case .dropped(let reason):
                 state.books.drop(record.kind, reason)
             }

@@ -17,13 +17,8 @@ public enum RecordTable {
         func text(_ time: MonotonicTime?) -> String { time.map { String($0.nanoseconds) } ?? "" }
         func text(_ time: Nanoseconds?) -> String { time.map { String($0.count) } ?? "" }
         func text(_ flag: Bool) -> String { flag ? "1" : "0" }
-        let fate =
-            switch frame.fate {
-            case .emitted: "emitted"
-            case .dropped(let reason): reason.name
-            }
         let fields = [
-            String(record.id), record.kind.name, fate, String(record.presentation.ticks), String(record.epoch),
+            String(record.id), record.kind.name, frame.fate.name, String(record.presentation.ticks), String(record.epoch),
             String(record.sourceClock), text(record.sourceTime), text(record.deadline), text(record.isLateUnit),
             text(record.isKeyframe), text(record.isReference), text(record.isDamaged),
             Tier(rawValue: record.tier)?.name ?? "", String(record.rung), String(record.tilesWanted),

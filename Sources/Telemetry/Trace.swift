@@ -25,17 +25,13 @@ public enum Trace {
     public static func line(_ record: TraceRecord) -> String {
         func text(_ value: Nanoseconds?) -> String { value.map { String($0.count) } ?? "" }
         func text(_ value: MonotonicTime?) -> String { value.map { String($0.nanoseconds) } ?? "" }
-        let fate =
-            switch record.fate {
-            case .emitted: "emitted"
-            case .dropped(let reason): reason.name
-            }
         let fields = [
             String(record.id), record.kind.name, String(record.presentation.ticks), text(record.arrival),
             record.origin?.kind.name ?? "", text(record.origin?.time), text(record.emitBy),
             record.isKeyframe ? "1" : "0", record.isReference ? "1" : "0", String(record.asked),
             String(record.tilesWanted), String(record.tiles), record.tier.name, String(record.rung), text(record.decode),
-            text(record.base), text(record.tileTime), text(record.synthesise), text(record.encode), text(record.sent), fate,
+            text(record.base), text(record.tileTime), text(record.synthesise), text(record.encode), text(record.sent),
+            record.fate.name,
         ]
         return fields.joined(separator: ",")
     }
@@ -120,10 +116,8 @@ public enum Trace {
             record.synthesise = try cost(17)
             record.encode = try cost(18)
             if !values[19].isEmpty { record.sent = try time(19) }
-            if values[20] != "emitted" {
-                guard let reason = DropReason.allCases.first(where: { $0.name == values[20] }) else { throw fault(20) }
-                record.fate = .dropped(reason)
-            }
+            guard let fate = FrameFate(name: values[20]) else { throw fault(20) }
+            record.fate = fate
             return record
         }
     }

@@ -30,6 +30,9 @@ struct RelayCommand: ParsableCommand {
     var keepOutput = false
     @Option(help: .setting("hold", showsDefault: true)) var hold: TimeArgument?
     @Option(help: .setting("lookahead")) var lookahead = 1
+    @Option(help: .setting("mode")) var mode = StreamSettings.Mode.enhance
+    @Flag(help: "Never change the output's size: nothing is bypassed, and too much work costs frames.")
+    var keepSize = false
     @Option(help: .setting("tier")) var tier = TierArgument(.neuralM)
     @Option(help: .setting("sharpness")) var sharpness = 0.0
     @Option(help: .setting("budget")) var budget = TimeArgument(.milliseconds(80))
@@ -69,6 +72,8 @@ struct RelayCommand: ParsableCommand {
         values.options.encodeThreads = encodeThreads
         values.options.preset = preset
         values.options.largestOutput = maxSize.value
+        values.options.keepSize = keepSize
+        values.settings.mode = mode
         values.settings.tier = tier.value
         values.settings.sharpness = sharpness
         if let interpolate { values.settings.interpolate = interpolate }
@@ -141,6 +146,7 @@ struct RelayCommand: ParsableCommand {
 }
 
 extension StreamSettings.Pacing: ExpressibleByArgument {}
+extension StreamSettings.Mode: ExpressibleByArgument {}
 extension EncoderPreset: ExpressibleByArgument {}
 
 /// The best tier that may be used; `auto` is the best there is.

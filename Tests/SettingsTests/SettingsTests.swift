@@ -60,7 +60,7 @@ import Testing
 @Suite struct StreamKeyTests {
     /// A text for each key that is not the default.
     static let others = [
-        "scale": "1", "tier": "neural-s", "sharpness": "0.25", "max-size": "1920x1080", "interpolate": "2",
+        "scale": "1", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "sharpness": "0.25", "max-size": "1920x1080", "interpolate": "2",
         "fps": "30000/1001", "hold": "1500ms", "keep-output": "false", "lookahead": "0", "budget": "120ms", "caution": "2.5",
         "pacing": "paced",
         "bitrate": "2.5M", "preset": "veryfast", "threads": "4", "decode-threads": "3", "encode-threads": "5",
@@ -119,9 +119,8 @@ import Testing
 @Suite struct StreamValuesTests {
     @Test func textsHoldOnlyWhatDiffersAndComeBack() throws {
         #expect(StreamValues().texts.isEmpty)
-        for without in ["interpolate", "fps"] {
-            var texts = StreamKeyTests.others
-            texts[without] = nil
+        for without in [["interpolate", "keep-size"], ["fps", "mode"]] {
+            let texts = StreamKeyTests.others.filter { !without.contains($0.key) }
             let values = try StreamValues(texts)
             #expect(values.texts == texts)
             #expect(try StreamValues(values.allTexts) == values)
@@ -140,6 +139,11 @@ import Testing
         let fault = fault { try StreamValues().applying(["fps": "60", "interpolate": "2"]) }
         #expect(fault?.key == "fps" && fault?.text.hasSuffix("give one") == true)
         #expect(self.fault { try StreamValues(["fps": "60", "interpolate": "2"]) } == fault)
+    }
+
+    @Test func anOutputThatKeepsItsSizeIsNotBypassed() {
+        #expect(fault { try StreamValues(["keep-size": "true", "mode": "bypass"]) }?.key == "keep-size")
+        #expect(fault { try StreamValues(["keep-size": "true"]) } == nil)
     }
 
     @Test func whatHasNoEffectIsAFaultOnlyWhereItIsGiven() throws {

@@ -67,9 +67,8 @@ import Testing
                     close(refused, as: .dropped(.overload))
                 }
             } else if let ticket = held.queue.pop(until: MonotonicTime(nanoseconds: 0)) {
-                let reasons = DropReason.allCases
-                let pick = Int(random.next() % UInt64(reasons.count + 1))
-                close(ticket, as: pick == reasons.count ? .emitted : .dropped(reasons[pick]))
+                let fates = [FrameFate.emitted, .bypassed] + DropReason.allCases.map(FrameFate.dropped)
+                close(ticket, as: fates[Int(random.next() % UInt64(fates.count))])
             }
             #expect(ledger.books.balance)
         }

@@ -21,6 +21,7 @@ struct StreamChannels: Sendable {
     let encoder = EncoderActivity()
     let filledSlot = FilledSlot()
     let connection = OutputConnection()
+    let path = PicturePath()
     let available: AvailableCores
 
     init(_ configuration: RelayConfiguration) {

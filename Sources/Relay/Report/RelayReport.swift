@@ -13,7 +13,7 @@ public struct RelayReport: Codable, Sendable {
     }
 
     public struct Totals: Codable, Sendable {
-        public var originals, synthesised, repeated, emitted, dropped, inFlight: UInt64
+        public var originals, synthesised, repeated, emitted, bypassed, dropped, inFlight: UInt64
         public var droppedByReason: [String: UInt64]
         /// How many of the dropped frames were originals.
         public var originalsDroppedByReason: [String: UInt64]
@@ -122,14 +122,14 @@ public struct RelayReport: Codable, Sendable {
         self.seconds = seconds
         self.targetRate = targetRate?.value
         let books = ledger.books
-        outputRate = seconds > 0 ? Double(books.emitted) / seconds : 0
+        outputRate = seconds > 0 ? Double(books.emitted + books.bypassed) / seconds : 0
         func byReason(_ count: (DropReason) -> UInt64) -> [String: UInt64] {
             let counts = DropReason.allCases.map { ($0.name, count($0)) }.filter { $0.1 > 0 }
             return Dictionary(uniqueKeysWithValues: counts)
         }
         frames = Totals(
             originals: books.originals, synthesised: books.synthesised, repeated: books.repeated,
-            emitted: books.emitted, dropped: books.dropped, inFlight: books.inFlight,
+            emitted: books.emitted, bypassed: books.bypassed, dropped: books.dropped, inFlight: books.inFlight,
             droppedByReason: byReason { books[$0] }, originalsDroppedByReason: byReason(books.originalsDropped),
             balance: books.balance)
         (latencyOriginal, latencySynthesised, deadlineSlack, deadlineMisses, stages) = ledger.withLatency { latency in
@@ -167,7 +167,7 @@ extension RelayReport {
                 ? "" : "; of them originals: \(originals.isEmpty ? "none" : list(originals))")
         lines.append(
             "books: in \(frames.originals) + synthesised \(frames.synthesised) + repeated \(frames.repeated)"
-                + " = emitted \(frames.emitted) + dropped \(frames.dropped)"
+                + " = emitted \(frames.emitted)" + (frames.bypassed > 0 ? " + bypassed \(frames.bypassed)" : "") + " + dropped \(frames.dropped)"
                 + (reasons.isEmpty ? "" : " (\(reasons))")
                 + " + in flight \(frames.inFlight)" + (frames.balance ? "" : "  DO NOT BALANCE"))
         let slates = counters[StreamCounters.Counter.slates.name] ?? 0
@@ -222,7 +222,8 @@ extension RelayStatus {
             if let rung, let demand {
                 " \(rung.name), needs \(tenths(demand.least)) to \(tenths(demand.synthesising)) of \(cores) cores,"
             } else { "" }
-        return "\(tenths(seconds)) s: in \(books.originals), out \(books.emitted) (\(tenths(rate))/s),"
+        return "\(tenths(seconds)) s: in \(books.originals), out \(books.emitted + books.bypassed) (\(tenths(rate))/s),"
+            + (books.bypassed > 0 ? " bypassed \(books.bypassed)," : "")
             + (books.repeated > 0 ? " repeated \(books.repeated)," : "")
             + (leftOut > 0 ? " left out \(leftOut)," : "")
             + " dropped \(books.dropped - leftOut), latency \(tenths(latency.milliseconds)) ms,\(schedule)"

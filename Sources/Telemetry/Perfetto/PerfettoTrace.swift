@@ -170,7 +170,7 @@ struct TraceEvents {
                 add(.rung, planned, Int64(record.rung))
                 add(.tier, planned, Int64(record.tier))
             }
-            if let sent = time(record, .sent), frame.fate == .emitted, record.kind != .repeated {
+            if let sent = time(record, .sent), frame.fate.isSent, record.kind != .repeated {
                 if let latency = record.time(from: .lastPacket, to: .sent) { add(.latency, sent, latency.count) }
                 if let deadline = record.deadline { add(.slack, sent, deadline.nanoseconds - sent) }
             }

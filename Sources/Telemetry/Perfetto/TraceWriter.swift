@@ -143,7 +143,7 @@ struct TraceWriter {
             message.add(10, name(frame.record.kind))
             if isFirst { annotate(frame, &message) }
             // A flow leads from slice to slice. It ends with the frame.
-            message.add(isLast && frame.fate == .emitted ? 48 : 47, fixed: frame.record.id &+ 1)
+            message.add(isLast && frame.fate.isSent ? 48 : 47, fixed: frame.record.id &+ 1)
         case .end:
             message.add(9, 2)
         case .dropped(let frame, let reason):
@@ -168,10 +168,7 @@ struct TraceWriter {
         let record = frame.record
         add(.frame, Int64(truncatingIfNeeded: record.id))
         add(.presentation, record.presentation.ticks)
-        switch frame.fate {
-        case .emitted: add(.fate, "emitted")
-        case .dropped(let reason): add(.fate, reason.name)
-        }
+        add(.fate, frame.fate.name)
         add(.tier, Tier(rawValue: record.tier)?.name ?? "unknown")
         add(.rung, Int64(record.rung))
         if record.kind == .original {

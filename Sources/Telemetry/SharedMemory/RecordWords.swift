@@ -12,13 +12,19 @@ enum RecordWords {
         static let all = lateUnit | keyframe | reference | damaged
     }
 
+    /// The fate of a frame that went out as it came.
+    private static let bypassed: UInt64 = 0xFF
     /// Stands for a value that the frame does not have.
     private static let none = UInt64(signed: .min)
 
     @inline(__always) static func write(_ record: FrameRecord, _ fate: FrameFate, _ words: MappedWords, at start: Int) {
         words.store(record.id, at: start + 1)
         var facts = UInt64(record.kind.rawValue) | UInt64(record.tier) << 16 | UInt64(record.rung) << 24
-        if case .dropped(let reason) = fate { facts |= UInt64(reason.rawValue + 1) << 8 }
+        switch fate {
+        case .emitted: break
+        case .bypassed: facts |= bypassed << 8
+        case .dropped(let reason): facts |= UInt64(reason.rawValue + 1) << 8
+        }
         if record.isLateUnit { facts |= Flag.lateUnit }
         if record.isKeyframe { facts |= Flag.keyframe }
         if record.isReference { facts |= Flag.reference }
@@ -56,8 +62,12 @@ enum RecordWords {
         else { return nil }
         var fate = FrameFate.emitted
         if let number = UInt8(exactly: facts >> 8 & 0xFF), number > 0 {
-            guard let reason = DropReason(rawValue: number - 1) else { return nil }
-            fate = .dropped(reason)
+            if UInt64(number) == bypassed {
+                fate = .bypassed
+            } else {
+                guard let reason = DropReason(rawValue: number - 1) else { return nil }
+                fate = .dropped(reason)
+            }
         }
         let ticks = Int64(bitPattern: word(3))
         guard Bounds.ticks.contains(ticks) else { return nil }

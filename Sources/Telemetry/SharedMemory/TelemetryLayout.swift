@@ -8,7 +8,7 @@ import Schedule
 enum TelemetryLayout {
     /// The bytes "BRNSHMAP".
     static let magic: UInt64 = 0x5041_4D48_534E_5242
-    static let version: UInt64 = 1
+    static let version: UInt64 = 2
 
     // Header.
     static let magicWord = 0
@@ -30,6 +30,7 @@ enum TelemetryLayout {
     static let inFlight = 49
     static let recordsWritten = 50
     static let misses = 51
+    static let bypassed = 52
 
     // Books of the output.
     static let output = 56

@@ -168,6 +168,7 @@ struct MapWords {
         snapshot.books.inFlight = count(TelemetryLayout.inFlight)
         for kind in FrameKind.allCases {
             snapshot.books.emitted += count(TelemetryLayout.emitted + Int(kind.rawValue))
+            snapshot.books.bypassed += count(TelemetryLayout.bypassed + Int(kind.rawValue))
             for reason in DropReason.allCases {
                 snapshot.books.drop(kind, reason, count(TelemetryLayout.dropWord(kind, reason)))
             }

@@ -46,6 +46,7 @@ extension TelemetryMap {
             var living = words[TelemetryLayout.inFlight]
             for kind in FrameKind.allCases {
                 var closed = words[TelemetryLayout.emitted + Int(kind.rawValue)]
+                closed &+= words[TelemetryLayout.bypassed + Int(kind.rawValue)]
                 for reason in DropReason.allCases { closed &+= words[TelemetryLayout.dropWord(kind, reason)] }
                 let opened = words[TelemetryLayout.opened + Int(kind.rawValue)]
                 let left = min(opened > closed ? opened - closed : 0, living)
@@ -66,8 +67,9 @@ extension TelemetryMap {
 
         @inline(__always) func close(_ record: FrameRecord, as fate: FrameFate) {
             switch fate {
-            case .emitted:
-                words.advance(TelemetryLayout.emitted + Int(record.kind.rawValue))
+            case .emitted, .bypassed:
+                let fates = fate == .emitted ? TelemetryLayout.emitted : TelemetryLayout.bypassed
+                words.advance(fates + Int(record.kind.rawValue))
                 var misses: UInt64 = 0
                 Latency.measure(record, missed: &misses) { series, time in observe(time, series) }
                 if misses > 0 { words.advance(TelemetryLayout.misses, by: misses) }

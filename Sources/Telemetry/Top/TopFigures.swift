@@ -87,7 +87,7 @@ public struct TopFigures: Encodable, Sendable {
         let recent = frames.filter { frame in
             frame.record.newestStamp.map { $0 > now - Self.window && $0 <= now } ?? false
         }
-        let sent = recent.filter { $0.fate == .emitted && $0.record.kind != .repeated }
+        let sent = recent.filter { $0.fate.isSent && $0.record.kind != .repeated }
         func quantiles(_ name: String, _ times: [Nanoseconds]) -> (stage: Stage, p95: Double?) {
             let sorted = times.sorted()
             func quantile(_ share: Double) -> Double? {
@@ -102,7 +102,7 @@ public struct TopFigures: Encodable, Sendable {
             }
         }
         var series = [Double?](repeating: nil, count: Self.steps)
-        for frame in frames where frame.fate == .emitted && frame.record.kind != .repeated {
+        for frame in frames where frame.fate.isSent && frame.record.kind != .repeated {
             guard let at = frame.record[.sent], let time = frame.record.time(from: .lastPacket, to: .sent), at <= now else {
                 continue
             }

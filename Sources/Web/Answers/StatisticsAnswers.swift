@@ -24,7 +24,7 @@ enum StatisticsAnswers {
         _ stream: StreamStatus, _ snapshot: StreamSnapshot, _ records: [ClosedFrame], _ seconds: Double, at now: MonotonicTime
     ) -> JSON {
         var recent = Latency()
-        for frame in records where frame.fate == .emitted { recent.record(frame.record) }
+        for frame in records where frame.fate.isSent { recent.record(frame.record) }
         let gauges = snapshot.gauges
         return [
             "state": .text(stream.state.rawValue), "age": .number((now - gauges.writtenAt).seconds),
@@ -58,7 +58,7 @@ enum StatisticsAnswers {
     private static func json(_ books: Books) -> JSON {
         [
             "originals": .count(books.originals), "synthesised": .count(books.synthesised), "repeated": .count(books.repeated),
-            "emitted": .count(books.emitted), "dropped": .count(books.dropped),
+            "emitted": .count(books.emitted), "bypassed": .count(books.bypassed), "dropped": .count(books.dropped),
             "originalsDropped": .count(books.originalsDropped), "inFlight": .count(books.inFlight),
         ]
     }
@@ -136,9 +136,9 @@ enum StatisticsAnswers {
                     "deadlineMisses": count, "seconds": .number(), "latency": .named("Latency"), "stages": stages,
                     "lifetime": .object("", ["latency": .named("Latency"), "stages": stages]),
                     "books": .object(
-                        "in + synthesised + repeated = emitted + dropped + in flight",
+                        "in + synthesised + repeated = emitted + bypassed + dropped + in flight",
                         counts([
-                            "originals", "synthesised", "repeated", "emitted", "dropped", "originalsDropped", "inFlight",
+                            "originals", "synthesised", "repeated", "emitted", "bypassed", "dropped", "originalsDropped", "inFlight",
                         ])),
                     "dropped": reasons, "originalsDropped": reasons,
                     "units": .object("offered = sent + dropped + queued", counts(["offered", "sent", "dropped", "queued"])),

@@ -6,12 +6,12 @@ extension Metrics {
     static let frames: [Metric] = [
         .stream(
             "frames_total", .counter, labels: ["stage", "fate"],
-            "Frames at the ends of a stream: received at the input; emitted or dropped at the output, synthesised and repeated ones with them."
+            "Frames at the ends of a stream: received at the input; emitted, bypassed (sent as they came) or dropped at the output, synthesised and repeated ones with them."
         ) { reading in
             guard let books = reading.snapshot?.books else { return [] }
             return [
                 Sample("input", "received", count: books.originals), Sample("output", "emitted", count: books.emitted),
-                Sample("output", "dropped", count: books.dropped),
+                Sample("output", "bypassed", count: books.bypassed), Sample("output", "dropped", count: books.dropped),
             ]
         },
         .snapshot("frames_synthesised_total", .counter, "Frames made between two originals, or predicted from them.") {
@@ -22,7 +22,7 @@ extension Metrics {
         },
         .snapshot(
             "frames_in_flight", .gauge,
-            "Frames on their way. At any time: received + synthesised + repeated = emitted + dropped + in flight."
+            "Frames on their way. At any time: received + synthesised + repeated = emitted + bypassed + dropped + in flight."
         ) {
             .count($0.books.inFlight)
         },

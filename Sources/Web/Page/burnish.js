@@ -152,6 +152,7 @@ function showDrops(now) {
   const books = now.books;
   text($("books"), `in ${whole.format(books.originals)} + synthesised ${whole.format(books.synthesised)}`
     + ` + repeated ${whole.format(books.repeated)} = emitted ${whole.format(books.emitted)}`
+    + (books.bypassed ? ` + bypassed ${whole.format(books.bypassed)}` : "")
     + ` + dropped ${whole.format(books.dropped)} + in flight ${whole.format(books.inFlight)}`);
 }
 

@@ -8,7 +8,7 @@ import Testing
     @Test func everyFieldOfARecordArrives() throws {
         let map = try TestMap()
         let writer = try map.writer()
-        let fates = [FrameFate.emitted] + DropReason.allCases.map(FrameFate.dropped)
+        let fates = [FrameFate.emitted, .bypassed] + DropReason.allCases.map(FrameFate.dropped)
         for n in 0..<60 {
             writer.close(numberedRecord(UInt64(n), kind: FrameKind.allCases[n % 3]), as: fates[n % fates.count])
         }

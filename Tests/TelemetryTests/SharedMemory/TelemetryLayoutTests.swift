@@ -21,7 +21,8 @@ import Testing
             "magic": (Layout.magicWord, 1), "version": (Layout.versionWord, 1), "byteCount": (Layout.byteCountWord, 1),
             "writers": (Layout.writersWord, 1), "process": (Layout.processWord, 1), "started": (Layout.startedWord, 1),
             "wallOffset": (Layout.wallOffsetWord, 1), "opened": (Layout.opened, Layout.kinds),
-            "emitted": (Layout.emitted, Layout.kinds), "dropped": (Layout.dropped, Layout.kinds * DropReason.allCases.count),
+            "emitted": (Layout.emitted, Layout.kinds), "bypassed": (Layout.bypassed, Layout.kinds),
+             "dropped": (Layout.dropped, Layout.kinds * DropReason.allCases.count),
             "inFlight": (Layout.inFlight, 1), "recordsWritten": (Layout.recordsWritten, 1), "misses": (Layout.misses, 1),
             "output": (Layout.output, Layout.outputWords), "counters": (Layout.counters, Layout.counterCapacity),
             "gauges": (Layout.gauges, Layout.gaugeWords), "legs": (Layout.legs, 2 * Layout.legStride),
@@ -45,7 +46,7 @@ import Testing
 
     /// What lies in the map in the order of an enumeration.
     @Test func theEnumerationsAreThoseOfThisVersion() {
-        #expect(TelemetryLayout.version == 1)
+        #expect(TelemetryLayout.version == 2)
         #expect(FrameKind.allCases.map(\.name) == ["original", "synthesised", "repeated"])
         #expect(
             DropReason.allCases.map(\.name) == [
@@ -101,7 +102,7 @@ import Testing
             ] + Array(repeating: none, count: 10) + [13]
         #expect(TelemetryMap.read(map.descriptor, 6656..<6680) == expected)
         let magic = withUnsafeBytes(of: map.word(0).littleEndian) { String(decoding: $0, as: UTF8.self) }
-        #expect(magic == "BRNSHMAP" && map.word(1) == 1 && map.word(2) == 401_408)
+        #expect(magic == "BRNSHMAP" && map.word(1) == 2 && map.word(2) == 401_408)
         #expect(map.word(TelemetryLayout.dropWord(.synthesised, .outputDown)) == 1)
         #expect(TelemetryLayout.dropWord(.synthesised, .outputDown) == 22 + 7 * 3 + 1)
     }

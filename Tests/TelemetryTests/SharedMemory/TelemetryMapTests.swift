@@ -21,8 +21,9 @@ import Testing
                 ticket.record.deadline = MonotonicTime(nanoseconds: 40_000_000)
                 if let refused = held.offer(ticket) { ledger.close(refused, as: .dropped(.overload)) }
             } else if let ticket = held.pop(until: MonotonicTime(nanoseconds: 0)) {
-                let pick = Int(random.next() % UInt64(DropReason.allCases.count + 1))
-                ledger.close(ticket, as: pick == DropReason.allCases.count ? .emitted : .dropped(DropReason.allCases[pick]))
+                let fates = [FrameFate.emitted, .bypassed] + DropReason.allCases.map(FrameFate.dropped)
+                let fate = fates[Int(random.next() % UInt64(fates.count))]
+                ledger.close(ticket, as: fate)
             }
             if n % 100 == 0 { #expect(reader.snapshot().books.balance) }
         }
@@ -237,7 +238,7 @@ import Testing
         #expect(kind { _ = try TelemetryMap.Reader(path: scratch.path) } == .notAMap)
         #expect(kind { _ = try TelemetryMap.create(file: scratch("none/map")) } == .inaccessible)
         let map = try TestMap()
-        map.write(2, at: TelemetryLayout.versionWord)
+        map.write(TelemetryLayout.version + 1, at: TelemetryLayout.versionWord)
         #expect(kind { _ = try map.reader() } == .otherVersion)
         #expect(kind { _ = try map.writer() } == .otherVersion)
     }

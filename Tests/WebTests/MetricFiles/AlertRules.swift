@@ -44,7 +44,7 @@ enum AlertRules {
             name: "BurnishDeadlinesMissed",
             expression:
                 #"rate(burnish_deadline_misses_total[5m]) > on (instance, stream) 0.01 * "#
-                + #"sum by (instance, stream) (rate(burnish_frames_total{fate="emitted"}[5m]))"#,
+                + #"sum by (instance, stream) (rate(burnish_frames_total{fate=~"emitted|bypassed"}[5m]))"#,
             duration: "5m", severity: "warning", summary: "Stream {{ $labels.stream }} sends more than 1 % of its frames late",
             action: "Give the stream a larger budget, or fewer streams to the machine."),
         Alert(

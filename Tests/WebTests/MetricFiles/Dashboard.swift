@@ -31,7 +31,7 @@ enum Dashboard {
             title: "Frames a second", about: "What comes in and what goes out.", unit: "short",
             expressions: [
                 (rate("burnish_frames_total", #", stage="input""#), "{{stream}} in"),
-                (rate("burnish_frames_total", #", fate="emitted""#), "{{stream}} out"),
+                (rate("burnish_frames_total", #", fate=~"emitted|bypassed""#), "{{stream}} out"),
             ]),
         Panel(
             title: "Latency", about: "From the arrival of the last packet of a frame to its emission.", unit: "s",

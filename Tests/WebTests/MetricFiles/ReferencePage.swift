@@ -8,7 +8,7 @@ enum ReferencePage {
             "Frames",
             """
             A stream without a worker has none of these. The books balance at any time: received + synthesised + repeated = \
-            emitted + dropped + in flight. [Operating](operating.md#the-books) says what the reasons for drops mean.
+            emitted + bypassed + dropped + in flight. [Operating](operating.md#the-books) says what the reasons for drops mean.
             """, Metrics.frames
         ),
         ("Counters", "", Metrics.counters),
