@@ -220,8 +220,8 @@ public final class Relay: Sendable {
 
     private func startStages() -> [StageThread] {
         [
-            StageThread(name: "ingest") { [source, units, passing, channels] in
-                IngestStage(source: source, queue: units, passing: passing, channels: channels).run()
+            StageThread(name: "ingest") { [source, units, output, passing, channels] in
+                IngestStage(source: source, queue: units, output: output, passing: passing, channels: channels).run()
             },
             StageThread(name: "decode") { [units, pictures, channels] in
                 DecodeStage(units: units, pictures: pictures, channels: channels).run()

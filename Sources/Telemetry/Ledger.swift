@@ -84,6 +84,9 @@ public final class Ledger: Sendable {
         }
     }
 
+    /// The number of the next frame that is opened.
+    public var nextFrame: UInt64 { state.withLock { $0.nextID } }
+
     /// How many frames are in flight. Does not lock.
     public var inFlight: Int { census.living }
 

@@ -85,12 +85,13 @@ import Transport
         #expect(TestStream.units(in: outcome.output).first?.isKeyframe ?? true)
     }
 
-    /// Without libx264 there is nothing to wait for: the relay ends with that reason, as without a decoder, and says it
-    /// once.
+    /// Where pictures must not be bypassed, there is nothing to wait for without libx264: the relay ends with that reason, as
+    /// without a decoder, and says it once.
     @Test func anEncoderThatIsNotThereEndsTheStreamWithItsReason() throws {
         let missing = CodecError(.unsupportedCodec, operation: "test", message: "no encoder", place: "test")
         let opened = Count()
         let outcome = try run(try TestStream.video(frames: 200)) {
+            $0.options.keepSize = true
             $0.makeEncoder = { (configuration) throws(CodecError) in
                 _ = opened.next()
                 throw missing
@@ -161,6 +162,7 @@ import Transport
 
     @Test(arguments: [0, 1, 7]) func aDecoderThatBreaksEndsTheStreamWithItsReason(at number: Int64) throws {
         let outcome = try run(try TestStream.video(frames: 12)) {
+            $0.options.keepSize = true
             $0.makeDecoder = { (configuration) throws(CodecError) in
                 try FailingDecoder(configuration) { $0 == number }
             }

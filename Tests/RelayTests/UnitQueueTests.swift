@@ -20,9 +20,10 @@ import Transport
     /// Takes a unit as the decoder does.
     private func decode(from queue: UnitQueue) -> UInt8? {
         guard let unit = queue.pop() else { return nil }
-        let number = unit.buffer.bytes[0]
-        queue.recycle(unit.buffer)
-        books.ledger.close(unit.intoTicket(), as: .emitted)
+        let buffer = unit.buffer!
+        let number = buffer.bytes[0]
+        queue.recycle(buffer)
+        if let ticket = unit.intoTicket() { books.ledger.close(ticket, as: .emitted) }
         return number
     }
 

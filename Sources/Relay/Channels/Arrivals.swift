@@ -44,6 +44,9 @@ final class Arrivals: Sendable {
         }
     }
 
+    /// Records an original that is bypassed: nothing waits for it.
+    func record(sourceOffset: Int64) { state.withLock { $0.sourceOffset = sourceOffset } }
+
     var newest: Newest { state.withLock { $0.newest } }
 
     /// Ticks that the newest original's output time is ahead of the source's stamp.

@@ -1,14 +1,17 @@
+import Media
 import Synchronization
 
 /// Channel: who wants the pictures to go out as they came, and whether they do.
 ///
-/// - Writers: enhance (``ladderWantsBypass``), decode and encode (``obstacles``), ingest (``isBypassed``).
-/// - Readers: ingest (both wishes, for each picture), encode (``isBypassed``: it fills no slots then), the observer.
-/// - Read together: nothing.
+/// - Writers: enhance (``ladderWantsBypass``), decode and encode (``insert(_:from:)``), ingest (``isBypassed``, ``beginRun()``,
+///   ``removeObstacles(from:)``).
+/// - Readers: ingest (the wishes, for each picture), enhance and encode (``runs``, for each picture), encode (``isBypassed``: it
+///   fills no slots then), the observer.
+/// - Read together: obstacles, and the frame that they hold from.
 ///
 /// The operator's wish is a setting (``LiveSettings``). Ingest decides between them in ``PathSwitch``.
 ///
-/// Thread-safe; one atomic each.
+/// Thread-safe; one atomic each, and a lock where an obstacle is found.
 final class PicturePath: Sendable {
     /// Why pictures cannot be enhanced, whatever anybody wants.
     struct Obstacles: OptionSet, Sendable {
@@ -21,6 +24,9 @@ final class PicturePath: Sendable {
 
     private let ladder = Atomic<Bool>(false)
     private let found = Atomic<UInt8>(0)
+    /// The first frame of the present format.
+    private let first = Lock<UInt64>(0)
+    private let begun = Atomic<Int>(0)
     private let bypassed = Atomic<Bool>(false)
 
     /// The ladder's lowest rung: nothing less than bypass fits the machine.
@@ -30,8 +36,26 @@ final class PicturePath: Sendable {
     }
 
     var obstacles: Obstacles { Obstacles(rawValue: found.load(ordering: .relaxed)) }
-    func insert(_ obstacle: Obstacles) { found.bitwiseOr(obstacle.rawValue, ordering: .relaxed) }
-    func remove(_ obstacle: Obstacles) { found.bitwiseAnd(~obstacle.rawValue, ordering: .relaxed) }
+
+    /// Pictures cannot be enhanced.
+    /// - Parameter frame: the number of one that could not be. Nothing happens where it is of a former format. Nil: the newest.
+    func insert(_ obstacle: Obstacles, from frame: UInt64?) {
+        first.withLock { first in
+            if frame ?? first >= first { found.bitwiseOr(obstacle.rawValue, ordering: .relaxed) }
+        }
+    }
+
+    /// Pictures of another format begin with this frame, or the operator wants another attempt.
+    func removeObstacles(from frame: UInt64) {
+        first.withLock { first in
+            first = frame
+            found.store(0, ordering: .relaxed)
+        }
+    }
+
+    /// How often pictures have begun to be enhanced again after they were bypassed. It changes while none is on its way.
+    var runs: Int { begun.load(ordering: .relaxed) }
+    func beginRun() { begun.add(1, ordering: .relaxed) }
 
     /// Whether the newest picture goes out as it came.
     var isBypassed: Bool {

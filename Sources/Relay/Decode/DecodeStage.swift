@@ -23,6 +23,7 @@ final class DecodeStage: Sendable {
     private let activity: DecoderActivity
     private let settings: LiveSettings
     private let turns: StageTurns
+    private let path: PicturePath
     private let control: StreamControl
 
     init(units: UnitQueue, pictures: BoundedQueue<DecodedFrame>, channels: StreamChannels) {
@@ -34,8 +35,25 @@ final class DecodeStage: Sendable {
         activity = channels.decoder
         settings = channels.settings
         turns = channels.turns
+        path = channels.path
         control = channels.control
     }
+
+    /// What the thread works with. A run ends where pictures begin to be bypassed.
+    private struct Run: ~Copyable {
+        var decoder: (any PictureDecoder)?
+        var shelf = TicketShelf()
+        var shown = ShownTimes()
+        /// The number that the next unit without a ticket carries inside the decoder. No ticket has such a number.
+        var primer = Int64(1) << 62
+        /// The decoder has failed, so nothing more of this run is decoded.
+        var isBroken = false
+        /// Units that gave no picture since the run began, while none has.
+        var undecodable: Int? = 0
+    }
+
+    /// So many units in a row, from the first one on, that cannot be decoded, are no damage: the decoder cannot do this stream.
+    private static let mostUndecodable = 30
 
     /// Runs until the queue of units is closed and empty. Then it drains the decoder and closes its own queue.
     func run() {
@@ -43,36 +61,81 @@ final class DecodeStage: Sendable {
             pictures.close()
             turns.end(.decode)
         }
-        var shelf = TicketShelf()
-        var shown = ShownTimes()
+        var run = Run()
         var settings = LiveSettings.Copy(of: settings)
-        do throws(CodecError) {
-            var decoding = VideoDecoder.Configuration()
-            decoding.threads = configuration.options.decodeThreads
-            decoding.exportsQuantisers = settings.value.tier > .base
-            let decoder = try configuration.makeDecoder(decoding)
-            while let unit = units.pop() {
-                activity.frameInside = unit.ticket.record.id
-                defer { activity.frameInside = nil }
-                let admission = admit(unit.ticket.record, isKeyframe: unit.isKeyframe)
-                if case .drop(let reason) = admission {
-                    books.counters.add(.shedBeforeDecoder)
-                    drop(unit, reason)
-                    continue
-                }
-                if settings.refresh() { decoder.exportsQuantisers = settings.value.tier > .base }
-                decoder.skipsNonReference = admission == .decodeIfReferred
-                try decode(consume unit, with: decoder, &shelf, &shown)
-                activity.framesKept = shelf.count
+        while let unit = units.pop() {
+            if unit.buffer == nil {
+                end(&run)
+                activity.framesKept = 0
+                continue
             }
-            decoder.drain()
-            try collectPictures(of: decoder, &shelf, &shown)
-            while let ticket = shelf.removeAny() { books.drop(ticket, .decodeError) }
-        } catch {
-            control.fail(.codec(error))
-            while let ticket = shelf.removeAny() { books.drop(ticket, .decodeError) }
-            while let unit = units.pop() { drop(unit, .shutdown) }
+            let id = unit.record?.id
+            activity.frameInside = id
+            do throws(CodecError) {
+                try process(unit, &run, &settings)
+            } catch {
+                fail(error, at: id, &run)
+            }
+            activity.framesKept = run.shelf.count
+            activity.frameInside = nil
         }
+        end(&run)
+    }
+
+    /// The decoder shows what it holds back. What it lost is dropped.
+    private func end(_ run: inout Run) {
+        do throws(CodecError) {
+            if let decoder = run.decoder {
+                decoder.drain()
+                try collectPictures(of: decoder, &run)
+            }
+        } catch {
+            fail(error, at: nil, &run)
+        }
+        while let ticket = run.shelf.removeAny() { books.drop(ticket, .decodeError) }
+        run.isBroken = false
+        run.undecodable = 0
+    }
+
+    /// Pictures that the decoder cannot do go out as they came. Where they must not, the stream ends.
+    private func fail(_ error: CodecError, at frame: UInt64?, _ run: inout Run) {
+        run.decoder = nil
+        run.isBroken = true
+        while let ticket = run.shelf.removeAny() { books.drop(ticket, .decodeError) }
+        if configuration.options.keepSize { return control.fail(.codec(error)) }
+        control.report(.message("pictures cannot be decoded, so they go out as they come: \(error)"))
+        path.insert(.decoder, from: frame)
+    }
+
+    private func process(
+        _ unit: consuming CodedPicture, _ run: inout Run, _ settings: inout LiveSettings.Copy
+    ) throws(CodecError) {
+        if run.isBroken { return drop(unit, control.isStopping ? .shutdown : .decodeError) }
+        if run.decoder == nil {
+            do throws(CodecError) {
+                run.decoder = try makeDecoder(settings.value)
+            } catch {
+                drop(unit, .decodeError)
+                throw error
+            }
+        }
+        let decoder = run.decoder!
+        if settings.refresh() { decoder.exportsQuantisers = settings.value.tier > .base }
+        let isKeyframe = unit.isKeyframe
+        let admission = unit.record.map { admit($0, isKeyframe: isKeyframe) } ?? .decode
+        if case .drop(let reason) = admission {
+            books.counters.add(.shedBeforeDecoder)
+            return drop(unit, reason)
+        }
+        decoder.skipsNonReference = admission == .decodeIfReferred
+        try decode(consume unit, with: decoder, &run)
+    }
+
+    private func makeDecoder(_ settings: StreamSettings) throws(CodecError) -> any PictureDecoder {
+        var decoding = VideoDecoder.Configuration()
+        decoding.threads = configuration.options.decodeThreads
+        decoding.exportsQuantisers = settings.tier > .base
+        return try configuration.makeDecoder(decoding)
     }
 
     /// Asks the scheduler whether to decode a unit. A source that can wait is never too fast.
@@ -88,18 +151,21 @@ final class DecodeStage: Sendable {
     }
 
     private func drop(_ unit: consuming CodedPicture, _ reason: DropReason) {
-        units.recycle(unit.buffer)
-        books.drop(unit.intoTicket(), reason)
+        if let buffer = unit.buffer { units.recycle(buffer) }
+        if let ticket = unit.intoTicket() { books.drop(ticket, reason) }
     }
 
     private func decode(
-        _ unit: consuming CodedPicture, with decoder: any PictureDecoder, _ shelf: inout TicketShelf,
-        _ shown: inout ShownTimes
+        _ unit: consuming CodedPicture, with decoder: any PictureDecoder, _ run: inout Run
     ) throws(CodecError) {
-        let buffer = unit.buffer
+        let buffer = unit.buffer!
         let flags = unit.flags
-        var ticket = unit.intoTicket()
         defer { units.recycle(buffer) }
+        guard var ticket = unit.intoTicket() else {
+            run.primer += 1
+            try unsafe decoder.decode(buffer.bytes, id: run.primer, flags: flags)
+            return try collectPictures(of: decoder, &run)
+        }
         ticket.stamp(.decodeIn)
         let key = Int64(ticket.record.id)
         let started = MonotonicTime.now()
@@ -118,19 +184,18 @@ final class DecodeStage: Sendable {
         } else {
             ticket.record.isReference = false
         }
-        if let evicted = shelf.put(ticket, key: key) { books.drop(evicted, .decodeError) }
-        try collectPictures(of: decoder, &shelf, &shown)
+        if let evicted = run.shelf.put(ticket, key: key) { books.drop(evicted, .decodeError) }
+        try collectPictures(of: decoder, &run)
     }
 
-    private func collectPictures(
-        of decoder: any PictureDecoder, _ shelf: inout TicketShelf, _ shown: inout ShownTimes
-    ) throws(CodecError) {
+    private func collectPictures(of decoder: any PictureDecoder, _ run: inout Run) throws(CodecError) {
         while let output = try decoder.next() {
             switch consume output {
             case .picture(let picture):
-                guard var ticket = shelf.remove(key: picture.id) else { continue }
+                run.undecodable = nil
+                guard var ticket = run.shelf.remove(key: picture.id) else { continue }
                 ticket.stamp(.decodeOut)
-                shown.settle(&ticket.record)
+                run.shown.settle(&ticket.record)
                 ticket.record.isKeyframe = picture.isKeyframe
                 ticket.record.isReference = picture.isReference
                 if !picture.damage.isEmpty {
@@ -142,13 +207,22 @@ final class DecodeStage: Sendable {
                     books.drop(refused.intoTicket(), .shutdown)
                 }
             case .noPicture(let id, let fault):
-                guard var ticket = shelf.remove(key: id) else { continue }
+                guard var ticket = run.shelf.remove(key: id) else { continue }
+                if fault == .undecodable { countUndecodable(ticket.record.id, &run) }
                 if fault == .skipped { books.counters.add(.skippedByDecoder) }
                 // The first field's picture goes out as the keyframe that a second field may be marked as.
                 if fault == .secondField { ticket.record.isKeyframe = false }
                 books.drop(ticket, fault.dropReason)
             }
         }
+    }
+
+    private func countUndecodable(_ frame: UInt64, _ run: inout Run) {
+        guard let count = run.undecodable else { return }
+        run.undecodable = count + 1
+        guard count + 1 == Self.mostUndecodable, !configuration.options.keepSize else { return }
+        control.report(.message("no picture could be decoded so far, so they go out as they come"))
+        path.insert(.decoder, from: frame)
     }
 }
 

@@ -46,22 +46,42 @@ final class UnitQueue: Sendable {
             return books.drop(ticket, .overload)
         }
         unsafe buffer.fill(bytes)
-        let unit = CodedPicture(ticket: ticket, buffer: buffer, flags: flags, isKeyframe: isKeyframe)
+        push(CodedPicture(ticket, buffer, flags: flags, isKeyframe: isKeyframe), buffer, mayWait: mayWait)
+    }
+
+    /// Adds a unit that the decoder needs for later ones. Its picture is not shown.
+    func prime(_ bytes: UnsafeRawBufferPointer, flags: UnitFlags, isKeyframe: Bool, mayWait: Bool) {
+        if isKeyframe { isAwaitingKeyframe.store(false, ordering: .relaxed) }
+        guard !isAwaitingKeyframe.load(ordering: .relaxed), let buffer = buffers.claim() else { return }
+        unsafe buffer.fill(bytes)
+        push(CodedPicture(nil, buffer, flags: flags, isKeyframe: isKeyframe), buffer, mayWait: mayWait)
+    }
+
+    /// Nothing more comes for now: the decoder shows what it holds back. Waits for room.
+    func endRun() {
+        let end = CodedPicture(nil, nil)
+        _ = turns.push(end, to: units, as: .ingest)
+    }
+
+    private func push(_ unit: consuming CodedPicture, _ buffer: UnitBuffer, mayWait: Bool) {
+        let isKeyframe = unit.isKeyframe
         if isKeyframe { keyframes.add(1, ordering: .relaxed) }
         if let refused = mayWait ? turns.push(unit, to: units, as: .ingest) : units.offer(unit) {
             if isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
             isAwaitingKeyframe.store(true, ordering: .relaxed)
             buffers.recycle(buffer)
-            books.drop(refused.intoTicket(), units.isClosed ? .shutdown : .overload)
+            if let ticket = refused.intoTicket() { books.drop(ticket, units.isClosed ? .shutdown : .overload) }
         }
     }
 
     private func dropAll() {
+        var endsRun = false
         while let unit = units.pop(until: MonotonicTime(nanoseconds: 0)) {
             if unit.isKeyframe { keyframes.subtract(1, ordering: .relaxed) }
-            buffers.recycle(unit.buffer)
-            books.drop(unit.intoTicket(), .noKeyframe)
+            if let buffer = unit.buffer { buffers.recycle(buffer) } else { endsRun = true }
+            if let ticket = unit.intoTicket() { books.drop(ticket, .noKeyframe) }
         }
+        if endsRun { endRun() }
     }
 
     /// The next unit, waiting for one; nil when the queue is closed and empty.

@@ -24,6 +24,11 @@ final class EncodeStage {
     private let connection: OutputConnection
     private let control: StreamControl
     private let turns: StageTurns
+    private let path: PicturePath
+    /// How often a bypass had ended when the newest picture came.
+    private var runs = 0
+    /// Pictures in a row that could not be encoded.
+    private var failures = 0
     private var settings: LiveSettings.Copy
 
     private var encoder: (any PictureEncoder)?
@@ -49,6 +54,8 @@ final class EncodeStage {
     private static let slotPollInterval = Nanoseconds.milliseconds(20)
     /// How often the thread checks an overdue slot while frames are on their way: one of them may fill it, or be dropped.
     private static let overdueSlotPollInterval = Nanoseconds.milliseconds(4)
+    /// So many pictures in a row that cannot be encoded are no passing shortage.
+    private static let mostFailures = 10
     /// Without a constant rate: how long after its deadline the next original counts as lost.
     private static let lossTimeout = Nanoseconds.milliseconds(200)
 
@@ -66,6 +73,7 @@ final class EncodeStage {
         connection = channels.connection
         control = channels.control
         turns = channels.turns
+        path = channels.path
         settings = LiveSettings.Copy(of: channels.settings)
         let options = configuration.options
         let goesOn = options.fps != nil || options.keepOutput && configuration.input.isLive
@@ -104,6 +112,7 @@ final class EncodeStage {
 
     private func encode(_ frame: consuming FinishedFrame) {
         let now = MonotonicTime.now()
+        if path.runs != runs { beginRun() }
         let size = frame.picture.picture.size.even
         var isOnTime = true
         if let slots {
@@ -114,7 +123,10 @@ final class EncodeStage {
             frame.ticket.record.presentation = slot
         }
         if let reason = obstacle(to: frame.ticket.record, now) { return books.drop(frame.intoTicket(), reason) }
-        guard refused != size else { return books.drop(frame.intoTicket(), .encodeError) }
+        guard refused != size else {
+            bypass(from: frame.ticket.record.id)
+            return books.drop(frame.intoTicket(), .encodeError)
+        }
         let (turn, color, time) = (frame.turn, frame.color, frame.ticket.record.presentation)
         fillSlots(before: frame.ticket.record, turn: turn)
         if frame.ticket.record.kind == .original { rate.observe(frame.interval) }
@@ -127,6 +139,17 @@ final class EncodeStage {
         endAbsence(slots, now)
         countEmptySlots(slots)
     }
+
+    /// Pictures were bypassed until now. Receivers begin anew, and nothing is repeated into the time before.
+    private func beginRun() {
+        runs = path.runs
+        needsKeyframe = true
+        slots?.restart()
+        filledSlot.newest = nil
+    }
+
+    /// The encoder cannot do these pictures, so they go out as they come.
+    private func bypass(from frame: UInt64) { if !configuration.options.keepSize { path.insert(.encoder, from: frame) } }
 
     /// Why a finished picture is not worth encoding; nil when it is.
     private func obstacle(to record: FrameRecord, _ now: MonotonicTime) -> DropReason? {
@@ -182,8 +205,11 @@ final class EncodeStage {
                 unsafe output.deliver(unit, ticket, encoded: encoded, sourceTime)
             }
             isFailing = false
+            failures = 0
         } catch {
             report(error)
+            failures += 1
+            if unsafe failures == Self.mostFailures || refused == picture.size { bypass(from: record.id) }
             encoder = nil
             outcome = .failed
         }
@@ -231,7 +257,9 @@ final class EncodeStage {
         } catch {
             if error.kind == .unsupportedFormat || error.kind == .unsupportedCodec { refused = size }
             // No other picture will fare better.
-            if error.kind == .unsupportedCodec { control.fail(.codec(error)) }
+            if error.kind == .unsupportedCodec {
+                if configuration.options.keepSize { control.fail(.codec(error)) } else { refused = size }
+            }
             throw error
         }
         slots?.makeSlate(of: size)
@@ -267,7 +295,7 @@ final class EncodeStage {
 
     /// Until when to wait for a picture.
     private func nextPoll(_ now: MonotonicTime) -> MonotonicTime {
-        guard let slots else { return now + StageTurns.idleInterval }
+        guard let slots, !path.isBypassed else { return now + StageTurns.idleInterval }
         if slots.repeater == nil {
             guard let loss = timeOfLoss(slots) else { return now + StageTurns.idleInterval }
             return min(max(loss, now + Self.slotPollInterval), now + StageTurns.idleInterval)
@@ -296,7 +324,8 @@ final class EncodeStage {
 
     /// Fills one slot at a time: frames, connections and the end of the stream come before the next.
     private func fillOverdueSlot() {
-        guard let slots else { return }
+        // What goes out meanwhile cannot be repeated here.
+        guard let slots, !path.isBypassed else { return }
         let now = MonotonicTime.now()
         if slots.repeater == nil, let loss = timeOfLoss(slots), now >= loss, !hasFramesComing { beginSlots(slots) }
         let filler = slots.fillOverdueSlot(now: now, arrivals.expectation, hasFramesInFlight: hasFramesComing)

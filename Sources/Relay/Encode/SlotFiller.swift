@@ -15,8 +15,9 @@ final class SlotFiller {
 
     /// Decides which slots to fill; nil while there are none.
     private(set) var repeater: Repeater?
+    private let grid: SlotGrid?
     private let hold: Nanoseconds
-    private let isConstant: Bool
+    private var isConstant: Bool { grid != nil }
     /// The time of the newest picture that was shown, and when that was.
     private var lastShown: (time: MediaTime, at: MonotonicTime)?
     /// How the source's absence went so far; nil while pictures come.
@@ -35,9 +36,16 @@ final class SlotFiller {
 
     /// - Parameter grid: the slots of a constant rate; nil without one.
     init(grid: SlotGrid?, hold: Nanoseconds) {
+        self.grid = grid
         self.hold = hold
-        isConstant = grid != nil
         repeater = grid.map { Repeater(grid: $0, hold: hold) }
+    }
+
+    /// What was shown last lies behind pictures that did not come here.
+    func restart() {
+        repeater = grid.map { Repeater(grid: $0, hold: hold) }
+        lastShown = nil
+        shown = nil
     }
 
     /// How much of a slot has to be free before a picture that is not on a slot itself.

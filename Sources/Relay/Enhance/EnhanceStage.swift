@@ -52,6 +52,9 @@ final class EnhanceStage {
     private var isSynthesising: Bool
     /// The source's clock that the newest picture belongs to.
     private var epoch: UInt32 = 0
+    private let path: PicturePath
+    /// How often a bypass had ended when the newest picture came.
+    private var runs = 0
     /// A size that cannot be enhanced. It is reported once.
     private var refused: PictureSize?
 
@@ -73,6 +76,7 @@ final class EnhanceStage {
         available = channels.available
         control = channels.control
         taps = channels.pictures
+        path = channels.path
         turns = channels.turns
         cores = channels.cores
         workers = WorkerPool(threadCount: configuration.options.threads)
@@ -109,6 +113,9 @@ final class EnhanceStage {
         let hasNewSettings = settings.refresh()
         do throws(EnhanceError) {
             let isNew = try prepare(for: frame.picture.size)
+            if !isNew, path.runs != runs, let enhancement {
+                control.report(.picture(input: enhancement.input, output: enhancement.output))
+            }
             followSettings(hasNewSettings || isNew)
         } catch {
             if refused != frame.picture.size { control.report(.message("pictures of this input cannot be enhanced: \(error)")) }
@@ -183,7 +190,7 @@ final class EnhanceStage {
         let time = frame.ticket.record.presentation
         var cadence = cadence
         let step = cadence.layOut(
-            originalAt: time, isJump: frame.ticket.record.epoch != epoch, filledUpTo: filledSlot.newest?.slot)
+            originalAt: time, isJump: frame.ticket.record.epoch != epoch || path.runs != runs, filledUpTo: filledSlot.newest?.slot)
         if let reason = step.drop {
             self.cadence = cadence
             return books.drop(frame.intoTicket(), reason)
@@ -201,6 +208,7 @@ final class EnhanceStage {
         }
         self.cadence = cadence
         epoch = frame.ticket.record.epoch
+        runs = path.runs
         frame.ticket.stamp(.enhanceIn)
         let result = enhancement.upscale(frame.picture, into: target, plan, sharpness: settings.value.sharpness) { base in
             schedule.withScheduler { $0.refine(plan, base: base, at: .now()) }

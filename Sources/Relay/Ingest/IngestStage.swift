@@ -15,6 +15,7 @@ import Transport
 final class IngestStage {
     private let source: Source
     private let queue: UnitQueue
+    private let router: PictureRouter
     private let passing: PassingStreams
     private let configuration: RelayConfiguration
     private let books: StreamBooks
@@ -54,7 +55,7 @@ final class IngestStage {
     /// How often an input that comes frame by frame (for tests) checks whether the frame before is out.
     private static let oneByOnePollInterval = Nanoseconds.milliseconds(0.2)
 
-    init(source: Source, queue: UnitQueue, passing: PassingStreams, channels: StreamChannels) {
+    init(source: Source, queue: UnitQueue, output: SendStage, passing: PassingStreams, channels: StreamChannels) {
         self.source = source
         self.queue = queue
         self.passing = passing
@@ -67,6 +68,7 @@ final class IngestStage {
         turns = channels.turns
         let isLive = source.url.isLive
         mayWait = !isLive
+        router = PictureRouter(queue: queue, output: output, mayWait: !isLive, channels: channels)
         pace = isLive || !configuration.pacesFiles ? nil : FilePace()
         settings = LiveSettings.Copy(of: channels.settings)
         deadline = Deadline(budget: settings.value.budget)
@@ -76,6 +78,7 @@ final class IngestStage {
     /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
     func run() {
         defer {
+            router.finish()
             queue.close()
             turns.end(.ingest)
         }
@@ -86,7 +89,8 @@ final class IngestStage {
         while !control.isStopping {
             let now = MonotonicTime.now()
             turns.record(.ingest, at: now)
-            let limit = now + Self.stopCheckInterval
+            router.turn()
+            let limit = router.nextTurn(after: now) ?? now + Self.stopCheckInterval
             switch unsafe source.receive(into: buffer, until: min(demuxer.nextTimer ?? limit, limit)) {
             case .message(let message):
                 unsafe demuxer.push(
@@ -226,6 +230,7 @@ final class IngestStage {
     }
 
     private func describe(_ format: SequenceParameterSet) {
+        router.beginFormat()
         arrivals.declaredRate = format.frameRate
         let most = VideoDecoder.Configuration().maximumSamples
         if format.size.width * format.size.height > most {
@@ -261,19 +266,31 @@ final class IngestStage {
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)
-        arrivals.record(
-            mapped.output, emitBy: emitBy, budget: deadline.budget, arrival: arrival, sourceOffset: mapped.output - stamp)
+        let offset = mapped.output - stamp
+        let decision = router.decide(unit, at: mapped.output)
+        if decision.step == .enhance {
+            arrivals.record(
+                mapped.output, emitBy: emitBy, budget: deadline.budget, arrival: arrival, sourceOffset: offset)
+        } else {
+            arrivals.record(sourceOffset: offset)
+        }
 
         var flags: UnitFlags = []
         if unit.isDamaged { flags.insert(.isDamaged) }
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
-        unsafe queue.add(ticket, unit.bytes, flags: flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+        let picture = PictureRouter.Picture(
+            presentation: mapped.output, decode: unit.decode.map { $0 + offset } ?? mapped.output, isTimed: timing.step == nil,
+            source: unit.lastSourceTime ?? arrival, flags: flags)
+        router.send(unit, decision, picture, ticket)
     }
 
     /// When a unit of this origin must leave, by the present budget.
     private func emitBy(_ origin: Origin) -> MonotonicTime {
-        if settings.refresh() { deadline.budget = settings.value.budget }
+        if settings.refresh() {
+            deadline.budget = settings.value.budget
+            router.change(settings.value.mode)
+        }
         return deadline.emitBy(origin)
     }
 
@@ -285,6 +302,7 @@ final class IngestStage {
 
     private func waitForFramesBefore() {
         while books.hasWorkInFlight(decoder), !control.isStopping {
+            router.turn()
             turns.sleep(until: .now() + Self.oneByOnePollInterval, as: .ingest)
         }
     }

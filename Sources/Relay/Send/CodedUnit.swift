@@ -1,3 +1,4 @@
+import Container
 import Media
 import Telemetry
 
@@ -9,6 +10,10 @@ struct CodedUnit: Sendable {
     /// The number of the layout that it belongs to (``PassingStreams/numberedLayout``); nil for the one that
     /// ``SendStage/prepare()`` recorded last.
     var layoutNumber: Int?
+    /// The video stream that it belongs to, as the program map has it.
+    var video = TransportStreamLayout.Video.h264
+    /// False for a unit that came without time stamps of its own. Its times are derived, and are not sent.
+    var isTimed = true
     /// What becomes of its frame when the unit has gone out.
     var fate = FrameFate.emitted
 }

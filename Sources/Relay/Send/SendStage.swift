@@ -36,6 +36,7 @@ final class SendStage: Sendable {
         /// The layout for the next picture, and its number. The multiplexer gets it when that picture is sent.
         var prepared = (layout: TransportStreamLayout(), number: -1)
         var clock = CadenceClock()
+        var decodeTimes = DecodeTimes()
         /// The source clock of the newest picture.
         var sourceClock: UInt32 = 0
         /// The presentation time of the newest picture that was sent, its source time, and when it had left.
@@ -183,6 +184,7 @@ final class SendStage: Sendable {
             guard var ticket = pending.take() else { return false }
             var unit = unit
             unit.layoutNumber = unit.layoutNumber ?? state.prepared.number
+            state.decodeTimes.settle(&unit)
             ticket.stamp(.encodeOut, at: encoded)
             state.books.countOffered()
             _ = state.settings.refresh()
@@ -275,7 +277,8 @@ final class SendStage: Sendable {
         _ state: inout State
     ) {
         state.adoptLayout(of: unit)
-        state.newest = unit.presentation
+        // The source's own units come in decoding order.
+        state.newest = unit.fate == .bypassed ? max(state.newest, unit.presentation) : unit.presentation
         state.newestStamp = stamp
         // A unit that its receiver could not decode is not sent.
         let isOfUse = unit.isKeyframe || !state.awaitsKeyframe
@@ -283,7 +286,8 @@ final class SendStage: Sendable {
         if isOfUse {
             unsafe bytes.withUnsafeBytes { bytes in
                 unsafe state.muxer!.writeVideo(
-                    bytes, presentationTime: unit.presentation, decodeTime: unit.decode, isKeyframe: unit.isKeyframe
+                    bytes, presentationTime: unit.presentation, decodeTime: unit.decode, isKeyframe: unit.isKeyframe,
+                    isTimed: unit.isTimed
                 ) { message in
                     if unsafe !send(message, stamp) { isWhole = false }
                 }
@@ -299,7 +303,7 @@ final class SendStage: Sendable {
                 sourceOffset: arrivals.sourceOffset, state.muxer!, sink.rtpState)
         }
         if isOfUse {
-            reportCosts(of: ticket.record, sending: sent - due)
+            if unit.fate == .emitted { reportCosts(of: ticket.record, sending: sent - due) }
             // Pictures after a unit that went out in part cannot be decoded until the next keyframe. Ask for one once.
             if !isWhole { keyframes.request() }
             state.awaitsKeyframe = !isWhole
@@ -340,16 +344,26 @@ final class SendStage: Sendable {
         for _ in 0..<Self.passingBatch {
             guard let unit = state.held ?? passing.next() else { return false }
             state.held = unit
-            // A new layout's program map goes out with the next picture.
+            // A new layout's program map goes out with the next picture. Where there are none, it goes out with the unit.
+            if unit.layoutNumber > state.layoutNumber, !passing.layout.hasVideo { adoptLayout(withoutVideo: unit, &state) }
             let isDue =
                 unit.layoutNumber <= state.layoutNumber
-                && passing.presentation(of: unit).map { $0 <= state.newest } ?? true
+                && (state.muxer?.layout.video == nil
+                    || passing.presentation(of: unit).map { $0 <= state.newest } ?? true)
             guard all || isDue || MonotonicTime.now() >= unit.emitBy else { return false }
             books.counters.add(send(unit, &state) ? .passingOut : .passingDropped)
             passing.recycle(unit)
             state.held = nil
         }
         return true
+    }
+
+    /// Gives the multiplexer the layout of a program without video.
+    private func adoptLayout(withoutVideo unit: PassingUnit, _ state: inout State) {
+        let (layout, number) = passing.numberedLayout
+        guard !layout.hasVideo, (try? TransportStreamMuxer(layout)) != nil else { return }
+        state.prepared = (layout, number)
+        state.adopt(layout, number)
     }
 
     /// - Returns: false when the unit did not go out whole.
@@ -402,15 +416,26 @@ final class SendStage: Sendable {
 extension SendStage.State {
     /// Gives the multiplexer the layout that a unit was encoded under.
     fileprivate mutating func adoptLayout(of unit: CodedUnit) {
-        guard let number = unit.layoutNumber, number > layoutNumber else { return }
-        // `prepare` has checked that the program map can hold it.
-        if let end = multiplexEnd.take() {
-            muxer = try! TransportStreamMuxer(prepared.layout, resuming: end)
-        } else if muxer?.layout != prepared.layout {
-            muxer = try! TransportStreamMuxer(prepared.layout, continuing: muxer)
+        if let number = unit.layoutNumber, number > layoutNumber {
+            var layout = prepared.layout
+            layout.video = unit.video
+            adopt(layout, prepared.number)
+        } else if let muxer, muxer.layout.video != unit.video {
+            var layout = muxer.layout
+            layout.video = unit.video
+            self.muxer = (try? TransportStreamMuxer(layout, continuing: muxer)) ?? muxer
         }
-        if keepsSound { sounds = prepared.layout.passedStreams.map { SoundKeeper($0) } }
-        layoutNumber = prepared.number
+    }
+
+    /// - Parameter layout: a program map can hold it.
+    fileprivate mutating func adopt(_ layout: TransportStreamLayout, _ number: Int) {
+        if let end = multiplexEnd.take() {
+            muxer = try! TransportStreamMuxer(layout, resuming: end)
+        } else if muxer?.layout != layout {
+            muxer = try! TransportStreamMuxer(layout, continuing: muxer)
+        }
+        if keepsSound { sounds = layout.passedStreams.map { SoundKeeper($0) } }
+        layoutNumber = number
     }
 
     /// The source time to send with a picture.

@@ -12,13 +12,16 @@ enum OutgoingTables {
     /// - Parameter version: 0 to 31.
     /// - Throws: when it does not fit into one section.
     static func map(_ layout: TransportStreamLayout, version: UInt8) throws(ContainerError) -> [UInt8] {
-        var body = pidField(layout.videoPID) + [0xf0, 0]
-        body += [0x1b] + pidField(layout.videoPID) + [0xf0, 0]
-        for (index, stream) in layout.passedStreams.enumerated() {
-            let length = stream.descriptors.count
-            body += [stream.streamType] + pidField(layout.pid(ofPassedStream: index))
+        var body = pidField(layout.clock.pid) + [0xf0, 0]
+        func add(_ type: UInt8, _ pid: UInt16, _ descriptors: [UInt8]) {
+            let length = descriptors.count
+            body += [type] + pidField(pid)
             body += [0xf0 | UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)]
-            body += stream.descriptors
+            body += descriptors
+        }
+        if let video = layout.video { add(video.streamType, layout.videoPID, video.descriptors) }
+        for (index, stream) in layout.passedStreams.enumerated() {
+            add(stream.streamType, layout.pid(ofPassedStream: index), stream.descriptors)
         }
         guard body.count + 9 <= 1021, Int(layout.videoPID) + layout.passedStreams.count < 0x1fff else {
             throw ContainerError(

@@ -1,6 +1,24 @@
-/// What a transport stream that goes out holds: one program with an H.264 stream and any number of streams passed
+/// What a transport stream that goes out holds: one program with at most one video stream and any number of streams passed
 /// through.
 public struct TransportStreamLayout: Hashable, Sendable {
+    /// The video stream as the program map describes it.
+    public struct Video: Hashable, Sendable {
+        /// ISO/IEC 13818-1 table 2-34 (0x1b: H.264, 0x24: HEVC, 0x02: MPEG-2, 0x06: private).
+        public var streamType: UInt8
+        /// The elementary stream's descriptors: tag, length, bytes, and so on.
+        public var descriptors: [UInt8]
+
+        public init(streamType: UInt8, descriptors: [UInt8] = []) {
+            self.streamType = streamType
+            self.descriptors = descriptors
+        }
+
+        public static let h264 = Video(streamType: 0x1b)
+
+        /// The `stream_id` of its PES packets: private formats have their own.
+        var streamID: UInt8 { streamType == 0x06 ? 0xbd : 0xe0 }
+    }
+
     /// An elementary stream whose PES payloads go out as they came in.
     public struct PassedStream: Hashable, Sendable {
         /// ISO/IEC 13818-1 table 2-34, as in the input's program map (0x0f: AAC in ADTS, 0x03/0x04: MPEG audio,
@@ -24,6 +42,9 @@ public struct TransportStreamLayout: Hashable, Sendable {
         public static let aac = PassedStream(streamType: 0x0f)
     }
 
+    /// Nil for a program without video.
+    public var video: Video? = .h264
+    public var hasVideo: Bool { video != nil }
     public var passedStreams: [PassedStream] = []
     let transportStreamID: UInt16 = 1
     let programNumber: UInt16 = 1
@@ -36,6 +57,12 @@ public struct TransportStreamLayout: Hashable, Sendable {
     let clockLead: Int64 = 4500
 
     public init() {}
+
+    /// The packet identifier with the clock, and its place among the continuity counters: the video's, or else the first passed
+    /// stream's.
+    var clock: (pid: UInt16, counter: Int) {
+        video == nil && !passedStreams.isEmpty ? (pid(ofPassedStream: 0), 3) : (videoPID, 2)
+    }
 
     /// The packet identifier of a passed stream.
     public func pid(ofPassedStream index: Int) -> UInt16 { videoPID + 1 + UInt16(index) }

@@ -92,11 +92,13 @@ import Media
 
     /// Emits one video access unit.
     /// - Parameters:
-    ///   - unit: Annex B, beginning with an access unit delimiter; borrowed for the call.
+    ///   - unit: one access unit as its format has it in transport streams (H.264: Annex B, beginning with a delimiter);
+    ///     borrowed for the call.
     ///   - isKeyframe: marks a random access point.
+    ///   - isTimed: false writes no time stamps: receivers derive them. The times still move the clock.
     public func writeVideo(
         _ unit: UnsafeRawBufferPointer, presentationTime: MediaTime, decodeTime: MediaTime, isKeyframe: Bool,
-        emit: (UnsafeRawBufferPointer) -> Void
+        isTimed: Bool = true, emit: (UnsafeRawBufferPointer) -> Void
     ) {
         if isKeyframe || isTableDue(at: decodeTime.ticks, backwards: true) {
             unsafe writeTables(at: decodeTime.ticks, emit)
@@ -105,8 +107,8 @@ import Media
         lastVideo = decodeTime.ticks
         let clock = nextClock(decodeTime.ticks - layout.clockLead)
         let header = OutgoingPESHeader(
-            streamID: 0xe0, presentationTime: presentationTime,
-            decodeTime: decodeTime == presentationTime ? nil : decodeTime, payload: unit.count, isAligned: true)
+            streamID: layout.video?.streamID ?? 0xe0, presentationTime: isTimed ? presentationTime : nil,
+            decodeTime: !isTimed || decodeTime == presentationTime ? nil : decodeTime, payload: unit.count, isAligned: true)
         var field = OutgoingAdaptationField(clock: clock.ticks, isJump: clock.isJump, isRandomAccess: isKeyframe)
         let firstRoom = TransportPacket.size - 4 - field.length
         let rest = header.length + unit.count - firstRoom
@@ -185,13 +187,21 @@ import Media
 
     /// Writes a packet with nothing but a clock reference, where video units come too seldom to carry them.
     private func writeClockIfDue(at ticks: Int64, _ emit: (UnsafeRawBufferPointer) -> Void) {
-        guard isVideoSlow, let last = lastClock, (Self.clockInterval..<Self.jump).contains(ticks - last) else { return }
+        guard isVideoSlow || layout.video == nil else { return }
+        var isJump = false
+        if let last = lastClock {
+            isJump = abs(ticks - last) > Self.jump
+            guard isJump && layout.video == nil || (Self.clockInterval..<Self.jump).contains(ticks - last) else { return }
+        } else if layout.video != nil {
+            return
+        }
         lastClock = ticks
         let packet = unsafe message.nextPacket(emit)
-        let field = OutgoingAdaptationField(clock: ticks, stuffing: TransportPacket.size - 4 - 8)
+        let field = OutgoingAdaptationField(clock: ticks, isJump: isJump, stuffing: TransportPacket.size - 4 - 8)
         // No payload: the counter stays as it was.
-        let count = (counters[2] + 15) & 15
-        unsafe writeHeader(packet, pid: layout.videoPID, isStart: false, hasPayload: false, count)
+        let (pid, counter) = layout.clock
+        let count = (counters[counter] + 15) & 15
+        unsafe writeHeader(packet, pid: pid, isStart: false, hasPayload: false, count)
         unsafe field.write(to: packet + 4)
     }
 

@@ -1,0 +1,82 @@
+import Container
+import Media
+import Schedule
+import Telemetry
+
+/// The way of coded units past decoder, enhancement and encoder: from ingest straight to the output, on the ingest thread.
+///
+/// When a bypass begins, pictures that came before it may still be on their way through the encoder. Then units are *held* here
+/// until all of those have their fate. Otherwise nothing waits or is copied.
+///
+/// Confined to the ingest thread.
+final class BypassLine {
+    private struct HeldUnit: ~Copyable, Sendable {
+        let ticket: FrameTicket
+        let buffer: UnitBuffer
+        let unit: CodedUnit
+        let source: MonotonicTime
+
+        consuming func intoTicket() -> FrameTicket { ticket }
+    }
+
+    private let output: SendStage
+    private let books: StreamBooks
+    private let held = BoundedQueue<HeldUnit>(capacity: 256)
+    private let buffers = UnitBufferPool(count: 256, capacity: 1024)
+    private(set) var isHolding = false
+    /// Units that did not fit were dropped: those up to the next entry point are of no use.
+    private var awaitsEntry = false
+
+    init(output: SendStage, books: StreamBooks) {
+        self.output = output
+        self.books = books
+    }
+
+    /// Whether one more unit can be held.
+    var hasRoom: Bool { held.count < held.capacity }
+
+    /// Holds the units from here on, until ``open()``.
+    func hold() { isHolding = true }
+
+    /// Sends a unit, or holds a copy.
+    /// - Parameters:
+    ///   - bytes: borrowed for the call.
+    ///   - source: the time that its source time is made from.
+    func deliver(_ bytes: UnsafeRawBufferPointer, _ unit: CodedUnit, _ ticket: consuming FrameTicket, source: MonotonicTime) {
+        guard isHolding else { return unsafe send(bytes.bytes, unit, ticket, source) }
+        if unit.isKeyframe { awaitsEntry = false }
+        guard !awaitsEntry, let buffer = buffers.claim() else {
+            awaitsEntry = true
+            return books.drop(ticket, .overload)
+        }
+        unsafe buffer.fill(bytes)
+        if let refused = held.offer(HeldUnit(ticket: ticket, buffer: buffer, unit: unit, source: source)) {
+            preconditionFailure("as many units fit as there are buffers: \(refused.unit)")
+        }
+    }
+
+    /// Sends what is held, if all pictures that were enhanced before have their fate.
+    func open() {
+        guard isHolding, books.ledger.inFlight <= held.count else { return }
+        isHolding = false
+        awaitsEntry = false
+        while let next = held.pop(until: MonotonicTime(nanoseconds: 0)) {
+            let (buffer, unit, source) = (next.buffer, next.unit, next.source)
+            send(unsafe buffer.bytes.bytes, unit, next.intoTicket(), source)
+            buffers.recycle(buffer)
+        }
+    }
+
+    /// Drops what is held.
+    func abandon() {
+        isHolding = false
+        while let next = held.pop(until: MonotonicTime(nanoseconds: 0)) {
+            buffers.recycle(next.buffer)
+            books.drop(next.intoTicket(), .shutdown)
+        }
+    }
+
+    private func send(_ bytes: RawSpan, _ unit: CodedUnit, _ ticket: consuming FrameTicket, _ source: MonotonicTime) {
+        output.deliver(bytes, unit, ticket, encoded: .now(), .turn(source))
+    }
+}

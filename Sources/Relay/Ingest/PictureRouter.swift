@@ -1,0 +1,158 @@
+import Bitstream
+import Codec
+import Container
+import Media
+import Schedule
+import Settings
+import Telemetry
+
+/// Sends each coded picture the way that ``PathSwitch`` decides: to the decoder's queue, or by ``BypassLine`` to the output.
+///
+/// Confined to the ingest thread.
+final class PictureRouter {
+    /// A picture with its place in the output.
+    struct Picture {
+        var presentation: MediaTime
+        /// When the source wants it decoded, on the output's time line.
+        var decode: MediaTime
+        /// It came with time stamps of its own.
+        var isTimed: Bool
+        /// When it was made, or else when it arrived.
+        var source: MonotonicTime
+        var flags: UnitFlags
+    }
+
+    private let queue: UnitQueue
+    private let output: SendStage
+    private let line: BypassLine
+    private let path: PicturePath
+    private let books: StreamBooks
+    private let control: StreamControl
+    private let turns: StageTurns
+    private let mayBypass: Bool
+    private let mayWait: Bool
+    private var paths = PathSwitch()
+    private var entries = EntryPoints()
+    private var video = TransportStreamLayout.Video.h264
+    /// Whether the output refused the program's layout, so that the next refusal is no news.
+    private var isRefused = false
+    private var mode: StreamSettings.Mode
+
+    /// How often ingest checks whether held units may go.
+    private static let holdPollInterval = Nanoseconds.milliseconds(1)
+
+    init(queue: UnitQueue, output: SendStage, mayWait: Bool, channels: StreamChannels) {
+        self.queue = queue
+        self.output = output
+        self.mayWait = mayWait
+        line = BypassLine(output: output, books: channels.books)
+        path = channels.path
+        books = channels.books
+        control = channels.control
+        turns = channels.turns
+        mayBypass = !channels.configuration.options.keepSize
+        mode = channels.configuration.settings.mode
+    }
+
+    /// When ingest has to call ``turn()`` again; nil while nothing is held.
+    func nextTurn(after now: MonotonicTime) -> MonotonicTime? { line.isHolding ? now + Self.holdPollInterval : nil }
+
+    /// Sends what is held, once everything before it is out.
+    func turn() { if line.isHolding, !paths.isLeaving { line.open() } }
+
+    // MARK: The stream
+
+    /// The pictures from here on are of another stream, which receivers do not know yet.
+    func beginStream(_ video: TransportStreamLayout.Video) {
+        self.video = video
+        paths.beginStream()
+        path.removeObstacles(from: books.ledger.nextFrame)
+    }
+
+    /// The pictures from here on have another format.
+    func beginFormat() { path.removeObstacles(from: books.ledger.nextFrame) }
+
+    /// Another mode is set. That is also a wish to try again what has failed.
+    func change(_ mode: StreamSettings.Mode) {
+        guard mode != self.mode else { return }
+        self.mode = mode
+        path.removeObstacles(from: books.ledger.nextFrame)
+    }
+
+    // MARK: Pictures
+
+    /// Decides a picture's way. Call ``send(_:_:_:_:)`` next.
+    func decide(_ unit: StreamUnit, at presentation: MediaTime) -> PathSwitch.Decision {
+        turn()
+        var wishes = PathSwitch.Wishes()
+        if mayBypass {
+            wishes.mode = mode == .bypass
+            wishes.ladder = path.ladderWantsBypass
+            wishes.isForced = !path.obstacles.isEmpty
+        }
+        let decision = paths.decide(
+            presentation, unit.isKeyframe ? entries.read(unit) : nil, wishes, isSettled: !line.isHolding)
+        if paths.isBypassed != path.isBypassed {
+            path.isBypassed = paths.isBypassed
+            control.report(.message(paths.isBypassed ? Self.beginning(wishes) : "pictures are enhanced again"))
+        }
+        return decision
+    }
+
+    /// Sends a picture the way that was decided.
+    func send(_ unit: StreamUnit, _ decision: PathSwitch.Decision, _ picture: Picture, _ ticket: consuming FrameTicket) {
+        if decision.endsRun { queue.endRun() }
+        // Pictures of the former way come before it. This one is in flight, too.
+        if paths.isLeaving || decision.endsRun && books.ledger.inFlight > 1 { line.hold() }
+        if decision.beginsRun { path.beginRun() }
+        switch decision.step {
+        case .enhance:
+            unsafe queue.add(
+                ticket, unit.bytes, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+        case .prime:
+            unsafe queue.prime(unit.bytes, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+            bypass(unit, picture, ticket)
+        case .bypass: bypass(unit, picture, ticket)
+        }
+    }
+
+    private func bypass(_ unit: StreamUnit, _ picture: Picture, _ ticket: consuming FrameTicket) {
+        if mayWait {
+            while !line.hasRoom, !control.isStopping {
+                turns.sleep(until: .now() + Self.holdPollInterval, as: .ingest)
+                turn()
+            }
+        }
+        do throws(ContainerError) {
+            try output.prepare()
+        } catch {
+            if !isRefused { control.report(.message("\(error)")) }
+            isRefused = true
+            return books.drop(ticket, .encodeError)
+        }
+        let facts = CodedUnit(
+            presentation: picture.presentation, decode: picture.decode, isKeyframe: unit.isKeyframe, video: video,
+            isTimed: picture.isTimed, fate: .bypassed)
+        unsafe line.deliver(unit.bytes, facts, ticket, source: picture.source)
+        turn()
+    }
+
+    /// The source has ended, or the stream is to stop: what is held goes out after everything before it.
+    func finish() {
+        let limit = MonotonicTime.now() + .seconds(3)
+        if line.isHolding { queue.endRun() }
+        while line.isHolding, .now() < limit {
+            line.open()
+            if line.isHolding { turns.sleep(until: .now() + Self.holdPollInterval, as: .ingest) }
+        }
+        line.abandon()
+    }
+
+    private static func beginning(_ wishes: PathSwitch.Wishes) -> String {
+        let reason =
+            if wishes.isForced { "they cannot be enhanced" } else if wishes.mode { "mode is bypass" } else {
+                "the machine has no time for more"
+            }
+        return "pictures go out as they come: \(reason)"
+    }
+}

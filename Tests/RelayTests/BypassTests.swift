@@ -1,0 +1,165 @@
+import Codec
+import Container
+import Endpoint
+import Foundation
+import Media
+import Schedule
+import Settings
+import Telemetry
+import TestStreams
+import Testing
+import Transport
+@testable import Relay
+
+/// Pictures that go out as they came, and the changes between them and the encoder's.
+@Suite(.timeLimit(.minutes(3))) struct BypassTests {
+    /// A relay whose source waits wherever the test wants to change something.
+    private func relay(
+        _ stream: [UInt8], _ scratch: Scratch, changes: [Int: @Sendable (inout StreamSettings) -> Void] = [:],
+        adjust: (inout RelayConfiguration) -> Void = { _ in }
+    ) throws -> (report: RelayReport, notes: [String], output: [UInt8]) {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        var configuration = RelayConfiguration(
+            input: .file(path: scratch.path("pipe")), output: .file(path: scratch.path("out.ts")))
+        configuration.inputDescriptor = ends[0]
+        configuration.settings.budget = .seconds(60)
+        configuration.settings.tier = .base
+        configuration.watchesMachine = false
+        configuration.pacesFiles = false
+        configuration.readsFramesOneByOne = true
+        configuration.weights.keep = 1e9
+        adjust(&configuration)
+        let relay = try Relay(configuration)
+        // One picture, and what lies before the next, at a time.
+        let pid = TransportStreamLayout().videoPID
+        let starts = stride(from: 0, to: stream.count, by: 188).filter { (at: Int) -> Bool in
+            let packet = UInt16(stream[at + 1]) << 8 | UInt16(stream[at + 2])
+            return packet & 0x1FFF == pid && packet & 0x4000 != 0
+        }
+        let feed = StageThread(name: "feed") { [writing = ends[1]] in
+            defer { close(writing) }
+            var at = 0
+            for (number, end) in (starts.dropFirst() + [stream.count]).enumerated() {
+                if let change = changes[number] {
+                    // The picture before this one is known to be complete when this one begins, at the latest.
+                    while relay.channels.books.ledger.books.originals + 1 < number { MonotonicTime.now().sleepBriefly() }
+                    var settings = relay.settings
+                    change(&settings)
+                    relay.change(settings)
+                }
+                while at < end {
+                    let n = stream.withUnsafeBytes { write(writing, $0.baseAddress! + at, end - at) }
+                    if n <= 0 { return }
+                    at += n
+                }
+            }
+        }
+        var notes: [String] = []
+        let report = try relay.run { if case .event(.message(let text)) = $0 { notes.append(text) } }
+        feed.join()
+        #expect(report.frames.balance && report.frames.inFlight == 0, "\(report.frames)")
+        return (report, notes, try scratch.read("out.ts"))
+    }
+
+    /// Off and on again, with sound beside it: every picture and every unit of sound goes out once, and what is bypassed is what
+    /// came, byte by byte.
+    @Test(arguments: [1, 3]) func aCommandedChangeLosesNothing(every groups: Int) throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.program(Array(repeating: .init(frames: 10, audioStreams: 1), count: 18))
+        var changes: [Int: @Sendable (inout StreamSettings) -> Void] = [:]
+        for (index, frame) in stride(from: 14, to: 180, by: groups * 10).enumerated() {
+            changes[frame] = { $0.mode = index % 2 == 0 ? .bypass : .enhance }
+        }
+        let (report, notes, output) = try relay(stream, scratch, changes: changes)
+        #expect(report.frames.originals == 180 && report.frames.dropped == 0, "\(report.frames)")
+        #expect(report.frames.bypassed >= 60 && report.frames.emitted + report.frames.bypassed == 180, "\(report.frames)")
+        #expect(notes.count { $0.contains("as they come") } >= 16 / groups / 2, "\(notes)")
+        let (sent, came) = (TestStream.units(in: output), TestStream.units(in: stream))
+        #expect(sent.map { $0.presentation - sent[0].presentation } == came.map { $0.presentation - came[0].presentation })
+        let same = zip(TestStream.payloads(in: output), TestStream.payloads(in: stream)).count { $0 == $1 }
+        #expect(same == Int(report.frames.bypassed))
+        #expect(TestStream.passed(in: output).units == TestStream.passed(in: stream).units)
+    }
+
+    /// From the first picture on, without a decoder and without an encoder.
+    @Test func aBypassedStreamNeedsNoCodec() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.program([.init(frames: 40, audioStreams: 2)])
+        let (report, _, output) = try relay(stream, scratch) {
+            $0.settings.mode = .bypass
+            $0.makeDecoder = { (_) throws(CodecError) in throw .injectedForGood }
+            $0.makeEncoder = { (_) throws(CodecError) in throw .injectedForGood }
+        }
+        #expect(report.frames.bypassed == 40 && report.frames.originals == 40, "\(report.frames)")
+        #expect(TestStream.payloads(in: output) == TestStream.payloads(in: stream))
+        #expect(TestStream.passed(in: output).units == TestStream.passed(in: stream).units)
+    }
+
+    enum Failure: CaseIterable { case encoderForGood, encoderMissing, decoderBreaks, decoderDoesNotOpen }
+
+    /// What the codecs cannot do passes from the next entry point on, and an event says so once.
+    @Test(arguments: Failure.allCases) func aFailureLastsUntilTheNextEntryPoint(failure: Failure) throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 60, keyframeEvery: 10)
+        let (report, notes, output) = try relay(stream, scratch) {
+            switch failure {
+            case .encoderForGood: $0.makeEncoder = { (_) throws(CodecError) in throw .injectedForGood }
+            case .encoderMissing:
+                $0.makeEncoder = { (_) throws(CodecError) in
+                    throw CodecError(.unsupportedCodec, operation: "test", message: "injected: none", place: "test")
+                }
+            case .decoderBreaks:
+                $0.makeDecoder = { (configuration) throws(CodecError) in
+                    try FailingDecoder(configuration) { $0 == 12 }
+                }
+            case .decoderDoesNotOpen: $0.makeDecoder = { (_) throws(CodecError) in throw .injectedForGood }
+            }
+        }
+        let frames = report.frames
+        let lost: UInt64 = failure == .decoderBreaks ? 8 : 10
+        #expect(frames.dropped == lost && frames.emitted == (failure == .decoderBreaks ? 12 : 0), "\(frames)")
+        #expect(frames.bypassed == 60 - lost - frames.emitted)
+        #expect(notes.count { $0.contains("injected") } == 1, "\(notes)")
+        #expect(TestStream.payloads(in: output).suffix(40) == TestStream.payloads(in: stream).suffix(40))
+    }
+
+    /// A second attempt is made when the operator asks for one.
+    @Test func theOperatorMayTryAgain() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 80, keyframeEvery: 10)
+        let opened = Count()
+        let (report, _, _) = try relay(
+            stream, scratch, changes: [34: { $0.mode = .bypass }, 44: { $0.mode = .enhance }]
+        ) {
+            $0.makeDecoder = { (configuration) throws(CodecError) in
+                if opened.next() == 0 { throw .injectedForGood }
+                return try VideoDecoder(configuration)
+            }
+        }
+        #expect(report.frames.dropped == 10 && report.frames.bypassed == 40 && report.frames.emitted == 30, "\(report.frames)")
+    }
+
+    /// At a constant rate a bypassed picture keeps the source's own time, and nothing is repeated into the bypass.
+    @Test func aConstantRate() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 120, keyframeEvery: 10)
+        let (report, _, output) = try relay(
+            stream, scratch, changes: [34: { $0.mode = .bypass }, 74: { $0.mode = .enhance }]
+        ) { $0.options.fps = Rational(60) }
+        #expect(report.frames.bypassed == 40, "\(report.frames)")
+        let units = TestStream.units(in: output)
+        #expect(zip(units.dropFirst(), units).allSatisfy { $0.presentation > $1.presentation })
+        let payloads = Set(TestStream.payloads(in: stream))
+        let bypassed = zip(units, TestStream.payloads(in: output)).filter { payloads.contains($1) }.map { $0.0 }
+        #expect(bypassed.count == 40)
+        #expect(zip(bypassed.dropFirst(), bypassed).allSatisfy { $0.presentation - $1.presentation == 3_000 })
+        // None of the encoder's lies between two of them.
+        #expect(units.count { (bypassed[0].presentation...bypassed[39].presentation).contains($0.presentation) } == 40)
+    }
+}
+
+extension MonotonicTime {
+    /// Lets other threads work.
+    fileprivate func sleepBriefly() { (self + .milliseconds(0.2)).sleep() }
+}
