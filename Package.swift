@@ -68,7 +68,7 @@ let package = Package(
             ],
             swiftSettings: strictAndMarked),
         .target(
-            name: "Measure", dependencies: ["Transport", "Endpoint", "Container", "Codec", "Media"],
+            name: "Measure", dependencies: ["Transport", "Endpoint", "Container", "Bitstream", "Codec", "Media"],
             swiftSettings: strictAndMarked),
 
         // The same processors without a stream: on files, and in virtual time.

@@ -5,7 +5,7 @@ public enum ContainerEvent {
     /// The program of a transport stream that is followed: its first map, or a changed one.
     case program(ProgramDescription)
     /// The main video's first or changed parameters; comes before the unit that they are for.
-    case format(SequenceParameterSet)
+    case format(VideoParameters)
     case unit(StreamUnit)
     /// - Parameter isMainVideo: whether the fault is known to be the main video's.
     case fault(ContainerFault, isMainVideo: Bool)

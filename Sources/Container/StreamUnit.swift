@@ -1,3 +1,4 @@
+import Bitstream
 import Media
 
 /// One unit of an elementary stream: an access unit of the main video, or the payload of one PES packet of another
@@ -17,7 +18,9 @@ import Media
 
     /// Names the stream within its program: the PID.
     public let stream: Int
-    public let isMainVideo: Bool
+    /// The main video's format; nil for a unit of another stream.
+    public let codec: VideoCodec?
+    public var isMainVideo: Bool { codec != nil }
     /// Counts the units of this stream from 0.
     public let serial: Int
     /// The unit; valid only until the handler returns.
@@ -32,7 +35,8 @@ import Media
     public let lastArrival: MonotonicTime
     /// When the sender sent the message with its last packet, on this machine's clock; nil where that is not known.
     public let lastSourceTime: MonotonicTime?
-    /// A decoder can begin here: an IDR picture, or one with a recovery point message.
+    /// A decoder can begin here: an IDR, CRA or BLA picture, one with a recovery point message, or in MPEG video an intra
+    /// picture with its sequence header.
     public let isKeyframe: Bool
     public let damage: Damage
     public let evidence: EndEvidence

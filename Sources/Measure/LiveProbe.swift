@@ -1,3 +1,4 @@
+import Bitstream
 import Codec
 import Container
 import Endpoint
@@ -9,7 +10,8 @@ import Transport
 /// Confined to one thread; ``Transport/Source/interrupt()`` ends its waiting.
 @safe public final class LiveProbe {
     private let source: Source
-    private let decoder: VideoDecoder
+    private var decoder: VideoDecoder
+    private var codec = VideoCodec.h264
     private var demuxer = TransportStreamDemuxer()
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
     /// Presentation times of the units inside the decoder, by number.
@@ -96,6 +98,12 @@ import Transport
         }
         times[Int(units % 64)] = unit.presentation
         do {
+            if let codec = unit.codec, codec != self.codec {
+                var configuration = VideoDecoder.Configuration()
+                configuration.codec = codec
+                decoder = try VideoDecoder(configuration)
+                self.codec = codec
+            }
             unsafe try decoder.decode(unit.bytes, id: units, flags: unit.isDamaged ? .isDamaged : [])
             units += 1
             countPictures()

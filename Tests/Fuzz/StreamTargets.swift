@@ -53,7 +53,7 @@ func fuzzH264(_ input: UnsafeRawBufferPointer) {
     let bytes = UnsafeRawBufferPointer(rebasing: input[1...])
     _ = try? SequenceParameterSet(bytes)
     var scanner = AccessUnitScanner()
-    var detector = FrameNumberGapDetector()
+    var reader = H264UnitReader()
     var (start, end) = (0, 0)
     while end < bytes.count {
         end = min(end + piece, bytes.count)
@@ -70,12 +70,12 @@ func fuzzH264(_ input: UnsafeRawBufferPointer) {
             case .unitEnd(let offset):
                 precondition(offset > 0 && start + offset <= end)
                 withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[start..<start + offset])) {
-                    _ = AccessUnitSummary($0, &detector)
+                    _ = reader.read($0)
                 }
                 scanner.cut(at: offset)
                 start += offset
             }
         }
     }
-    withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[start...])) { _ = AccessUnitSummary($0, &detector) }
+    withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[start...])) { _ = reader.read($0) }
 }

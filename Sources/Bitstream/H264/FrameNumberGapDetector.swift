@@ -2,17 +2,17 @@
 /// fills in for missing pictures without saying so.
 ///
 /// A pure value.
-public struct FrameNumberGapDetector: Sendable {
+struct FrameNumberGapDetector: Sendable {
     var parameterSets = ParameterSets()
     /// `PrevRefFrameNum`; nil before the first picture.
     private var lastReference: Int?
     /// How many pictures the newest slice's sequence may hold back to reorder them; nil where it does not say.
-    public private(set) var reordering: Int?
+    private(set) var reordering: Int?
 
-    public init() {}
+    init() {}
 
     /// Forgets the last picture and keeps the parameter sets.
-    public mutating func reset() { lastReference = nil }
+    mutating func reset() { lastReference = nil }
 
     /// Reads the first slice of an access unit.
     /// - Parameter nal: from its header byte on.

@@ -37,11 +37,14 @@ public struct ParameterSets: Sendable {
 
     /// Reads the two numbers at the front of a picture parameter set (7.3.2.2).
     /// - Parameter nal: with its header byte, without its start code.
-    mutating func readPicture(_ nal: UnsafeRawBufferPointer) {
+    /// - Returns: its number; nil where it makes no sense.
+    @discardableResult
+    mutating func readPicture(_ nal: UnsafeRawBufferPointer) -> Int? {
         var reader = unsafe RBSPReader(nal)
         let (picture, sequence) = (reader.unsigned(), reader.unsigned())
-        guard !reader.isExhausted, picture < 256, sequence < 32 else { return }
+        guard !reader.isExhausted, picture < 256, sequence < 32 else { return nil }
         sequenceOfPicture[picture] = UInt8(sequence)
+        return picture
     }
 
     /// The sequence parameter set that a picture parameter set refers to; nil where either is missing.

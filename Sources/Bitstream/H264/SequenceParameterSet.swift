@@ -16,6 +16,22 @@ public struct SequenceParameterSet: Hashable, Sendable {
     public let frameRate: Rational?
     public let color: ColorDescription
 
+    public let bitDepth: Int
+    /// `chroma_format_idc`.
+    public let chromaFormat: Int
+
+    /// The same in the form that all formats share.
+    public var parameters: VideoParameters {
+        var all = VideoParameters(codec: .h264, size: size)
+        all.isProgressive = isProgressive
+        all.reordering = reordering
+        all.frameRate = frameRate
+        all.color = color
+        all.bitDepth = bitDepth
+        all.chromaFormat = chromaFormat
+        return all
+    }
+
     /// The length of `frame_num`.
     let frameNumberBits: Int
     let hasSeparateColourPlanes: Bool
@@ -39,6 +55,8 @@ public struct SequenceParameterSet: Hashable, Sendable {
         guard id < 32 else { throw .invalid(field: "seq_parameter_set_id") }
         let chroma = try Self.readChroma(&r, profile: profile)
         hasSeparateColourPlanes = chroma.hasSeparatePlanes
+        bitDepth = chroma.bitDepth
+        chromaFormat = chroma.format
         frameNumberBits = 4 + r.unsigned()
         guard frameNumberBits <= 16 else { throw .invalid(field: "log2_max_frame_num_minus4") }
         let order = try Self.readPictureOrder(&r)
@@ -71,15 +89,16 @@ public struct SequenceParameterSet: Hashable, Sendable {
     /// Reads what only the high profiles say of chroma, bit depths and scaling.
     private static func readChroma(
         _ r: inout RBSPReader, profile: Int
-    ) throws(BitstreamFault) -> (format: Int, hasSeparatePlanes: Bool) {
-        guard highProfiles.contains(profile) else { return (1, false) }
+    ) throws(BitstreamFault) -> (format: Int, hasSeparatePlanes: Bool, bitDepth: Int) {
+        guard highProfiles.contains(profile) else { return (1, false, 8) }
         let format = r.unsigned()
         guard format <= 3 else { throw .invalid(field: "chroma_format_idc") }
         let hasSeparatePlanes = format == 3 ? r.flag() : false
-        guard r.unsigned() <= 6, r.unsigned() <= 6 else { throw .invalid(field: "bit_depth") }
+        let depth = r.unsigned()
+        guard depth <= 6, r.unsigned() <= 6 else { throw .invalid(field: "bit_depth") }
         _ = r.bit()
         if r.flag() { skipScalingMatrix(&r, lists: format == 3 ? 12 : 8) }
-        return (format, hasSeparatePlanes)
+        return (format, hasSeparatePlanes, 8 + depth)
     }
 
     private static func skipScalingMatrix(_ r: inout RBSPReader, lists: Int) {

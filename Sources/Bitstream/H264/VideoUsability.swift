@@ -11,22 +11,7 @@ struct VideoUsability {
     init() {}
 
     init(_ r: inout RBSPReader) {
-        if r.flag() { color.sampleAspectRatio = Self.aspect(&r) }
-        if r.flag() { _ = r.bit() }
-        if r.flag() {
-            _ = r.bits(3)
-            color.range = r.flag() ? .full : .limited
-            if r.flag() {
-                color.primaries = UInt8(r.bits(8))
-                color.transfer = UInt8(r.bits(8))
-                color.matrix = UInt8(r.bits(8))
-            }
-        }
-        if r.flag() {
-            let top = r.unsigned()
-            _ = r.unsigned()
-            if top < 6 { color.chromaLocation = UInt8(top + 1) }
-        }
+        color = Self.readColor(&r)
         if r.flag() {
             let unit = r.bits(32)
             let scale = r.bits(32)
@@ -46,6 +31,28 @@ struct VideoUsability {
             reordering = r.unsigned()
             _ = r.unsigned()
         }
+    }
+
+    /// What stands first: the shape of samples, their colours and their place. HEVC has the same (ITU-T H.265, E.2.1).
+    static func readColor(_ r: inout RBSPReader) -> ColorDescription {
+        var color = ColorDescription()
+        if r.flag() { color.sampleAspectRatio = aspect(&r) }
+        if r.flag() { _ = r.bit() }
+        if r.flag() {
+            _ = r.bits(3)
+            color.range = r.flag() ? .full : .limited
+            if r.flag() {
+                color.primaries = UInt8(r.bits(8))
+                color.transfer = UInt8(r.bits(8))
+                color.matrix = UInt8(r.bits(8))
+            }
+        }
+        if r.flag() {
+            let top = r.unsigned()
+            _ = r.unsigned()
+            if top < 6 { color.chromaLocation = UInt8(top + 1) }
+        }
+        return color
     }
 
     private static func aspect(_ r: inout RBSPReader) -> Rational {

@@ -28,7 +28,7 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
     /// Other pictures may refer to it.
     public let isReference: Bool
     public let damage: PictureDamage
-    /// The mean H.264 luma quantiser over the picture's macroblocks (0…51); nil when not exported.
+    /// How coarsely the picture was coded: its mean luma quantiser in H.264's scale (0…51); nil when not asked for.
     public let meanQuantiser: Float?
 
     private let frame: OwnedFrame
@@ -36,7 +36,8 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
 
     /// - Parameter pool: where the frame goes when the picture goes away.
     init(
-        _ frame: consuming OwnedFrame, from pool: FramePool, id: Int64, isReference: Bool = true, damage: PictureDamage
+        _ frame: consuming OwnedFrame, from pool: FramePool, id: Int64, isReference: Bool = true, damage: PictureDamage,
+        quantiser: Float? = nil
     ) {
         self.id = id
         self.isReference = isReference
@@ -45,7 +46,7 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
         unsafe size = PictureSize(width: Int(fields.pointee.width), height: Int(fields.pointee.height))
         unsafe color = ColorDescription(fields)
         unsafe isKeyframe = fields.pointee.key_frame != 0
-        unsafe meanQuantiser = Codec.meanQuantiser(of: fields)
+        meanQuantiser = quantiser
         self.frame = frame
         self.pool = pool
     }
@@ -57,7 +58,8 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
         do throws(CodecError) {
             let other = try pool.emptyFrame()
             guard unsafe av_frame_ref(other.pointer, frame.pointer) >= 0 else { return nil }
-            return DecodedPicture(other, from: pool, id: id, isReference: isReference, damage: damage)
+            return DecodedPicture(
+                other, from: pool, id: id, isReference: isReference, damage: damage, quantiser: meanQuantiser)
         } catch {
             return nil
         }

@@ -4,8 +4,8 @@ import Bitstream
 /// what is known of damage to its references. A pure value; the decoder reports to it what happened.
 ///
 /// Units are numbered in decoding order. A picture may leave long after its unit went in (B-frames), so damage is kept
-/// for each unit. It starts at a unit, taints all that follow in decoding order, and ends at the next clean start (IDR,
-/// or recovery point). Pictures that are shown before that clean start stay tainted.
+/// for each unit. It starts at a unit, taints all that follow in decoding order, and ends at the next clean start (an
+/// entry point or recovery point). Pictures that are shown before that clean start stay tainted.
 struct UnitLedger {
     private struct Entry {
         var id: Int64 = 0
@@ -22,6 +22,7 @@ struct UnitLedger {
         /// Why it is lost; nil while it may come out.
         var fault: CodecFault? = nil
         var faultIfLost = CodecFault.undecodable
+        var quantiser: Float? = nil
     }
 
     /// More units than libavcodec ever holds back (16 pictures of delay, twice for fields, and runs of B-frames).
@@ -60,20 +61,20 @@ struct UnitLedger {
         entries[slot] = Entry(
             id: id, number: number, isPending: true, isReference: summary.isReference,
             isDamaged: flags.contains(.isDamaged), isTainted: isTainted, isCleanStart: isClean,
-            faultIfLost: hasStarted ? .undecodable : .awaitingKeyframe)
+            faultIfLost: hasStarted ? .undecodable : .awaitingKeyframe, quantiser: summary.quantiser)
         pendingCount += 1
         if flags.contains(.isDamaged), summary.isReference || !summary.hasSlice { isTainted = true }
         return number
     }
 
     /// A unit was skipped and does not go into the decoder.
-    mutating func skipped(id: Int64) {
+    mutating func skipped(id: Int64, _ fault: CodecFault = .skipped) {
         let slot = Int(nextNumber % Int64(Self.capacity))
         precondition(!entries[slot].isPending, "call next() until it returns nil before the next decode()")
         entries[slot] = Entry(id: id, number: nextNumber, isPending: true)
         nextNumber += 1
         pendingCount += 1
-        lose(slot, .skipped)
+        lose(slot, fault)
     }
 
     /// The decoder refused the unit, or concealed so much that references to it are wrong.
@@ -85,11 +86,11 @@ struct UnitLedger {
 
     /// A picture came out.
     /// - Parameter isInterlaced: it has two fields, and the next unit may be its second one.
-    /// - Returns: the unit's id, whether others may refer to it and what is wrong with the picture; nil when the unit
-    ///   was already reported lost.
+    /// - Returns: the unit's id, whether others may refer to it, what is wrong with the picture and what the headers say of its
+    ///   quantiser; nil when the unit was already reported lost.
     mutating func cameOut(
         _ number: Int64, isKeyframe: Bool, isInterlaced: Bool, wasConcealed: Bool, lacksReference: Bool
-    ) -> (id: Int64, isReference: Bool, damage: PictureDamage)? {
+    ) -> (id: Int64, isReference: Bool, damage: PictureDamage, quantiser: Float?)? {
         guard let slot = slot(of: number), entries[slot].isPending, entries[slot].fault == nil else { return nil }
         let entry = entries[slot]
         entries[slot].isPending = false
@@ -104,7 +105,7 @@ struct UnitLedger {
         if number == pendingCleanStart { pendingCleanStart = -1 }
         if wasConcealed || lacksReference, entry.isReference { taintAfter(slot) }
         if isKeyframe { loseAll(before: number) }
-        return (entry.id, entry.isReference, damage)
+        return (entry.id, entry.isReference, damage, entry.quantiser)
     }
 
     /// The decoder has returned all that it can for now.

@@ -2,11 +2,12 @@ import Bitstream
 import CFFmpeg
 import Media
 
-/// Decodes H.264 access units with no delay beyond what the stream's own reordering asks for.
+/// Decodes access units with no delay beyond what the stream's own reordering asks for.
 ///
 /// It uses slice threads only, because frame threads would hold back one picture each. How many pictures libavcodec
 /// holds back follows the reordering information in the stream: none for a stream without B-frames that says so or has
-/// no VUI at all. A stream with B-frames that does not say so loses its first few B-frames and is right after that.
+/// no VUI at all. An H.264 stream with B-frames that does not say so loses its first few B-frames and is right after
+/// that. MPEG-1 and MPEG-2 pictures are put in order here (``DisplayOrder``), because libavcodec holds one back always.
 ///
 /// Damage is no error. It is concealed and flagged on the pictures (``PictureDamage``) until the next clean start, and
 /// units that give no picture are reported as such (``CodecFault``). Pictures that are not 8-bit 4:2:0 are converted.
@@ -17,6 +18,7 @@ import Media
 ///     while let output = try decoder.next() { … }
 @safe public final class VideoDecoder {
     public struct Configuration: Hashable, Sendable {
+        public var codec = VideoCodec.h264
         /// Threads for the slices of one picture. More than one is of use only where pictures have several slices.
         public var threads = 1
         /// Exports the mean quantiser of each picture (``DecodedPicture/meanQuantiser``).
@@ -33,22 +35,31 @@ import Media
     /// Exports the mean quantiser of each picture. May be switched at any time: libavcodec reads the field for each picture
     /// that comes out.
     public var exportsQuantisers: Bool {
-        get { unsafe context!.pointee.export_side_data & AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS != 0 }
+        get { wantsQuantisers }
         set {
+            wantsQuantisers = newValue
+            guard codec.hasExportedQuantisers else { return }
             let flag = AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS
             let others = unsafe context!.pointee.export_side_data & ~flag
             unsafe context!.pointee.export_side_data = newValue ? others | flag : others
         }
     }
 
-    private static let place = "H.264 decoder"
+    private let codec: VideoCodec
+    private let place: String
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     /// An empty frame for the next picture to come out into.
     private var spare: OwnedFrame
     private var input = PaddedInput()
     private(set) var ledger = UnitLedger()
-    private var gapDetector = FrameNumberGapDetector()
+    private var reader: any AccessUnitReader
+    private var order = DisplayOrder()
+    private var guess = QuantiserGuess()
+    /// Whether quantisers are wanted; libavcodec exports those of some formats only.
+    private var wantsQuantisers = false
+    /// The library's decoder brings its own memory, which lacks the bytes around the planes.
+    private let needsCopy: Bool
     private var isDraining = false
     /// The unit in `packet` goes in when the decoder is empty.
     private var waitingUnit: Int64?
@@ -58,14 +69,18 @@ import Media
 
     public init(_ configuration: Configuration = Configuration()) throws(CodecError) {
         LibraryLog.capture()
+        codec = configuration.codec
+        place = "\(codec.name) decoder"
+        reader = codec.makeUnitReader()
         spare = try pool.emptyFrame()
-        guard let codec = unsafe avcodec_find_decoder(AV_CODEC_ID_H264) else {
+        guard let library = unsafe codec.libraryDecoder else {
             throw CodecError(
-                .unsupportedCodec, operation: "avcodec_find_decoder", message: "libavcodec has no H.264 decoder",
-                place: Self.place, advice: "install a complete libavcodec")
+                .unsupportedCodec, operation: "avcodec_find_decoder", message: "libavcodec has no \(codec.name) decoder",
+                place: place, advice: "install a complete libavcodec")
         }
-        unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: Self.place)
-        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: Self.place)
+        needsCopy = unsafe library.pointee.capabilities & AV_CODEC_CAP_DR1 == 0
+        unsafe context = try check(avcodec_alloc_context3(library), "avcodec_alloc_context3", at: place)
+        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: place)
         let context = unsafe self.context!
         unsafe context.pointee.thread_type = FF_THREAD_SLICE
         unsafe context.pointee.thread_count = Int32(max(1, configuration.threads))
@@ -74,7 +89,7 @@ import Media
         exportsQuantisers = configuration.exportsQuantisers
         unsafe buffers.attach(to: context)
         unsafe try check(
-            avcodec_open2(context, codec, nil), "avcodec_open2", at: Self.place, advice: "lower the number of threads")
+            avcodec_open2(context, library, nil), "avcodec_open2", at: place, advice: "lower the number of threads")
     }
 
     deinit {
@@ -82,25 +97,32 @@ import Media
         unsafe avcodec_free_context(&context)
     }
 
-    /// Decodes the coded bytes of one picture (Annex B). Call ``next()`` until it returns nil before the next call.
+    /// Decodes the coded bytes of one picture (with start codes in the formats that have them). Call ``next()`` until it returns nil before the next call.
     /// - Parameters:
     ///   - unit: borrowed for the call; copied once into a padded buffer.
     ///   - id: comes out again, once, with the picture or with the fault.
-    /// - Returns: false where ``skipsNonReference`` made it skip the unit.
+    /// - Returns: false where ``skipsNonReference`` made it skip the unit, or nothing that it refers to was decoded.
     /// - Throws: only what makes the decoder useless (no memory); bad data is an output.
     @discardableResult
     public func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags = []) throws(CodecError) -> Bool {
         if isDraining { reopen() }
-        let summary = unsafe AccessUnitSummary(unit, &gapDetector)
+        let summary = unsafe reader.read(unit)
+        if summary.precedesEntryPoint {
+            ledger.skipped(id: id, .awaitingKeyframe)
+            return false
+        }
         if skipsNonReference, summary.hasSlice, !summary.isReference {
             ledger.skipped(id: id)
+            if codec == .mpeg2Video { order.skipped(summary) }
             return false
         }
         let number = ledger.sent(id: id, summary, flags)
-        unsafe try input.fill(packet!, with: unit, at: Self.place)
+        if codec == .mpeg2Video { order.sent(number, summary, isLowDelay: reader.reordering == 0) }
+        if wantsQuantisers { guess.record(bytes: unit.count) }
+        unsafe try input.fill(packet!, with: unit, at: place)
         // libavcodec never lowers the number of pictures that it holds back. Where a sender has restarted with less
         // reordering, what is inside has to come out first, or every later picture would be late.
-        if summary.isRefresh, let reordering = gapDetector.reordering,
+        if codec == .h264, summary.isRefresh, let reordering = reader.reordering,
             unsafe reordering < Int(context!.pointee.has_b_frames)
         {
             waitingUnit = number
@@ -123,15 +145,19 @@ import Media
     public func next() throws(CodecError) -> DecoderOutput? {
         var failures = 0
         while true {
+            if let picture = order.next() { return .picture(picture) }
             let code = unsafe avcodec_receive_frame(context, spare.pointer)
             if code == 0 {
-                if let picture = try makePicture() { return .picture(picture) }
+                let number = unsafe spare.pointer.pointee.reordered_opaque
+                guard let picture = try makePicture() else { continue }
+                if codec != .mpeg2Video { return .picture(picture) }
+                order.cameOut(number, picture)
                 continue
             }
             if code != burnish_averror_again && code != burnish_averror_eof {
                 // Bad data. But if the answer stays the same, the library is broken.
                 failures += 1
-                if failures > 32 { try check(code, "avcodec_receive_frame", at: Self.place) }
+                if failures > 32 { try check(code, "avcodec_receive_frame", at: place) }
                 try recordFailure(code, of: -1, "avcodec_receive_frame")
                 continue
             }
@@ -143,6 +169,7 @@ import Media
                 continue
             }
             let holdsNothing = unsafe context!.pointee.has_b_frames == 0
+            if code == burnish_averror_eof, let last = order.last() { return .picture(last) }
             ledger.settled(holdsNothing: holdsNothing, isEnd: code == burnish_averror_eof)
             return ledger.popLost().map { .noPicture(id: $0.id, $0.fault) }
         }
@@ -161,13 +188,14 @@ import Media
         unsafe av_packet_unref(packet)
         unsafe avcodec_flush_buffers(context)
         isDraining = false
-        gapDetector.reset()
+        reader.reset()
+        order.reset()
     }
 
     private func recordFailure(_ code: Int32, of number: Int64, _ operation: StaticString) throws(CodecError) {
         if code >= 0 { return }
         if code == burnish_averror_enomem || code == burnish_averror_again {
-            try check(code, operation, at: Self.place, advice: "call next() until it returns nil before the next unit")
+            try check(code, operation, at: place, advice: "call next() until it returns nil before the next unit")
         }
         ledger.failed(number)
     }
@@ -178,10 +206,10 @@ import Media
         let errors = unsafe fields.pointee.decode_error_flags
         let outcome = unsafe ledger.cameOut(
             fields.pointee.reordered_opaque, isKeyframe: fields.pointee.key_frame != 0,
-            isInterlaced: fields.pointee.interlaced_frame != 0,
+            isInterlaced: codec == .h264 && fields.pointee.interlaced_frame != 0,
             wasConcealed: errors & ~FF_DECODE_ERROR_MISSING_REFERENCE != 0,
             lacksReference: errors & FF_DECODE_ERROR_MISSING_REFERENCE != 0)
-        guard let (id, isReference, known) = outcome else {
+        guard let (id, isReference, known, stated) = outcome else {
             unsafe av_frame_unref(fields)
             return nil
         }
@@ -189,9 +217,11 @@ import Media
         swap(&frame, &spare)
         var damage = known
         if unsafe fields.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
-        if unsafe PictureConversion.isNeeded(for: fields) {
-            frame = try conversion.convert(frame, pool, at: Self.place)
+        let quantiser = wantsQuantisers ? unsafe stated ?? meanQuantiser(of: fields) ?? guess.value(of: fields, codec) : nil
+        if unsafe needsCopy || PictureConversion.isNeeded(for: fields) {
+            frame = try conversion.convert(frame, pool, at: place)
         }
-        return DecodedPicture(frame, from: pool, id: id, isReference: isReference, damage: damage)
+        return DecodedPicture(
+            frame, from: pool, id: id, isReference: isReference, damage: damage, quantiser: quantiser)
     }
 }

@@ -12,11 +12,11 @@ public enum StreamDiagnosis: Hashable, Sendable {
     case noVideo(streams: [StreamCodec])
     /// Video, but none that can be decoded.
     case unsupportedVideo(StreamCodec)
-    /// H.264, but encrypted: nothing of it can be read.
+    /// Video that could be decoded, but encrypted: nothing of it can be read.
     case scrambled
-    /// H.264 without a sequence parameter set so far.
+    /// Video without a readable parameter set so far.
     case noParameters
-    /// The sequence parameter sets make no sense.
+    /// The parameter sets make no sense.
     case unusableVideo(BitstreamFault)
-    case video(SequenceParameterSet)
+    case video(VideoParameters)
 }

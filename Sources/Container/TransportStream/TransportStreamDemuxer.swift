@@ -5,7 +5,7 @@ import Media
 /// its last packet has come, where libavformat waits for the first of the next. docs/design/access-units.md explains
 /// how the end is known.
 ///
-/// It follows one program, the first with H.264 video. That stream's units come out as access units, the program's
+/// It follows one program, the first with video that can be decoded. That stream's units come out as access units, the program's
 /// other streams as whole PES payloads. Whatever the bytes are, it neither fails nor grows without bound: what it
 /// cannot use it reports as a ``ContainerFault``, and ``diagnosis`` says in one value what is missing.
 ///
@@ -174,7 +174,11 @@ public struct TransportStreamDemuxer: ~Copyable {
     }
 
     /// The main video's parameters, once a picture with them was delivered.
-    var format: SequenceParameterSet? { mainVideoIndex >= 0 ? streams[mainVideoIndex].video!.format : nil }
+    var format: VideoParameters? { mainVideoIndex >= 0 ? streams[mainVideoIndex].video!.format : nil }
+
+    /// The main video's newest parameter sets as they came, with start codes: what a decoder needs before an entry point that
+    /// has none. Empty before any. Allocates.
+    public var parameterSets: [UInt8] { mainVideoIndex >= 0 ? streams[mainVideoIndex].video!.keptSets.bytes : [] }
 
     /// What is known of the stream since the last restart, or what it lacks.
     public var diagnosis: StreamDiagnosis {
@@ -187,9 +191,8 @@ public struct TransportStreamDemuxer: ~Copyable {
             let videos = program.streams.map(\.codec).filter(\.isVideo)
             return videos.first.map { .unsupportedVideo($0) } ?? .noVideo(streams: program.streams.map(\.codec))
         }
-        let sets = streams[mainVideoIndex].video!.parameterSets
-        if let format = sets.newest { return .video(format) }
+        if let format = streams[mainVideoIndex].video!.newestParameters { return .video(format) }
         if streams[mainVideoIndex].isScrambled { return .scrambled }
-        return sets.lastFault.map { .unusableVideo($0) } ?? .noParameters
+        return streams[mainVideoIndex].video!.lastFault.map { .unusableVideo($0) } ?? .noParameters
     }
 }

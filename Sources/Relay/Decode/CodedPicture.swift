@@ -1,3 +1,4 @@
+import Bitstream
 import Codec
 import Media
 import Telemetry
@@ -10,13 +11,18 @@ struct CodedPicture: ~Copyable, Sendable {
     var ticket: FrameTicket?
     /// Nil at the end of a run: nothing more comes for now, and the decoder has to show what it holds back.
     let buffer: UnitBuffer?
+    let codec: VideoCodec
     let flags: UnitFlags
     let isKeyframe: Bool
 
-    init(_ ticket: consuming FrameTicket?, _ buffer: UnitBuffer?, flags: UnitFlags = [], isKeyframe: Bool = false) {
+    init(
+        _ ticket: consuming FrameTicket?, _ buffer: UnitBuffer?, codec: VideoCodec = .h264, flags: UnitFlags = [],
+        isKeyframe: Bool = false
+    ) {
         record = ticket?.record
         self.ticket = ticket
         self.buffer = buffer
+        self.codec = codec
         self.flags = flags
         self.isKeyframe = isKeyframe
     }

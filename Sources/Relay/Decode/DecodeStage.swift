@@ -1,3 +1,4 @@
+import Bitstream
 import Codec
 import Media
 import Schedule
@@ -42,6 +43,8 @@ final class DecodeStage: Sendable {
     /// What the thread works with. A run ends where pictures begin to be bypassed.
     private struct Run: ~Copyable {
         var decoder: (any PictureDecoder)?
+        /// The decoder's format.
+        var codec = VideoCodec.h264
         var shelf = TicketShelf()
         var shown = ShownTimes()
         /// The number that the next unit without a ticket carries inside the decoder. No ticket has such a number.
@@ -110,10 +113,16 @@ final class DecodeStage: Sendable {
     private func process(
         _ unit: consuming CodedPicture, _ run: inout Run, _ settings: inout LiveSettings.Copy
     ) throws(CodecError) {
+        if unit.codec != run.codec {
+            // The source has changed its format.
+            end(&run)
+            run.decoder = nil
+            run.codec = unit.codec
+        }
         if run.isBroken { return drop(unit, control.isStopping ? .shutdown : .decodeError) }
         if run.decoder == nil {
             do throws(CodecError) {
-                run.decoder = try makeDecoder(settings.value)
+                run.decoder = try makeDecoder(run.codec, settings.value)
             } catch {
                 drop(unit, .decodeError)
                 throw error
@@ -131,8 +140,11 @@ final class DecodeStage: Sendable {
         try decode(consume unit, with: decoder, &run)
     }
 
-    private func makeDecoder(_ settings: StreamSettings) throws(CodecError) -> any PictureDecoder {
+    private func makeDecoder(
+        _ codec: VideoCodec, _ settings: StreamSettings
+    ) throws(CodecError) -> any PictureDecoder {
         var decoding = VideoDecoder.Configuration()
+        decoding.codec = codec
         decoding.threads = configuration.options.decodeThreads
         decoding.exportsQuantisers = settings.tier > .base
         return try configuration.makeDecoder(decoding)

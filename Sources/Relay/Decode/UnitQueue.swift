@@ -1,3 +1,4 @@
+import Bitstream
 import Codec
 import Media
 import Schedule
@@ -34,8 +35,8 @@ final class UnitQueue: Sendable {
     var keyframeWaits: Bool { keyframes.load(ordering: .relaxed) > 0 }
 
     func add(
-        _ ticket: consuming FrameTicket, _ bytes: UnsafeRawBufferPointer, flags: UnitFlags, isKeyframe: Bool,
-        mayWait: Bool
+        _ ticket: consuming FrameTicket, _ bytes: UnsafeRawBufferPointer, codec: VideoCodec = .h264, flags: UnitFlags,
+        isKeyframe: Bool, mayWait: Bool
     ) {
         if isKeyframe {
             isAwaitingKeyframe.store(false, ordering: .relaxed)
@@ -46,15 +47,18 @@ final class UnitQueue: Sendable {
             return books.drop(ticket, .overload)
         }
         unsafe buffer.fill(bytes)
-        push(CodedPicture(ticket, buffer, flags: flags, isKeyframe: isKeyframe), buffer, mayWait: mayWait)
+        push(
+            CodedPicture(ticket, buffer, codec: codec, flags: flags, isKeyframe: isKeyframe), buffer, mayWait: mayWait)
     }
 
     /// Adds a unit that the decoder needs for later ones. Its picture is not shown.
-    func prime(_ bytes: UnsafeRawBufferPointer, flags: UnitFlags, isKeyframe: Bool, mayWait: Bool) {
+    func prime(
+        _ bytes: UnsafeRawBufferPointer, codec: VideoCodec = .h264, flags: UnitFlags, isKeyframe: Bool, mayWait: Bool
+    ) {
         if isKeyframe { isAwaitingKeyframe.store(false, ordering: .relaxed) }
         guard !isAwaitingKeyframe.load(ordering: .relaxed), let buffer = buffers.claim() else { return }
         unsafe buffer.fill(bytes)
-        push(CodedPicture(nil, buffer, flags: flags, isKeyframe: isKeyframe), buffer, mayWait: mayWait)
+        push(CodedPicture(nil, buffer, codec: codec, flags: flags, isKeyframe: isKeyframe), buffer, mayWait: mayWait)
     }
 
     /// Nothing more comes for now: the decoder shows what it holds back. Waits for room.

@@ -5,10 +5,15 @@ import Container
 ///
 /// A value, confined to its owner. Allocates only where a sequence parameter set is new.
 struct EntryPoints {
-    private var detector = FrameNumberGapDetector()
+    private var codec = VideoCodec.h264
+    private var reader = VideoCodec.h264.makeUnitReader()
 
     mutating func read(_ unit: StreamUnit) -> PathSwitch.EntryPoint {
-        let summary = unsafe AccessUnitSummary(unit.bytes, &detector)
+        if let codec = unit.codec, codec != self.codec {
+            self.codec = codec
+            reader = codec.makeUnitReader()
+        }
+        let summary = unsafe reader.read(unit.bytes)
         return PathSwitch.EntryPoint(isRefresh: summary.isRefresh, recovery: summary.recoveryFrameCount ?? 0)
     }
 }

@@ -31,6 +31,8 @@ final class IngestStage {
     private var settings: LiveSettings.Copy
     /// The number of the present sender and its clock.
     private var sourceClock: UInt32 = 0
+    /// The stream that comes out as access units.
+    private var mainVideo: ElementaryStreamDescription?
     /// The index among the output's passing streams of each PID that is passed.
     private var passed: [Int: Int] = [:]
     /// Units may be missing before the next one.
@@ -221,6 +223,10 @@ final class IngestStage {
         }
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
         passing.layout = layout
+        if let main = program.mainVideo, main != mainVideo {
+            mainVideo = main
+            router.beginStream(.init(streamType: main.streamType, descriptors: main.descriptors))
+        }
         // Report a stream once, also when the source returns or its program map changes.
         for each in program.streams where each.role == .ignored {
             guard ignored.insert(IgnoredStream(id: each.id, codec: each.codec)).inserted else { continue }
@@ -229,7 +235,7 @@ final class IngestStage {
         }
     }
 
-    private func describe(_ format: SequenceParameterSet) {
+    private func describe(_ format: VideoParameters) {
         router.beginFormat()
         arrivals.declaredRate = format.frameRate
         let most = VideoDecoder.Configuration().maximumSamples
@@ -367,8 +373,8 @@ extension StreamDiagnosis {
         case .noAssociation: "transport packets, but no program association table; is it a whole multiplex?"
         case .noMap: "no program map table; is it a whole multiplex?"
         case .noVideo(let streams):
-            "no video in it (\(streams.isEmpty ? "no streams" : streams.map(\.name).joined(separator: ", "))); send H.264"
-        case .unsupportedVideo(let codec): "its video is \(codec.name), which is not supported; send H.264"
+            "no video in it (\(streams.isEmpty ? "no streams" : streams.map(\.name).joined(separator: ", "))); send \(VideoCodec.names)"
+        case .unsupportedVideo(let codec): "its video is \(codec.name), which cannot be decoded; send \(VideoCodec.names)"
         case .scrambled: "its video is scrambled; send it in the clear (descramble it before it is sent here)"
         case .noParameters: "no parameter sets yet; the sender must repeat them at keyframes"
         case .unusableVideo(let fault): "its video cannot be used: \(fault)"

@@ -108,9 +108,10 @@ final class PictureRouter {
         switch decision.step {
         case .enhance:
             unsafe queue.add(
-                ticket, unit.bytes, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+                ticket, unit.bytes, codec: unit.codec ?? .h264, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
         case .prime:
-            unsafe queue.prime(unit.bytes, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+            unsafe queue.prime(
+                unit.bytes, codec: unit.codec ?? .h264, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
             bypass(unit, picture, ticket)
         case .bypass: bypass(unit, picture, ticket)
         }

@@ -3,33 +3,7 @@ import Testing
 @testable import Bitstream
 
 @Suite struct AccessUnitScannerTests {
-    /// Cuts a byte stream into access units while it grows by pieces.
-    private func units(_ stream: [UInt8], piece: Int) -> [[UInt8]] {
-        var scanner = AccessUnitScanner()
-        var units: [[UInt8]] = []
-        var (start, end) = (0, 0)
-        while end < stream.count {
-            end = min(end + piece, stream.count)
-            var isDone = false
-            while !isDone {
-                let finding = stream[start..<end].withUnsafeBytes {
-                    unsafe scanner.scan($0, isEnd: end == stream.count)
-                }
-                switch finding {
-                case .nothing: isDone = true
-                case .continuation: break
-                case .unitStart(let at):
-                    scanner.discard(before: at)
-                    start += at
-                case .unitEnd(let at):
-                    units.append(Array(stream[start..<start + at]))
-                    scanner.cut(at: at)
-                    start += at
-                }
-            }
-        }
-        return units + [Array(stream[start...])]
-    }
+    private func units(_ stream: [UInt8], piece: Int) -> [[UInt8]] { ScannedUnits(stream, .h264, piece: piece).units }
 
     @Test(arguments: [1, 2, 3, 5, 64, 10_000]) func unitsAreTheSameHoweverTheStreamGrows(piece: Int) {
         let expected = [

@@ -3,26 +3,26 @@ import Testing
 @testable import Bitstream
 
 @Suite struct AccessUnitSummaryTests {
-    private func read(_ unit: [UInt8], _ detector: inout FrameNumberGapDetector) -> AccessUnitSummary {
-        unit.withUnsafeBytes { unsafe AccessUnitSummary($0, &detector) }
+    private func read(_ unit: [UInt8], _ reader: inout H264UnitReader) -> AccessUnitSummary {
+        unit.withUnsafeBytes { unsafe reader.read($0) }
     }
 
     @Test func headersBeforeTheFirstSliceAreRead() {
-        var detector = FrameNumberGapDetector()
+        var reader = H264UnitReader()
         let key = read(
-            H264Stream.delimiter + H264Stream.parameterSets() + H264Stream.slice(frame: 0, isRefresh: true), &detector)
+            H264Stream.delimiter + H264Stream.parameterSets() + H264Stream.slice(frame: 0, isRefresh: true), &reader)
         #expect(key.hasSlice && key.isRefresh && key.isReference && key.isCleanStart && !key.followsGap)
-        #expect(detector.reordering == 0)
-        let recovery = read(H264Stream.recoveryPoint + H264Stream.slice(frame: 1), &detector)
+        #expect(reader.reordering == 0)
+        let recovery = read(H264Stream.recoveryPoint + H264Stream.slice(frame: 1), &reader)
         #expect(!recovery.isRefresh && recovery.recoveryFrameCount == 0 && recovery.isCleanStart)
-        let plain = read(H264Stream.slice(frame: 2, isReference: false), &detector)
+        let plain = read(H264Stream.slice(frame: 2, isReference: false), &reader)
         #expect(plain.hasSlice && !plain.isReference && !plain.isCleanStart && plain.recoveryFrameCount == nil)
-        #expect(read([1, 2, 3, 0, 0, 1], &detector) == AccessUnitSummary())
+        #expect(read([1, 2, 3, 0, 0, 1], &reader) == AccessUnitSummary())
     }
 
     @Test func aMissingReferencePictureIsFound() {
-        var detector = FrameNumberGapDetector()
-        func followsGap(_ unit: [UInt8]) -> Bool { read(unit, &detector).followsGap }
+        var reader = H264UnitReader()
+        func followsGap(_ unit: [UInt8]) -> Bool { read(unit, &reader).followsGap }
         #expect(!followsGap(H264Stream.slice(frame: 9)), "no parameter sets yet")
         #expect(!followsGap(H264Stream.parameterSets() + H264Stream.slice(frame: 0, isRefresh: true)))
         for frame in 1...20 { #expect(!followsGap(H264Stream.slice(frame: frame & 15)), "frame \(frame)") }
@@ -33,7 +33,7 @@ import Testing
         #expect(followsGap(H264Stream.slice(frame: 7)))
         #expect(!followsGap(H264Stream.slice(frame: 8)))
         #expect(!followsGap(H264Stream.slice(frame: 0, isRefresh: true)))
-        detector.reset()
+        reader.reset()
         #expect(!followsGap(H264Stream.slice(frame: 9)))
         #expect(!followsGap(H264Stream.parameterSets(allowsGaps: true) + H264Stream.slice(frame: 12)))
     }

@@ -1,3 +1,4 @@
+import Bitstream
 import Media
 import Testing
 
@@ -26,11 +27,18 @@ import Testing
         #expect(diagnosis == .noMap && counters.unusedPackets == stream.packets.count)
     }
 
-    @Test func whatIsNotH264IsNamed() throws {
+    @Test func whatCannotBeDecodedIsNamed() throws {
         let golden = try GoldenStream("mpeg2-opus")
         let (harvest, _, diagnosis) = Harvest.of(golden.bytes)
-        #expect(diagnosis == .unsupportedVideo(.mpeg2Video))
+        guard case .video(let format) = diagnosis else { return #expect(Bool(false), "\(diagnosis)") }
+        #expect(format.codec == .mpeg2Video)
         #expect(harvest.programs.first?.streams.map(\.codec.name) == ["MPEG-2 video", "Opus"])
+        for (type, codec) in [(UInt8(0xEA), StreamCodec.vc1), (0x33, .vvc), (0x10, .mpeg4Video)] {
+            var other = SyntheticStream(tables: false)
+            other.addTables(streams: [(0x101, type, [])])
+            other.addNull()
+            #expect(Harvest.of(other.bytes).diagnosis == .unsupportedVideo(codec))
+        }
         #expect(harvest.others.count > 2)
         var sound = SyntheticStream(tables: false)
         sound.addTables(streams: [(0x101, 0x0F, [])])

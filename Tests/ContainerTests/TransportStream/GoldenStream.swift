@@ -10,6 +10,7 @@ struct GoldenStream {
         var presentation: Int64
         var size: Int
         var checksum: UInt32
+        var isKeyframe: Bool
     }
 
     let bytes: [UInt8]
@@ -25,7 +26,7 @@ struct GoldenStream {
             let words = line.split(separator: " ")
             return Reference(
                 decode: Int64(words[0])!, presentation: Int64(words[1])!, size: Int(words[2])!,
-                checksum: UInt32(words[3].dropFirst(2), radix: 16)!)
+                checksum: UInt32(words[3].dropFirst(2), radix: 16)!, isKeyframe: words.count > 4 && words[4] == "K")
         }
     }
 

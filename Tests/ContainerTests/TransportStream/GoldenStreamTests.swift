@@ -7,7 +7,7 @@ import Testing
 @Suite struct GoldenStreamTests {
     static let names = [
         "ffmpeg", "ffmpeg-lengths", "ffmpeg-slices", "ffmpeg-bframes", "ffmpeg-interlaced", "ffmpeg-constant-rate",
-        "ffmpeg-two-programs", "ffmpeg-wrap", "gstreamer",
+        "ffmpeg-two-programs", "ffmpeg-wrap", "gstreamer", "hevc", "hevc-open", "hevc-slices", "mpeg2", "mpeg2-bframes", "mpeg1",
     ]
 
     static func expectExact(_ harvest: Harvest, _ golden: GoldenStream) {
@@ -30,8 +30,15 @@ import Testing
         #expect(counters.packets == golden.bytes.count / 188)
     }
 
+    @Test(arguments: names) func entryPointsAreThoseOfLibavformat(name: String) throws {
+        let golden = try GoldenStream(name)
+        let (harvest, _, _) = Harvest.of(golden.bytes)
+        #expect(harvest.video.map(\.isKeyframe) == golden.units.map(\.isKeyframe))
+        #expect(golden.units.first?.isKeyframe == true)
+    }
+
     /// How many units wait for the next one's start: those of the probation, and those that fill their last packet.
-    @Test(arguments: [("ffmpeg", 24), ("ffmpeg-slices", 26), ("ffmpeg-lengths", 3), ("gstreamer", 3)])
+    @Test(arguments: [("ffmpeg", 24), ("ffmpeg-slices", 26), ("ffmpeg-lengths", 3), ("gstreamer", 3), ("hevc", 27), ("mpeg2", 30)])
     func unitsComeEarly(name: String, waiting: Int) throws {
         let golden = try GoldenStream(name)
         let (harvest, counters, _) = Harvest.of(golden.bytes, size: 188)

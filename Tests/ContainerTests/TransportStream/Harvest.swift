@@ -15,6 +15,7 @@ final class Harvest {
         var lastArrival: Int64
         var damage: StreamUnit.Damage
         var evidence: EndEvidence
+        var isKeyframe: Bool
         /// How many packets had been pushed when it came.
         var after: Int64
 
@@ -24,7 +25,7 @@ final class Harvest {
     var video: [Unit] = []
     var others: [Unit] = []
     var programs: [ProgramDescription] = []
-    var formats: [SequenceParameterSet] = []
+    var formats: [VideoParameters] = []
     var torn: [Int] = []
     /// What is missing or cannot be used, but for what ``counters`` alone tell.
     var faults: [ContainerFault] = []
@@ -90,7 +91,7 @@ final class Harvest {
             let kept = Unit(
                 stream: unit.stream, serial: unit.serial, bytes: unsafe Array(unit.bytes),
                 presentation: unit.presentation, decode: unit.decode, firstArrival: unit.firstArrival.nanoseconds,
-                lastArrival: unit.lastArrival.nanoseconds, damage: unit.damage, evidence: unit.evidence, after: now)
+                lastArrival: unit.lastArrival.nanoseconds, damage: unit.damage, evidence: unit.evidence, isKeyframe: unit.isKeyframe, after: now)
             if unit.isMainVideo {
                 video.append(kept)
                 counters.count(unit)

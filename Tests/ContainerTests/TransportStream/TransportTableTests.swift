@@ -233,9 +233,9 @@ import Testing
         harvest.push(second.packets.joined(), into: &demuxer, size: 188)
         #expect(demuxer.diagnosis == .noAssociation)
         second = SyntheticStream(tables: false)
-        second.addTables(streams: [(0x101, 0x24, [])])
+        second.addTables(streams: [(0x101, 0x33, [])])
         harvest.push(second.packets.joined(), into: &demuxer, size: 188)
-        #expect(demuxer.diagnosis == .unsupportedVideo(.hevc))
+        #expect(demuxer.diagnosis == .unsupportedVideo(.vvc))
 
         demuxer.restart(handler: harvest.add)
         harvest.push(first.packets.joined(), into: &demuxer, size: 188)

@@ -14,12 +14,13 @@ struct AccessUnitAssembly {
     }
 
     let stream: Int
+    let codec: VideoCodec
     private let storage = UnitStorage(capacity: 256 * 1024)
-    private var scanner = AccessUnitScanner()
+    private var scanner: AccessUnitScanner
     private(set) var trust = EndOfUnitTrust()
     private var phase = Phase.searching
     /// The parameters that were reported last.
-    private(set) var format: SequenceParameterSet?
+    private(set) var format: VideoParameters?
 
     /// Signs of the newest packet, not yet confirmed.
     private var signs: EndSigns = []
@@ -54,9 +55,17 @@ struct AccessUnitAssembly {
     private var isAfterLoss = false
     private var serial = 0
 
-    init(stream: Int) { self.stream = stream }
+    init(stream: Int, codec: VideoCodec) {
+        self.stream = stream
+        self.codec = codec
+        scanner = AccessUnitScanner(codec)
+    }
 
-    var parameterSets: ParameterSets { scanner.parameterSets }
+    /// The newest parameters that could be read, whether or not a picture has come with them.
+    var newestParameters: VideoParameters? { scanner.newestParameters }
+    /// Why parameters could not be read.
+    var lastFault: BitstreamFault? { scanner.lastFault }
+    var keptSets: KeptParameterSets { scanner.keptSets }
 
     // MARK: What the packet layer reports
 
@@ -94,10 +103,8 @@ struct AccessUnitAssembly {
         _ bytes: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) {
         guard unsafe storage.append(bytes, limit: context.unitLimit) else {
-            let picture = scanner.picture
             let fault = ContainerFault.oversizedUnit(
-                presentation: stamp.presentation,
-                isKeyframe: picture.isInstantaneousRefresh || picture.hasRecoveryPoint)
+                presentation: stamp.presentation, isKeyframe: scanner.picture.isEntryPoint)
             dropUnit()
             handler(.fault(fault, isMainVideo: true))
             return
@@ -280,16 +287,15 @@ struct AccessUnitAssembly {
     private mutating func deliver(
         _ count: Int, _ evidence: EndEvidence, _ end: MessageTime, _ handler: PacketizedStream.Handler
     ) {
-        let picture = scanner.picture
-        if let active = scanner.parameterSets.sequence(ofPicture: picture.parameterSet), active != format {
+        if let active = scanner.parameters, active != format {
             format = active
             handler(.format(active))
         }
-        let isKeyframe = picture.isInstantaneousRefresh || picture.hasRecoveryPoint
+        let isKeyframe = scanner.picture.isEntryPoint
         if isKeyframe { followsTorn = false }
         if followsTorn { damage.insert(.followsTorn) }
         let unit = unsafe StreamUnit(
-            stream: stream, isMainVideo: true, serial: serial,
+            stream: stream, codec: codec, serial: serial,
             bytes: UnsafeRawBufferPointer(rebasing: storage.bytes[..<count]), presentation: stamp.presentation,
             decode: stamp.decode, firstArrival: first.arrival, lastArrival: end.arrival,
             lastSourceTime: end.source, isKeyframe: isKeyframe, damage: damage, evidence: evidence)

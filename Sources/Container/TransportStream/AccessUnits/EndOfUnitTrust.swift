@@ -50,7 +50,7 @@ struct EndOfUnitTrust {
 
     /// The slicing that every picture of the run had: a picture with other slicing may lack some.
     private var slices = 0
-    private var lastFirstMacroblock = 0
+    private var lastSlicePlace = 0
     private var slicingRun = 0
     static let slicingRunNeeded = 16
 
@@ -85,28 +85,28 @@ struct EndOfUnitTrust {
     mutating func recordFlushed(size: Int) { largestFlushed = max(largestFlushed, size) }
 
     /// The next picture followed a whole, undamaged one, whose slicing is therefore an example.
-    mutating func recordComplete(_ picture: AccessUnitScanner.Picture) {
-        if picture.sliceCount == slices, picture.lastFirstMacroblock == lastFirstMacroblock {
+    mutating func recordComplete(_ picture: ScannedPicture) {
+        if picture.sliceCount == slices, picture.lastSlicePlace == lastSlicePlace {
             slicingRun += 1
         } else {
             slices = picture.sliceCount
-            lastFirstMacroblock = picture.lastFirstMacroblock
+            lastSlicePlace = picture.lastSlicePlace
             slicingRun = 0
         }
         // Forgets an outlier in a few seconds.
         longestPause = Nanoseconds(longestPause.count - longestPause.count / 64)
     }
 
-    private func isSlicedAsUsual(_ picture: AccessUnitScanner.Picture) -> Bool {
+    private func isSlicedAsUsual(_ picture: ScannedPicture) -> Bool {
         slicingRun < Self.slicingRunNeeded
-            || picture.sliceCount == slices && picture.lastFirstMacroblock == lastFirstMacroblock
+            || picture.sliceCount == slices && picture.lastSlicePlace == lastSlicePlace
     }
 
     /// Stuffing has been right so often, and packets without it have continued units so often, that it tells the end.
     var trustsStuffing: Bool { stuffing.isTrusted && plainPackets >= Self.plainPacketsNeeded }
 
     /// By which evidence a packet with these signs ends its unit; nil when it may not.
-    func accepts(_ signs: EndSigns, _ picture: AccessUnitScanner.Picture) -> EndEvidence? {
+    func accepts(_ signs: EndSigns, _ picture: ScannedPicture) -> EndEvidence? {
         if signs.contains(.length), length.isTrusted { return .length }
         // GStreamer's muxer stuffs the middle of one unit in 360. It writes lengths, and omits one only where the unit
         // is too large. Such a unit waits for the next.
@@ -115,13 +115,13 @@ struct EndOfUnitTrust {
     }
 
     /// Whether a flushed message alone ends a unit of so many bytes.
-    func acceptsFlush(_ picture: AccessUnitScanner.Picture, size: Int) -> Bool {
+    func acceptsFlush(_ picture: ScannedPicture, size: Int) -> Bool {
         flush.contradictions == 0 && flush.right >= Self.flushAlone && length.right == 0 && size <= largestFlushed
             && slicingRun >= Self.slicingRunNeeded && isSlicedAsUsual(picture)
     }
 
     /// How long a silence after a flushed message means the end; nil when it means nothing in this stream.
-    func quiet(after picture: AccessUnitScanner.Picture) -> Nanoseconds? {
+    func quiet(after picture: ScannedPicture) -> Nanoseconds? {
         guard flush.isTrusted, slicingRun >= Self.slicingRunNeeded, isSlicedAsUsual(picture) else { return nil }
         let quiet = longestPause * 2 + .milliseconds(1)
         return quiet <= Self.longestQuiet ? quiet : nil

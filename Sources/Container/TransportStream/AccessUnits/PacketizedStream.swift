@@ -43,8 +43,8 @@ final class PacketizedStream {
     init(_ description: ElementaryStreamDescription) {
         id = description.id
         self.description = description
-        if description.role == .mainVideo {
-            video = AccessUnitAssembly(stream: id)
+        if description.role == .mainVideo, let codec = description.codec.video {
+            video = AccessUnitAssembly(stream: id, codec: codec)
         } else {
             passing = PassingAssembly(stream: id)
         }

@@ -40,7 +40,7 @@ struct PassingAssembly {
 
     mutating func deliver(_ evidence: EndEvidence, _ handler: PacketizedStream.Handler) {
         let unit = unsafe StreamUnit(
-            stream: stream, isMainVideo: false, serial: serial, bytes: storage.bytes,
+            stream: stream, codec: nil, serial: serial, bytes: storage.bytes,
             presentation: stamp.presentation, decode: stamp.decode, firstArrival: first.arrival,
             lastArrival: last.arrival, lastSourceTime: last.source, isKeyframe: false, damage: damage,
             evidence: evidence)

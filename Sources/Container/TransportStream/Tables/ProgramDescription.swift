@@ -2,7 +2,7 @@
 public struct ElementaryStreamDescription: Hashable, Sendable {
     /// What the demultiplexer does with it.
     public enum Role: Hashable, Sendable {
-        /// Comes out as access units of H.264.
+        /// Comes out as access units of a format that can be decoded.
         case mainVideo
         /// Comes out as whole PES payloads.
         case passing
@@ -54,13 +54,13 @@ extension ProgramDescription {
             }
             at = next
         }
-        let main = streams.firstIndex { $0.codec == .h264 }
+        let main = streams.firstIndex { $0.codec.video != nil }
         for i in streams.indices {
             switch streams[i].codec {
-            // A passed stream has no decode times, which another H.264 stream would need.
-            case .h264: streams[i].role = i == main ? .mainVideo : .ignored
             case .sections, .unknown: break
-            case let codec: streams[i].role = codec.isVideo ? .ignored : .passing
+            // A passed stream has no decode times, which another video stream would need.
+            case let codec where codec.isVideo: streams[i].role = i == main ? .mainVideo : .ignored
+            default: streams[i].role = .passing
             }
         }
         self.init(

@@ -1,5 +1,5 @@
 /// Follows the program tables through their changes and chooses the program: the first of the association table with
-/// H.264 video, or else with any video, or else the first one.
+/// video that can be decoded, or else with any video, or else the first one.
 struct ProgramFollower {
     /// More programs than any multiplex has; a hostile table cannot make it hold more.
     private static let programLimit = 256

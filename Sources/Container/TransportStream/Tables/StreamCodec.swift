@@ -1,3 +1,5 @@
+import Bitstream
+
 /// What a stream of a program carries, as far as its program map says.
 public enum StreamCodec: Hashable, Sendable {
     case h264, hevc, vvc, mpeg1Video, mpeg2Video, mpeg4Video, vc1, avs, jpeg2000
@@ -29,6 +31,16 @@ public enum StreamCodec: Hashable, Sendable {
         case .privateData: "private data"
         case .sections: "sections"
         case .unknown(let type): "stream type \(type)"
+        }
+    }
+
+    /// The format for a decoder; nil for what is no video or cannot be decoded.
+    public var video: VideoCodec? {
+        switch self {
+        case .h264: .h264
+        case .hevc: .hevc
+        case .mpeg1Video, .mpeg2Video: .mpeg2Video
+        default: nil
         }
     }
 

@@ -1,4 +1,5 @@
-/// Reads the bits of a NAL unit's payload (ITU-T H.264, 7.2 and 9.1) and skips emulation prevention bytes.
+/// Reads the bits of a NAL unit's payload (ITU-T H.264, 7.2 and 9.1) and skips emulation prevention bytes, or the plain bits
+/// of a format that has none.
 ///
 /// Reading past the end returns zeros and sets ``isExhausted``, so that callers check once, at the end.
 @safe struct RBSPReader {
@@ -8,16 +9,21 @@
     private var current: UInt8 = 0
     private var bitsLeft = 0
     private(set) var isExhausted = false
+    private let hasPrevention: Bool
 
-    /// - Parameter bytes: the NAL unit with its header byte, without its start code; must outlive the reader.
-    init(_ bytes: UnsafeRawBufferPointer) {
+    /// - Parameters:
+    ///   - bytes: the unit with its header, without its start code; must outlive the reader.
+    ///   - headerBytes: how many bytes to skip.
+    ///   - hasPrevention: whether emulation prevention bytes are skipped.
+    init(_ bytes: UnsafeRawBufferPointer, headerBytes: Int = 1, hasPrevention: Bool = true) {
         unsafe self.bytes = bytes
-        position = 1
+        position = headerBytes
+        self.hasPrevention = hasPrevention
     }
 
     /// The next byte without emulation prevention.
     private mutating func load() {
-        if zeros >= 2, unsafe position < bytes.count && bytes[position] == 3 {
+        if zeros >= 2, hasPrevention, unsafe position < bytes.count && bytes[position] == 3 {
             position += 1
             zeros = 0
         }
@@ -40,6 +46,8 @@
     }
 
     mutating func flag() -> Bool { bit() == 1 }
+
+    mutating func skip(_ n: Int) { for _ in 0..<n { _ = bit() } }
 
     /// `u(n)`, at most 32 bits.
     mutating func bits(_ n: Int) -> Int {

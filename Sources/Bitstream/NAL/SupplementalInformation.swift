@@ -1,15 +1,18 @@
-/// Reads supplemental enhancement information (SEI) NAL units (ITU-T H.264, 7.3.2.3).
+/// Reads supplemental enhancement information (SEI) NAL units (ITU-T H.264 and H.265, 7.3.2.3 and 7.3.2.4).
 enum SupplementalInformation {
     private static let recoveryPoint = 6
 
-    /// Searches for a recovery point message (D.1.8).
-    /// - Parameter nal: the NAL unit with its header byte, without its start code. Any bytes at all.
-    /// - Returns: `recovery_frame_cnt`, after how many frames the pictures are right; nil without a whole message.
-    static func recoveryFrameCount(in nal: UnsafeRawBufferPointer) -> Int? {
-        var reader = unsafe RBSPReader(nal)
+    /// Searches for a recovery point message (H.264, D.1.8; H.265, D.2.8).
+    /// - Parameters:
+    ///   - nal: the NAL unit with its header, without its start code. Any bytes at all.
+    ///   - headerBytes: 1 in H.264, 2 in HEVC.
+    /// - Returns: `recovery_frame_cnt`, or HEVC's `recovery_poc_cnt` where that is positive: after how many frames the pictures
+    ///   are right; nil without a whole message.
+    static func recoveryFrameCount(in nal: UnsafeRawBufferPointer, headerBytes: Int = 1) -> Int? {
+        var reader = unsafe RBSPReader(nal, headerBytes: headerBytes)
         while let (type, size) = messageHeader(&reader) {
             if type == recoveryPoint {
-                let count = reader.unsigned()
+                let count = headerBytes == 1 ? reader.unsigned() : max(0, reader.signed())
                 return size > 0 && !reader.isExhausted ? count : nil
             }
             reader.skipBytes(size)
