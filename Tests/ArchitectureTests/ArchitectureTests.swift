@@ -32,7 +32,7 @@ import Testing
         ],
         "Offline": ["Codec", "Enhance", "Telemetry", "Media"],
         "Simulation": ["Schedule", "Telemetry", "Media"],
-        "Measure": ["Transport", "Endpoint", "Container", "Codec", "Media"],
+        "Measure": ["Transport", "Endpoint", "Container", "Bitstream", "Codec", "Media"],
         "Bench": ["Enhance", "Simulation", "Telemetry", "Schedule", "KernelChecks", "Kernels", "Media"],
         "KernelChecks": ["Kernels", "CKernels", "CKernelChecks", "Media"],
         "Enhance": ["Kernels", "Media"],
