@@ -10,9 +10,8 @@ import CFFmpeg
     /// held back.
     public static let delayInFrames = 2
     private static let place = "AAC encoder"
-    private var context: UnsafeMutablePointer<AVCodecContext>?
-    private var packet: UnsafeMutablePointer<AVPacket>?
-    private var frame: UnsafeMutablePointer<AVFrame>?
+    private let encoder: OpenedEncoder
+    private let frame: OwnedFrame
     private var position: Int64 = 0
 
     /// - Parameters:
@@ -21,32 +20,19 @@ import CFFmpeg
     /// - Throws: `unsupportedCodec` when libavcodec comes without an AAC encoder, `unsupportedFormat` for another rate.
     public init(sampleRate: Int, bitRate: Int) throws(CodecError) {
         LibraryLog.capture()
-        guard let codec = unsafe avcodec_find_encoder(AV_CODEC_ID_AAC) else {
-            throw CodecError(
-                .unsupportedCodec, operation: "avcodec_find_encoder", message: "libavcodec has no AAC encoder",
-                place: Self.place, advice: "install a complete libavcodec")
+        encoder = unsafe try OpenedEncoder(AV_CODEC_ID_AAC, at: Self.place) { context in
+            unsafe context.pointee.sample_rate = Int32(sampleRate)
+            unsafe context.pointee.sample_fmt = AV_SAMPLE_FMT_FLTP
+            unsafe context.pointee.bit_rate = Int64(bitRate)
+            unsafe av_channel_layout_default(&context.pointee.ch_layout, 1)
         }
-        unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: Self.place)
-        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: Self.place)
-        unsafe frame = try check(av_frame_alloc(), "av_frame_alloc", at: Self.place)
-        let context = unsafe self.context!
-        unsafe context.pointee.sample_rate = Int32(sampleRate)
-        unsafe context.pointee.sample_fmt = AV_SAMPLE_FMT_FLTP
-        unsafe context.pointee.bit_rate = Int64(bitRate)
-        unsafe av_channel_layout_default(&context.pointee.ch_layout, 1)
-        unsafe try check(avcodec_open2(context, codec, nil), "avcodec_open2", at: Self.place, .unsupportedFormat)
-        let frame = unsafe self.frame!
+        self.frame = try OwnedFrame()
+        let frame = unsafe self.frame.pointer
         unsafe frame.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
         unsafe frame.pointee.nb_samples = Int32(Self.samplesInFrame)
         unsafe frame.pointee.sample_rate = Int32(sampleRate)
-        unsafe av_channel_layout_copy(&frame.pointee.ch_layout, &context.pointee.ch_layout)
+        unsafe av_channel_layout_copy(&frame.pointee.ch_layout, &encoder.context.pointee.ch_layout)
         unsafe try check(av_frame_get_buffer(frame, 0), "av_frame_get_buffer", at: Self.place)
-    }
-
-    deinit {
-        unsafe av_frame_free(&frame)
-        unsafe av_packet_free(&packet)
-        unsafe avcodec_free_context(&context)
     }
 
     /// Encodes the next ``samplesInFrame`` samples.
@@ -55,7 +41,8 @@ import CFFmpeg
     ///   - emit: called with the raw data block of the frame ``delayInFrames`` before these samples, borrowed for the
     ///     call; not called for the very first samples.
     public func encode(_ sample: (Int) -> Float, emit: (UnsafeRawBufferPointer) -> Void) throws(CodecError) {
-        let frame = unsafe self.frame!
+        let frame = unsafe self.frame.pointer
+        let (context, packet) = unsafe (encoder.context, encoder.packet)
         // The encoder may still refer to the samples before.
         unsafe try check(av_frame_make_writable(frame), "av_frame_make_writable", at: Self.place)
         let samples = unsafe UnsafeMutableRawPointer(frame.pointee.data.0!).assumingMemoryBound(to: Float.self)
@@ -67,7 +54,7 @@ import CFFmpeg
             let code = unsafe avcodec_receive_packet(context, packet)
             if code == burnish_averror_again { return }
             try check(code, "avcodec_receive_packet", at: Self.place)
-            unsafe emit(UnsafeRawBufferPointer(start: packet!.pointee.data, count: Int(packet!.pointee.size)))
+            unsafe emit(UnsafeRawBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
             unsafe av_packet_unref(packet)
         }
     }

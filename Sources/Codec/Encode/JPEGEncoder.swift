@@ -83,31 +83,19 @@ public enum JPEGEncoder {
     }
 
     private static func encode(_ frame: UnsafeMutablePointer<AVFrame>) throws(CodecError) -> [UInt8] {
-        guard let codec = unsafe avcodec_find_encoder(AV_CODEC_ID_MJPEG) else {
-            throw CodecError(
-                .unsupportedCodec, operation: "avcodec_find_encoder", message: "libavcodec has no JPEG encoder",
-                place: place, advice: "install a complete libavcodec")
+        let encoder = unsafe try OpenedEncoder(AV_CODEC_ID_MJPEG, at: place) { context in
+            unsafe context.pointee.width = frame.pointee.width
+            unsafe context.pointee.height = frame.pointee.height
+            unsafe context.pointee.pix_fmt = AV_PIX_FMT_YUVJ420P
+            unsafe context.pointee.color_range = AVCOL_RANGE_JPEG
+            unsafe context.pointee.time_base = AVRational(num: 1, den: 25)
+            unsafe context.pointee.thread_count = 1
+            unsafe context.pointee.flags |= AV_CODEC_FLAG_QSCALE
+            unsafe context.pointee.global_quality = quality * FF_QP2LAMBDA
         }
-        var context: UnsafeMutablePointer<AVCodecContext>?
-        var packet: UnsafeMutablePointer<AVPacket>?
-        defer {
-            unsafe av_packet_free(&packet)
-            unsafe avcodec_free_context(&context)
-        }
-        unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: place)
-        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: place)
-        let opened = unsafe context!
-        unsafe opened.pointee.width = frame.pointee.width
-        unsafe opened.pointee.height = frame.pointee.height
-        unsafe opened.pointee.pix_fmt = AV_PIX_FMT_YUVJ420P
-        unsafe opened.pointee.color_range = AVCOL_RANGE_JPEG
-        unsafe opened.pointee.time_base = AVRational(num: 1, den: 25)
-        unsafe opened.pointee.thread_count = 1
-        unsafe opened.pointee.flags |= AV_CODEC_FLAG_QSCALE
-        unsafe opened.pointee.global_quality = quality * FF_QP2LAMBDA
-        unsafe try check(avcodec_open2(opened, codec, nil), "avcodec_open2", at: place)
-        unsafe try check(avcodec_send_frame(opened, frame), "avcodec_send_frame", at: place)
-        unsafe try check(avcodec_receive_packet(opened, packet), "avcodec_receive_packet", at: place)
-        return unsafe Array(UnsafeRawBufferPointer(start: packet!.pointee.data, count: Int(packet!.pointee.size)))
+        let packet = unsafe encoder.packet
+        unsafe try check(avcodec_send_frame(encoder.context, frame), "avcodec_send_frame", at: place)
+        unsafe try check(avcodec_receive_packet(encoder.context, packet), "avcodec_receive_packet", at: place)
+        return unsafe Array(UnsafeRawBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
     }
 }

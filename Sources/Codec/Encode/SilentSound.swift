@@ -39,25 +39,15 @@ public enum SilentSound {
     }
 
     private static func encode(_ format: SoundFrame.Format, _ id: AVCodecID, bitRate: Int) throws(CodecError) -> [UInt8] {
-        guard let codec = unsafe avcodec_find_encoder(id), let sampleFormat = unsafe codec.pointee.sample_fmts?.pointee else {
-            throw CodecError(
-                .unsupportedCodec, operation: "avcodec_find_encoder", message: "libavcodec has no encoder for this sound",
-                place: place, advice: "install a complete libavcodec")
+        let encoder = unsafe try OpenedEncoder(id, at: place) { context in
+            unsafe context.pointee.sample_rate = Int32(format.sampleRate)
+            // The encoder's own first choice.
+            unsafe context.pointee.sample_fmt = context.pointee.codec.pointee.sample_fmts?.pointee ?? AV_SAMPLE_FMT_NONE
+            unsafe context.pointee.bit_rate = Int64(bitRate)
+            unsafe av_channel_layout_default(&context.pointee.ch_layout, Int32(format.channels))
         }
-        var context: UnsafeMutablePointer<AVCodecContext>?
-        var packet: UnsafeMutablePointer<AVPacket>?
-        defer {
-            unsafe av_packet_free(&packet)
-            unsafe avcodec_free_context(&context)
-        }
-        unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: place)
-        unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: place)
-        let opened = unsafe context!
-        unsafe opened.pointee.sample_rate = Int32(format.sampleRate)
-        unsafe opened.pointee.sample_fmt = sampleFormat
-        unsafe opened.pointee.bit_rate = Int64(bitRate)
-        unsafe av_channel_layout_default(&opened.pointee.ch_layout, Int32(format.channels))
-        unsafe try check(avcodec_open2(opened, codec, nil), "avcodec_open2", at: place, .unsupportedFormat)
+        let (opened, packet) = unsafe (encoder.context, encoder.packet)
+        let sampleFormat = unsafe opened.pointee.sample_fmt
         let frame = try OwnedFrame()
         let samples = unsafe frame.pointer
         unsafe samples.pointee.format = sampleFormat.rawValue
@@ -78,7 +68,7 @@ public enum SilentSound {
                 if code == burnish_averror_again { break }
                 try check(code, "avcodec_receive_packet", at: place)
                 newest = unsafe Array(
-                    UnsafeRawBufferPointer(start: packet!.pointee.data, count: Int(packet!.pointee.size)))
+                    UnsafeRawBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
                 unsafe av_packet_unref(packet)
             }
         }
