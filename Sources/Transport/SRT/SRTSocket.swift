@@ -27,7 +27,9 @@ struct SRTSocket: ~Copyable {
         try socket.configure(for: endpoint, early: early, tap: tap)
         // Bound first, so that the tap is there when the answer comes.
         let port = endpoint.mode == .rendezvous ? endpoint.localPort ?? endpoint.port : 0
-        let local = address.anyAddress(port: port)
+        // A call within this machine opens no port to others. The peer of a rendezvous may call another address of this machine.
+        let local =
+            endpoint.mode == .caller && address.isLoopback ? address.with(port: 0) : address.anyAddress(port: port)
         // libsrt demands a choice. IPv4 addresses may be written as IPv6 ones.
         if local.isAnyIPv6 { try socket.set(SRTO_IPV6ONLY, Int32(0)) }
         unsafe try socket.use(local, with: srt_bind)

@@ -110,6 +110,18 @@ package struct SocketAddress: Sendable {
         return other
     }
 
+    /// Whether it is of this machine only: in 127.0.0.0/8, or ::1.
+    var isLoopback: Bool {
+        switch family {
+        case AF_INET: withIPv4 { UInt32(bigEndian: $0.sin_addr.s_addr) >> 24 == 127 }
+        case AF_INET6:
+            withIPv6 {
+                unsafe withUnsafeBytes(of: $0.sin6_addr) { unsafe $0.dropLast().allSatisfy { $0 == 0 } && $0.last == 1 }
+            }
+        default: false
+        }
+    }
+
     var isMulticast: Bool {
         switch family {
         case AF_INET: withIPv4 { UInt32(bigEndian: $0.sin_addr.s_addr) >> 28 == 0xe }
