@@ -31,7 +31,7 @@ public struct RTPEndpoint: Hashable, Sendable {
         guard port != .max else { throw fault("RTCP needs the port above: give 1 to 65534") }
         for pair in query?.split(separator: "&", omittingEmptySubsequences: true) ?? [] {
             let (key, value) = pair.splitOnce(at: "=")
-            guard key == "latency" else { throw fault("unknown key \(quoted(key)); known is latency") }
+            guard key == "latency" else { throw fault("unknown key \(quotedKey(key)); known is latency") }
             guard latency == nil else { throw fault("key latency is given twice") }
             guard let value, let milliseconds = Int64(value), (0...Self.longestLatency).contains(milliseconds) else {
                 throw fault("latency is in milliseconds, 0 to \(Self.longestLatency), not \(quoted(value ?? ""))")

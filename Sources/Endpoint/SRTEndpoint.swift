@@ -60,7 +60,7 @@ public struct SRTEndpoint: Hashable, Sendable {
             let (rawKey, rawValue) = pair.splitOnce(at: "=")
             let key = String(rawKey)
             guard Self.knownKeys.contains(key) else {
-                throw fault("unknown key \(quoted(rawKey)); known are \(Self.knownKeys.joined(separator: ", "))")
+                throw fault("unknown key \(quotedKey(rawKey)); known are \(Self.knownKeys.joined(separator: ", "))")
             }
             guard seen.insert(key).inserted else { throw fault("key \(key) is given twice") }
             guard let rawValue else { throw fault("key \(key) needs a value: \(key)=…") }

@@ -40,7 +40,7 @@ public enum StreamURL: Hashable, Sendable {
     private static func checked(path: String) throws(TransportError) -> String {
         guard !path.lowercased().hasSuffix(".sdp") else {
             throw TransportError(
-                .badURL, place: oneLine(path),
+                .badURL, place: oneLine(path.splitOnce(at: "?").0.description),
                 "video straight over RTP is not read; send MPEG-TS over it (ffmpeg: -f rtp_mpegts) and give rtp://host:port")
         }
         return path

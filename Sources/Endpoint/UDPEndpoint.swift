@@ -17,7 +17,7 @@ public struct UDPEndpoint: Hashable, Sendable {
         (host, port) = try hostAndPort(withoutAt, scheme: "udp")
         if let query, !query.isEmpty {
             let key = query.splitOnce(at: "=").0
-            throw TransportError(.badURL, place: "udp://", "unknown key \(quoted(key)); udp:// takes no keys")
+            throw TransportError(.badURL, place: "udp://", "unknown key \(quotedKey(key)); udp:// takes no keys")
         }
     }
 }

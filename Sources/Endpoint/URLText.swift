@@ -64,7 +64,7 @@ package func hostAndPort(_ authority: Substring, scheme: String) throws(Transpor
         }
         (host, port) = authority.splitOnce(at: ":")
     }
-    guard host.utf8.count <= 253, host.utf8.allSatisfy({ (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "/") }) else {
+    guard host.utf8.count <= 253, host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) || ".-_:%".contains($0) }) else {
         throw fault("\(quoted(host)) is not a host name or address")
     }
     guard let port, !port.isEmpty else { throw fault("the port is missing: \(scheme)://host:9000") }
@@ -76,9 +76,16 @@ package func hostAndPort(_ authority: Substring, scheme: String) throws(Transpor
 
 package func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 
-/// A piece of user input for an error message: one line, not endless.
-package func quoted(_ text: some StringProtocol) -> String {
-    "'\(oneLine(String(text.prefix(40))))\(text.count > 40 ? "…" : "")'"
+/// A piece of a URL for an error message: one line, not endless. Nothing from the first `?`, `&` or `=` on is shown, because a
+/// passphrase may stand there in a URL that is not written as it should be.
+package func quoted(_ text: some StringProtocol) -> String { quoted(text) { !"?&=".contains($0) } }
+
+/// A key of a URL for an error message. Nothing after its letters is shown, for the same reason.
+func quotedKey(_ key: some StringProtocol) -> String { quoted(key) { $0.isASCII && $0.isLetter || "_-".contains($0) } }
+
+private func quoted(_ text: some StringProtocol, while isShown: (Character) -> Bool) -> String {
+    let shown = text.prefix(while: isShown).prefix(40)
+    return "'\(oneLine(String(shown)))\(shown.endIndex < text.endIndex ? "…" : "")'"
 }
 
 /// Text without the characters that would break a line.

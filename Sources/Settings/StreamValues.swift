@@ -32,7 +32,7 @@ public struct StreamValues: Hashable, Sendable {
     }
 
     /// The settings with some changed. A text of nil returns to the default.
-    /// - Throws: a value that is not allowed, or one that has no effect beside the others, such as `hold` without `fps`.
+    /// - Throws: a value that is not allowed, or one that has no effect beside the others, such as `hold` where nothing is repeated.
     public func applying(_ changes: [String: String?]) throws(SettingFault) -> StreamValues {
         var values = self
         var given: Set<String> = []

@@ -244,7 +244,7 @@ import Testing
             faults("streams:\n  a:\n    input: \(url)\n    output: udp://host:5000\n").first
         }
         #expect(input("'-'")?.contains("standard input or output") == true)
-        #expect(input("clip.ts")?.contains("nor an absolute path: clip.ts") == true)
+        #expect(input("clip.ts")?.contains("nor an absolute path: 'clip.ts'") == true)
         #expect(input("whip:studio")?.contains("whip: is not built in yet") == true)
         #expect(input("/srv/clip.ts") == nil)
         let outputs = "streams:\n  a:\n    input: udp://:5000\n    outputs: [udp://a:1, udp://b:1]\n"

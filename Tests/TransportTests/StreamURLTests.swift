@@ -92,6 +92,18 @@ struct StreamURLTests {
         #expect(error?.description.contains("hunter2") == false)
     }
 
+    /// Where a URL has a slip, its passphrase may stand in any place.
+    @Test(arguments: [
+        "srt://h:9000&passphrase=hunter2hunter2", "srt://h&passphrase=hunter2hunter2:9000", "srt://h:9000?passphrase:hunter2hunter2",
+        "srt://h:9000?mode=caller=passphrase=hunter2hunter2", "srt://h:9000?latency=20?passphrase=hunter2hunter2",
+        "srt://hunter2hunter2@h:9000", "rtp://h:9000?passphrase=hunter2hunter2", "udp://h:9000?passphrase hunter2hunter2",
+        "srt//h:9000?passphrase=hunter2hunter2.sdp",
+    ])
+    func faultsShowNoPassphrase(text: String) {
+        let error = #expect(throws: TransportError.self) { try StreamURL(text) }
+        #expect(error?.description.contains("hunter2") == false, "\(error?.description ?? "")")
+    }
+
     @Test func descriptionsReadBack() throws {
         for text in [
             "srt://[::1]:9000?mode=listener&latency=20", "srt://h:1?mode=caller&ingest=early", "udp://[::1]:5", "rtp://h:5",

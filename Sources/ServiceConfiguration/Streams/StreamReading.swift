@@ -114,7 +114,7 @@ struct StreamReading {
 
     private func faultOf(path: String) -> String? {
         guard path.hasPrefix("/") else {
-            return "is neither a URL (srt://, rtp://, udp://) nor an absolute path: \(path.excerpt)"
+            return "is neither a URL (srt://, rtp://, udp://) nor an absolute path: \(quoted(path))"
         }
         guard case .api(let folders) = origin else { return nil }
         guard !folders.isEmpty else { return "names a file, and the configuration allows none: it has no files.folders" }
