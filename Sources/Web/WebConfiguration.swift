@@ -94,6 +94,8 @@ public struct ClientTimeouts: Sendable {
     public var idle = Duration.seconds(60)
     /// How long a client may accept nothing of a response.
     public var write = Duration.seconds(20)
+    /// How long clients have to receive their answers when the service ends.
+    public var ending = Duration.seconds(1)
     /// A comment on an event stream after so much silence, so that both ends know of each other.
     public var keepAliveInterval = Duration.seconds(15)
 

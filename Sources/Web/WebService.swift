@@ -81,7 +81,12 @@ public struct WebService: Service {
             },
             eventLoopGroupProvider: .shared(Self.loop), logger: quiet)
         do {
-            try await application.run()
+            try await withGracefulShutdownHandler {
+                try await application.run()
+            } onGracefulShutdown: {
+                // A response that is under way may end. A client that is slow has no say in when the service ends.
+                _ = Self.loop.next().scheduleTask(in: TimeAmount(timeouts.ending)) { connections.closeAll() }
+            }
         } catch let error as IOError {
             let (reason, remedy) =
                 switch error.errnoCode {

@@ -99,9 +99,10 @@ struct RunCommand: AsyncParsableCommand {
             }
         }
         var group = ServiceGroupConfiguration(
-            services: [supervisor, ReloadSignal(supervisor: supervisor), web], gracefulShutdownSignals: [.sigterm, .sigint],
+            // They end in the opposite order: the streams first, so that no client of the page holds them up.
+            services: [web, ReloadSignal(supervisor: supervisor), supervisor], gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger)
-        // A client that does not let go of the page must not hold up the end of the streams.
+        // Longer than the streams take to send what has arrived; the unit's TimeoutStopSec= is longer still.
         group.maximumGracefulShutdownDuration = .seconds(8)
         do {
             try await ServiceGroup(configuration: group).run()

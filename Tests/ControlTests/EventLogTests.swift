@@ -23,6 +23,17 @@ import Testing
         #expect(texts == ["4", "5", "6"])
     }
 
+    /// The page follows a service that was restarted meanwhile.
+    @Test func aSubscriberOfAnEarlierRunGetsAll() async {
+        let log = EventLog(clock: { 1000 })
+        for index in 1...3 { log.record(.message, "\(index)") }
+        let events = log.events(since: 4)
+        log.finish()
+        var numbers: [UInt64] = []
+        for await event in events { numbers.append(event.number) }
+        #expect(numbers == [1, 2, 3])
+    }
+
     @Test func aSubscriberThatDoesNotReadCostsBoundedMemoryAndCanTell() async {
         let log = EventLog(clock: { 1000 })
         let events = log.events(since: 0)

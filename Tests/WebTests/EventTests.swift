@@ -69,6 +69,25 @@ import Testing
         }
     }
 
+    /// What happens after a browser has logged out is not for it.
+    @Test func theStreamEndsWithTheSession() async throws {
+        let service = FakeService()
+        try await serving(service, configure: { $0.names = ["relay.example"] }) { client async throws in
+            let login = try await client.send("POST", "/login", body: #"{"token":"\#(testToken)"}"#)
+            let cookie = String(try #require(login.headers["set-cookie"]).prefix { $0 != ";" })
+            try await client.connect { connection async throws in
+                try await connection.write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nCookie: \(cookie)\r\n\r\n")
+                #expect(try await connection.head().status == 200)
+                _ = try await connection.read(to: "id: 1\n")
+                _ = try await client.send("POST", "/logout", headers: ["Cookie": cookie])
+                service.report("message", nil, "secret")
+                // The last chunk.
+                #expect(try await !connection.read(to: "\r\n0\r\n\r\n").contains("secret"))
+            }
+            #expect(try await client.get("/api/v1/events", headers: ["Cookie": cookie]).status == 401)
+        }
+    }
+
     /// The service ends although a client follows the events.
     @Test func theEndOfTheServiceEndsTheStream() async throws {
         let service = FakeService()

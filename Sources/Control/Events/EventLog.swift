@@ -44,14 +44,15 @@ public final class EventLog: Sendable {
         }
     }
 
-    /// The events after `number` that are still kept, then those to come. A subscriber that does not read loses the oldest;
-    /// the numbers show it. Ends at once when there are ``mostSubscribers`` already.
+    /// The events after `number` that are still kept, then those to come. A number that no event has yet is one of an earlier
+    /// run of the service: all events are new then. A subscriber that does not read loses the oldest; the numbers show it. Ends at once when there are ``mostSubscribers`` already.
     public func events(since number: UInt64) -> AsyncStream<ServiceEvent> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: ServiceEvent.self, bufferingPolicy: .bufferingNewest(Self.capacity + 100))
         let subscriber = state.withLock { state -> UInt64? in
             guard !state.isFinished, state.subscribers.count < Self.mostSubscribers else { return nil }
-            for event in state.events where event.number > number { continuation.yield(event) }
+            let last = number <= state.lastNumber ? number : 0
+            for event in state.events where event.number > last { continuation.yield(event) }
             state.lastSubscriber += 1
             state.subscribers[state.lastSubscriber] = continuation
             return state.lastSubscriber

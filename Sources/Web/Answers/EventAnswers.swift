@@ -17,7 +17,7 @@ enum EventAnswers {
 
     @Sendable static func events(_ request: RouteRequest, _ site: Site) throws -> Response {
         let last = request["Last-Event-ID"].flatMap { UInt64($0) } ?? 0
-        let channel = request.context.channel
+        let (head, channel) = (request.request.head, request.context.channel)
         guard site.counters.values.eventStreams < site.configuration.mostEventStreams else {
             throw Problem(
                 .unavailable, "too many clients follow the events; close one, or try again later", headers: [.retryAfter: "10"])
@@ -25,7 +25,10 @@ enum EventAnswers {
         let body = ResponseBody { writer in
             site.counters.beginEventStream()
             defer { site.counters.endEventStream() }
-            try await write(&writer, site, since: last, until: channel.closeFuture)
+            try await write(&writer, site, since: last, until: channel.closeFuture) {
+                // The session may have ended meanwhile, or the service may have another token.
+                (try? site.access.checkAccess(head, .views)) != nil
+            }
             try await writer.finish(nil)
         }
         return Response(
@@ -33,7 +36,8 @@ enum EventAnswers {
     }
 
     private static func write(
-        _ writer: inout any ResponseBodyWriter, _ site: Site, since last: UInt64, until closed: EventLoopFuture<Void>
+        _ writer: inout any ResponseBodyWriter, _ site: Site, since last: UInt64, until closed: EventLoopFuture<Void>,
+        whileAllowed isAllowed: @Sendable () -> Bool
     ) async throws {
         let (items, waiting) = AsyncStream.makeStream(of: Item.self, bufferingPolicy: .bufferingOldest(mostWaiting))
         // So that the client learns at once that the stream is open, and when to return after it has ended.
@@ -52,6 +56,7 @@ enum EventAnswers {
                 }
             }
             for await item in items {
+                guard isAllowed() else { break }
                 let text =
                     switch item {
                     case .event(let event): text(event)

@@ -11,7 +11,7 @@ final class Connections: Sendable {
         var since: MonotonicTime
     }
     private struct State {
-        var open: Set<ObjectIdentifier> = []
+        var open: [ObjectIdentifier: any Channel] = [:]
         var waiting: [ObjectIdentifier: Waiting] = [:]
     }
 
@@ -28,7 +28,7 @@ final class Connections: Sendable {
     func open(_ channel: any Channel) {
         let id = ObjectIdentifier(channel)
         let crowdedOut: (any Channel)? = state.withLock { state in
-            state.open.insert(id)
+            state.open[id] = channel
             let oldest = state.open.count > most ? state.waiting.min { $0.value.since < $1.value.since } : nil
             state.waiting[id] = Waiting(channel: channel, since: .now())
             // All others are at work: then the new one has to go.
@@ -58,8 +58,13 @@ final class Connections: Sendable {
     func close(_ channel: any Channel) {
         let wasOpen = state.withLock { state in
             state.waiting[ObjectIdentifier(channel)] = nil
-            return state.open.remove(ObjectIdentifier(channel)) != nil
+            return state.open.removeValue(forKey: ObjectIdentifier(channel)) != nil
         }
         if wasOpen { counters.close() }
+    }
+
+    /// Closes all that are open, whatever their clients do.
+    func closeAll() {
+        for channel in state.withLock({ Array($0.open.values) }) { channel.close(promise: nil) }
     }
 }
