@@ -46,3 +46,5 @@ export async function signIn(token) {
     return error.status === 401 ? "This is not the token." : error.message;
   }
 }
+
+export const signOut = () => call("/logout", { method: "POST" });

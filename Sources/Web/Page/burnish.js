@@ -4,11 +4,12 @@
 import { bars, plot, steps } from "/page/plots.js";
 import { Pictures } from "/page/pictures.js";
 import { Controls } from "/page/controls.js";
-import { api, signIn, onSignInNeeded } from "/page/api.js";
+import { api, signIn, signOut, onSignInNeeded } from "/page/api.js";
 
 const $ = (id) => document.getElementById(id);
 const figuresInterval = 1000;
 const streamsInterval = 2000;
+const eventsInterval = 10000;
 // Two minutes of figures.
 const kept = 120;
 
@@ -172,8 +173,19 @@ function showLeg(list, leg, direction) {
 
 // MARK: Events
 
+let events;
+
+// Begins with the events that the service still keeps.
 function followEvents() {
-  const source = new EventSource("/api/v1/events");
+  events?.close();
+  $("events").replaceChildren();
+  const source = events = new EventSource("/api/v1/events");
+  // A browser asks again by itself, unless it was refused: without a session, or by a proxy.
+  source.addEventListener("error", () => {
+    if (source === events && source.readyState === EventSource.CLOSED) setTimeout(() => {
+      if (source === events) followEvents();
+    }, eventsInterval);
+  });
   source.addEventListener("message", ({ data }) => {
     const event = JSON.parse(data);
     const time = new Date(event.time * 1000);
@@ -213,8 +225,15 @@ $("restart").addEventListener("click", () => api.restart(chosen).catch(report));
 
 const dialog = $("signing");
 function showSignIn() { if (!dialog.open) dialog.showModal(); }
-onSignInNeeded(() => { text($("sign"), "Sign in"); showSignIn(); });
-$("sign").addEventListener("click", showSignIn);
+let isSignedIn = false;
+function showSession(signedIn) {
+  isSignedIn = signedIn;
+  text($("sign"), signedIn ? "Sign out" : "Sign in");
+}
+onSignInNeeded(() => { showSession(false); showSignIn(); });
+$("sign").addEventListener("click", () => {
+  if (isSignedIn) signOut().then(() => showSession(false), report); else showSignIn();
+});
 $("signing-cancel").addEventListener("click", () => dialog.close());
 $("signing-form").addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -222,13 +241,14 @@ $("signing-form").addEventListener("submit", async (event) => {
   text($("signing-fault"), fault ?? "");
   if (fault) return;
   $("token").value = "";
-  text($("sign"), "Signed in");
+  showSession(true);
   dialog.close();
+  followEvents();
 });
 
 api.session().then(({ needsToken, isAuthorised }) => {
   $("sign").hidden = !needsToken;
-  if (isAuthorised) text($("sign"), "Signed in");
+  showSession(isAuthorised);
 }, report);
 turn(showStreams, streamsInterval);
 turn(showFigures, figuresInterval);
