@@ -1,15 +1,33 @@
-"""Starts the HTTP interface over a service that is made up, for the checks beside this file.
+"""Starts the HTTP interface for the checks beside this file: over a service that is made up, or that of a real burnishd.
 
-The interface is served by a test of Tests/WebTests (ServeForTools), so no worker runs and no stream is needed.
+What is made up is served by a test of Tests/WebTests (ServeForTools), so no worker runs and no stream is needed.
 """
 import contextlib
 import os
 import pathlib
 import re
+import secrets
+import socket
 import subprocess
 import sys
+import tempfile
+import time
+import urllib.request
+import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def from_pypi(requirement, module):
+    """The Python of .venv, with a package of PyPI installed."""
+    folder = ROOT / ".venv"
+    python = folder / "bin/python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+    if subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode:
+        print(f"installing {requirement}", file=sys.stderr)
+        subprocess.run([python, "-m", "pip", "install", "-q", requirement], check=True)
+    return python
 
 
 def build():
@@ -17,6 +35,64 @@ def build():
     if os.environ.get("BURNISH_SKIP_BUILD"):
         return
     subprocess.run(["swift", "build", "-Xcc", "-O2", "--build-tests"], cwd=ROOT, check=True, stdout=sys.stderr)
+
+
+def served_by(burnishd):
+    """`running` where a burnishd is given, else `served`."""
+    return running(burnishd) if burnishd else served()
+
+
+@contextlib.contextmanager
+def running(burnishd):
+    """Gives (process, port, token) of a real burnishd, with the program burnish beside it. The stream `cam1` flows, and `cam2`
+    waits for its source. Changes need the token."""
+    burnishd = pathlib.Path(burnishd).resolve()
+    token, port = secrets.token_hex(16), free_port(socket.SOCK_STREAM)
+    ports = [free_port(socket.SOCK_DGRAM) for _ in range(4)]
+    with tempfile.TemporaryDirectory() as name:
+        work = pathlib.Path(name)
+        (work / "burnish.yaml").write_text(f"""
+http: {{port: {port}, token: {token}}}
+streams:
+  cam1: {{input: 'udp://127.0.0.1:{ports[0]}', output: 'udp://127.0.0.1:{ports[1]}', interpolate: 2}}
+  cam2: {{input: 'srt://127.0.0.1:{ports[2]}?mode=listener', output: 'srt://127.0.0.1:{ports[3]}?mode=listener'}}
+""")
+        with open(work / "log", "wb") as log:
+            process = subprocess.Popen([burnishd, "--config", work / "burnish.yaml"], stdin=subprocess.DEVNULL, stderr=log,
+                                       env=dict(os.environ, RUNTIME_DIRECTORY=name))
+        sender = subprocess.Popen(
+            [burnishd.parent / "burnish", "testsrc", "--output", f"udp://127.0.0.1:{ports[0]}", "--size", "640x360",
+             "--duration", "3600s"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_for_flow(port, process)
+            yield process, port, token
+        except BaseException:
+            print((work / "log").read_text()[-3000:], file=sys.stderr)
+            raise
+        finally:
+            sender.terminate()
+            process.terminate()
+            sender.wait(20)
+            process.wait(20)
+
+
+def wait_for_flow(port, process):
+    end = time.monotonic() + 30
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                if b'burnish_stream_state{stream="cam1",state="flowing"} 1' in answer.read():
+                    return
+        except OSError:
+            pass
+        time.sleep(0.2)
+    raise RuntimeError("the stream does not flow")
+
+
+def free_port(kind):
+    with socket.socket(socket.AF_INET, kind) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 @contextlib.contextmanager
