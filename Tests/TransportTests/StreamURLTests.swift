@@ -94,7 +94,8 @@ struct StreamURLTests {
 
     /// Where a URL has a slip, its passphrase may stand in any place.
     @Test(arguments: [
-        "srt://h:9000&passphrase=hunter2hunter2", "srt://h&passphrase=hunter2hunter2:9000", "srt://h:9000?passphrase:hunter2hunter2",
+        "srt://h:9000&passphrase=hunter2hunter2", "srt://h&passphrase=hunter2hunter2:9000",
+        "srt://h:9000?passphrase:hunter2hunter2",
         "srt://h:9000?mode=caller=passphrase=hunter2hunter2", "srt://h:9000?latency=20?passphrase=hunter2hunter2",
         "srt://hunter2hunter2@h:9000", "rtp://h:9000?passphrase=hunter2hunter2", "udp://h:9000?passphrase hunter2hunter2",
         "srt//h:9000?passphrase=hunter2hunter2.sdp",
