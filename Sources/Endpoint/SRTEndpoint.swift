@@ -27,6 +27,9 @@ public struct SRTEndpoint: Hashable, Sendable {
     /// Length of the encryption key in bytes: 16, 24 or 32.
     public var keyLength: Int?
     public var ingest: Ingest
+    /// How many readers an output that listens serves at a time; nil for ``usualReaders``.
+    public var maxReaders: Int?
+    public static let usualReaders = 16
     /// The port that a rendezvous is called from; nil for the same as the peer's, as SRT has it. For tests, whose two ends
     /// share one address.
     package var localPort: UInt16?
@@ -48,7 +51,7 @@ public struct SRTEndpoint: Hashable, Sendable {
         self.ingest = ingest
     }
 
-    static let knownKeys = ["mode", "latency", "streamid", "passphrase", "pbkeylen", "ingest"]
+    static let knownKeys = ["mode", "latency", "streamid", "passphrase", "pbkeylen", "ingest", "maxreaders"]
 
     init(parsing text: Substring) throws(TransportError) {
         let (authority, query) = text.splitOnce(at: "?")
@@ -73,6 +76,7 @@ public struct SRTEndpoint: Hashable, Sendable {
             guard !host.isEmpty else { throw fault("mode \(mode.rawValue) needs a host: srt://host:port") }
             guard port != 0 else { throw fault("port 0 is for listeners only; give 1 to 65535") }
         }
+        if maxReaders != nil && mode != .listener { throw fault("maxreaders is for listeners: a caller has one peer") }
         if keyLength != nil && passphrase == nil { throw fault("pbkeylen without a passphrase encrypts nothing") }
     }
 
@@ -103,6 +107,11 @@ public struct SRTEndpoint: Hashable, Sendable {
                 throw fault("pbkeylen is 16, 24 or 32 bytes, not \(quoted(value))")
             }
             keyLength = length
+        case "maxreaders":
+            guard let readers = Int(value), (1...256).contains(readers) else {
+                throw fault("maxreaders is 1 to 256 readers of an output, not \(quoted(value))")
+            }
+            maxReaders = readers
         default:
             guard let ingest = Ingest(rawValue: value) else {
                 throw fault("ingest is early, tsbpd or auto, not \(quoted(value))")
@@ -125,6 +134,7 @@ extension SRTEndpoint: CustomStringConvertible {
         if passphrase != nil { text += "&passphrase=***" }
         if let keyLength { text += "&pbkeylen=\(keyLength)" }
         if ingest != .auto { text += "&ingest=\(ingest.rawValue)" }
+        if let maxReaders { text += "&maxreaders=\(maxReaders)" }
         return text
     }
 }

@@ -47,6 +47,14 @@ public enum StreamURL: Hashable, Sendable {
     }
 }
 
+extension StreamURL {
+    /// How many readers an output of this kind serves at a time.
+    public var readers: Int {
+        guard case .srt(let endpoint) = self, endpoint.mode == .listener else { return 1 }
+        return endpoint.maxReaders ?? SRTEndpoint.usualReaders
+    }
+}
+
 extension StreamURL: CustomStringConvertible {
     /// The URL again, without its passphrase.
     public var description: String {

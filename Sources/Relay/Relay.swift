@@ -14,7 +14,8 @@ import Transport
 public final class Relay: Sendable {
     let channels: StreamChannels
     private let source: Source
-    private let sink: Sink
+    /// In the order of the configuration's outputs.
+    private let sinks: [Sink]
     private let passing = PassingStreams()
     private let units: UnitQueue
     private let pictures = BoundedQueue<DecodedFrame>(capacity: 2)
@@ -37,13 +38,19 @@ public final class Relay: Sendable {
             } else {
                 try Source(configuration.input)
             }
-        sink =
-            if case .file(let path) = configuration.output, let descriptor = configuration.outputDescriptor {
-                try Sink(path: path, adopting: descriptor)
+        var sinks: [Sink] = []
+        // A disk that is slow holds up its own output, and no other.
+        let waits = configuration.outputs.count == 1
+        for (index, url) in configuration.outputs.enumerated() {
+            if case .file(let path) = url, let descriptor = configuration.outputDescriptors[index] {
+                sinks.append(try Sink(path: path, adopting: descriptor, waits: waits))
             } else {
-                try Sink(configuration.output, resuming: end?.rtpSender)
+                // The map has one position: the first output's.
+                sinks.append(try Sink(url, readers: url.readers, waits: waits, resuming: index == 0 ? end?.rtpSender : nil))
             }
-        output = SendStage(sink: sink, passing: passing, channels: channels)
+        }
+        self.sinks = sinks
+        output = SendStage(sinks: sinks, passing: passing, channels: channels)
         desk = PictureDesk(channels.pictures)
     }
 
@@ -54,7 +61,8 @@ public final class Relay: Sendable {
     public var configuration: RelayConfiguration { channels.configuration }
     /// The ports that the ends are bound to; 0 where they have none of their own.
     public var inputPort: UInt16 { source.localPort }
-    public var outputPort: UInt16 { sink.localPort }
+    public var outputPort: UInt16 { sinks[0].localPort }
+    public var outputPorts: [UInt16] { sinks.map(\.localPort) }
 
     /// Relays until the source ends, ``stop()`` is called, or the stream cannot go on.
     /// - Parameter observe: called on this thread with each event, and once a second.
@@ -62,13 +70,13 @@ public final class Relay: Sendable {
         // An output that refuses its first caller is a mistake to report at once. Later a refusal may pass, and is retried.
         if let timeout = configuration.firstConnection {
             do throws(TransportError) {
-                try sink.awaitConnection(until: .now() + timeout) { [control] in control.isStopping }
+                try Sink.awaitConnection(of: sinks, until: .now() + timeout) { [control] in control.isStopping }
             } catch {
                 throw RelayFailure(.transport(error))
             }
         }
         let trace = try openTrace()
-        channels.connection.isConnected = sink.isConnected
+        channels.connection.isConnected = sinks.contains(where: \.isConnected)
         let start = MonotonicTime.now()
         let threads = startStages()
         var meter = MachineMeter(
@@ -93,7 +101,7 @@ public final class Relay: Sendable {
                 if configuration.watchesMachine, let cores = meter.measureCores() { channels.available.record(measured: cores) }
                 write(&figures)
                 peers?.write(source.peers, of: .input)
-                peers?.write(sink.peers, of: .output)
+                peers?.write(outputPeers, of: .output)
                 nextSample = now + CoreShare.samplePeriod
             }
             if now >= nextStatus {
@@ -110,7 +118,9 @@ public final class Relay: Sendable {
         for thread in threads { thread.join() }
         desk.close()
         // The last frames are still on their way. On a lossy leg some have to be sent again.
-        sink.flush(until: .now() + max(.seconds(1), sink.statistics().roundTripTime * 4))
+        let roundTrip = sinks.map { $0.statistics().roundTripTime }.max() ?? .zero
+        let limit = MonotonicTime.now() + max(.seconds(1), roundTrip * 4)
+        for sink in sinks { sink.flush(until: limit) }
         write(trace)
         write(&figures)
         for leg in TelemetryMap.Leg.allCases { peers?.write([], of: leg) }
@@ -133,14 +143,14 @@ public final class Relay: Sendable {
     public func beginClosing() {
         stop()
         source.beginClosing()
-        sink.beginClosing()
+        for sink in sinks { sink.beginClosing() }
     }
 
     /// Closes both ends at once and ends the relay: SRT peers have been told when this returns, within about 40 ms.
     public func close() {
         beginClosing()
         source.close()
-        sink.close()
+        for sink in sinks { sink.close() }
     }
 
     /// Sets what the stream may count on where a supervisor divides the machine. It holds for three seconds, unless it is set
@@ -176,11 +186,14 @@ public final class Relay: Sendable {
 
     /// The connections that the ends have now.
     public var inputPeers: [ConnectedPeer] { source.peers }
-    public var outputPeers: [ConnectedPeer] { sink.peers }
+    public var outputPeers: [ConnectedPeer] { sinks.flatMap(\.peers) }
 
     /// Ends a connection and keeps its peer out for so long. The leg goes on.
     /// - Returns: false when there is no such connection.
-    public func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { source.kick(id, for: time) || sink.kick(id, for: time) }
+    public func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { 
+        source.kick(id, for: time) || sinks.contains { $0.kick(id, for: time) }
+    }
+
 
     /// What the stream has done so far.
     public func report(since start: MonotonicTime) -> RelayReport {
@@ -189,7 +202,7 @@ public final class Relay: Sendable {
             targetRate: configuration.options.fps,
             schedule: .init(channels.schedule.rungs, channels.schedule.demand, cores: channels.cores),
             input: .init(url: configuration.input, source.statistics()),
-            output: .init(url: configuration.output, sink.statistics(), units: output.outputBooks))
+            outputs: zip(sinks, output.outputBooks).map { .init(url: $0.url, $0.statistics(), units: $1) })
     }
 
     private func openTrace() throws(RelayFailure) -> TraceFile? {
@@ -215,7 +228,7 @@ public final class Relay: Sendable {
     private func write(_ figures: inout MapFigures?) {
         figures?.write(
             rung: channels.schedule.rungs.rung, demand: channels.schedule.demand, input: source.statistics(),
-            output: sink.statistics())
+            output: sinks[0].statistics())
     }
 
     private func startStages() -> [StageThread] {
@@ -244,7 +257,8 @@ public final class Relay: Sendable {
             seconds: (MonotonicTime.now() - start).seconds, books: channels.books.ledger.books,
             latency: channels.books.ledger.withLatency { $0.original.quantile(0.5) },
             rung: channels.schedule.rungs.rung, demand: channels.schedule.demand, cores: channels.cores,
-            input: source.statistics(), output: sink.statistics(),
+            input: source.statistics(), output: sinks[0].statistics(), outputs: sinks.count,
+            outputsConnected: sinks.count(where: \.isConnected),
             packetsLost: channels.books.counters[.inputPacketsLost])
     }
 }
@@ -269,7 +283,10 @@ public struct RelayStatus: Sendable {
     /// The machine's cores.
     public var cores: Int
     public var input: LegStatistics
+    /// The first output.
     public var output: LegStatistics
+    /// How many outputs there are, and how many somebody receives.
+    public var outputs, outputsConnected: Int
     /// Transport packets that are missing in what the input leg delivered.
     public var packetsLost: UInt64
 }

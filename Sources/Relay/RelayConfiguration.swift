@@ -9,7 +9,8 @@ import Transport
 /// What one stream's relay is to do.
 public struct RelayConfiguration: Sendable {
     public var input: StreamURL
-    public var output: StreamURL
+    /// At least one. All get the same.
+    public var outputs: [StreamURL]
     /// What is fixed while the stream runs.
     public var options: StreamOptions
     /// What the settings that may change are at the start. ``Relay/change(_:)`` changes them.
@@ -17,7 +18,8 @@ public struct RelayConfiguration: Sendable {
 
     /// Where an end is a file or pipe: a descriptor that somebody else has opened. The relay closes it.
     public var inputDescriptor: Int32?
-    public var outputDescriptor: Int32?
+    /// By the output's place in ``outputs``.
+    public var outputDescriptors: [Int: Int32] = [:]
 
     /// Where to write a trace of every frame for `burnish replay`; nil writes none.
     public var tracePath: String?
@@ -92,8 +94,17 @@ public struct RelayConfiguration: Sendable {
         input: StreamURL, output: StreamURL, options: StreamOptions = StreamOptions(),
         settings: StreamSettings = StreamSettings()
     ) {
+        self.init(input: input, outputs: [output], options: options, settings: settings)
+    }
+
+    /// - Parameter outputs: at least one.
+    public init(
+        input: StreamURL, outputs: [StreamURL], options: StreamOptions = StreamOptions(),
+        settings: StreamSettings = StreamSettings()
+    ) {
+        precondition(!outputs.isEmpty, "a stream has an output")
         self.input = input
-        self.output = output
+        self.outputs = outputs
         self.options = options
         self.settings = settings
     }

@@ -1,7 +1,8 @@
 import Media
 
 /// A leg's figures at one moment. Counters are totals over the leg's life, all connections together; gauges belong to
-/// the present connection and are zero without one. The last 20 ms of a connection that broke may be missing.
+/// the present connection and are zero without one; where there are several, the round trip time and the window are the
+/// largest ones, and what is buffered is the sum. The last 20 ms of a connection that broke may be missing.
 public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var connected = false
     /// Connections that have come about, the present one included.

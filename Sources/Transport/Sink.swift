@@ -6,6 +6,14 @@ import Media
 /// One thread at a time calls ``send(_:sourceTime:)`` and ``nextEvent()``, and asks for events only between two units, so that
 /// no receiver begins in the middle of one. Everything else may be called from any thread. No allocation per message.
 public final class Sink: Sendable {
+    /// One of the sink's connections, as the one who sends names it.
+    public struct Connection: Hashable, Sendable {
+        /// Below ``Sink/places``.
+        let place: Int
+        /// libsrt's number of the socket; 0 where nothing is connected.
+        let socket: Int32
+    }
+
     private enum Leg {
         case srt(SRTSink)
         case rtp(RTPSink)
@@ -20,33 +28,39 @@ public final class Sink: Sendable {
     /// ``awaitConnection(until:)`` shows how the first call went.
     /// - Throws: ``TransportError``: `cannotBind`, `unresolvable`, `unreachable` or `inaccessible`.
     /// - Parameters:
+    ///   - readers: how many callers an SRT listener serves at a time.
     ///   - judge: has the last word on the callers of an SRT listener.
+    ///   - waits: whether a file's ``send(_:sourceTime:)`` may wait for the disk. Otherwise a thread of its own writes.
     ///   - rtp: where the output is RTP, go on as this sender.
     public convenience init(
-        _ url: StreamURL, judge: (any CallJudge)? = nil, resuming rtp: RTPSenderState? = nil
+        _ url: StreamURL, readers: Int = 1, waits: Bool = true, judge: (any CallJudge)? = nil,
+        resuming rtp: RTPSenderState? = nil
     ) throws(TransportError) {
-        try self.init(url, marksOrder: false, judge: judge, resuming: rtp)
+        try self.init(url, readers: readers, waits: waits, marksOrder: false, judge: judge, resuming: rtp)
     }
 
     /// Writes a file or pipe that somebody else has opened, and closes it in the end.
-    /// - Parameter path: what errors call it.
-    public init(path: String, adopting descriptor: Int32) throws(TransportError) {
+    /// - Parameters:
+    ///   - path: what errors call it.
+    ///   - waits: whether ``send(_:sourceTime:)`` may wait for the disk.
+    public init(path: String, adopting descriptor: Int32, waits: Bool = true) throws(TransportError) {
         url = .file(path: path)
-        leg = .file(try FileSink(path: path, adopting: descriptor))
+        leg = .file(try FileSink(path: path, adopting: descriptor, waits: waits))
     }
 
     /// - Parameter marksOrder: ask SRT receivers to hold back what comes after a missing message, as FFmpeg does. For
     ///   tests: it helps nobody.
     init(
-        _ url: StreamURL, marksOrder: Bool, judge: (any CallJudge)? = nil, resuming rtp: RTPSenderState? = nil
+        _ url: StreamURL, readers: Int = 1, waits: Bool = true, marksOrder: Bool, judge: (any CallJudge)? = nil,
+        resuming rtp: RTPSenderState? = nil
     ) throws(TransportError) {
         self.url = url
         switch url {
-        case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, marksOrder: marksOrder, judge: judge))
+        case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, readers: readers, marksOrder: marksOrder, judge: judge))
         case .rtp(let endpoint): leg = .rtp(try RTPSink(endpoint, resuming: rtp))
         case .udp(let endpoint): leg = .udp(try UDPSink(endpoint))
-        case .file(let path): leg = .file(try FileSink(path: path))
-        case .standardStream: leg = .file(try FileSink(path: nil))
+        case .file(let path): leg = .file(try FileSink(path: path, waits: waits))
+        case .standardStream: leg = .file(try FileSink(path: nil, waits: waits))
         }
     }
 
@@ -57,19 +71,36 @@ public final class Sink: Sendable {
     public func awaitConnection(
         until limit: MonotonicTime, stopped: () -> Bool = { false }
     ) throws(TransportError) {
-        guard case .srt(let sink) = leg, case .srt(let endpoint) = url, endpoint.mode == .caller else { return }
-        while !sink.isConnected && !stopped() {
-            if let failure = sink.failureBeforeFirstConnection { throw failure }
+        try Self.awaitConnection(of: [self], until: limit, stopped: stopped)
+    }
+
+    /// Waits until one of several sinks is connected, as ``awaitConnection(until:stopped:)`` does for one.
+    /// - Throws: when all of them have failed, or the time comes: what the first one says.
+    public static func awaitConnection(
+        of sinks: [Sink], until limit: MonotonicTime, stopped: () -> Bool = { false }
+    ) throws(TransportError) {
+        guard sinks.allSatisfy(\.isCaller) else { return }
+        while !sinks.contains(where: \.isConnected) && !stopped() {
+            let failures = sinks.compactMap(\.failureBeforeFirstConnection)
+            if failures.count == sinks.count { throw failures[0] }
             guard MonotonicTime.now() < limit else {
-                throw TransportError(.unreachable, place: url.description, "nobody answers there")
+                throw failures.first
+                    ?? TransportError(.unreachable, place: sinks[0].url.description, "nobody answers there")
             }
-            (MonotonicTime.now() + Self.pollInterval).sleep()
+            (MonotonicTime.now() + pollInterval).sleep()
         }
+    }
+
+    private var isCaller: Bool { if case .srt(let endpoint) = url { endpoint.mode == .caller } else { false } }
+
+    private var failureBeforeFirstConnection: TransportError? {
+        if case .srt(let sink) = leg { sink.failureBeforeFirstConnection } else { nil }
     }
 
     /// Hands over one message; never waits (except for a file's disk).
     ///
-    /// After the first connection, a message goes to another one only once ``nextEvent()`` has returned its event, so that
+    /// Where a listener serves several readers, this is for the first place only. After the first connection, a message goes to
+    /// another one only once ``nextEvent()`` has returned its event, so that
     /// what was begun for one peer is not finished to another. Until then the result is ``Sent/notConnected``. So a
     /// sender also asks for events.
     /// - Parameters:
@@ -86,10 +117,49 @@ public final class Sink: Sendable {
         }
     }
 
+    /// Hands over one message for one connection; never waits (except for a file's disk). The sender has to learn of connections
+    /// by ``connection(at:)``.
+    /// - Returns: ``Sent/notConnected`` when the connection is over.
+    public func send(
+        _ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime? = nil, to connection: Connection
+    ) -> Sent {
+        precondition((1...Message.largest).contains(message.count), "a message has 1 to \(Message.largest) bytes")
+        return switch leg {
+        case .srt(let sink):
+            unsafe sink.send(message, sourceTime: sourceTime, to: connection.socket, at: connection.place)
+        case .rtp(let sink): unsafe sink.send(message, sourceTime: sourceTime)
+        case .udp(let sink): unsafe sink.send(message)
+        case .file(let sink): unsafe sink.send(message)
+        }
+    }
+
+    /// How many connections there can be at a time.
+    public var places: Int { if case .srt(let sink) = leg { sink.places } else { 1 } }
+
+    /// Whether connections come and go. Otherwise there is one from the beginning, which no event reports.
+    public var hasConnections: Bool { if case .srt = leg { true } else { false } }
+
+    /// The connection at a place, below ``places``; nil when there is none. Costs an atomic load.
+    public func connection(at place: Int) -> Connection? {
+        guard case .srt(let sink) = leg else { return isBroken ? nil : Connection(place: 0, socket: 0) }
+        let socket = sink.socket(at: place)
+        return socket < 0 ? nil : Connection(place: place, socket: socket)
+    }
+
+    /// Whether the connection is there still. Costs an atomic load.
+    public func hasConnection(_ connection: Connection) -> Bool { self.connection(at: connection.place) == connection }
+
     /// Waits until the peer has everything that was sent, nobody is there, or the time comes.
     public func flush(until limit: MonotonicTime) {
-        guard case .srt(let sink) = leg else { return }
-        while !sink.isFlushed && .now() < limit { (MonotonicTime.now() + Self.pollInterval).sleep() }
+        while !isFlushed && .now() < limit { (MonotonicTime.now() + Self.pollInterval).sleep() }
+    }
+
+    private var isFlushed: Bool {
+        switch leg {
+        case .srt(let sink): sink.isFlushed
+        case .file(let sink): sink.isFlushed
+        case .rtp, .udp: true
+        }
     }
 
     /// How often a wait at the start or the end of a stream looks again: libsrt has no call that waits for either, and a
@@ -145,7 +215,7 @@ public final class Sink: Sendable {
         }
     }
 
-    /// The connections that the leg has now. SRT's legs have one at most; the others have none to show.
+    /// The connections that the leg has now. Only SRT's legs have some to show.
     public var peers: [ConnectedPeer] {
         if case .srt(let sink) = leg { sink.peers } else { [] }
     }

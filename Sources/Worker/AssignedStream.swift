@@ -44,7 +44,7 @@ final class AssignedStream: Sendable {
             let relay = try open()
             guard begin(relay) else { return .stopped }
             control.send(
-                .started(stream: name, inputPort: relay.inputPort, outputPorts: [relay.outputPort]))
+                .started(stream: name, inputPort: relay.inputPort, outputPorts: relay.outputPorts))
             do throws(RelayFailure) {
                 _ = try relay.run { observe($0) }
             } catch {

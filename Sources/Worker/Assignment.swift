@@ -10,17 +10,18 @@ extension RelayConfiguration {
     init(
         _ assignment: WorkerAssignment, _ values: StreamValues, files: some Sequence<PassedDescriptor>
     ) throws(SettingFault) {
-        guard let output = assignment.outputs.first, assignment.outputs.count == 1 else {
-            throw SettingFault("outputs", "a stream has one output, not \(assignment.outputs.count)")
-        }
+        guard !assignment.outputs.isEmpty else { throw SettingFault("outputs", "a stream has at least one output") }
+        var outputs: [StreamURL] = []
+        for output in assignment.outputs { outputs.append(try Self.url(output, "outputs")) }
         self.init(
-            input: try Self.url(assignment.input, "input"), output: try Self.url(output, "outputs"),
-            options: values.options, settings: values.settings)
+            input: try Self.url(assignment.input, "input"), outputs: outputs, options: values.options, settings: values.settings)
         // A receiver may come at any time, and the stream waits for it.
         firstConnection = nil
         var files = files.makeIterator()
         if case .file = self.input { inputDescriptor = files.next()?.claim() }
-        if case .file = self.output { outputDescriptor = files.next()?.claim() }
+        for (index, output) in outputs.enumerated() {
+            if case .file = output { outputDescriptors[index] = files.next()?.claim() }
+        }
     }
 
     private static func url(_ text: String, _ key: String) throws(SettingFault) -> StreamURL {

@@ -11,9 +11,9 @@ extension StreamEvent {
             case .input(.disconnected): .inputDown
             case .input(.refused): .inputRefused
             case .input(.gap): .inputGap
-            case .output(.connected): .outputUp
-            case .output(.disconnected): .outputDown
-            case .output(.refused): .outputRefused
+            case .output(.connected, _): .outputUp
+            case .output(.disconnected, _): .outputDown
+            case .output(.refused, _): .outputRefused
             case .picture: .picture
             default: .message
             }

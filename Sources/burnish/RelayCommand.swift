@@ -22,7 +22,7 @@ struct RelayCommand: ParsableCommand {
             """)
 
     @Option(help: "Where the stream comes from.") var input: String
-    @Option(help: "Where it goes to.") var output: String
+    @Option(help: "Where it goes to. Give it several times for several outputs: all get the same.") var output: [String]
     @Option(help: .setting("scale")) var scale = 2
     @Option(help: .setting("interpolate", showsDefault: true)) var interpolate: Int?
     @Option(help: .setting("fps")) var fps: FrameRateArgument?
@@ -88,7 +88,7 @@ struct RelayCommand: ParsableCommand {
         var configuration = try Failure.checked { () throws(TransportError) in try self.configuration() }
         var files = NamedFiles()
         try files.read(configuration.input.path, "--input")
-        try files.write(configuration.output.path, "--output")
+        for output in configuration.outputs { try files.write(output.path, "--output") }
         try files.write(trace, "--trace")
         try files.write(report, "--report")
         try files.write(telemetry, "--telemetry")
@@ -112,7 +112,7 @@ struct RelayCommand: ParsableCommand {
     private func show(_ final: RelayReport, in file: ReportFile?) throws {
         let text = try final.json()
         // Standard output may be the stream itself.
-        if json, output != "-" { print(text) } else { StandardError.line(json ? text : final.text) }
+        if json, !output.contains("-") { print(text) } else { StandardError.line(json ? text : final.text) }
         try file?.write(text + "\n")
     }
 
@@ -138,8 +138,10 @@ struct RelayCommand: ParsableCommand {
 
     private func configuration() throws(TransportError) -> RelayConfiguration {
         let values = values
+        var outputs: [StreamURL] = []
+        for text in output { outputs.append(try StreamURL(text)) }
         var configuration = RelayConfiguration(
-            input: try StreamURL(input), output: try StreamURL(output), options: values.options, settings: values.settings)
+            input: try StreamURL(input), outputs: outputs, options: values.options, settings: values.settings)
         configuration.tracePath = trace
         return configuration
     }

@@ -27,7 +27,7 @@ import Transport
                     turn: .now()))
         }
         finished.close()
-        runOutput(finished, sink: try Sink(configuration.output), stream)
+        runOutput(finished, sink: try Sink(configuration.outputs[0]), stream)
         #expect(stream.books.ledger.books.emitted == UInt64(sizes.count))
         return stream.schedule.withScheduler { $0.policy.costs.hasObserved(.encode) }
     }

@@ -122,7 +122,7 @@ private final class Emitting {
         var configuration = RelayConfiguration(
             input: .standardStream, output: try StreamURL("srt://127.0.0.1:0?mode=listener&latency=30000"))
         configuration.makeEncoder = { (configuration) throws(CodecError) in try WatchedEncoder(configuration, watch) }
-        let (stream, sink) = (StreamChannels(configuration), try Sink(configuration.output))
+        let (stream, sink) = (StreamChannels(configuration), try Sink(configuration.outputs[0]))
         (self.stream, self.sink, self.watch) = (stream, sink, watch)
         thread = StageThread(name: "output") { [finished] in runOutput(finished, sink: sink, stream) }
     }

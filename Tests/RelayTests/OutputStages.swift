@@ -8,7 +8,7 @@ func runOutput(
     _ finished: BoundedQueue<FinishedFrame>, passing: PassingStreams = PassingStreams(), sink: Sink,
     _ channels: StreamChannels
 ) {
-    let output = SendStage(sink: sink, passing: passing, channels: channels)
+    let output = SendStage(sinks: [sink], passing: passing, channels: channels)
     let send = StageThread(name: "send") { output.run() }
     EncodeStage(finished: finished, output: output, channels: channels).run()
     send.join()

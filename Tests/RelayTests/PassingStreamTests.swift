@@ -152,7 +152,7 @@ import Transport
                     turn: .now()))
         }
         finished.close()
-        let sink = try Sink(configuration.output)
+        let sink = try Sink(configuration.outputs[0])
         runOutput(finished, passing: passing, sink: sink, stream)
         sink.flush(until: .now() + .seconds(1))
         #expect(stream.books.ledger.books.emitted == 2)

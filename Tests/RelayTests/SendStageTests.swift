@@ -26,8 +26,8 @@ import Transport
         var configuration = RelayConfiguration(input: .standardStream, output: .file(path: scratch.path("out.ts")))
         configuration.settings.pacing = pacing
         channels = StreamChannels(configuration)
-        sink = try Sink(configuration.output)
-        output = SendStage(sink: sink, passing: passing, channels: channels)
+        sink = try Sink(configuration.outputs[0])
+        output = SendStage(sinks: [sink], passing: passing, channels: channels)
         channels.connection.isConnected = true
     }
 
@@ -53,7 +53,7 @@ import Transport
     }
 
     private func expect(sent: UInt64, queued: UInt64, dropped: UInt64 = 0) {
-        let books = output.outputBooks
+        let books = output.outputBooks[0]
         #expect(books.sent == sent && books.queued == queued && books.dropped == dropped && books.balance, "\(books)")
     }
 

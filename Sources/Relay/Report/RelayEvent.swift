@@ -5,7 +5,8 @@ import Transport
 /// An event of a stream for the log. Its description is one line.
 public enum RelayEvent: Sendable {
     case input(LegEvent)
-    case output(LegEvent)
+    /// - Parameter number: the output's, from 1; nil where there is only one.
+    case output(LegEvent, number: Int? = nil)
     /// The size of the pictures is known or has changed.
     case picture(input: PictureSize, output: PictureSize)
     /// Any other event.
@@ -16,7 +17,7 @@ extension RelayEvent: CustomStringConvertible {
     public var description: String {
         switch self {
         case .input(let event): "input: \(event)"
-        case .output(let event): "output: \(event)"
+        case .output(let event, let number): "output\(number.map { " \($0)" } ?? ""): \(event)"
         case .picture(let input, let output): "picture: \(input) → \(output)"
         case .message(let text): text
         }

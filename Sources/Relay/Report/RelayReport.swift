@@ -43,13 +43,16 @@ public struct RelayReport: Codable, Sendable {
 
         public struct Units: Codable, Sendable {
             public var offered, sent, dropped, queued: UInt64
+            /// By the names of ``OutputDropReason``.
+            public var droppedByReason: [String: UInt64]
             public var balance: Bool
         }
 
         init(url: StreamURL, _ statistics: LegStatistics, units: OutputBooks? = nil) {
             self.units = units.map {
                 Units(
-                    offered: $0.offered, sent: $0.sent, dropped: $0.dropped, queued: $0.queued, balance: $0.balance)
+                    offered: $0.offered, sent: $0.sent, dropped: $0.dropped, queued: $0.queued,
+                    droppedByReason: $0.droppedByReason, balance: $0.balance)
             }
             self.url = url.description
             connected = statistics.connected
@@ -113,11 +116,14 @@ public struct RelayReport: Codable, Sendable {
     public var schedule: Schedule
     public var counters: [String: UInt64]
     public var input: Leg
+    /// The first output.
     public var output: Leg
+    /// All outputs, the first one included.
+    public var outputs: [Leg]
 
     init(
         seconds: Double, ledger: Ledger, counters: StreamCounters, targetRate: Rational?, schedule: Schedule, input: Leg,
-        output: Leg
+        outputs: [Leg]
     ) {
         self.seconds = seconds
         self.targetRate = targetRate?.value
@@ -142,7 +148,8 @@ public struct RelayReport: Codable, Sendable {
         self.counters = Dictionary(uniqueKeysWithValues: counted)
         self.schedule = schedule
         self.input = input
-        self.output = output
+        output = outputs[0]
+        self.outputs = outputs
     }
 }
 
@@ -180,9 +187,29 @@ extension RelayReport {
             counters[counter.name].map { "\(counter.name.replacing("_", with: " ")) \($0)" }
         }
         if !losses.isEmpty { lines.append("not received: \(losses.joined(separator: ", "))") }
+        if outputs.count > 1 { lines += outputs.enumerated().map { $1.line(number: $0 + 1) } }
         let rungs = Rung.all.compactMap { rung in schedule.secondsOnRung[rung.name].map { "\(rung.name) \(tenths($0)) s" } }
         if !rungs.isEmpty { lines.append("rungs: \(rungs.joined(separator: ", ")); changes \(schedule.rungChanges)") }
         return lines.joined(separator: "\n")
+    }
+}
+
+extension RelayReport.Leg {
+    /// One of several outputs.
+    fileprivate func line(number: Int) -> String {
+        var text = "output \(number) (\(url)): \(connected ? "up" : "down")"
+        guard let units else { return text }
+        text += ", units \(units.offered) = sent \(units.sent) + dropped \(units.dropped)"
+        let reasons = units.droppedByReason.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        if !reasons.isEmpty { text += " (\(reasons.joined(separator: ", ")))" }
+        return text + " + queued \(units.queued)" + (units.balance ? "" : "  DO NOT BALANCE")
+    }
+}
+
+extension OutputBooks {
+    fileprivate var droppedByReason: [String: UInt64] {
+        let counts = OutputDropReason.allCases.map { ($0.name, self[$0]) }.filter { $0.1 > 0 }
+        return Dictionary(uniqueKeysWithValues: counts)
     }
 }
 
@@ -228,6 +255,7 @@ extension RelayStatus {
             + (leftOut > 0 ? " left out \(leftOut)," : "")
             + " dropped \(books.dropped - leftOut), latency \(tenths(latency.milliseconds)) ms,\(schedule)"
             + " input \(input.connected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
-            + " lost \(UInt64(max(0, input.packetsLost)) + packetsLost), output \(output.connected ? "up" : "down")"
+            + " lost \(UInt64(max(0, input.packetsLost)) + packetsLost), "
+            + (outputs > 1 ? "outputs up \(outputsConnected) of \(outputs)" : "output \(output.connected ? "up" : "down")")
     }
 }

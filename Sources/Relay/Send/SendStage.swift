@@ -45,10 +45,8 @@ final class SendStage: Sendable {
         var newestSent = MonotonicTime(nanoseconds: 0)
         /// A passing unit that waits for the picture of its time.
         var held: PassingUnit?
-        /// A receiver has come, or a unit went out in part. The pictures up to the next keyframe are of no use.
-        var awaitsKeyframe = false
         var isFinished = false
-        var books: OutputLedger
+        var outputs: FanOut
         var settings: LiveSettings.Copy
         /// Where another process ended, until the first layout is adopted.
         var multiplexEnd: MultiplexEnd?
@@ -57,7 +55,6 @@ final class SendStage: Sendable {
         let keepsSound: Bool
     }
 
-    private let sink: Sink
     private let passing: PassingStreams
     private let books: StreamBooks
     private let schedule: SharedScheduler
@@ -80,13 +77,13 @@ final class SendStage: Sendable {
     /// How often the stage asks the output whether a receiver has come or gone. The transport has no call to wait for that.
     private static let connectionPollInterval = Nanoseconds.milliseconds(20)
 
-    init(sink: Sink, passing: PassingStreams, channels: StreamChannels) {
-        self.sink = sink
+    /// - Parameter sinks: at least one.
+    init(sinks: [Sink], passing: PassingStreams, channels: StreamChannels) {
         self.passing = passing
         books = channels.books
         state = Lock(
             State(
-                books: OutputLedger(map: channels.books.map), settings: LiveSettings.Copy(of: channels.settings),
+                outputs: FanOut(sinks, map: channels.books.map), settings: LiveSettings.Copy(of: channels.settings),
                 multiplexEnd: channels.books.map?.resumePoint.multiplexEnd,
                 keepsSound: channels.configuration.options.keepOutput))
         record = OutputRecord(channels.books.map)
@@ -98,12 +95,11 @@ final class SendStage: Sendable {
         turns = channels.turns
     }
 
-    /// What became of the units that were delivered.
-    var outputBooks: OutputBooks {
+    /// What became of the units that were delivered, for each output.
+    var outputBooks: [OutputBooks] {
         state.withLock { state in
-            var books = state.books.books
-            books.queued = UInt64(waiting.count)
-            return books
+            state.outputs.setQueued(waiting.count)
+            return state.outputs.books
         }
     }
 
@@ -186,7 +182,7 @@ final class SendStage: Sendable {
             unit.layoutNumber = unit.layoutNumber ?? state.prepared.number
             state.decodeTimes.settle(&unit)
             ticket.stamp(.encodeOut, at: encoded)
-            state.books.countOffered()
+            state.outputs.countOffered()
             _ = state.settings.refresh()
             let stamp = state.stamp(ticket.record, source, now: encoded)
             let turn =
@@ -200,7 +196,7 @@ final class SendStage: Sendable {
             }
             if waiting.count == waiting.capacity { sendOldest(&state) }
             enqueue(bytes, unit, stamp, ticket, turn: turn)
-            state.books.setQueued(waiting.count)
+            state.outputs.setQueued(waiting.count)
             return waiting.count == 1
         }
         if hasMore { passing.wake.raise() }
@@ -224,29 +220,34 @@ final class SendStage: Sendable {
 
     // MARK: The connection
 
-    /// A receiver that has just come needs the tables and a keyframe.
-    private func beginReceiver(_ state: inout State) {
-        books.counters.add(.outputConnections)
-        state.muxer?.restart()
-        state.awaitsKeyframe = true
-        keyframes.request()
-        connection.countReceiver()
+    /// What happens when a receiver comes, for tests.
+    func beginReceiver() {
+        state.withLock { state in
+            state.outputs.restart()
+            begin(1, &state)
+        }
     }
 
-    /// What happens when a receiver comes, for tests.
-    func beginReceiver() { state.withLock { beginReceiver(&$0) } }
+    /// Receivers that have just come need the tables and a keyframe. Those that were there get the tables once more.
+    private func begin(_ receivers: Int, _ state: inout State) {
+        books.counters.add(.outputConnections, UInt64(receivers))
+        state.muxer?.restart()
+        for _ in 0..<receivers { connection.countReceiver() }
+        requestKeyframe(&state)
+    }
 
     private func followConnection(_ state: inout State) {
-        while let event = sink.nextEvent() {
-            if case .connected = event { beginReceiver(&state) }
-            control.report(.output(event))
-        }
-        connection.isConnected = sink.isConnected
-        if sink.isBroken, !control.isStopping {
-            control.fail(
-                .transport(TransportError(.inaccessible, place: "\(sink.url)", "nothing more can be written to it")))
+        let come = state.outputs.follow { [control] in control.report(.output($0, number: $1)) }
+        if come > 0 { begin(come, &state) } else { requestKeyframe(&state) }
+        connection.isConnected = state.outputs.hasReceivers
+        if state.outputs.isBroken, !control.isStopping {
+            let place = state.outputs.sinks.map { "\($0.url)" }.joined(separator: ", ")
+            control.fail(.transport(TransportError(.inaccessible, place: place, "nothing more can be written to it")))
         }
     }
+
+    /// Asks the encoder for a keyframe where a receiver waits for one, and it is time.
+    private func requestKeyframe(_ state: inout State) { if state.outputs.claimKeyframe() { keyframes.request() } }
 
     // MARK: Units of the video
 
@@ -265,7 +266,7 @@ final class SendStage: Sendable {
         let (buffer, facts, stamp) = (unit.buffer, unit.unit, unit.stamp)
         // It may wait beyond its turn for the unit before it, and leave before its turn where the queue is full. Neither is work.
         let due = min(max(unit.turn, state.newestSent), .now())
-        state.books.setQueued(waiting.count)
+        state.outputs.setQueued(waiting.count)
         send(unsafe buffer.bytes.bytes, facts, stamp, unit.intoTicket(), due: due, &state)
         buffers.recycle(buffer)
     }
@@ -280,47 +281,31 @@ final class SendStage: Sendable {
         // The source's own units come in decoding order.
         state.newest = unit.fate == .bypassed ? max(state.newest, unit.presentation) : unit.presentation
         state.newestStamp = stamp
-        // A unit that its receiver could not decode is not sent.
-        let isOfUse = unit.isKeyframe || !state.awaitsKeyframe
-        var isWhole = isOfUse
-        if isOfUse {
-            unsafe bytes.withUnsafeBytes { bytes in
-                unsafe state.muxer!.writeVideo(
+        let muxer = state.muxer!
+        let outcome = unsafe bytes.withUnsafeBytes { bytes in
+            unsafe state.outputs.sendVideo(isKeyframe: unit.isKeyframe, stamp: stamp) { emit in
+                unsafe muxer.writeVideo(
                     bytes, presentationTime: unit.presentation, decodeTime: unit.decode, isKeyframe: unit.isKeyframe,
-                    isTimed: unit.isTimed
-                ) { message in
-                    if unsafe !send(message, stamp) { isWhole = false }
-                }
+                    isTimed: unit.isTimed, emit: emit)
             }
         }
         if ticket.record.kind == .repeated { sendSilence(upTo: unit.presentation, &state) }
-        let sent = MonotonicTime.now()
-        state.newestSent = sent
-        ticket.stamp(.sent, at: sent)
-        if isOfUse {
+        state.newestSent = outcome.sent
+        ticket.stamp(.sent, at: outcome.sent)
+        if outcome.receivers > 0 {
             record.record(
-                ticket.record, presentation: unit.presentation, decode: unit.decode, stamp: stamp, sent: sent,
-                sourceOffset: arrivals.sourceOffset, state.muxer!, sink.rtpState)
+                ticket.record, presentation: unit.presentation, decode: unit.decode, stamp: stamp, sent: outcome.sent,
+                sourceOffset: arrivals.sourceOffset, muxer, state.outputs.sinks[0].rtpState)
+            if unit.fate == .emitted { reportCosts(of: ticket.record, sending: outcome.sent - due) }
         }
-        if isOfUse {
-            if unit.fate == .emitted { reportCosts(of: ticket.record, sending: sent - due) }
-            // Pictures after a unit that went out in part cannot be decoded until the next keyframe. Ask for one once.
-            if !isWhole { keyframes.request() }
-            state.awaitsKeyframe = !isWhole
-        }
-        if isWhole {
-            state.books.countSent()
-            books.ledger.close(ticket, as: unit.fate)
-        } else {
-            state.books.countDropped()
-            books.drop(ticket, .outputDown)
-        }
+        countRefusals(&state)
+        requestKeyframe(&state)
+        if outcome.whole > 0 { books.ledger.close(ticket, as: unit.fate) } else { books.drop(ticket, .outputDown) }
     }
 
-    private func send(_ message: UnsafeRawBufferPointer, _ stamp: MonotonicTime) -> Bool {
-        if unsafe sink.send(message, sourceTime: stamp) == .sent { return true }
-        books.counters.add(.outputMessagesRefused)
-        return false
+    private func countRefusals(_ state: inout State) {
+        let count = state.outputs.drainRefusals()
+        if count > 0 { books.counters.add(.outputMessagesRefused, count) }
     }
 
     /// What was waited for a frame's turn is no work, and took nothing from its slack. What a repeated frame costs says nothing
@@ -384,12 +369,11 @@ final class SendStage: Sendable {
         // Between the pictures that are sent before and after it, so that source times do not go back.
         var stamp = state.clock.stamp(passing: unit.sourceTime ?? unit.arrival, after: state.newestStamp)
         if let next = waiting.first({ $0.stamp }) { stamp = min(stamp, next) }
-        var isWhole = true
-        unsafe muxer.writePassed(
-            stream: unit.stream, unit.buffer.bytes, presentationTime: presentation
-        ) { message in
-            if unsafe !send(message, stamp) { isWhole = false }
+        let isWhole = unsafe state.outputs.sendPassing(stamp: stamp) { emit in
+            unsafe muxer.writePassed(
+                stream: unit.stream, unit.buffer.bytes, presentationTime: presentation, emit: emit)
         }
+        countRefusals(&state)
         record.recordCounters(of: muxer)
         return isWhole
     }
@@ -402,8 +386,8 @@ final class SendStage: Sendable {
             while let begin = state.sounds[stream]?.next(upTo: time, now: now) {
                 let frame = state.sounds[stream]!.frame
                 unsafe frame.withUnsafeBytes { bytes in
-                    unsafe muxer.writePassed(stream: stream, bytes, presentationTime: begin) { message in
-                        _ = unsafe send(message, stamp)
+                    _ = unsafe state.outputs.sendPassing(stamp: stamp) { emit in
+                        unsafe muxer.writePassed(stream: stream, bytes, presentationTime: begin, emit: emit)
                     }
                 }
                 books.counters.add(.silentUnits)

@@ -31,7 +31,9 @@ extension StreamReading {
     mutating func apply(_ rules: CallerRules?, _ line: Int, _ input: inout StreamLeg?, _ outputs: inout [StreamLeg]) {
         guard let rules else { return }
         apply(rules.publish, "publish", line, &input)
-        for index in outputs.indices {
+        // Of several outputs, the names are for those that are called.
+        let called = outputs.indices.filter { outputs[$0].isListener }
+        for index in called.isEmpty ? Array(outputs.indices) : called {
             var output: StreamLeg? = outputs[index]
             apply(rules.request, "request", line, &output)
             if let output { outputs[index] = output }

@@ -6,8 +6,9 @@ public struct StreamDefinition: Hashable, Sendable {
     /// 1 to 64 letters, digits, `.`, `_` and `-`. It begins with a letter or a digit.
     public var name: String
     public var input: StreamLeg
-    /// Today exactly one.
+    /// 1 to ``mostOutputs``. All get the same.
     public var outputs: [StreamLeg]
+    public static let mostOutputs = 12
     public var values: StreamValues
     /// Who may call; nil admits everybody whom the URLs admit.
     public var callers: CallerRules?

@@ -39,8 +39,8 @@ public enum StreamPlaceKeys {
             name: "output", help: "Where it goes to.", allowed: "a URL: srt://, rtp://, udp:// or an absolute path",
             example: "srt://:9001?mode=listener", isForAPI: true),
         StreamPlaceKey(
-            name: "outputs", help: "The same as output, as a list. Today it has exactly one entry.",
-            allowed: "a list of one URL",
+            name: "outputs", help: "In place of output: several, which all get the same.",
+            allowed: "a list of 1 to 12 URLs",
             example: "srt://player.example:9002", isForAPI: false),
     ]
 

@@ -135,13 +135,14 @@ struct StreamReading {
             return []
         }
         let items: [ConfigurationNode] = if case .sequence(let nodes) = list.value.content { nodes } else { [list.value] }
-        guard items.count == 1 else {
-            let text = "has \(items.count) entries; exactly one is supported so far. Give each output a stream of its own"
+        guard (1...StreamDefinition.mostOutputs).contains(items.count) else {
+            let text = "has \(items.count) entries; it has 1 to \(StreamDefinition.mostOutputs)"
             fault(list.line, SettingFault("outputs", text))
             return []
         }
-        let entry = ConfigurationNode.Entry(key: "outputs", line: list.line, value: items[0])
-        return leg(entry, "outputs", base: nil, line: list.line).map { [$0] } ?? []
+        return items.compactMap { item in
+            leg(ConfigurationNode.Entry(key: "outputs", line: item.line, value: item), "outputs", base: nil, line: list.line)
+        }
     }
 
     /// Those for one leg are read last, and win.
@@ -170,7 +171,8 @@ struct StreamReading {
                 isUsed = true
                 if endpoint.passphrase == nil {
                     legs[index]?.passphrase = secret
-                } else if secret != nil {
+                } else if secret != nil, outputs.count == 1 {
+                    // Several outputs may have some of their own.
                     fault(entry.line, SettingFault(entry.key, "is given in the URL, too: give one of them"))
                 }
             }

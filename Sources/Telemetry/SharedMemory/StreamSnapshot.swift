@@ -4,7 +4,8 @@ import Schedule
 /// What a stream's telemetry map says at one moment.
 public struct StreamSnapshot: Sendable {
     public var books = Books()
-    public var output = OutputBooks()
+    /// All outputs together.
+    public var output = OutputTotals()
     public var latency = Latency()
     public var counters: [StreamCounters.Counter: UInt64] = [:]
     public var gauges = StreamGauges()
@@ -22,6 +23,18 @@ public struct StreamSnapshot: Sendable {
     public var faults = 0
 
     public init() {}
+}
+
+/// What became of the coded units of a stream, at all of its outputs together: `offered = sent + dropped + queued`.
+public struct OutputTotals: Sendable, Equatable {
+    public var offered: UInt64 = 0
+    public var sent: UInt64 = 0
+    public var dropped: UInt64 = 0
+    public var queued: UInt64 = 0
+
+    public init() {}
+
+    public var balance: Bool { offered == sent + dropped + queued }
 }
 
 /// Figures of a stream that go up and down.

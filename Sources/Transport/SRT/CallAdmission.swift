@@ -35,8 +35,8 @@ final class CallAdmission: Sendable {
         var candidates: [Candidate] = []
         var unanswered: [Unanswered] = []
         var barred: [Barred] = []
-        /// Has been admitted and waits to be accepted, unless it has gone.
-        var next: SRTSOCKET?
+        /// Have been admitted and wait to be accepted, unless they have gone.
+        var next: [SRTSOCKET] = []
         /// Connections that wait for ``CallAdmission/claimArrived()``.
         var arrived: [SRTSOCKET] = []
         /// Nobody claims them any more.
@@ -49,6 +49,14 @@ final class CallAdmission: Sendable {
         init(hasPassphrase: Bool) {
             kinds = RefusalReason.allCases.map {
                 RepeatedRefusal(reason: $0.whatCallerDid(hasPassphrase: hasPassphrase))
+            }
+        }
+
+        /// How many have been admitted and wait to be accepted.
+        var waiting: Int {
+            mutating get {
+                next.removeAll(where: CallAdmission.hasGone)
+                return next.count
             }
         }
 
@@ -151,7 +159,7 @@ final class CallAdmission: Sendable {
         book.withLock {
             if $0.candidates.count == Self.most { $0.candidates.removeFirst() }
             $0.candidates.append(Candidate(id: id, from: from, since: .now()))
-            $0.next = id
+            $0.next.append(id)
         }
         return true
     }
@@ -172,8 +180,8 @@ final class CallAdmission: Sendable {
             var caller = index.map { book.unanswered.remove(at: $0) } ?? Unanswered(from: from, since: now, last: now)
             var reason = RefusalReason.busy
             switch place {
-            // libsrt calls from one thread, one caller after the other: the last one is connected or has gone.
-            case .free where book.next.map(Self.hasGone) ?? true:
+            // libsrt calls from one thread, one caller after the other: those before are connected or have gone.
+            case .room(let places) where book.waiting < places:
                 var verdict: CallVerdict? = .admit
                 if let callJudge {
                     verdict = callJudge.verdict(
@@ -191,7 +199,7 @@ final class CallAdmission: Sendable {
             case .taken:
                 book.record(reason, from: from, at: now)
                 return .refused(reason)
-            case .free, .held: break
+            case .room, .held: break
             }
             guard maySayNothing else {
                 book.record(reason, from: from, at: now)
@@ -207,7 +215,7 @@ final class CallAdmission: Sendable {
         }
     }
 
-    private static func hasGone(_ id: SRTSOCKET) -> Bool {
+    fileprivate static func hasGone(_ id: SRTSOCKET) -> Bool {
         let state = srt_getsockstate(id)
         return state == SRTS_CLOSED || state == SRTS_NONEXIST || state == SRTS_BROKEN
     }
@@ -251,7 +259,7 @@ final class CallAdmission: Sendable {
             guard !book.arrived.isEmpty else { return nil }
             let id = book.arrived.removeFirst()
             book.candidates.removeAll { $0.id == id }
-            if book.next == id { book.next = nil }
+            book.next.removeAll { $0 == id }
             return id
         }
     }

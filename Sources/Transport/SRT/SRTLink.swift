@@ -205,11 +205,7 @@ final class SRTLink: Sendable {
     /// Whether a listener's peer is to go, because another caller has been admitted. Also sets who is admitted next.
     private func givesWay(_ silence: PeerSilence, figures: LegStatistics, to listener: SRTListener) -> Bool {
         let isSilent = silence.duration >= Self.peerSilenceTimeout
-        // A receiver that has been sent nothing for so long need not say anything: callers would wait for nothing.
-        let isIdle =
-            direction == .output && figures.packetsBuffered == 0
-            && .now() - silence.lastHeard >= Self.peerSilenceTimeout
-        admitCallers(of: listener, to: isSilent ? .free : isIdle ? .taken : .held(heard: silence.lastHeard))
+        admitCallers(of: listener, to: isSilent ? .free : .held(heard: silence.lastHeard))
         guard listener.someoneWaits else { return false }
         guard isSilent else {
             // The peer sends again after all, and nobody waits for ever beside it.
@@ -219,7 +215,7 @@ final class SRTLink: Sendable {
         // With TSBPD, messages may be due only after the next caller has been admitted, and that caller's messages wait. A
         // caller without an answer would send none, and it is mostly the same sender, started again. Where the window is
         // longer than the timeout, the caller may still be dismissed. Messages behind a gap never become due.
-        return direction == .output || figures.packetsBuffered == 0
+        return figures.packetsBuffered == 0
             || silence.duration >= Self.peerSilenceTimeout + negotiatedWindow
     }
 

@@ -34,15 +34,19 @@ final class SRTListener: Sendable {
         admission.close()
     }
 
-    /// The place that one caller at a time has.
+    /// Whether there is a place for the next caller.
     enum Place {
-        /// The next caller gets it.
-        case free
+        /// So many callers get one.
+        case room(Int)
         /// Others are refused at once.
         case taken
         /// A peer has it, was heard of at this time or later, and loses it when silent for too long. Others get no answer
-        /// until the peer is heard of again, which refuses them, or has lost the place.
+        /// until the peer is heard of again, which refuses them, or has lost the place. Where there are several peers, all were
+        /// heard of.
         case held(heard: MonotonicTime)
+
+        /// The next caller gets the only place.
+        static var free: Place { .room(1) }
     }
 
     /// How callers are met from now on. While an admitted one waits for ``accept()``, a free place is not given to another.
@@ -60,11 +64,12 @@ final class SRTListener: Sendable {
     }
 
     /// An admitted caller, and whether it is read early; does not wait. It may have come long ago: its socket says how it
-    /// was met. It has the place from now on, and has been heard of.
-    func accept() -> Caller? {
+    /// was met. It has a place from now on, and has been heard of.
+    /// - Parameter place: what is left for others; nil where it has the only place.
+    func accept(leaving place: Place? = nil) -> Caller? {
         guard someoneWaits else { return nil }
         // Changes the place first. Otherwise another caller would be admitted meanwhile, and refused again.
-        admission.rules.withLock { $0.place = .held(heard: .now()) }
+        admission.rules.withLock { $0.place = place ?? .held(heard: .now()) }
         return claimNext()
     }
 

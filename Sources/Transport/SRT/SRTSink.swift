@@ -3,55 +3,148 @@ import Endpoint
 import Media
 import Synchronization
 
-/// Sends messages over SRT, each with the source time that the next hop is to know it by. Never waits.
+/// Sends messages over SRT, each with the source time that the next hop is to know it by. Never waits. A listener serves several
+/// readers, each in a place of its own; a caller has one place.
 ///
 /// One thread at a time calls `send` and `nextEvent`; everything else may be called from any.
 final class SRTSink: Sendable {
-    private let link: SRTLink
-    private let sender: ThreadConfined<Sender>
-
-    /// Whether the next message may go to another connection: from the report of one to the next message, and before the
-    /// first.
-    private let mayChange = Atomic<Bool>(true)
-
-    init(_ endpoint: SRTEndpoint, marksOrder: Bool, judge: (any CallJudge)? = nil) throws(TransportError) {
-        link = try SRTLink(endpoint, direction: .output, judge: judge)
-        sender = ThreadConfined(Sender(clockOffset: SRTLibrary.clockOffset(), marksOrder: marksOrder))
+    private enum Side {
+        case caller(SRTLink)
+        case listener(SRTReaders)
     }
 
-    deinit { link.stop() }
+    private let side: Side
+    /// One for each place.
+    private let senders: [ThreadConfined<Sender>]
 
-    func beginClosing() { link.beginStopping() }
-    func close() { link.stop() }
+    /// Whether the next message may go to another connection: from the report of one to the next message, and before the
+    /// first. Where the sender names no connection.
+    private let mayChange = Atomic<Bool>(true)
 
-    var localPort: UInt16 { link.localPort }
-    var isConnected: Bool { link.socket.load(ordering: .acquiring) >= 0 }
-    var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }
-    func statistics() -> LegStatistics { link.statistics() }
-    var peers: [ConnectedPeer] { link.peers }
-    func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { link.kick(id, for: time) }
+    /// - Parameter readers: how many a listener serves at a time.
+    init(_ endpoint: SRTEndpoint, readers: Int, marksOrder: Bool, judge: (any CallJudge)? = nil) throws(TransportError) {
+        side =
+            endpoint.mode == .listener
+            ? .listener(try SRTReaders(endpoint, readers: readers, judge: judge))
+            : .caller(try SRTLink(endpoint, direction: .output, judge: judge))
+        let places =
+            switch side {
+            case .caller: 1
+            case .listener(let readers): readers.places.count
+            }
+        let clockOffset = SRTLibrary.clockOffset()
+        senders = (0..<places).map { _ in ThreadConfined(Sender(clockOffset: clockOffset, marksOrder: marksOrder)) }
+    }
+
+    deinit { close() }
+
+    func beginClosing() {
+        switch side {
+        case .caller(let link): link.beginStopping()
+        case .listener(let readers): readers.beginStopping()
+        }
+    }
+
+    func close() {
+        switch side {
+        case .caller(let link): link.stop()
+        case .listener(let readers): readers.stop()
+        }
+    }
+
+    var localPort: UInt16 { if case .listener(let readers) = side { readers.localPort } else { 0 } }
+    var places: Int { senders.count }
+    var isConnected: Bool { (0..<places).contains { socket(at: $0) >= 0 } }
+
+    /// The socket of the connection at a place, or -1.
+    func socket(at place: Int) -> SRTSOCKET {
+        switch side {
+        case .caller(let link): link.socket.load(ordering: .acquiring)
+        case .listener(let readers): readers.places[place].socket.load(ordering: .acquiring)
+        }
+    }
+
+    var failureBeforeFirstConnection: TransportError? {
+        if case .caller(let link) = side { link.failureBeforeFirstConnection } else { nil }
+    }
+
+    func statistics() -> LegStatistics {
+        switch side {
+        case .caller(let link): link.statistics()
+        case .listener(let readers): readers.statistics()
+        }
+    }
+
+    var peers: [ConnectedPeer] {
+        switch side {
+        case .caller(let link): link.peers
+        case .listener(let readers): readers.peers
+        }
+    }
+
+    func kick(_ id: UInt64, for time: Nanoseconds) -> Bool {
+        switch side {
+        case .caller(let link): link.kick(id, for: time)
+        case .listener(let readers): readers.kick(id, for: time)
+        }
+    }
 
     func nextEvent() -> LegEvent? {
-        let event = link.events.pop()
+        let event =
+            switch side {
+            case .caller(let link): link.events.pop()
+            case .listener(let readers): readers.events.pop()
+            }
         if case .connected = event { mayChange.store(true, ordering: .releasing) }
         return event
     }
 
+    /// Sends to the connection at the first place.
     func send(_ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime?) -> Sent {
         let mayChange = mayChange.exchange(false, ordering: .acquiring)
-        let present = link.socket.load(ordering: .acquiring)
-        return sender.use { unsafe $0.send(message, sourceTime: sourceTime, to: present, mayChange: mayChange, link) }
+        let present = socket(at: 0)
+        return senders[0].use { sender in
+            if mayChange { sender.begin(present) }
+            return result(unsafe sender.send(message, sourceTime: sourceTime, to: present), present, at: 0)
+        }
     }
 
-    /// Whether everything sent has reached the peer (or nobody is there to wait for).
+    /// Sends to a connection, as long as its place has it.
+    func send(_ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime?, to id: SRTSOCKET, at place: Int) -> Sent {
+        guard socket(at: place) == id else { return .notConnected }
+        return senders[place].use { sender in
+            sender.begin(id)
+            return result(unsafe sender.send(message, sourceTime: sourceTime, to: id), id, at: place)
+        }
+    }
+
+    private func result(_ outcome: Sender.Outcome, _ id: SRTSOCKET, at place: Int) -> Sent {
+        switch outcome {
+        case .sent: return .sent
+        case .notConnected: return .notConnected
+        case .wouldBlock: return .wouldBlock
+        case .stalled:
+            switch side {
+            case .caller(let link): link.abandon(id)
+            case .listener(let readers): readers.places[place].abandoned.store(id, ordering: .relaxed)
+            }
+            return .wouldBlock
+        }
+    }
+
+    /// Whether everything sent has reached its peer (or nobody is there to wait for).
     var isFlushed: Bool {
-        let present = link.socket.load(ordering: .acquiring)
-        var blocks = 0
-        return unsafe present < 0 || srt_getsndbuffer(present, &blocks, nil) == SRT_ERROR || blocks == 0
+        (0..<places).allSatisfy { place in
+            let present = socket(at: place)
+            var blocks = 0
+            return unsafe present < 0 || srt_getsndbuffer(present, &blocks, nil) == SRT_ERROR || blocks == 0
+        }
     }
 
     /// The connection that is sent to, as the sending thread knows it.
     private struct Sender {
+        enum Outcome { case sent, wouldBlock, notConnected, stalled }
+
         let clockOffset: Int64
         let marksOrder: Bool
         private var id: SRTSOCKET = -1
@@ -70,15 +163,17 @@ final class SRTSink: Sendable {
             self.marksOrder = marksOrder
         }
 
+        /// From now on messages go to this connection; -1 changes nothing.
+        mutating func begin(_ present: SRTSOCKET) {
+            guard present != id, present >= 0 else { return }
+            id = present
+            earliest = srt_connection_time(id) + 1
+            refusesSince = nil
+        }
+
         mutating func send(
-            _ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime?, to present: SRTSOCKET, mayChange: Bool,
-            _ link: SRTLink
-        ) -> Sent {
-            if present != id, present >= 0, mayChange {
-                id = present
-                earliest = srt_connection_time(id) + 1
-                refusesSince = nil
-            }
+            _ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime?, to present: SRTSOCKET
+        ) -> Outcome {
             guard id >= 0, id == present else { return .notConnected }
             var control = unsafe SRT_MSGCTRL()
             unsafe srt_msgctrl_init(&control)
@@ -96,8 +191,7 @@ final class SRTSink: Sendable {
             let now = MonotonicTime.now()
             let since = refusesSince ?? now
             refusesSince = since
-            if now - since >= Self.sendStallTimeout { link.abandon(id) }
-            return .wouldBlock
+            return now - since >= Self.sendStallTimeout ? .stalled : .wouldBlock
         }
     }
 }

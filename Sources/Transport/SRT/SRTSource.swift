@@ -17,6 +17,9 @@ final class SRTSource: Sendable {
     init(
         _ endpoint: SRTEndpoint, mostHeld: Int = 8192, health: ArrivalHealth = .shared, judge: (any CallJudge)? = nil
     ) throws(TransportError) {
+        guard endpoint.maxReaders == nil else {
+            throw TransportError(.badURL, place: endpoint.description, "maxreaders is for outputs: an input has one sender")
+        }
         link = try SRTLink(endpoint, direction: .input, health: health, judge: judge)
         receiver = ThreadConfined(OrderedReceiver(SRTFeed(link), capacity: mostHeld, room: Message.largest))
     }

@@ -48,10 +48,12 @@ import Testing
         let writer = try map.writer()
         let counters = StreamCounters(map: writer)
         for counter in StreamCounters.Counter.allCases { counters.add(counter, UInt64(counter.rawValue) + 1) }
-        var output = OutputLedger(map: writer)
-        for _ in 0..<5 { output.countOffered() }
-        for _ in 0..<2 { output.countSent() }
-        output.countDropped()
+        // Two outputs; the map has their sum.
+        var output = OutputLedger(outputs: 2, map: writer)
+        for _ in 0..<5 { output.countOffered(0) }
+        for _ in 0..<3 { output.countOffered(1) }
+        for _ in 0..<3 { output.countSent(0) }
+        output.countDropped(1, .refused)
         output.setQueued(2)
         var gauges = StreamGauges()
         gauges.rung = 3
@@ -65,7 +67,8 @@ import Testing
         writer.write(numberedLeg(50), of: .output)
         let snapshot = try map.reader().snapshot()
         for counter in StreamCounters.Counter.allCases { #expect(snapshot.counters[counter] == UInt64(counter.rawValue) + 1) }
-        #expect(snapshot.output == output.books && snapshot.output.balance)
+        let units = snapshot.output
+        #expect(units.offered == 8 && units.sent == 3 && units.dropped == 1 && units.queued == 4 && units.balance)
         #expect(snapshot.gauges.rung == 3 && snapshot.gauges.coresLeast == 0.25 && snapshot.gauges.coresSynthesising == 1.5)
         #expect(snapshot.gauges.rate == 59.94 && snapshot.gauges.inputSize == gauges.inputSize)
         #expect(snapshot.gauges.outputSize == gauges.outputSize && snapshot.gauges.writtenAt.nanoseconds > 0)
@@ -102,8 +105,8 @@ import Testing
             ledger.close(ledger.open(.original, presentation: MediaTime(ticks: 0)), as: .dropped(.late))
             StreamCounters(map: writer).add(.inputGaps, 3)
             var output = OutputLedger(map: writer)
-            for _ in 0..<3 { output.countOffered() }
-            output.countSent()
+            for _ in 0..<3 { output.countOffered(0) }
+            output.countSent(0)
             output.setQueued(2)
             writer.write(numberedLeg(100), of: .input)
             #expect(reader.snapshot().books.inFlight == 4 && reader.snapshot().books.balance)

@@ -1,0 +1,185 @@
+import Endpoint
+import Media
+import Telemetry
+import Transport
+
+/// The outputs of a stream with their receivers: sends each message to all of them, and keeps the books of each.
+///
+/// No receiver waits for another: sends do not block, and what a receiver does not accept is lost to it alone. It then gets no
+/// video until the next keyframe.
+///
+/// Used under the lock of ``SendStage``. Nothing here allocates in the steady state.
+struct FanOut: ~Copyable {
+    let sinks: [Sink]
+    /// In the order of the outputs and of their places.
+    private(set) var receivers: [Receiver] = []
+    private var ledger: OutputLedger
+    private var demand = KeyframeDemand()
+    private var copies = MessageCopies()
+    /// Messages that were not accepted, and are not counted yet.
+    private var refusals: UInt64 = 0
+
+    init(_ sinks: [Sink], map: TelemetryMap.Writer?) {
+        self.sinks = sinks
+        ledger = OutputLedger(outputs: sinks.count, map: map)
+        // Outputs that no receiver connects to. They get the encoder's first picture, which is a keyframe.
+        for output in sinks.indices where !sinks[output].hasConnections { adoptConnections(of: output) }
+        for index in receivers.indices { receivers[index].awaitsKeyframe = false }
+    }
+
+    // MARK: Receivers
+
+    var hasReceivers: Bool { !receivers.isEmpty }
+    /// Whether nothing can ever go out again.
+    var isBroken: Bool { sinks.allSatisfy(\.isBroken) }
+
+    /// Learns which receivers have come and gone. Called between two units, so that nobody begins with half of one.
+    /// - Parameter report: gets each event, with its output's number where there are several.
+    /// - Returns: how many have come.
+    mutating func follow(report: (LegEvent, _ number: Int?) -> Void) -> Int {
+        var come = 0
+        for output in sinks.indices {
+            while let event = sinks[output].nextEvent() { report(event, sinks.count > 1 ? output + 1 : nil) }
+            come += adoptConnections(of: output)
+        }
+        if come > 0 { demand.want(at: .now(), missed: 0) }
+        return come
+    }
+
+    /// - Returns: how many receivers are new.
+    @discardableResult private mutating func adoptConnections(of output: Int) -> Int {
+        let sink = sinks[output]
+        receivers.removeAll { $0.output == output && !sink.hasConnection($0.connection) }
+        var come = 0
+        for place in 0..<sink.places {
+            guard let connection = sink.connection(at: place) else { continue }
+            guard !receivers.contains(where: { $0.output == output && $0.connection == connection }) else { continue }
+            let index = receivers.firstIndex { $0.output > output } ?? receivers.endIndex
+            receivers.insert(Receiver(output: output, connection: connection, awaitsKeyframe: true), at: index)
+            come += 1
+        }
+        return come
+    }
+
+    /// All receivers need a keyframe. For tests.
+    mutating func restart() {
+        for index in receivers.indices { receivers[index].awaitsKeyframe = true }
+        demand.want(at: .now(), missed: 0)
+    }
+
+    /// Whether the encoder is to make a keyframe for receivers that wait for one.
+    mutating func claimKeyframe() -> Bool {
+        demand.claim(at: .now(), othersAreServed: receivers.contains { !$0.awaitsKeyframe })
+    }
+
+    /// How many messages were refused since the last call.
+    mutating func drainRefusals() -> UInt64 {
+        defer { refusals = 0 }
+        return refusals
+    }
+
+    // MARK: Units
+
+    /// A unit was delivered. It is offered to each output once, and again when it goes out for each further reader.
+    mutating func countOffered() { for output in sinks.indices { ledger.countOffered(output) } }
+
+    mutating func setQueued(_ count: Int) { ledger.setQueued(count) }
+
+    /// The books of each output.
+    var books: [OutputBooks] { ledger.books }
+
+    /// What became of a unit of video.
+    struct Outcome {
+        /// Receivers that it was sent to, in part or whole.
+        var receivers = 0
+        /// Receivers that have all of it.
+        var whole = 0
+        /// When the first receiver had been sent all of it.
+        var sent = MonotonicTime(nanoseconds: 0)
+    }
+
+    /// Sends a unit of video to every receiver that can use it.
+    /// - Parameter write: emits the unit's messages. It is not called where nobody can use them.
+    mutating func sendVideo(
+        isKeyframe: Bool, stamp: MonotonicTime, write: ((UnsafeRawBufferPointer) -> Void) -> Void
+    ) -> Outcome {
+        var outcome = unsafe send(stamp: stamp, to: { isKeyframe || !$0.awaitsKeyframe }, write: write)
+        if outcome.receivers == 0 { outcome.sent = .now() }
+        if isKeyframe, outcome.receivers > 0 { demand.keyframeWasSent() }
+        for index in receivers.indices { settle(index, wasSent: isKeyframe || !receivers[index].awaitsKeyframe, isKeyframe) }
+        for output in sinks.indices {
+            let count = receivers.count { $0.output == output }
+            if count == 0 { ledger.countDropped(output, .notConnected) }
+            // The first reader's is the one that was counted when the unit was delivered.
+            for _ in 0..<max(0, count - 1) { ledger.countOffered(output) }
+        }
+        return outcome
+    }
+
+    private mutating func settle(_ index: Int, wasSent: Bool, _ isKeyframe: Bool) {
+        let output = receivers[index].output
+        receivers[index].books.offered += 1
+        guard wasSent else {
+            receivers[index].books[.awaitsKeyframe] += 1
+            return ledger.countDropped(output, .awaitsKeyframe)
+        }
+        guard !receivers[index].isWhole else {
+            receivers[index].awaitsKeyframe = false
+            if isKeyframe { receivers[index].keyframesMissed = 0 }
+            receivers[index].books.sent += 1
+            return ledger.countSent(output)
+        }
+        receivers[index].books[.refused] += 1
+        ledger.countDropped(output, .refused)
+        receivers[index].awaitsKeyframe = true
+        if isKeyframe { receivers[index].keyframesMissed += 1 }
+        demand.want(at: .now(), missed: receivers[index].keyframesMissed)
+    }
+
+    /// Sends a unit of another stream to every receiver.
+    /// - Returns: whether somebody has all of it.
+    mutating func sendPassing(stamp: MonotonicTime, write: ((UnsafeRawBufferPointer) -> Void) -> Void) -> Bool {
+        unsafe send(stamp: stamp, to: { _ in true }, write: write).whole > 0
+    }
+
+    private mutating func send(
+        stamp: MonotonicTime, to isMeant: (Receiver) -> Bool, write: ((UnsafeRawBufferPointer) -> Void) -> Void
+    ) -> Outcome {
+        var outcome = Outcome()
+        var first = -1
+        for index in receivers.indices {
+            receivers[index].isWhole = isMeant(receivers[index])
+            guard receivers[index].isWhole else { continue }
+            if first < 0 { first = index }
+            outcome.receivers += 1
+        }
+        guard first >= 0 else { return outcome }
+        let hasMore = outcome.receivers > 1
+        if hasMore { copies.removeAll() }
+        // The first one gets the multiplexer's own messages. Copies for the others cost less than many calls between two of its
+        // messages would delay it.
+        unsafe write { message in
+            unsafe send(message, stamp, to: first)
+            if hasMore { unsafe copies.append(message) }
+        }
+        outcome.sent = .now()
+        if receivers[first].isWhole { outcome.whole += 1 }
+        guard hasMore else { return outcome }
+        for index in receivers.indices where index > first && receivers[index].isWhole {
+            for number in 0..<copies.count where receivers[index].isWhole {
+                unsafe send(copies[number], stamp, to: index)
+            }
+            if receivers[index].isWhole { outcome.whole += 1 }
+        }
+        return outcome
+    }
+
+    /// What follows a refused message of a unit is of no use to the receiver.
+    private mutating func send(_ message: UnsafeRawBufferPointer, _ stamp: MonotonicTime, to index: Int) {
+        guard receivers[index].isWhole else { return }
+        let sink = sinks[receivers[index].output]
+        guard unsafe sink.send(message, sourceTime: stamp, to: receivers[index].connection) != .sent else { return }
+        receivers[index].isWhole = false
+        refusals += 1
+    }
+}
