@@ -7,12 +7,14 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
     burnish_motion_init_scalar(&table->motion);
     burnish_network_init_scalar(&table->network);
     burnish_sharpen_init_scalar(&table->sharpen);
+    burnish_deinterlace_init_scalar(&table->deinterlace);
 #if defined(__x86_64__)
     if (features & BURNISH_CPU_AVX2) {
         burnish_scale_init_avx2(&table->scale);
         burnish_motion_init_avx2(&table->motion);
         burnish_network_init_avx2(&table->network);
         burnish_sharpen_init_avx2(&table->sharpen);
+        burnish_deinterlace_init_avx2(&table->deinterlace);
     }
     if (features & BURNISH_CPU_AVX512) {
         burnish_scale_init_avx512(&table->scale);

@@ -21,3 +21,6 @@ void burnish_motion_init_avx2(burnish_motion_kernels *);
 void burnish_sharpen_init_scalar(burnish_sharpen_kernels *);
 void burnish_sharpen_init_avx2(burnish_sharpen_kernels *);
 void burnish_sharpen_init_neon(burnish_sharpen_kernels *);
+
+void burnish_deinterlace_init_scalar(burnish_deinterlace_kernels *);
+void burnish_deinterlace_init_avx2(burnish_deinterlace_kernels *);

@@ -25,7 +25,11 @@ public enum StreamKeys {
             read: SizeText.read, write: SizeText.write),
         .choice(
             "keep-size", \.options.keepSize, [("true", true), ("false", false)], .restart,
-            help: "Whether the output keeps its size whatever happens. Then nothing is bypassed, and too much work costs frames."),
+            help:
+                "Whether the output keeps its size whatever happens. Then nothing is bypassed, and too much work costs frames."),
+        .choice(
+            "deinterlace", \.settings.deinterlace, StreamSettings.Deinterlacing.allCases.map { ($0.rawValue, $0) }, .live,
+            help: "Interlaced pictures: auto makes each one frame, fields makes two, off leaves them as they are."),
         .integer(
             "interpolate", \.settings.interpolate, 1...2, .live,
             help: "Frames out for each frame in. Not with `fps`."),

@@ -22,10 +22,21 @@ public struct StreamSettings: Hashable, Sendable {
 
     /// Takes effect at the next picture at which a decoder can begin.
     public var mode = Mode.enhance
+    /// What becomes of interlaced pictures.
+    public enum Deinterlacing: String, Sendable, CaseIterable {
+        /// Each becomes one frame.
+        case auto
+        /// Each becomes two frames, one for each field.
+        case fields
+        /// They stay as they are.
+        case off
+    }
+
     /// The best tier of super-resolution that may be used. The scheduler decides frame by frame.
     public var tier = Tier.neuralM
     /// How much enlarged pictures are sharpened, from 0 (not at all) to 1.
     public var sharpness = 0.0
+    public var deinterlace = Deinterlacing.auto
     /// Frames out for each frame in, where the output has no constant rate: 1 or 2.
     public var interpolate = 1
     /// The time from the moment at which a plain receiver would have had a frame to the frame's deadline.

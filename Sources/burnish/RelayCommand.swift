@@ -24,6 +24,7 @@ struct RelayCommand: ParsableCommand {
     @Option(help: "Where the stream comes from.") var input: String
     @Option(help: "Where it goes to. Give it several times for several outputs: all get the same.") var output: [String]
     @Option(help: .setting("scale")) var scale = 2
+    @Option(help: .setting("deinterlace")) var deinterlace = StreamSettings.Deinterlacing.auto
     @Option(help: .setting("interpolate", showsDefault: true)) var interpolate: Int?
     @Option(help: .setting("fps")) var fps: FrameRateArgument?
     @Flag(help: "Go on when a live source stops: the last frame again, then a grey picture, and silence for sound.")
@@ -76,6 +77,7 @@ struct RelayCommand: ParsableCommand {
         values.settings.mode = mode
         values.settings.tier = tier.value
         values.settings.sharpness = sharpness
+        values.settings.deinterlace = deinterlace
         if let interpolate { values.settings.interpolate = interpolate }
         values.settings.budget = budget.value
         values.settings.caution = caution
@@ -149,6 +151,7 @@ struct RelayCommand: ParsableCommand {
 
 extension StreamSettings.Pacing: ExpressibleByArgument {}
 extension StreamSettings.Mode: ExpressibleByArgument {}
+extension StreamSettings.Deinterlacing: ExpressibleByArgument {}
 extension EncoderPreset: ExpressibleByArgument {}
 
 /// The best tier that may be used; `auto` is the best there is.

@@ -60,7 +60,9 @@ import Testing
 @Suite struct StreamKeyTests {
     /// A text for each key that is not the default.
     static let others = [
-        "scale": "1", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "sharpness": "0.25", "max-size": "1920x1080", "interpolate": "2",
+        "scale": "1", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "sharpness": "0.25", "max-size": "1920x1080",
+        "deinterlace": "fields",
+        "interpolate": "2",
         "fps": "30000/1001", "hold": "1500ms", "keep-output": "false", "lookahead": "0", "budget": "120ms", "caution": "2.5",
         "pacing": "paced",
         "bitrate": "2.5M", "preset": "veryfast", "threads": "4", "decode-threads": "3", "encode-threads": "5",

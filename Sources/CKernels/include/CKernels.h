@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cpu.h"
+#include "deinterlace.h"
 #include "network.h"
 #include "motion.h"
 #include "scale.h"
@@ -18,6 +19,7 @@ typedef struct {
     burnish_network_kernels tiled_network;
     burnish_motion_kernels motion;
     burnish_sharpen_kernels sharpen;
+    burnish_deinterlace_kernels deinterlace;
 } burnish_kernels;
 
 /// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a

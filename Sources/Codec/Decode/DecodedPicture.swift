@@ -14,6 +14,17 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
     public static let corrupt = PictureDamage(rawValue: 4)
 }
 
+/// How a picture was scanned, by its marks in the stream.
+public enum Scan: UInt8, Sendable, BitwiseCopyable {
+    case progressive
+    /// Two fields of different moments. The rows 0, 2, 4 … belong to the earlier one.
+    case topFieldFirst
+    /// Two fields of different moments. The rows 1, 3, 5 … belong to the earlier one.
+    case bottomFieldFirst
+
+    public var isInterlaced: Bool { self != .progressive }
+}
+
 /// A decoded picture, 8-bit 4:2:0, moved out of the decoder without a copy.
 ///
 /// It owns a reference to the decoder's buffer and releases it when it goes away. That may be on another thread, and
@@ -30,6 +41,9 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
     public let damage: PictureDamage
     /// How coarsely the picture was coded: its mean luma quantiser in H.264's scale (0…51); nil when not asked for.
     public let meanQuantiser: Float?
+    public let scan: Scan
+    /// What it was converted from; nil where it was decoded to 8-bit 4:2:0.
+    public let convertedFrom: SampleFormat?
 
     private let frame: OwnedFrame
     private let pool: FramePool
@@ -47,6 +61,23 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
         unsafe color = ColorDescription(fields)
         unsafe isKeyframe = fields.pointee.key_frame != 0
         meanQuantiser = quantiser
+        unsafe scan = Scan(fields)
+        unsafe convertedFrom = PictureConversion.source(of: fields)
+        self.frame = frame
+        self.pool = pool
+    }
+
+    /// A picture with other samples, or with the same ones, that says the same of itself as `original`.
+    init(_ frame: consuming OwnedFrame, from pool: FramePool, like original: borrowing DecodedPicture, scan: Scan) {
+        id = original.id
+        size = original.size
+        color = original.color
+        isKeyframe = original.isKeyframe
+        isReference = original.isReference
+        damage = original.damage
+        meanQuantiser = original.meanQuantiser
+        convertedFrom = original.convertedFrom
+        self.scan = scan
         self.frame = frame
         self.pool = pool
     }
@@ -58,8 +89,7 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
         do throws(CodecError) {
             let other = try pool.emptyFrame()
             guard unsafe av_frame_ref(other.pointer, frame.pointer) >= 0 else { return nil }
-            return DecodedPicture(
-                other, from: pool, id: id, isReference: isReference, damage: damage, quantiser: meanQuantiser)
+            return DecodedPicture(other, from: pool, like: self, scan: scan)
         } catch {
             return nil
         }
@@ -75,6 +105,16 @@ public struct PictureDamage: OptionSet, Hashable, Sendable, BitwiseCopyable {
             y: PlaneView(base: data.0!, stride: Int(stride.0), width: size.width, height: size.height),
             u: PlaneView(base: data.1!, stride: Int(stride.1), width: chroma.width, height: chroma.height),
             v: PlaneView(base: data.2!, stride: Int(stride.2), width: chroma.width, height: chroma.height))
+    }
+}
+
+extension Scan {
+    init(_ frame: UnsafeMutablePointer<AVFrame>) {
+        if unsafe frame.pointee.interlaced_frame == 0 {
+            self = .progressive
+        } else {
+            self = unsafe frame.pointee.top_field_first != 0 ? .topFieldFirst : .bottomFieldFirst
+        }
     }
 }
 

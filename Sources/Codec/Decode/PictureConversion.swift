@@ -1,7 +1,9 @@
 import CFFmpeg
 
-/// Converts pictures of any other sample format to 8-bit 4:2:0 of the same size. Rare in live streams and not on the
-/// measured path: one `swscale` pass, with an allocation or two inside libav.
+/// Converts pictures of any other sample format to 8-bit 4:2:0 of the same size, by `swscale`, with an allocation or two
+/// inside libav. The fields of interlaced pictures are converted one by one where rows of chroma are merged.
+///
+/// The description of colours stays: pictures with the PQ or HLG curve keep it, in 8 bits.
 @safe final class PictureConversion {
     private var scaler: OpaquePointer?
     private let buffers = PictureBuffers()
@@ -23,23 +25,27 @@ import CFFmpeg
         return target
     }
 
+    /// What a converted frame was converted from.
+    static func source(of frame: UnsafeMutablePointer<AVFrame>) -> SampleFormat? {
+        unsafe frame.pointee.opaque.map { SampleFormat(Int32(Int(bitPattern: $0) - 1)) }
+    }
+
     private func convert(
         _ source: UnsafeMutablePointer<AVFrame>, into target: UnsafeMutablePointer<AVFrame>, at place: String
     ) throws(CodecError) {
         let (width, height) = unsafe (source.pointee.width, source.pointee.height)
         let format = unsafe AVPixelFormat(rawValue: source.pointee.format)
-        let isRGB =
-            unsafe av_pix_fmt_desc_get(format).map {
-                unsafe $0.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0
-            } ?? false
+        let layout = SampleFormat(format.rawValue)
+        let isRGB = layout.isRGB
+        // Rows of chroma that belong to different moments must not be merged.
+        let fields = unsafe source.pointee.interlaced_frame != 0 && layout.hasChromaInEachRow && height % 4 == 0 ? 2 : 1
         unsafe scaler = sws_getCachedContext(
-            scaler, width, height, format, width, height, AV_PIX_FMT_YUV420P,
+            scaler, width, height / Int32(fields), format, width, height / Int32(fields), AV_PIX_FMT_YUV420P,
             burnish_sws_flags, nil, nil, nil)
         guard unsafe scaler != nil else {
-            let name = unsafe av_get_pix_fmt_name(format).map { unsafe String(cString: $0) } ?? "unknown"
             throw CodecError(
                 .unsupportedFormat, operation: "sws_getCachedContext",
-                message: "sample format \(name) cannot be converted to 8-bit 4:2:0", place: place,
+                message: "sample format \(layout.name) cannot be converted to 8-bit 4:2:0", place: place,
                 advice: "convert the input with another program first")
         }
         unsafe try check(av_frame_copy_props(target, source), "av_frame_copy_props", at: place)
@@ -59,10 +65,44 @@ import CFFmpeg
         unsafe target.pointee.format = AV_PIX_FMT_YUV420P.rawValue
         unsafe try check(
             buffers.fill(target, width: Int(width), height: Int(height) + 2), "av_buffer_pool_get", at: place)
-        unsafe try check(
-            sws_scale(
-                scaler, burnish_const_planes(source), burnish_linesizes(source), 0, height,
-                burnish_frame_data(target), burnish_linesizes(target)), "sws_scale", at: place)
+        unsafe target.pointee.opaque = UnsafeMutableRawPointer(bitPattern: Int(format.rawValue) + 1)
+        for field in 0..<fields { unsafe try scale(source, into: target, field: field, of: fields, at: place) }
+    }
+
+    /// Converts every row, or those of one of two fields.
+    private func scale(
+        _ source: UnsafeMutablePointer<AVFrame>, into target: UnsafeMutablePointer<AVFrame>, field: Int, of fields: Int,
+        at place: String
+    ) throws(CodecError) {
+        let (from, fromLines) = unsafe (source.pointee.data, source.pointee.linesize)
+        let (to, toLines) = unsafe (target.pointee.data, target.pointee.linesize)
+        func row(_ plane: UnsafeMutablePointer<UInt8>?, _ line: Int32) -> UnsafeMutablePointer<UInt8>? {
+            unsafe plane.map { unsafe $0 + field * Int(line) }
+        }
+        let count = Int32(fields)
+        let planes: InlineArray<4, UnsafePointer<UInt8>?> = unsafe [
+            UnsafePointer(row(from.0, fromLines.0)), UnsafePointer(row(from.1, fromLines.1)),
+            UnsafePointer(row(from.2, fromLines.2)), UnsafePointer(row(from.3, fromLines.3)),
+        ]
+        let lines: InlineArray<4, Int32> = [
+            count * fromLines.0, count * fromLines.1, count * fromLines.2, count * fromLines.3,
+        ]
+        let targets: InlineArray<4, UnsafeMutablePointer<UInt8>?> = unsafe [
+            row(to.0, toLines.0), row(to.1, toLines.1), row(to.2, toLines.2), nil,
+        ]
+        let targetLines: InlineArray<4, Int32> = [count * toLines.0, count * toLines.1, count * toLines.2, 0]
+        let code = unsafe planes.span.withUnsafeBufferPointer { planes in
+            unsafe lines.span.withUnsafeBufferPointer { lines in
+                unsafe targets.span.withUnsafeBufferPointer { targets in
+                    unsafe targetLines.span.withUnsafeBufferPointer { targetLines in
+                        unsafe sws_scale(
+                            scaler, planes.baseAddress, lines.baseAddress, 0, source.pointee.height / count,
+                            targets.baseAddress, targetLines.baseAddress)
+                    }
+                }
+            }
+        }
+        try check(code, "sws_scale", at: place)
     }
 
     private func isFullRange(_ format: AVPixelFormat) -> Bool {

@@ -18,6 +18,7 @@ struct DecodedFrame: ~Copyable, Sendable {
 final class DecodeStage: Sendable {
     private let units: UnitQueue
     private let pictures: BoundedQueue<DecodedFrame>
+    private let channels: StreamChannels
     private let configuration: RelayConfiguration
     private let books: StreamBooks
     private let schedule: SharedScheduler
@@ -30,6 +31,7 @@ final class DecodeStage: Sendable {
     init(units: UnitQueue, pictures: BoundedQueue<DecodedFrame>, channels: StreamChannels) {
         self.units = units
         self.pictures = pictures
+        self.channels = channels
         configuration = channels.configuration
         books = channels.books
         schedule = channels.schedule
@@ -46,13 +48,16 @@ final class DecodeStage: Sendable {
         /// The decoder's format.
         var codec = VideoCodec.h264
         var shelf = TicketShelf()
-        var shown = ShownTimes()
+        var times = ShownTimes()
+        let shown: ShownPictures
         /// The number that the next unit without a ticket carries inside the decoder. No ticket has such a number.
         var primer = Int64(1) << 62
         /// The decoder has failed, so nothing more of this run is decoded.
         var isBroken = false
         /// Units that gave no picture since the run began, while none has.
         var undecodable: Int? = 0
+
+        init(showing shown: ShownPictures) { self.shown = shown }
     }
 
     /// So many units in a row, from the first one on, that cannot be decoded, are no damage: the decoder cannot do this stream.
@@ -64,7 +69,7 @@ final class DecodeStage: Sendable {
             pictures.close()
             turns.end(.decode)
         }
-        var run = Run()
+        var run = Run(showing: ShownPictures(pictures, channels))
         var settings = LiveSettings.Copy(of: settings)
         while let unit = units.pop() {
             if unit.buffer == nil {
@@ -90,11 +95,12 @@ final class DecodeStage: Sendable {
         do throws(CodecError) {
             if let decoder = run.decoder {
                 decoder.drain()
-                try collectPictures(of: decoder, &run)
+                _ = try collectPictures(of: decoder, &run)
             }
         } catch {
             fail(error, at: nil, &run)
         }
+        run.shown.forget()
         while let ticket = run.shelf.removeAny() { books.drop(ticket, .decodeError) }
         run.isBroken = false
         run.undecodable = 0
@@ -176,7 +182,8 @@ final class DecodeStage: Sendable {
         guard var ticket = unit.intoTicket() else {
             run.primer += 1
             try unsafe decoder.decode(buffer.bytes, id: run.primer, flags: flags)
-            return try collectPictures(of: decoder, &run)
+            _ = try collectPictures(of: decoder, &run)
+            return
         }
         ticket.stamp(.decodeIn)
         let key = Int64(ticket.record.id)
@@ -188,36 +195,37 @@ final class DecodeStage: Sendable {
             books.drop(ticket, .decodeError)
             throw error
         }
+        // The work for this unit. A picture that is shown later stays inside for longer, which costs nothing.
+        let decoding = MonotonicTime.now() - started
         if isInside {
-            // The work for this unit. A picture that is shown later stays inside for longer, which costs nothing.
-            let cost = MonotonicTime.now() - started
-            _ = schedule.withScheduler { $0.observe(.decode, cost) }
-            ticket.record.decodeTime = cost
+            ticket.record.decodeTime = decoding
         } else {
             ticket.record.isReference = false
         }
         if let evicted = run.shelf.put(ticket, key: key) { books.drop(evicted, .decodeError) }
-        try collectPictures(of: decoder, &run)
+        let deinterlacing = try collectPictures(of: decoder, &run)
+        guard isInside else { return }
+        // The scheduler counts pictures, of which an interlaced unit may give two.
+        let cost = Nanoseconds((decoding + deinterlacing).count / Int64(activity.picturesPerUnit))
+        _ = schedule.withScheduler { $0.observe(.decode, cost) }
     }
 
-    private func collectPictures(of decoder: any PictureDecoder, _ run: inout Run) throws(CodecError) {
+    /// - Returns: how long it took to deinterlace what came out.
+    private func collectPictures(of decoder: any PictureDecoder, _ run: inout Run) throws(CodecError) -> Nanoseconds {
+        var deinterlacing = Nanoseconds.zero
         while let output = try decoder.next() {
             switch consume output {
             case .picture(let picture):
                 run.undecodable = nil
                 guard var ticket = run.shelf.remove(key: picture.id) else { continue }
-                ticket.stamp(.decodeOut)
-                run.shown.settle(&ticket.record)
+                run.times.settle(&ticket.record)
                 ticket.record.isKeyframe = picture.isKeyframe
                 ticket.record.isReference = picture.isReference
                 if !picture.damage.isEmpty {
                     ticket.record.isDamaged = true
                     books.counters.add(.picturesDamaged)
                 }
-                let frame = DecodedFrame(ticket: ticket, picture: picture)
-                if let refused = turns.push(frame, to: pictures, as: .decode) {
-                    books.drop(refused.intoTicket(), .shutdown)
-                }
+                deinterlacing += try run.shown.show(picture, ticket)
             case .noPicture(let id, let fault):
                 guard var ticket = run.shelf.remove(key: id) else { continue }
                 if fault == .undecodable { countUndecodable(ticket.record.id, &run) }
@@ -227,6 +235,7 @@ final class DecodeStage: Sendable {
                 books.drop(ticket, fault.dropReason)
             }
         }
+        return deinterlacing
     }
 
     private func countUndecodable(_ frame: UInt64, _ run: inout Run) {

@@ -250,7 +250,7 @@ final class EncodeStage {
             guard asKeyframe || needsKeyframe, hasOtherRate(encoder) else { return }
         }
         encoder = nil
-        assumedRate = rate.rate ?? arrivals.declaredRate ?? Rational(30)
+        assumedRate = rate.rate ?? declaredRate ?? Rational(30)
         let encoding = encoding(of: size, color)
         do throws(CodecError) {
             encoder = try configuration.makeEncoder(encoding)
@@ -265,6 +265,11 @@ final class EncodeStage {
         slots?.makeSlate(of: size)
         needsKeyframe = true
         isCold = true
+    }
+
+    /// Originals a second by the stream's headers, each field counted where it becomes a frame.
+    private var declaredRate: Rational? {
+        arrivals.declaredRate.map { Rational($0.numerator * Int64(decoder.picturesPerUnit), $0.denominator) }
     }
 
     /// The encoder's configuration by the present settings.
@@ -343,7 +348,7 @@ final class EncodeStage {
 
     /// Without a constant rate: the source is lost, and the output goes on at the rate that it had.
     private func beginSlots(_ slots: SlotFiller) {
-        let source = rate.rate ?? arrivals.declaredRate ?? Rational(30)
+        let source = rate.rate ?? declaredRate ?? Rational(30)
         let output = configuration.outputRate(source: source, settings.value)
         slots.begin(every: MediaTime.ticksPerSecond * output.denominator / output.numerator)
     }

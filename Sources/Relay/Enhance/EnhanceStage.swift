@@ -55,6 +55,9 @@ final class EnhanceStage {
     private let path: PicturePath
     /// How often a bypass had ended when the newest picture came.
     private var runs = 0
+    /// Units that had arrived with the last plan, and the pictures that they gave or will give.
+    private var unitsSoFar = 0
+    private var picturesSoFar = 0
     /// A size that cannot be enhanced. It is reported once.
     private var refused: PictureSize?
 
@@ -203,7 +206,7 @@ final class EnhanceStage {
         let target = plan.drop == nil ? enhancement.lease() : nil
         // After a dropped frame the next one makes a pair with the one before.
         guard let target else {
-            books.counters.add(.shedByPlan)
+            if frame.ticket.record.kind == .original { books.counters.add(.shedByPlan) }
             return books.drop(frame.intoTicket(), plan.drop ?? .overload)
         }
         self.cadence = cadence
@@ -277,10 +280,13 @@ final class EnhanceStage {
     func pipelineState(behind id: UInt64) -> PipelineState {
         let newest = arrivals.newest
         var state = PipelineState()
-        state.codedWaiting = units.count
+        let perUnit = decoder.picturesPerUnit
+        picturesSoFar += (newest.count - unitsSoFar) * perUnit
+        unitsSoFar = newest.count
+        state.codedWaiting = units.count * perUnit
         state.decodesAnother = decoder.holdsAnother(than: id)
         state.picturesWaiting = pictures.count
-        state.arrived = newest.count
+        state.arrived = picturesSoFar
         state.newestEmitBy = newest.emitBy
         state.budget = newest.budget
         state.encoderQueue = finished.count

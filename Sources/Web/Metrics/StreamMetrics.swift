@@ -157,6 +157,8 @@ extension Metrics {
         (.outputConnections, "Connections of the output."),
         (.outputMessagesRefused, "Messages that the output refused because it is full or not connected."),
         (.picturesDamaged, "Pictures with concealed errors or lost references."),
+        (.picturesDeinterlaced, "Interlaced pictures that were made progressive."),
+        (.picturesConverted, "Pictures that were not 8-bit 4:2:0 and were converted."),
         (.timelineJumps, "How often the source's time stamps jumped while the output's continued."),
         (.streamsIgnored, "Streams of the program that can be neither enhanced nor passed, each counted once."),
         (

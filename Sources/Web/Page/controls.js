@@ -3,6 +3,7 @@
 const fields = [
   { key: "tier", label: "Best tier", options: ["neural-m", "neural-s", "base"] },
   { key: "sharpness", label: "Sharpness", range: [0, 1, 0.05] },
+  { key: "deinterlace", label: "Interlaced pictures", options: ["auto", "fields", "off"] },
   { key: "interpolate", label: "Frames out for each frame in", options: ["1", "2"] },
   { key: "budget", label: "Latency budget", range: [10, 300, 5], unit: "ms" },
   { key: "caution", label: "Caution", range: [1, 10, 0.5] },

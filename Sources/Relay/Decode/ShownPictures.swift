@@ -1,0 +1,116 @@
+import Codec
+import Media
+import Schedule
+import Settings
+import Telemetry
+
+/// Hands decoded pictures on to the enhance stage, in presentation order: progressive ones as they are, interlaced ones as
+/// one frame or as two. Reports and counts what was converted or deinterlaced.
+///
+/// Confined to the decode thread.
+final class ShownPictures {
+    private let pictures: BoundedQueue<DecodedFrame>
+    private let books: StreamBooks
+    private let activity: DecoderActivity
+    private let turns: StageTurns
+    private let control: StreamControl
+    private var settings: LiveSettings.Copy
+    /// Nil until a picture is marked as interlaced.
+    private var deinterlacing: StreamDeinterlacing?
+    private var last: (time: MediaTime, epoch: UInt32)?
+    /// The last known time between two originals, in ticks.
+    private var interval: Int64?
+    /// What the newest converted picture was converted from.
+    private var format: SampleFormat?
+
+    init(_ pictures: BoundedQueue<DecodedFrame>, _ channels: StreamChannels) {
+        self.pictures = pictures
+        books = channels.books
+        activity = channels.decoder
+        turns = channels.turns
+        control = channels.control
+        settings = LiveSettings.Copy(of: channels.settings)
+    }
+
+    /// The next picture does not follow those before.
+    func forget() { deinterlacing?.forget() }
+
+    /// - Returns: how long it took to deinterlace it.
+    func show(
+        _ picture: consuming DecodedPicture, _ ticket: consuming FrameTicket
+    ) throws(CodecError) -> Nanoseconds {
+        if let format = picture.convertedFrom { report(format) }
+        followTimes(ticket.record)
+        if picture.scan.isInterlaced, deinterlacing == nil { deinterlacing = StreamDeinterlacing() }
+        guard let deinterlacing else {
+            push(picture, ticket)
+            return .zero
+        }
+        return try show(picture, ticket, deinterlacing)
+    }
+
+    private func show(
+        _ picture: consuming DecodedPicture, _ ticket: consuming FrameTicket, _ deinterlacing: StreamDeinterlacing
+    ) throws(CodecError) -> Nanoseconds {
+        _ = settings.refresh()
+        // Without a time for it, there is no second frame.
+        let setting = settings.value.deinterlace
+        let original = ticket.record
+        let started = MonotonicTime.now()
+        let outcome: StreamDeinterlacing.Outcome
+        do throws(CodecError) {
+            outcome = try deinterlacing.treat(picture, setting, mayGiveTwo: interval != nil)
+        } catch {
+            books.drop(ticket, .decodeError)
+            throw error
+        }
+        var cost = MonotonicTime.now() - started
+        if let finding = outcome.finding { control.report(.message("\(finding)")) }
+        if outcome.isMade { books.counters.add(.picturesDeinterlaced) }
+        let hasSecondField = outcome.hasSecondField
+        activity.picturesPerUnit = hasSecondField ? 2 : 1
+        push(outcome.intoPicture(), ticket)
+        guard hasSecondField, let interval else { return cost }
+        let startedAgain = MonotonicTime.now()
+        let second = try deinterlacing.secondField()
+        cost = cost + (MonotonicTime.now() - startedAgain)
+        push(second, openTicket(beside: original, after: interval / 2))
+        return cost
+    }
+
+    private func push(_ picture: consuming DecodedPicture, _ ticket: consuming FrameTicket) {
+        ticket.stamp(.decodeOut)
+        let frame = DecodedFrame(ticket: ticket, picture: picture)
+        if let refused = turns.push(frame, to: pictures, as: .decode) { books.drop(refused.intoTicket(), .shutdown) }
+    }
+
+    /// Opens a ticket for the frame that shows the second field of an original.
+    /// - Parameter ticks: how much later it is shown.
+    private func openTicket(beside original: FrameRecord, after ticks: Int64) -> FrameTicket {
+        let offset = MediaTime(ticks: ticks).nanoseconds
+        var ticket = books.ledger.open(.synthesised, presentation: original.presentation + ticks)
+        ticket.record.deadline = original.deadline.map { $0 + offset }
+        ticket.record.epoch = original.epoch
+        ticket.record.sourceClock = original.sourceClock
+        ticket.record.sourceTime = (original.sourceTime ?? original[.lastPacket]).map { $0 + offset }
+        ticket.record.isLateUnit = original.isLateUnit
+        ticket.record.isReference = false
+        ticket.record.isDamaged = original.isDamaged
+        ticket.record[.lastPacket] = original[.lastPacket]
+        return ticket
+    }
+
+    private func followTimes(_ record: FrameRecord) {
+        if let last, last.epoch == record.epoch {
+            let ticks = record.presentation - last.time
+            if ticks > 0, ticks <= Cadence.longestPair { interval = ticks }
+        }
+        last = (record.presentation, record.epoch)
+    }
+
+    private func report(_ newest: SampleFormat) {
+        books.counters.add(.picturesConverted)
+        if newest != format { control.report(.message("pictures are \(newest): converted to 8-bit 4:2:0")) }
+        format = newest
+    }
+}
