@@ -26,6 +26,8 @@ public protocol StreamService: Sendable {
     /// The events since `number` that are still kept, then those to come. Ends when the service ends.
     func events(since number: UInt64) async -> AsyncStream<ServiceEvent>
     func health() async -> ServiceHealth
+    /// Returns when the service does: costs it next to nothing.
+    func answer() async
     /// Reads the configuration again and applies the difference.
     func reload() async throws(ServiceFault)
 }

@@ -4,12 +4,13 @@ import Media
 /// How many of the machine's cores are busy with anything, by Linux's /proc/stat. Not thread-safe; no call allocates.
 @safe public struct MachineUsage: ~Copyable {
     private let stat: Int32
-    private let processors: Double
+    /// All of the machine's processors, also those that this process may not use.
+    public let processors: Double
     private var last: (time: MonotonicTime, idle: Nanoseconds)?
 
     public init() {
         stat = unsafe open("/proc/stat", O_RDONLY | O_CLOEXEC)
-        // /proc/stat counts all processors, also those that this process may not use.
+        // /proc/stat counts them all.
         processors = Double(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1))
     }
 

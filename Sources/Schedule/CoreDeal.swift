@@ -27,18 +27,30 @@ public struct CoreDeal: Sendable {
 
     public init(cores: Double) { self.cores = cores }
 
-    /// What each stream may count on, in the order of the claims.
+    /// What is left for optional work, by the costs that the streams report.
     /// - Parameter usedByOthers: cores that programs other than these streams keep busy.
-    public func deal(_ claims: [Claim], usedByOthers: Double) -> [Cores] {
-        let left = max(0, cores - max(0, usedByOthers))
+    public func leftover(_ claims: [Claim], usedByOthers: Double) -> Double {
+        max(0, left(usedByOthers) * Self.usable - claims.reduce(0) { $0 + $1.least })
+    }
+
+    /// What each stream may count on, in the order of the claims.
+    /// - Parameters:
+    ///   - usedByOthers: cores that programs other than these streams keep busy.
+    ///   - pool: what all streams together may use for optional work; nil for ``leftover(_:usedByOthers:)``.
+    public func deal(_ claims: [Claim], usedByOthers: Double, pool: Double? = nil) -> [Cores] {
+        let left = left(usedByOthers)
         let needed = claims.reduce(0) { $0 + $1.least }
-        let optional = Self.divide(max(0, left * Self.usable - needed), claims.map(\.optional))
+        let optional = Self.divide(pool ?? leftover(claims, usedByOthers: usedByOthers), claims.map(\.optional))
         return zip(claims, optional).map { claim, optional in
-            // A stream whose originals need more than its even share gets what the others' originals leave.
-            let dealt = max(left - (needed - claim.least), left / Double(claims.count))
+            // A stream whose originals need more than its even share gets what the others' originals leave. Its part of the pool
+            // is added: the pool is the only bound for optional work, and while the machine has idle time, no original must be
+            // dropped for costs that overstate.
+            let dealt = max(left - (needed - claim.least), left / Double(claims.count)) + optional
             return Cores(dealt: dealt, spare: dealt, optional: optional)
         }
     }
+
+    private func left(_ usedByOthers: Double) -> Double { max(0, cores - max(0, usedByOthers)) }
 
     /// Equal parts, none larger than is wanted; what is not wanted goes to the others (max-min fairness).
     static func divide(_ whole: Double, _ wanted: [Double]) -> [Double] {

@@ -68,7 +68,7 @@ public enum ServiceKeys {
         .choice(
             "log", "format", \.log.format, .restart,
             help: "text is for people, with the journal's levels where the journal reads it. json has an object in each line."),
-        .choice("log", "level", \.log.level, .restart, help: "The least important messages that are written."),
+        .choice("log", "level", \.log.level, .live, help: "The least important messages that are written."),
 
         .path(
             "", "state-directory", \.stateDirectory, .restart, allowed: "the path of a folder", example: "/var/lib/burnish",

@@ -99,6 +99,8 @@ public struct Load: Sendable {
     public var streams = 1
     /// Whether a supervisor divides the machine between the streams (``CoreDeal``). Otherwise each measures what is left.
     public var isSupervised = false
+    /// Work reports this many times the time that it takes.
+    public var overstated = 1.0
     public var cores = 2
     public var workers = 2
     public var encoders = 1

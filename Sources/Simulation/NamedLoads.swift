@@ -69,6 +69,12 @@ extension Load {
                 $0.costs.scale(by: 0.6)
                 $0.isSupervised = true
             },
+            load("four-overstating-streams-dealt") {
+                $0.streams = 4
+                $0.costs.scale(by: 0.6)
+                $0.isSupervised = true
+                $0.overstated = 1.7
+            },
             load("two-streams-dealt") {
                 $0.streams = 2
                 $0.costs.scale(by: 0.6)

@@ -39,6 +39,7 @@ struct SimulatedStream<P: Policy> {
     /// The cores that enhancement and encoding keep busy.
     private let workers, encoders: Double
     private let keepsTimeline: Bool
+    private let overstated: Double
     private var source: FrameSource
     private var nextFrame: FrameLoad?
     private var newestEmitBy = MonotonicTime(nanoseconds: 0)
@@ -55,12 +56,16 @@ struct SimulatedStream<P: Policy> {
     private var lastEmission: MonotonicTime?
     private var lastRung = -1
 
-    init(_ source: FrameSource, policy: P, order: SynthesisOrder, workers: Int, encoders: Int, keepsTimeline: Bool) {
+    init(
+        _ source: FrameSource, policy: P, order: SynthesisOrder, workers: Int, encoders: Int, keepsTimeline: Bool,
+        overstated: Double = 1
+    ) {
         self.source = source
         scheduler = StreamScheduler(policy, order: order)
         self.workers = Double(workers)
         self.encoders = Planner.coresEncoding(threads: encoders)
         self.keepsTimeline = keepsTimeline
+        self.overstated = overstated
         nextFrame = self.source.next()
     }
 
@@ -118,6 +123,10 @@ struct SimulatedStream<P: Policy> {
         return Job(start: moment.time, startWork: moment.work, end: moment.work + max(cost * factor, 1))
     }
 
+    private func reported(_ cost: Nanoseconds) -> Nanoseconds {
+        overstated == 1 ? cost : Nanoseconds(Int64(Double(cost.count) * overstated))
+    }
+
     private func isDone(_ job: Job, _ moment: Moment) -> Bool { job.end - moment.work < 0.5 }
 
     // MARK: Input and decoder
@@ -149,7 +158,7 @@ struct SimulatedStream<P: Policy> {
     private mutating func finishDecoding(_ moment: Moment) -> Bool {
         guard let (frame, job) = decoding, isDone(job, moment) || job.end == 0 else { return false }
         if job.end != 0 {
-            scheduler.observe(.decode, moment.time - job.start)
+            scheduler.observe(.decode, reported(moment.time - job.start))
             decoding!.job.end = 0
         }
         guard decoded.count < Self.rawQueue else { return false }
@@ -166,7 +175,7 @@ struct SimulatedStream<P: Policy> {
         if case .handingOver(let made) = enhancing { return handOver(picture, made, moment, load) }
         guard let job = enhanceJob else { return false }
         guard isDone(job, moment) else { return stopTiles(picture, job, moment) }
-        let cost = moment.time - job.start
+        let cost = reported(moment.time - job.start)
         enhanceJob = nil
         switch enhancing {
         case .base:
@@ -287,7 +296,7 @@ struct SimulatedStream<P: Policy> {
     private mutating func finishEncoding(_ moment: Moment) -> Bool {
         guard let (picture, job) = encoding, isDone(job, moment) else { return false }
         encoding = nil
-        scheduler.observe(.encode, moment.time - job.start)
+        scheduler.observe(.encode, reported(moment.time - job.start))
         let isLate = moment.time > picture.emitBy
         if picture.kind == .synthesised {
             outcome.emittedSynthesised += 1

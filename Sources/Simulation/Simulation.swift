@@ -23,7 +23,8 @@ public enum Simulation {
         var streams = (0..<load.streams).map {
             SimulatedStream(
                 FrameSource(load, stream: $0), policy: makePolicy(load.configuration), order: load.order,
-                workers: load.workers, encoders: min(load.encoders, load.cores), keepsTimeline: timeline)
+                workers: load.workers, encoders: min(load.encoders, load.cores), keepsTimeline: timeline,
+                overstated: load.overstated)
         }
         play(&streams, load, cores: load.cores, threads: max(load.workers, load.encoders), until: end)
         return streams.map(\.outcome)
@@ -49,6 +50,7 @@ public enum Simulation {
     ) {
         var moment = Moment()
         var meter = CoreMeter(streams: streams.count, cores: cores, threads: threads)
+        var pool = OptionalPool()
         let cores = Double(cores)
         while true {
             let others = load?.otherThreads(at: moment.time) ?? 0
@@ -80,9 +82,14 @@ public enum Simulation {
             if let length = meter.length(at: nextTime) {
                 if load?.isSupervised == true {
                     let demands = streams.map { $0.demand ?? Capacity.Demand(least: 0, synthesising: 0) }
-                    let deal = CoreDeal(cores: cores).deal(
-                        demands.map { CoreDeal.Claim(least: $0.least) }, usedByOthers: meter.usedByOthers(length))
-                    for (index, cores) in deal.enumerated() { streams[index].use(cores) }
+                    let (deal, claims) = (CoreDeal(cores: cores), demands.map { CoreDeal.Claim(least: $0.least) })
+                    let others = meter.usedByOthers(length)
+                    let size = pool.update(
+                        idle: cores - meter.busy(length), cores: cores, estimate: deal.leftover(claims, usedByOthers: others),
+                        seconds: length.seconds)
+                    for (index, cores) in deal.deal(claims, usedByOthers: others, pool: size).enumerated() {
+                        streams[index].use(cores)
+                    }
                 } else {
                     for index in streams.indices { streams[index].use(meter.available(index, length)) }
                 }
@@ -123,6 +130,9 @@ private struct CoreMeter {
 
     /// The cores that programs other than the streams kept busy.
     func usedByOthers(_ length: Nanoseconds) -> Double { usedByPrograms / Double(length.count) }
+
+    /// The cores that everything together kept busy.
+    func busy(_ length: Nanoseconds) -> Double { (usedByPrograms + used.reduce(0, +)) / Double(length.count) }
 
     mutating func available(_ stream: Int, _ length: Nanoseconds) -> Cores {
         let others = usedByPrograms + used.reduce(0, +) - used[stream]

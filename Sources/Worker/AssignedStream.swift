@@ -123,7 +123,7 @@ final class AssignedStream: Sendable {
     func close() { relay?.close() }
 
     /// Changes settings between two frames.
-    /// - Parameter changes: as ``SupervisorMessage/change(stream:settings:)`` has them.
+    /// - Parameter changes: as ``SupervisorMessage/change(id:stream:settings:)`` has them.
     /// - Returns: why nothing was changed; nil when all was.
     func change(_ changes: [String: String?]) -> String? {
         state.withLock { state in

@@ -108,9 +108,9 @@ public final class Worker: Sendable {
         switch message {
         case .hello: break
         case .start(let assignment): start(assignment, descriptors)
-        case .change(let name, let settings):
+        case .change(let id, let name, let settings):
             let fault = if let stream = stream(name) { stream.change(settings) } else { Self.unknown(name) }
-            control.send(.changed(stream: name, fault: fault))
+            control.send(.changed(id: id, fault: fault))
         case .stop(let name): stream(name)?.stop()
         case .kick(let name, let caller, let seconds): stream(name)?.kick(caller, seconds: seconds)
         case .listCallers(let id, let name): control.send(.callers(id: id, stream(name)?.callers ?? []))

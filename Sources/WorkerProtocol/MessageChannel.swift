@@ -56,12 +56,15 @@ public final class MessageChannel<Outgoing: ChannelMessage, Incoming: ChannelMes
     private let backlog = Lock(Backlog())
     private let lost = Atomic<UInt64>(0)
 
-    /// - Parameter number: one end of a `SOCK_SEQPACKET` pair; owned from now on.
-    public init(owning number: Int32) {
-        socket = PacketSocket(owning: number)
+    /// - Parameter number: one end of a `SOCK_SEQPACKET` pair; owned from now on, and closed when this throws.
+    /// - Throws: when the process has no descriptor left.
+    public init(owning number: Int32) throws(MessageFault) {
+        let end = PassedDescriptor(owning: number)
         var ends: [Int32] = [-1, -1]
-        let code = unsafe pipe(&ends)
-        precondition(code == 0, "the process has no file descriptor left")
+        guard unsafe pipe(&ends) == 0 else {
+            throw MessageFault("no pipe for a worker's channel: \(unsafe String(cString: strerror(errno)))")
+        }
+        socket = PacketSocket(owning: end.claim())
         (bell, bellRope) = (PassedDescriptor(owning: ends[0]), PassedDescriptor(owning: ends[1]))
         for end in ends {
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
@@ -210,7 +213,8 @@ extension MessageChannel where Outgoing == SupervisorMessage, Incoming == Worker
     /// A channel to a worker, and the worker's end of it: pass `child` to the new process (it is closed by `exec` unless it is
     /// duplicated), then let go of it.
     public static func pair() throws(MessageFault) -> (parent: SupervisorChannel, child: PassedDescriptor) {
-        let (parent, child) = try PacketSocket.pair()
-        return (SupervisorChannel(owning: parent), PassedDescriptor(owning: child))
+        let (parent, other) = try PacketSocket.pair()
+        let child = PassedDescriptor(owning: other)
+        return (try SupervisorChannel(owning: parent), child)
     }
 }

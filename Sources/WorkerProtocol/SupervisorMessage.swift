@@ -7,7 +7,7 @@ public enum SupervisorMessage: ChannelMessage {
     case start(WorkerAssignment)
     /// Change settings between two frames; text as in ``WorkerAssignment/settings``, only what changes. A value of nil returns
     /// to the default.
-    case change(stream: String, settings: [String: String?])
+    case change(id: UInt64, stream: String, settings: [String: String?])
     /// End a stream cleanly: what has arrived is still sent.
     case stop(stream: String)
     /// End one connection. The leg goes on: a listener listens, a caller calls again.

@@ -6,8 +6,8 @@ public enum WorkerMessage: ChannelMessage {
     case started(stream: String, inputPort: UInt16, outputPorts: [UInt16])
     /// A stream has ended or could not start. `code` is an exit code of sysexits; 0 is the end of a file or a stop.
     case ended(stream: String, code: Int32, reason: String)
-    /// Settings hold from the next frame on, or why they do not.
-    case changed(stream: String, fault: String?)
+    /// The settings of ``SupervisorMessage/change(id:stream:settings:)`` hold from the next frame on, or why they do not.
+    case changed(id: UInt64, fault: String?)
     /// A line for the log and the event list.
     case event(stream: String, StreamEvent)
     case resolve(id: UInt64, host: String, port: UInt16)

@@ -23,13 +23,22 @@ struct WorkerCommand: ParsableCommand {
             throw Failure.badUsage
         }
         try enterSandbox()
-        let worker = Worker(control: WorkerChannel(owning: controlDescriptor))
+        let worker = Worker(control: try openChannel())
         worker.resolveNames()
         EndSignals.onArrival { worker.interrupt() }
         let (code, fault) = worker.run()
         if let fault { StandardError.line("burnish: \(fault)") }
         // Not `exit`: it would free what other threads still use.
         _exit(code)
+    }
+
+    private func openChannel() throws -> WorkerChannel {
+        do throws(MessageFault) {
+            return try WorkerChannel(owning: controlDescriptor)
+        } catch {
+            StandardError.line("burnish: \(error)")
+            throw Failure.internalError
+        }
     }
 
     /// Before anything starts a thread.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Foundation
 import Logging
+import Media
 import ServiceConfiguration
 import ServiceLifecycle
 import Telemetry
@@ -47,10 +48,11 @@ struct RunCommand: AsyncParsableCommand {
 
         let format = logFormat ?? loaded.log.format
         let isJournal = ServiceLog.isJournal(environment)
-        let level = Logger.Level(rawValue: loaded.log.level.rawValue) ?? .info
-        LoggingSystem.bootstrap { _ in
-            ServiceLog(format == .json ? .json : isJournal ? .journal : .text, level: level)
-        }
+        let threshold = LogThreshold(Self.level(loaded))
+        let kind: ServiceLog.Format = format == .json ? .json : isJournal ? .journal : .text
+        let writer = LogWriter(STDERR_FILENO, lostLine: ServiceLog.lostLine(kind))
+        defer { writer.flush(timeout: .seconds(1)) }
+        LoggingSystem.bootstrap { _ in ServiceLog(kind, threshold: threshold, write: { writer.write($0) }) }
         let logger = Logger(label: "burnishd")
 
         var runtime: RuntimeFolder?
@@ -67,7 +69,7 @@ struct RunCommand: AsyncParsableCommand {
             throw Failure.exit(Failure.unavailable, "the program burnish is neither beside burnishd nor in ../libexec/burnish")
         }
         try await serve(
-            loaded, logger,
+            loaded, threshold, logger,
             Supervisor.Surroundings(
                 worker: worker, environment: WorkerProgram.environment(environment),
                 stateDirectory: stateDirectory ?? loaded.stateDirectory
@@ -80,9 +82,14 @@ struct RunCommand: AsyncParsableCommand {
         return try ServiceConfiguration.embedded(environment: .process(file: nil))
     }
 
-    private func serve(_ configuration: ServiceConfiguration, _ logger: Logger, _ surroundings: Supervisor.Surroundings)
-        async throws
-    {
+    private static func level(_ configuration: ServiceConfiguration) -> Logger.Level {
+        Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info
+    }
+
+    private func serve(
+        _ configuration: ServiceConfiguration, _ threshold: LogThreshold, _ logger: Logger,
+        _ surroundings: Supervisor.Surroundings
+    ) async throws {
         let manager = ServiceManager(environment: ProcessInfo.processInfo.environment)
         let supervisor = Supervisor(configuration, surroundings, manager: manager, logger: logger)
         let web: WebService
@@ -97,6 +104,7 @@ struct RunCommand: AsyncParsableCommand {
             } catch {
                 throw ServiceFault(.invalid, "http: \(error)")
             }
+            threshold.level = Self.level(configuration)
         }
         var group = ServiceGroupConfiguration(
             // They end in the opposite order: the streams first, so that no client of the page holds them up.

@@ -42,20 +42,54 @@ import Testing
     }
 }
 
+@Suite struct UsedCoresTests {
+    @Test func aNeedCountsAsFarAsTheProcessorTimeBearsItOut() {
+        var use = UsedCores()
+        #expect(use.limit(of: [0.5]) == 0, "nothing is known of it yet")
+        use.observe(0.4)
+        #expect(use.limit(of: [0.5]) == 1)
+        #expect(abs(use.limit(of: [40, 20]) * 60 - 0.6) < 1e-9, "it says that it needs all of the machine")
+        #expect(use.limit(of: [0, 0]) == 1)
+        // A pause of the source does not make it small at once.
+        for _ in 0..<3 { use.observe(0) }
+        #expect(use.cores > 0.2)
+        for _ in 0..<60 { use.observe(0) }
+        #expect(use.cores < 0.001)
+    }
+}
+
 @Suite struct CoreSharingTests {
+    private let demand = CoreSharing.Demand(least: 0.25, synthesising: 0.9, isFlowing: true)
+    private func machine(idle: Double?) -> CoreSharing.Machine { .init(cores: 2, usedByOthers: 0, idle: idle) }
+
     @Test func aSingleStreamIsLeftToMeasureForItself() {
-        let demand = CoreSharing.Demand(least: 0.4, synthesising: 0.9, isFlowing: true)
+        var sharing = CoreSharing()
         var silent = demand
         silent.isFlowing = false
-        #expect(CoreSharing().shares(of: ["a": demand, "b": silent], cores: 2, usedByOthers: 0).isEmpty)
+        #expect(sharing.shares(of: ["a": demand, "b": silent], on: machine(idle: 1), seconds: 1).isEmpty)
     }
 
     @Test func equalStreamsGetEqualShares() {
-        let demand = CoreSharing.Demand(least: 0.25, synthesising: 0.9, isFlowing: true)
-        let shares = CoreSharing().shares(of: ["a": demand, "b": demand, "c": demand, "d": demand], cores: 2, usedByOthers: 0)
+        var sharing = CoreSharing()
+        let demands = ["a": demand, "b": demand, "c": demand, "d": demand]
+        let shares = sharing.shares(of: demands, on: machine(idle: 1), seconds: 1)
         #expect(shares.count == 4)
         for share in shares.values {
-            #expect(abs(share.dealt - 1.25) < 1e-9 && abs(share.spare - (2 * 0.92 - 1) / 4) < 1e-9)
+            #expect(abs(share.dealt - 1.25 - share.spare) < 1e-9 && abs(share.spare - (2 * 0.92 - 1) / 4) < 1e-9)
         }
+    }
+
+    /// By their own costs the streams fill the machine, but it is half idle.
+    @Test func idleTimeIsDealtWhateverTheStreamsSayTheyNeed() {
+        var sharing = CoreSharing()
+        var demand = demand
+        demand.least = 0.6
+        let demands = ["a": demand, "b": demand, "c": demand, "d": demand]
+        var spare = 0.0
+        for _ in 0..<4 { spare = sharing.shares(of: demands, on: machine(idle: 1), seconds: 1)["a"]!.spare }
+        #expect(abs(spare - 3 * 0.84 / 4) < 1e-9)
+        // A single stream ends the deal, and the next one begins from the costs again.
+        _ = sharing.shares(of: ["a": demand], on: machine(idle: 1), seconds: 1)
+        #expect(sharing.shares(of: demands, on: machine(idle: 1), seconds: 1)["a"]!.spare == 0)
     }
 }

@@ -107,7 +107,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct NameResolverTests {
     @Test func theSystemIsAsked() async {
-        let answer = await withCheckedContinuation { done in NameResolver().resolve("localhost") { done.resume(returning: $0) }
+        let answer = await withCheckedContinuation { done in NameResolver().resolve("localhost", for: 1) { done.resume(returning: $0) }
         }
         #expect(answer.addresses.contains("127.0.0.1") || answer.addresses.contains("::1"))
         #expect(answer.fault == nil)
@@ -129,7 +129,7 @@ import Testing
         let (answers, continuation) = AsyncStream.makeStream(of: NameResolver.Answer.self)
         let most = NameResolver.mostThreads + NameResolver.mostWaiting
         // Threads fetch what they work on at some time, so up to as many more find room.
-        for index in 0..<2 * most { resolver.resolve("host-\(index)") { continuation.yield($0) } }
+        for index in 0..<2 * most { resolver.resolve("host-\(index)", for: index) { continuation.yield($0) } }
         gate.withLock { $0 = true }
         var (good, bad) = (0, 0)
         for await answer in answers {
@@ -137,5 +137,33 @@ import Testing
             if good + bad == 2 * most { break }
         }
         #expect(good >= NameResolver.mostWaiting && good <= most && bad == 2 * most - good)
+    }
+
+    @Test func aWorkerThatAsksAgainAndAgainLeavesRoomForTheOthers() async {
+        let gate = Lock(false)
+        let resolver = NameResolver { host in
+            while !gate.withLock({ $0 }) { sched_yield() }
+            return NameResolver.Answer(addresses: [host])
+        }
+        let (answers, continuation) = AsyncStream.makeStream(of: NameResolver.Answer.self)
+        for index in 0..<1000 { resolver.resolve("host-\(index)", for: 1) { continuation.yield($0) } }
+        let other = await withCheckedContinuation { done in
+            resolver.resolve("other", for: 2) { done.resume(returning: $0) }
+            gate.withLock { $0 = true }
+        }
+        #expect(other.addresses == ["other"])
+        var good = 0
+        var count = 0
+        for await answer in answers {
+            if answer.fault == nil { good += 1 }
+            count += 1
+            if count == 1000 { break }
+        }
+        #expect(good == NameResolver.mostOfAWorker)
+        // When they are answered it may ask again.
+        let again = await withCheckedContinuation { done in
+            resolver.resolve("again", for: 1) { done.resume(returning: $0) }
+        }
+        #expect(again.addresses == ["again"])
     }
 }

@@ -23,12 +23,50 @@ import Testing
     @Test func theHandlerWritesWholeLines() {
         let lines = Lock<[String]>([])
         var logger = Logger(label: "x") { _ in
-            ServiceLog(.journal, level: .notice, clock: { 0 }) { line in lines.withLock { $0.append(line) } }
+            ServiceLog(.journal, threshold: LogThreshold(.notice), clock: { 0 }) { line in lines.withLock { $0.append(line) } }
         }
         logger[metadataKey: "stream"] = "a"
         logger.info("not this")
         logger.notice("but this", metadata: ["more": "1"])
         #expect(lines.withLock { $0 } == ["<5>a: but this more=1\n"])
+    }
+
+    @Test func theLevelMayChange() {
+        let lines = Lock(0)
+        let threshold = LogThreshold(.warning)
+        let logger = Logger(label: "x") { _ in
+            ServiceLog(.text, threshold: threshold, write: { _ in lines.withLock { $0 += 1 } })
+        }
+        logger.info("not this")
+        threshold.level = .debug
+        logger.info("but this")
+        threshold.level = .error
+        logger.warning("not this")
+        #expect(lines.withLock { $0 } == 1)
+    }
+
+    /// A pipe that nobody reads: whoever logs goes on, and the reader learns what it has missed.
+    @Test func aSlowReaderHoldsUpNobody() throws {
+        var ends: [Int32] = [-1, -1]
+        #expect(pipe(&ends) == 0)
+        let size = 1 << 16
+        let writer = LogWriter(ends[1]) { "lost \($0)\n" }
+        let line = String(repeating: "x", count: 999) + "\n"
+        // One more may be inside the thread's hands, with all that waited at the time.
+        let count = size / 1000 + 2 * LogWriter.mostWaiting + 500
+        for _ in 0..<count { writer.write(line) }
+        var text = ""
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        while !text.hasSuffix("\n") || !text.contains("lost") {
+            let got = read(ends[0], &bytes, bytes.count)
+            try #require(got > 0)
+            text += String(decoding: bytes[..<got], as: UTF8.self)
+        }
+        writer.flush(timeout: .seconds(60))
+        let lines = text.split(separator: "\n")
+        let lost = lines.filter { $0.hasPrefix("lost") }.compactMap { Int($0.dropFirst(5)) }.reduce(0, +)
+        #expect(lost >= 500 && lines.filter { !$0.hasPrefix("lost") }.count + lost == count)
+        for end in ends { close(end) }
     }
 
     @Test func theJournalIsKnownByItsInode() throws {

@@ -19,17 +19,17 @@ import WorkerProtocol
         try Data("in".utf8).write(to: folder.file("in.ts"))
         try Data("old".utf8).write(to: folder.file("out.ts"))
         let both = try definition(input: folder.path + "/in.ts", output: folder.path + "/out.ts")
-        let files = try StreamFiles.open(of: both, below: nil)
+        let files = try StreamFiles.open(of: both, configured: both, below: [])
         #expect(try files.map { try target($0.number) } == [folder.path + "/in.ts", folder.path + "/out.ts"])
         #expect(write(files[1].number, "new", 3) == 3)
         #expect(try String(contentsOf: folder.file("out.ts"), encoding: .utf8) == "oldnew")
-        #expect(try StreamFiles.open(of: definition(input: "srt://127.0.0.1:9"), below: nil).isEmpty)
+        #expect(try StreamFiles.open(of: definition(input: "srt://127.0.0.1:9"), configured: nil, below: []).isEmpty)
     }
 
     @Test func theFaultNamesTheFile() throws {
         let missing = try definition(input: "/nowhere/in.ts")
         do {
-            _ = try StreamFiles.open(of: missing, below: nil)
+            _ = try StreamFiles.open(of: missing, configured: missing, below: [])
             Issue.record("a file that is not there was opened")
         } catch {
             #expect(error.description == "/nowhere/in.ts: No such file or directory")
@@ -46,7 +46,10 @@ import WorkerProtocol
         try files.createSymbolicLink(atPath: folder.path + "/link.ts", withDestinationPath: outside.path + "/secret.ts")
         try files.createSymbolicLink(atPath: folder.path + "/way", withDestinationPath: outside.path)
         try files.createSymbolicLink(atPath: outside.path + "/back", withDestinationPath: folder.path)
-        func open(_ path: String) throws { _ = try StreamFiles.open(of: definition(input: path), below: [folder.path]) }
+        func open(_ path: String) throws {
+            _ = try StreamFiles.open(
+                of: definition(input: path), configured: nil, below: [folder.path])
+        }
         try open(folder.path + "/sub/in.ts")
         // A link that leads back inside is not outside.
         try open(outside.path + "/back/sub/in.ts")
@@ -56,10 +59,29 @@ import WorkerProtocol
             #expect(throws: StreamFiles.Fault.self, "\(path)") { try open(folder.path + path) }
         }
         let output = try definition(input: "udp://127.0.0.1:9", output: folder.path + "/way/new.ts")
-        #expect(throws: StreamFiles.Fault.self) { _ = try StreamFiles.open(of: output, below: [folder.path]) }
+        #expect(throws: StreamFiles.Fault.self) { _ = try StreamFiles.open(of: output, configured: nil, below: [folder.path]) }
         #expect(!files.fileExists(atPath: outside.path + "/new.ts"), "a refused output must not be made")
         #expect(throws: StreamFiles.Fault.self) {
-            _ = try StreamFiles.open(of: definition(input: folder.path + "/sub/in.ts"), below: [])
+            _ = try StreamFiles.open(
+                of: definition(input: folder.path + "/sub/in.ts"), configured: nil, below: [])
+        }
+    }
+
+    /// The API changes one leg of a stream of the configuration: the other may stay where the configuration put it.
+    @Test func eachLegIsJudgedByItself() throws {
+        let (folder, outside) = (try Folder(), try Folder())
+        try Data("x".utf8).write(to: outside.file("in.ts"))
+        let configured = try definition(input: outside.path + "/in.ts")
+        let changed = try definition(input: outside.path + "/in.ts", output: folder.path + "/out.ts")
+        #expect(try StreamFiles.open(of: changed, configured: configured, below: [folder.path]).count == 2)
+        let other = try definition(input: outside.path + "/other.ts", output: folder.path + "/out.ts")
+        #expect(throws: StreamFiles.Fault.self) {
+            _ = try StreamFiles.open(of: other, configured: configured, below: [folder.path])
+        }
+        // A configured input is no permission to write there.
+        let output = try definition(input: outside.path + "/in.ts", output: outside.path + "/in.ts")
+        #expect(throws: StreamFiles.Fault.self) {
+            _ = try StreamFiles.open(of: output, configured: configured, below: [folder.path])
         }
     }
 }

@@ -19,7 +19,7 @@ final class SupervisorBench: Sendable {
     /// - Parameter fake: how all workers behave, whatever their streams are called.
     init(
         _ streams: [String], fake: String? = nil, limits: WorkerLifecycle.Limits = WorkerLifecycle.Limits(),
-        notify: String? = nil, program: String = fakeWorker
+        notify: String? = nil, program: String = fakeWorker, change: (inout Supervisor.Surroundings) -> Void = { _ in }
     ) throws {
         folder = try Folder()
         let text = SharedText(Self.yaml(streams))
@@ -33,6 +33,7 @@ final class SupervisorBench: Sendable {
             worker: program, environment: environment, stateDirectory: path + "/state", runtime: try RuntimeFolder(path),
             load: { () throws(ConfigurationFaults) in try Self.configuration(text.current) })
         surroundings.limits = limits
+        change(&surroundings)
         var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         logger.logLevel = .critical
         supervisor = Supervisor(
@@ -54,7 +55,7 @@ final class SupervisorBench: Sendable {
     func write(_ streams: [String], settings: [String: String] = [:]) { write(text: Self.yaml(streams, settings)) }
     func write(text new: String) { text.current = new }
 
-    private static func configuration(_ text: String) throws(ConfigurationFaults) -> ServiceConfiguration {
+    static func configuration(_ text: String) throws(ConfigurationFaults) -> ServiceConfiguration {
         let none = ConfigurationEnvironment { (_, _) throws(ConfigurationEnvironment.ReadFailure) in
             throw ConfigurationEnvironment.ReadFailure("does not exist")
         }

@@ -44,10 +44,10 @@ import WorkerProtocol
         switch ProcessInfo.processInfo.environment["BURNISH_FAKE_WORKER"] {
         case "mute": while true { pause() }
         case "dead": exit(1)
-        case "version": WorkerChannel(owning: 3).send(.hello(version: 999)); pause()
+        case "version": try! WorkerChannel(owning: 3).send(.hello(version: 999)); pause()
         default: break
         }
-        var worker = FakeWorker(channel: WorkerChannel(owning: 3))
+        var worker = FakeWorker(channel: try! WorkerChannel(owning: 3))
         worker.run()
     }
 
@@ -69,8 +69,8 @@ import WorkerProtocol
         case .stop(let stream):
             sockets.removeValue(forKey: stream).map { _ = close($0) }
             channel.send(.ended(stream: stream, code: 0, reason: "stopped"))
-        case .change(let stream, let settings):
-            channel.send(.changed(stream: stream, fault: settings["sharpness"] == "refused" ? "it is refused" : nil))
+        case .change(let id, _, let settings):
+            channel.send(.changed(id: id, fault: settings["sharpness"] == "refused" ? "it is refused" : nil))
         case .resolved(_, let addresses, let fault):
             channel.send(.event(stream: "resolve-1", StreamEvent(.message, "resolved \(addresses) \(fault ?? "")")))
         case .listCallers(let id, _):

@@ -7,9 +7,9 @@ import Testing
     @Test func eachStreamGetsWhatItsOriginalsNeedAndAnEqualPartOfTheRest() {
         let deal = CoreDeal(cores: 2).deal(
             [.init(least: 0.5), .init(least: 0.3), .init(least: 0.2)], usedByOthers: 0.5)
-        #expect(deal.map(\.dealt).elementsEqual([1.0, 0.8, 0.7], by: Self.isNear))
-        #expect(deal.map(\.spare) == deal.map(\.dealt))
         let each = (0.92 * 1.5 - 1.0) / 3
+        #expect(deal.map(\.dealt).elementsEqual([1 + each, 0.8 + each, 0.7 + each], by: Self.isNear))
+        #expect(deal.map(\.spare) == deal.map(\.dealt))
         #expect(deal.map(\.optional).elementsEqual([each, each, each], by: Self.isNear))
     }
 
@@ -43,6 +43,48 @@ import Testing
     }
 
     private static func isNear(_ a: Double, _ b: Double) -> Bool { abs(a - b) < 1e-9 }
+}
+
+@Suite struct OptionalPoolTests {
+    /// Streams that overstate what their work costs by `factor`, on two cores of which originals use one.
+    private func settle(_ factor: Double, from start: Double = 0, estimate: Double = 0, seconds: Int = 60) -> [Double] {
+        var pool = OptionalPool()
+        _ = pool.update(idle: nil, cores: 2, estimate: start, seconds: 1)
+        var size = start
+        return (0..<seconds).map { _ in
+            let busy = min(2, 1 + size / factor)
+            size = pool.update(idle: 2 - busy, cores: 2, estimate: estimate, seconds: 1)
+            return busy
+        }
+    }
+
+    @Test(arguments: [0.7, 1, 1.5, 3, 8]) func itFillsTheMachineWhateverTheStreamsReport(factor: Double) {
+        let busy = settle(factor)
+        #expect(busy.suffix(20).allSatisfy { abs($0 - 1.84) < 0.05 }, "\(busy)")
+    }
+
+    /// Others take the machine: a pool that was as large as it may be is nearly gone after ten seconds.
+    @Test func itShrinksByAShareWhileNothingIsIdle() {
+        var pool = OptionalPool()
+        _ = pool.update(idle: 2, cores: 2, estimate: 8, seconds: 1)
+        for _ in 0..<10 { _ = pool.update(idle: 0, cores: 2, estimate: 0.1, seconds: 1) }
+        #expect(pool.size! < 0.5 && pool.size! >= 0.1)
+    }
+
+    @Test func itNeverFallsBelowWhatTheCostsSayIsLeft() {
+        #expect(settle(1, estimate: 2).last == 2)
+    }
+
+    @Test func whatNobodySpendsDoesNotGrowForEver() {
+        var pool = OptionalPool()
+        for _ in 0..<100 { _ = pool.update(idle: 2, cores: 2, estimate: 0, seconds: 1) }
+        #expect(pool.size == 8)
+    }
+
+    @Test func withoutAMeasurementTheEstimateHolds() {
+        var pool = OptionalPool()
+        for _ in 0..<3 { #expect(pool.update(idle: nil, cores: 2, estimate: 0.4, seconds: 1) == 0.4) }
+    }
 }
 
 @Suite struct OptionalAllowanceTests {

@@ -42,7 +42,7 @@ import Testing
         #expect(
             difference.service == [
                 .init(path: "http.port", needsRestart: true), .init(path: "http.allowed-hosts", needsRestart: false),
-                .init(path: "log.level", needsRestart: true),
+                .init(path: "log.level", needsRestart: false),
             ])
     }
 

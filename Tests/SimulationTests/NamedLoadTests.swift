@@ -58,6 +58,16 @@ import Testing
         #expect(dealt.allSatisfy { $0.missed == 0 && $0.rungChanges <= 2 })
     }
 
+    /// Streams whose costs say that there is no room, on a machine that has some.
+    @Test func idleTimeIsUsedAlthoughReportedCostsFillTheMachine() throws {
+        let plain = try Simulation.run(load("four-lighter-streams-dealt")).map(\.synthesised)
+        let dealt = try Simulation.run(load("four-overstating-streams-dealt"))
+        let counts = dealt.map(\.synthesised)
+        #expect(Double(counts.max()!) < 1.5 * Double(counts.min()!), "\(counts)")
+        #expect(Double(counts.reduce(0, +)) >= 0.9 * Double(plain.reduce(0, +)), "\(counts) \(plain)")
+        #expect(dealt.allSatisfy { $0.missed == 0 })
+    }
+
     @Test func twoStreamsWithRoomForAllTheirWorkDoAllOfIt() throws {
         let load = try load("two-streams-dealt")
         for outcome in Simulation.run(load) {

@@ -131,6 +131,7 @@ final class FakeService: StreamService {
         state.withLock { $0.kicked.append(caller) }
     }
 
+    func answer() async {}
     func health() async -> ServiceHealth { state.withLock { $0.health } }
 
     func reload() async throws(ServiceFault) {

@@ -1,15 +1,35 @@
 import Foundation
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import WorkerProtocol
 
 @Suite struct MessageChannelTests {
+    /// In a child process, because the limit holds for all of a process.
+    @Test func aProcessWithoutDescriptorsGetsAFault() throws {
+        guard ProcessInfo.processInfo.environment["BURNISH_NO_DESCRIPTORS"] != nil else {
+            let child = try runChild("MessageChannelTests/aProcessWithoutDescriptorsGetsAFault", ["BURNISH_NO_DESCRIPTORS": "1"])
+            #expect(child.status == 0, "\(child.output)")
+            return
+        }
+        let free = dup(0)
+        close(free)
+        for room in 0..<4 {
+            var limit = rlimit(rlim_cur: rlim_t(free) + rlim_t(room), rlim_max: 4096)
+            #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            #expect(throws: MessageFault.self) { _ = try SupervisorChannel.pair() }
+        }
+        var limit = rlimit(rlim_cur: 256, rlim_max: 4096)
+        #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        for _ in 0..<300 { _ = try SupervisorChannel.pair() }
+    }
+
     /// A pair whose two ends are channels.
     static func channels() throws -> (SupervisorChannel, WorkerChannel) {
         let (parent, child) = try SupervisorChannel.pair()
-        return (parent, WorkerChannel(owning: child.claim()))
+        return (parent, try WorkerChannel(owning: child.claim()))
     }
 
     static var openDescriptors: Int {

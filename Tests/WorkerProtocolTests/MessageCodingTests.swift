@@ -15,8 +15,8 @@ import WorkerProtocol
                 + #""settings":{"tier":"neural-s"},"stream":"cam1"}}}"#
         ),
         (
-            .change(stream: "cam1", settings: ["bitrate": nil, "budget": "100ms"]),
-            #"{"change":{"settings":{"bitrate":null,"budget":"100ms"},"stream":"cam1"}}"#
+            .change(id: 3, stream: "cam1", settings: ["bitrate": nil, "budget": "100ms"]),
+            #"{"change":{"id":3,"settings":{"bitrate":null,"budget":"100ms"},"stream":"cam1"}}"#
         ),
         (.stop(stream: "cam1"), #"{"stop":{"stream":"cam1"}}"#),
         (.kick(stream: "cam1", caller: 7, seconds: 2.5), #"{"kick":{"caller":7,"seconds":2.5,"stream":"cam1"}}"#),
@@ -48,7 +48,7 @@ import WorkerProtocol
             .ended(stream: "cam1", code: 69, reason: "address in use"),
             #"{"ended":{"code":69,"reason":"address in use","stream":"cam1"}}"#
         ),
-        (.changed(stream: "cam1", fault: nil), #"{"changed":{"stream":"cam1"}}"#),
+        (.changed(id: 3, fault: nil), #"{"changed":{"id":3}}"#),
         (
             .event(stream: "cam1", StreamEvent(.inputUp, "caller from 192.0.2.1:4000")),
             #"{"event":{"_1":{"kind":"inputUp","text":"caller from 192.0.2.1:4000"},"stream":"cam1"}}"#
@@ -99,7 +99,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 1")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 2")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -113,7 +113,7 @@ import WorkerProtocol
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
             MessageCoding.fault(ofVersion: 7)
-                == "the other end speaks version 7 of the worker protocol and this one version 1: install burnish and burnishd "
+                == "the other end speaks version 7 of the worker protocol and this one version 2: install burnish and burnishd "
                 + "of the same release")
     }
 }

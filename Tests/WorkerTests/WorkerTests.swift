@@ -159,8 +159,8 @@ import WorkerProtocol
         let ports = try #require(worker.start("a", to: "udp://127.0.0.1:9", ["tier": "neural-s"]))
         try send(frames: 5, to: ports.input)
         func change(_ settings: [String: String?]) -> String? {
-            worker.channel.send(.change(stream: "a", settings: settings))
-            return worker.next { if case .changed("a", let fault) = $0 { fault ?? "" } else { nil } }
+            worker.channel.send(.change(id: 5, stream: "a", settings: settings))
+            return worker.next { if case .changed(5, let fault) = $0 { fault ?? "" } else { nil } }
         }
         #expect(change(["tier": nil, "budget": "120ms", "interpolate": "2"]) == "")
         #expect(change(["budget": "soon"])?.hasPrefix("budget: ") == true)
@@ -190,8 +190,8 @@ import WorkerProtocol
     @Test func whoAsksForAStreamThatIsNotThereGetsAnAnswer() throws {
         let worker = try WorkerUnderTest()
         let fault = "no stream x runs in this worker"
-        worker.channel.send(.change(stream: "x", settings: [:]))
-        #expect(worker.next { if case .changed("x", let fault) = $0 { fault } else { nil } } == fault)
+        worker.channel.send(.change(id: 6, stream: "x", settings: [:]))
+        #expect(worker.next { if case .changed(6, let fault) = $0 { fault } else { nil } } == fault)
         worker.channel.send(.showPicture(id: 4, stream: "x", side: .before, width: 320), descriptors: [0])
         #expect(worker.next { if case .picture(4, 0, let fault) = $0 { fault } else { nil } } == fault)
         worker.channel.send(.listCallers(id: 5, stream: "x"))

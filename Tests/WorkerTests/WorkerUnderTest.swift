@@ -22,7 +22,7 @@ final class WorkerUnderTest: Sendable {
     init(version: Int? = MessageCoding.version) throws {
         let (parent, child) = try SupervisorChannel.pair()
         channel = parent
-        let worker = Worker(control: WorkerChannel(owning: child.claim()))
+        let worker = Worker(control: try WorkerChannel(owning: child.claim()))
         self.worker = worker
         thread = StageThread(name: "control") { [outcome] in
             let end = worker.run()

@@ -15,24 +15,32 @@ public struct ServiceLog: LogHandler {
         case json
     }
 
-    public var logLevel: Logger.Level
+    /// A logger's own level, or else the program's.
+    public var logLevel: Logger.Level {
+        get { ownLevel ?? threshold.level }
+        set { ownLevel = newValue }
+    }
+    private var ownLevel: Logger.Level?
+    private let threshold: LogThreshold
     public var metadata: Logger.Metadata = [:]
     public var metadataProvider: Logger.MetadataProvider?
     private let format: Format
     private let write: @Sendable (String) -> Void
     private let clock: @Sendable () -> Double
 
-    /// - Parameter write: writes one line, which ends with a line feed.
-    /// - Parameter clock: seconds since 1970.
+    /// - Parameters:
+    ///   - threshold: the program's level, which may change.
+    ///   - clock: seconds since 1970.
+    ///   - write: writes one line, which ends with a line feed.
     public init(
-        _ format: Format, level: Logger.Level = .info,
+        _ format: Format, threshold: LogThreshold = LogThreshold(.info),
         clock: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 },
         write: @escaping @Sendable (String) -> Void = ServiceLog.writeToStandardError
     ) {
         self.format = format
         self.write = write
         self.clock = clock
-        logLevel = level
+        self.threshold = threshold
     }
 
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -102,7 +110,15 @@ public struct ServiceLog: LogHandler {
         return "\(date)T\(clock).\(digits(Int32((time - time.rounded(.down)) * 1000), 3))Z"
     }
 
-    /// One system call for each line, so that lines of several threads do not mix.
+    /// What a ``LogWriter`` says of lines that were lost.
+    public static func lostLine(_ format: Format) -> @Sendable (Int) -> String {
+        { count in
+            let text = "\(count) lines of the log were lost: whatever reads them was too slow"
+            return line(format, .warning, text, [:], at: Date().timeIntervalSince1970) + "\n"
+        }
+    }
+
+    /// One system call for each line, so that lines of several threads do not mix. May block: a ``LogWriter`` does not.
     @Sendable public static func writeToStandardError(_ line: String) {
         let bytes = Array(line.utf8)
         _ = unsafe Glibc.write(STDERR_FILENO, bytes, bytes.count)

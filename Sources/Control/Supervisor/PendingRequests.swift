@@ -20,15 +20,14 @@ struct PendingRequests {
 
     private var pictures: [UInt64: Request<Int>] = [:]
     private var callers: [UInt64: Request<[Caller]>] = [:]
-    /// Changes have no number. A worker answers those of a stream in order.
-    private var changes: [(stream: String, request: Request<Void>)] = []
+    private var changes: [UInt64: Request<Void>] = [:]
     private var lastNumber: UInt64 = 0
 
     private var count: Int { pictures.count + callers.count + changes.count }
 
     /// When ``expire(_:)`` is due.
     var due: MonotonicTime? {
-        (pictures.values.map(\.due) + callers.values.map(\.due) + changes.map(\.request.due)).min()
+        (pictures.values.map(\.due) + callers.values.map(\.due) + changes.values.map(\.due)).min()
     }
 
     /// - Returns: a number for the request; nil when too many wait, and then the waiter has been answered.
@@ -44,11 +43,10 @@ struct PendingRequests {
         return lastNumber
     }
 
-    /// - Returns: false when too many wait, and then the waiter has been answered.
-    mutating func addChange(_ waiter: Waiter<Void>, stream: String, worker: Int, now: MonotonicTime) -> Bool {
-        guard hasRoom(waiter) else { return false }
-        changes.append((stream, Request(worker: worker, due: now + Self.timeout, waiter: waiter)))
-        return true
+    mutating func addChange(_ waiter: Waiter<Void>, worker: Int, now: MonotonicTime) -> UInt64? {
+        guard hasRoom(waiter) else { return nil }
+        changes[lastNumber] = Request(worker: worker, due: now + Self.timeout, waiter: waiter)
+        return lastNumber
     }
 
     private mutating func hasRoom<Value>(_ waiter: Waiter<Value>) -> Bool {
@@ -71,9 +69,9 @@ struct PendingRequests {
         callers.removeValue(forKey: number)?.waiter.resume(returning: .success(Array(list.prefix(Caller.most))))
     }
 
-    mutating func answerChange(of stream: String, worker: Int, _ result: Result<Void, ServiceFault>) {
-        guard let index = changes.firstIndex(where: { $0.stream == stream && $0.request.worker == worker }) else { return }
-        changes.remove(at: index).request.waiter.resume(returning: result)
+    mutating func answerChange(_ number: UInt64, worker: Int, _ result: Result<Void, ServiceFault>) {
+        guard changes[number]?.worker == worker else { return }
+        changes.removeValue(forKey: number)?.waiter.resume(returning: result)
     }
 
     /// Answers the requests whose time is over.
@@ -97,9 +95,9 @@ struct PendingRequests {
             callers[number] = nil
             request.waiter.resume(returning: .failure(fault))
         }
-        for (_, request) in changes where isMeant(request.worker, request.due) {
+        for (number, request) in changes where isMeant(request.worker, request.due) {
+            changes[number] = nil
             request.waiter.resume(returning: .failure(fault))
         }
-        changes.removeAll { isMeant($0.request.worker, $0.request.due) }
     }
 }

@@ -9,14 +9,25 @@ enum StreamFiles {
         var description: String
     }
 
-    /// - Parameter folders: where the files must lie; nil allows any place. Links are followed first, so that none leads out.
+    static func areNeeded(for definition: StreamDefinition) -> Bool {
+        definition.legs.contains { if case .file = $0.url { true } else { false } }
+    }
+
+    /// May block, for as long as a disk or a network file system takes.
+    /// - Parameters:
+    ///   - configured: what the configuration file says of the stream. A leg that it names may lie anywhere.
+    ///   - folders: where the files of other legs must lie: the API names them. Links are followed first, so that none leads out.
     /// - Returns: descriptors that do not block, the input's first. An output is appended to: a stream that starts again must not
     ///   lose what it has recorded.
-    static func open(of definition: StreamDefinition, below folders: [String]?) throws(Fault) -> [PassedDescriptor] {
+    static func open(
+        of definition: StreamDefinition, configured: StreamDefinition?, below folders: [String]
+    ) throws(Fault) -> [PassedDescriptor] {
         var files: [PassedDescriptor] = []
         for (index, leg) in definition.legs.enumerated() {
             guard case .file(let path) = leg.url else { continue }
-            files.append(try open(path, isInput: index == 0, below: folders))
+            let isInput = index == 0
+            let isConfigured = isInput ? configured?.input == leg : configured?.outputs.contains(leg) ?? false
+            files.append(try open(path, isInput: isInput, below: isConfigured ? nil : folders))
         }
         return files
     }

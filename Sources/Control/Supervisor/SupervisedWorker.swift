@@ -16,12 +16,16 @@ final class SupervisedWorker {
     var isGreeted = false
     /// The streams that the present process was told to start, and that have not ended in it.
     var started: Set<String> = []
+    /// The streams that it was told to stop because they were removed or moved, and that have not ended yet.
+    var leaving: Set<String> = []
     /// Whether the present process was told to start any.
     var hasStarted = false
     /// Messages that came since the last tick.
     var messages = 0
     /// Processor time at the last tick, and cores in use since the one before.
     var usage = ProcessUsage()
+    /// The same, over some seconds.
+    var use = UsedCores()
 
     init(number: Int, limits: WorkerLifecycle.Limits) {
         self.number = number
@@ -41,10 +45,13 @@ final class SupervisedStream {
     /// The ports that its worker reported.
     var inputPort: UInt16?
     var outputPorts: [UInt16] = []
+    /// How often its start was begun.
+    var starts = 0
     /// How often it was started again.
     var restarts = 0
     var startedAt: MonotonicTime?
     var flow = FlowObserver()
+    var gate = EventGate()
 
     init(_ definition: StreamDefinition, worker: Int, map: StreamMap) {
         self.definition = definition

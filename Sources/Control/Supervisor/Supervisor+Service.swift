@@ -81,8 +81,8 @@ extension Supervisor: StreamService {
     ) async throws(ServiceFault) {
         if let worker = workers[stream.worker], worker.started.contains(stream.name) {
             let result = await withCheckedContinuation { (waiter: PendingRequests.Waiter<Void>) in
-                guard requests.addChange(waiter, stream: stream.name, worker: worker.number, now: .now()) else { return }
-                send(.change(stream: stream.name, settings: changes), to: worker)
+                guard let id = requests.addChange(waiter, worker: worker.number, now: .now()) else { return }
+                send(.change(id: id, stream: stream.name, settings: changes), to: worker)
                 setTimer()
             }
             try result.get()
@@ -161,6 +161,8 @@ extension Supervisor: StreamService {
 
     public nonisolated func events(since number: UInt64) -> AsyncStream<ServiceEvent> { events.events(since: number) }
 
+    public func answer() {}
+
     public func health() -> ServiceHealth {
         var health = ServiceHealth()
         health.lastReloadWasGood = lastReload.isGood
@@ -184,6 +186,9 @@ extension Supervisor: StreamService {
     }
 
     public func reload() async throws(ServiceFault) {
+        // One after the other: the file that was read last must be the one that is applied last.
+        await reloadTurn.begin()
+        defer { reloadTurn.end() }
         guard !isEnding else { throw ServiceFault(.unavailable, "the service ends") }
         manager.isReloading()
         defer { manager.isReady(status: statusLine) }

@@ -20,7 +20,10 @@ extension Supervisor {
         guard let worker = workers[stream.worker] else { return }
         switch action {
         case .start: startStream(stream, worker)
-        case .stop: send(.stop(stream: stream.name), to: worker)
+        case .stop:
+            // What the worker was not told to start ends at once.
+            guard worker.started.contains(stream.name) else { return tell(stream, .ended(code: 0, reason: "stopped")) }
+            send(.stop(stream: stream.name), to: worker)
         case .backOff(let wait, _):
             stream.restarts += 1
             if wait > .zero { record(.backingOff, stream: stream.name, "it is started again in \(wait.seconds) s") }
@@ -30,23 +33,42 @@ extension Supervisor {
         }
     }
 
-    private func startStream(_ stream: SupervisedStream, _ worker: SupervisedWorker) {
+    func startStream(_ stream: SupervisedStream, _ worker: SupervisedWorker) {
         // A process that has opened what it needs gives up its rights. So a stream gets a new process, unless others are in it.
         if worker.hasStarted, streams(of: worker).count == 1 {
             return tell(worker, .replace)
         }
-        do {
-            // What the configuration file names may lie anywhere, what the API names may not.
-            let isConfigured = stream.configured?.legs == stream.definition.legs
-            let files = try StreamFiles.open(of: stream.definition, below: isConfigured ? nil : configuration.folders)
-            worker.started.insert(stream.name)
+        // It is started when the one of its name has ended.
+        if worker.leaving.contains(stream.name) { return }
+        stream.starts += 1
+        let (name, start, definition, configured) = (stream.name, stream.starts, stream.definition, stream.configured)
+        let folders = configuration.folders
+        guard StreamFiles.areNeeded(for: definition) else { return begin(name, start, .success([])) }
+        // A disk or a network file system may take its time.
+        StageThread(name: "files") { [weak self, loop] in
+            let files = Result { () throws(StreamFiles.Fault) in
+                try StreamFiles.open(of: definition, configured: configured, below: folders)
+            }
+            loop.execute { [weak self] in self?.assumeIsolated { $0.begin(name, start, files) } }
+        }.detach()
+    }
+
+    /// Has the worker start a stream whose files are open.
+    /// - Parameter start: the number of the attempt. Meanwhile there may have been another, or none is wanted any more.
+    private func begin(_ name: String, _ start: Int, _ files: Result<[PassedDescriptor], StreamFiles.Fault>) {
+        guard let stream = supervised[name], stream.starts == start, stream.lifecycle.state == .starting,
+            let worker = workers[stream.worker], worker.isGreeted
+        else { return }
+        switch files {
+        case .success(let files):
+            worker.started.insert(name)
             worker.hasStarted = true
             send(
                 .start(stream.definition.assignment), to: worker,
                 descriptors: [stream.map.descriptor] + files.map(\.number))
-        } catch {
-            record(.ended, stream: stream.name, "\(error)")
-            tell(stream, .ended(code: 69, reason: "\(error)"))
+        case .failure(let fault):
+            record(.ended, stream: name, fault.description)
+            tell(stream, .ended(code: 69, reason: fault.description))
         }
     }
 
@@ -56,6 +78,7 @@ extension Supervisor {
     /// not changed.
     func apply(_ new: ServiceConfiguration) {
         configuration = new
+        postponed = []
         let names = Set(new.streams.map(\.name))
         for stream in Array(supervised.values) where stream.configured != nil && !names.contains(stream.name) {
             remove(stream, "the configuration does not name it any more")
@@ -66,17 +89,26 @@ extension Supervisor {
                 stream.configured = definition
                 if isNews { redefine(stream, definition) }
             } else if configuredBefore[definition.name] != definition {
-                add(definition, configured: definition)
+                if add(definition, configured: definition) != nil { postponed.append(definition) }
             }
         }
         configuredBefore = Dictionary(uniqueKeysWithValues: new.streams.map { ($0.name, $0) })
         regroup()
     }
 
+    /// Tries again to add what could not be added.
+    func addPostponed() {
+        guard !postponed.isEmpty, !isEnding else { return }
+        let before = postponed.count
+        // One that the API added meanwhile has taken the name.
+        postponed.removeAll { supervised[$0.name] != nil || add($0, configured: $0, isFirstTry: false) == nil }
+        if postponed.count < before { regroup() }
+    }
+
     /// Call ``regroup()`` afterwards.
-    @discardableResult func add(_ definition: StreamDefinition, configured: StreamDefinition?) -> ServiceFault? {
+    func add(_ definition: StreamDefinition, configured: StreamDefinition?, isFirstTry: Bool = true) -> ServiceFault? {
         do throws(TelemetryMapError) {
-            let stream = SupervisedStream(definition, worker: 0, map: try StreamMap(stream: definition.name))
+            let stream = SupervisedStream(definition, worker: 0, map: try surroundings.makeMap(definition.name))
             stream.configured = configured
             supervised[definition.name] = stream
             if let fault = surroundings.runtime?.publish(stream.name, map: stream.map.descriptor) {
@@ -88,7 +120,7 @@ extension Supervisor {
                 "\(definition.input) to \(definition.outputs.map(\.description).joined(separator: ", "))")
             return nil
         } catch {
-            record(.refused, stream: definition.name, "it cannot be added: \(error)")
+            if isFirstTry { record(.refused, stream: definition.name, "it cannot be added: \(error)") }
             return ServiceFault(.unavailable, "\(error)")
         }
     }
@@ -99,8 +131,15 @@ extension Supervisor {
         surroundings.runtime?.withdraw(stream.name)
         record(.removed, stream: stream.name, reason)
         guard let worker = workers[stream.worker] else { return }
-        worker.started.remove(stream.name)
-        if streams(of: worker).isEmpty { return updateNeed(of: worker) }
+        stop(stream, in: worker)
+        // Those that stay may all have been stopped for good.
+        updateNeed(of: worker)
+    }
+
+    /// Stops a stream that does not belong to the worker any more. The worker goes on if others are in it.
+    private func stop(_ stream: SupervisedStream, in worker: SupervisedWorker) {
+        guard worker.started.remove(stream.name) != nil else { return }
+        worker.leaving.insert(stream.name)
         send(.stop(stream: stream.name), to: worker)
     }
 
@@ -114,7 +153,8 @@ extension Supervisor {
         } else if !difference.live.isEmpty {
             record(.changed, stream: stream.name, Self.words(difference.live))
             if let worker = workers[stream.worker], worker.started.contains(stream.name) {
-                send(.change(stream: stream.name, settings: difference.live), to: worker)
+                // Nobody waits for the answer.
+                send(.change(id: 0, stream: stream.name, settings: difference.live), to: worker)
             }
             restartIfStopped(stream)
         }
@@ -137,6 +177,8 @@ extension Supervisor {
             tell(worker, .replace)
         } else {
             tell(stream, .restart)
+            // Whoever asks for a restart does not want to wait for the next attempt.
+            if case .backingOff = worker.lifecycle.state { tell(worker, .replace) }
         }
     }
 
@@ -169,7 +211,7 @@ extension Supervisor {
             guard let number = assigned[stream.name], number != stream.worker else { continue }
             let old = workers[stream.worker]
             touched.formUnion([stream.worker, number])
-            if let old, old.started.remove(stream.name) != nil { send(.stop(stream: stream.name), to: old) }
+            if let old { stop(stream, in: old) }
             stream.worker = number
             tell(stream, .workerGone)
             if let worker = workers[number], worker.isGreeted { tell(stream, .workerReady) }

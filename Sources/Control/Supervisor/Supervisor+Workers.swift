@@ -67,6 +67,7 @@ extension Supervisor {
         worker.lines = LineReader()
         worker.isGreeted = false
         worker.started = []
+        worker.leaving = []
         worker.hasStarted = false
         worker.messages = 0
         let number = worker.number
@@ -88,6 +89,7 @@ extension Supervisor {
         worker.process = nil
         worker.isGreeted = false
         worker.started = []
+        worker.leaving = []
         requests.failAll(of: worker.number, ServiceFault(.unavailable, "the stream's worker has ended: try again"))
         for stream in streams(of: worker) {
             stream.inputPort = nil
@@ -208,10 +210,10 @@ extension Supervisor {
                 fault.map { .failure(ServiceFault(.unavailable, Self.line($0))) } ?? .success(byteCount)
             requests.answerPicture(id, worker: worker.number, result)
         case .callers(let id, let list): requests.answerCallers(id, worker: worker.number, list)
-        case .changed(let name, let fault):
+        case .changed(let id, let fault):
             let result: Result<Void, ServiceFault> =
                 fault.map { .failure(ServiceFault(.refused, Self.line($0))) } ?? .success(())
-            requests.answerChange(of: name, worker: worker.number, result)
+            requests.answerChange(id, worker: worker.number, result)
         case .started(let name, let inputPort, let outputPorts):
             guard let stream = stream(name, of: worker), stream.lifecycle.state == .starting else { return }
             stream.inputPort = inputPort
@@ -221,14 +223,24 @@ extension Supervisor {
             record(.started, stream: name, "listens or calls in process \(worker.process?.identifier ?? 0)")
         case .ended(let name, let code, let reason):
             worker.started.remove(name)
+            if worker.leaving.remove(name) != nil {
+                // One of this name was added or moved here meanwhile, and waits for it.
+                if let stream = stream(name, of: worker), stream.lifecycle.state == .starting { startStream(stream, worker) }
+                return
+            }
             // A process that was asked to end ends its streams. They start again with the next one, if there is to be one.
             guard worker.lifecycle.state == .running, let stream = stream(name, of: worker) else { return }
             record(.ended, stream: name, "\(Self.line(reason)) (code \(code))")
             tell(stream, .ended(code: code, reason: Self.line(reason)))
         case .event(let name, let event):
-            guard stream(name, of: worker) != nil else { return }
-            record(EventKind(event.kind), stream: name, Self.line(event.text))
+            guard let stream = stream(name, of: worker) else { return }
+            let event = EventGate.Event(kind: EventKind(event.kind), text: Self.line(event.text))
+            record(stream.gate.receive(event, at: .now()), of: stream)
         }
+    }
+
+    func record(_ events: [EventGate.Event], of stream: SupervisedStream) {
+        for event in events { record(event.kind, stream: stream.name, event.text) }
     }
 
     /// The stream, if it is one of this worker's. A message about another is too late, or a lie.
@@ -250,7 +262,7 @@ extension Supervisor {
             return send(.resolved(id: id, addresses: [], fault: "no stream of this worker names this host"), to: worker)
         }
         let (number, process) = (worker.number, worker.process?.identifier)
-        resolver.resolve(host) { [weak self] answer in
+        resolver.resolve(host, for: number) { [weak self] answer in
             guard let self else { return }
             loop.execute { [weak self] in
                 self?.assumeIsolated {

@@ -26,6 +26,10 @@ public actor Supervisor {
         /// Reads the configuration again.
         public var load: @Sendable () async throws(ConfigurationFaults) -> ServiceConfiguration
         var limits = WorkerLifecycle.Limits()
+        /// Makes a stream's telemetry map.
+        var makeMap: @Sendable (String) throws(TelemetryMapError) -> StreamMap = { (name) throws(TelemetryMapError) in
+            try StreamMap(stream: name)
+        }
 
         public init(
             worker: String, environment: [String: String] = [:], stateDirectory: String? = nil,
@@ -56,11 +60,14 @@ public actor Supervisor {
     /// The streams of the configuration that was applied last. One that the API removed stays away until the file has news of it.
     var configuredBefore: [String: StreamDefinition] = [:]
     var supervised: [String: SupervisedStream] = [:]
+    /// Streams of the configuration that could not be added for want of memory or descriptors. They are tried again each second.
+    var postponed: [StreamDefinition] = []
     var workers: [Int: SupervisedWorker] = [:]
     var requests = PendingRequests()
     var lastReload = ReloadOutcome()
+    let reloadTurn = Turn()
     /// Who gets how much of the machine.
-    private let sharing = CoreSharing()
+    private var sharing = CoreSharing()
     var admission = Admission()
     private var machine = MachineUsage()
     private var own = ProcessUsage()
@@ -69,6 +76,7 @@ public actor Supervisor {
 
     private var lastWorker = 0
     private var nextTick: MonotonicTime?
+    private var lastTick: MonotonicTime?
     private var nextAlive: MonotonicTime?
     private var lastStatus = ""
     var isEnding = false
@@ -168,11 +176,13 @@ public actor Supervisor {
     }
 
     private func tick(_ now: MonotonicTime) {
+        addPostponed()
         var demands: [String: CoreSharing.Demand] = [:]
         for stream in supervised.values {
             let snapshot = stream.map.reader.snapshot()
             stream.flow.observe(snapshot.books.originals, at: now)
             tell(stream, .flowing(stream.flow.isFlowing))
+            record(stream.gate.expire(now), of: stream)
             demands[stream.name] = CoreSharing.Demand(
                 least: snapshot.gauges.coresLeast, synthesising: snapshot.gauges.coresSynthesising,
                 isFlowing: stream.flow.isFlowing)
@@ -180,14 +190,17 @@ public actor Supervisor {
         for worker in workers.values {
             worker.messages = 0
             worker.usage.observe(worker.process.flatMap { ProcessUsage.seconds(of: $0.identifier) }, at: now)
+            worker.use.observe(worker.usage.cores)
             let flows = supervised.values.contains { $0.worker == worker.number && $0.flow.isFlowing }
             tell(worker, .flowing(flows))
         }
+        limit(&demands)
         judge(demands, at: now)
         own.observe(ProcessUsage.seconds(of: getpid()), at: now)
         let ours = workers.values.reduce(own.cores) { $0 + $1.usage.cores }
-        let others = machine.busyCores(at: now).map { max(0, $0 - ours) } ?? 0
-        for (name, share) in sharing.shares(of: demands, cores: capacity.cores, usedByOthers: others) {
+        let seconds = lastTick.map { (now - $0).seconds } ?? 0
+        lastTick = now
+        for (name, share) in sharing.shares(of: demands, on: machine.figures(capacity.cores, ours, at: now), seconds: seconds) {
             guard let stream = supervised[name], let worker = workers[stream.worker], worker.started.contains(name) else {
                 continue
             }
@@ -196,6 +209,16 @@ public actor Supervisor {
         let status = statusLine
         if status != lastStatus { manager.status(status) }
         lastStatus = status
+    }
+
+    /// A worker's own figure counts only as far as the processor time that it uses bears it out: one that was taken over must
+    /// not keep others from the machine by saying that it needs all of it.
+    private func limit(_ demands: inout [String: CoreSharing.Demand]) {
+        for worker in workers.values {
+            let names = streams(of: worker).map(\.name)
+            let limit = worker.use.limit(of: names.map { demands[$0]?.least ?? 0 })
+            for name in names { demands[name]?.least *= limit }
+        }
     }
 
     /// Refuses or lowers streams that the machine cannot carry.
@@ -235,6 +258,18 @@ public actor Supervisor {
         let worker = SupervisedWorker(number: lastWorker, limits: surroundings.limits)
         workers[lastWorker] = worker
         return worker
+    }
+}
+
+extension MachineUsage {
+    /// - Parameters:
+    ///   - cores: what the service may use.
+    ///   - ours: what it and its workers used since the last call.
+    fileprivate mutating func figures(_ cores: Double, _ ours: Double, at now: MonotonicTime) -> CoreSharing.Machine {
+        guard let busy = busyCores(at: now) else { return CoreSharing.Machine(cores: cores, usedByOthers: 0) }
+        // A limit of the control group may leave less than what the machine has idle.
+        return CoreSharing.Machine(
+            cores: cores, usedByOthers: max(0, busy - ours), idle: max(0, min(processors - busy, cores - ours)))
     }
 }
 

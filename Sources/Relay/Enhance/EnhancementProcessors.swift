@@ -98,7 +98,9 @@ final class ProcessorMaker {
     func take() -> EnhancementProcessors? {
         guard delivery.isReady.load(ordering: .acquiring) else { return nil }
         delivery.isReady.store(false, ordering: .relaxed)
-        finish()
+        // The thread has nothing left to do. Its low priority must not hold up a frame until it has ended.
+        thread?.detach()
+        thread = nil
         return delivery.processors.withLock { $0.take() }
     }
 

@@ -18,9 +18,9 @@ struct SoundKeeper {
     private let codec: SoundFrame.Format.Codec
     private var format: SoundFrame.Format?
     /// Of this format.
-    private var silence: (format: SoundFrame.Format, frame: [UInt8], samples: Int64)?
-    /// A format that cannot be made. It is tried once.
-    private var refused: SoundFrame.Format?
+    private var silence: Silence?
+    /// What is being made, or could not be made. It is tried once.
+    private var making: SilenceMaker?
     /// Where the newest unit began, and the samples that have followed from there.
     private var origin: MediaTime?
     private var samples: Int64 = 0
@@ -71,8 +71,12 @@ struct SoundKeeper {
 
     /// The time of the next frame of silence that is needed for sound up to a time; nil when none is. ``frame`` has its bytes.
     mutating func next(upTo time: MediaTime, now: MonotonicTime) -> MediaTime? {
-        guard let format, format != refused, let end, end < time, now - lastArrival > Self.pauseTimeout else { return nil }
-        if silence?.format != format, !makeSilence(of: format) { return nil }
+        guard let format, let end, end < time, now - lastArrival > Self.pauseTimeout else { return nil }
+        if silence?.format != format {
+            if making?.format != format { making = SilenceMaker(format, codec) }
+            guard let made = making?.silence else { return nil }
+            silence = made
+        }
         if time - end > Self.longestGap { (origin, samples) = (time, 0) }
         defer { samples += silence!.samples }
         isSilent = true
@@ -82,22 +86,30 @@ struct SoundKeeper {
     /// A coded frame of silence.
     var frame: [UInt8] { silence?.frame ?? [] }
 
-    private mutating func makeSilence(of format: SoundFrame.Format) -> Bool {
-        do throws(CodecError) {
-            let frame = try SilentSound.frame(format)
-            guard let header = SoundFrame(frame.span, format.codec) else { throw CodecError.noSilence }
-            silence = (format, frame, Int64(header.samples))
-            return true
-        } catch {
-            refused = format
-            return false
-        }
-    }
 }
 
-extension CodecError {
-    fileprivate static let noSilence = CodecError(
-        .library, operation: "SilentSound.frame", message: "the frame has no header", place: "silent sound")
+/// A coded frame of silence.
+private struct Silence {
+    var format: SoundFrame.Format
+    var frame: [UInt8]
+    var samples: Int64
+}
+
+/// Makes a frame of silence on a thread of its own: an encoder takes milliseconds to open, and pictures must not wait for it.
+private final class SilenceMaker: Sendable {
+    let format: SoundFrame.Format
+    private let made = Lock<Silence?>(nil)
+
+    init(_ format: SoundFrame.Format, _ codec: SoundFrame.Format.Codec) {
+        self.format = format
+        StageThread(name: "silence") { [self] in
+            guard let frame = try? SilentSound.frame(format), let header = SoundFrame(frame.span, codec) else { return }
+            made.withLock { $0 = Silence(format: format, frame: frame, samples: Int64(header.samples)) }
+        }.detach()
+    }
+
+    /// Nil before it is made, and for ever where it cannot be.
+    var silence: Silence? { made.withLock { $0 } }
 }
 
 extension TransportStreamLayout.PassedStream {

@@ -58,9 +58,10 @@ import Synchronization
         publish(number &* 2 &+ 2, at: index)
     }
 
-    /// A copy of some words. Words that are written at the same time may be older or newer than each other.
+    /// A copy of some words. Words that are written at the same time may be older or newer than each other, but a word that was
+    /// published is never newer than those that are copied after it.
     func copy(_ range: Range<Int>) -> [UInt64] {
-        let copy = range.map { self[$0] }
+        let copy = range.map { unsafe pointer($0).pointee.load(ordering: .acquiring) }
         atomicMemoryFence(ordering: .acquiring)
         return copy
     }

@@ -322,6 +322,8 @@ final class SRTLink: Sendable {
                 pause(until: .now() + Self.attemptPollInterval)
             }
         }
+        // Who was kicked while the reader emptied the connection may have called again already.
+        keepOutKicked()
         socket.store(-1, ordering: .releasing)
         present.end()
         tap.pin(id, false)
@@ -352,9 +354,7 @@ final class SRTLink: Sendable {
                 connection.close()
                 return "it takes nothing any more"
             }
-            if let kicked = present.kicked {
-                if let host = kicked.host { listener.withLock { $0 }?.bar(host, until: kicked.until) }
-                silentUntil.withLock { $0 = kicked.until }
+            if keepOutKicked() {
                 connection.close()
                 return "ended on request"
             }
@@ -366,6 +366,15 @@ final class SRTLink: Sendable {
             pause(until: .now() + Self.connectionPollInterval)
         }
         return "stopped"
+    }
+
+    /// Keeps the present peer out, if somebody asked for that.
+    /// - Returns: whether somebody did.
+    @discardableResult private func keepOutKicked() -> Bool {
+        guard let kicked = present.kicked else { return false }
+        if let host = kicked.host { listener.withLock { $0 }?.bar(host, until: kicked.until) }
+        silentUntil.withLock { $0 = kicked.until }
+        return true
     }
 
     /// Sleeps in short steps, so that stopping does not wait for a long backoff.

@@ -64,7 +64,10 @@ final class SharedSRTListener: Sendable {
     /// The leg is closed. The last one closes the port.
     func leave(_ leg: CallAdmission) {
         Self.open.withLock { open in
-            if router.remove(leg) { open.removeAll { $0 === self } }
+            guard router.remove(leg) else { return }
+            open.removeAll { $0 === self }
+            // Here and not in `deinit`: the next leg may bind the same port as soon as the lock is free.
+            socket.close()
         }
     }
 
