@@ -107,7 +107,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct NameResolverTests {
     @Test func theSystemIsAsked() async {
-        let answer = await withCheckedContinuation { done in NameResolver().resolve("localhost", for: 1) { done.resume(returning: $0) }
+        let answer = await withCheckedContinuation { done in
+            NameResolver().resolve("localhost", for: 1) { done.resume(returning: $0) }
         }
         #expect(answer.addresses.contains("127.0.0.1") || answer.addresses.contains("::1"))
         #expect(answer.fault == nil)

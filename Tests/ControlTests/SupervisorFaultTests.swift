@@ -112,7 +112,9 @@ import WorkerProtocol
     private static func request(_ waiters: Waiters) async -> Task<Result<Void, ServiceFault>, Never> {
         let count = waiters.list.withLock { $0.count }
         let task = Task {
-            await withCheckedContinuation { (waiter: PendingRequests.Waiter<Void>) in waiters.list.withLock { $0.append(waiter) } }
+            await withCheckedContinuation { (waiter: PendingRequests.Waiter<Void>) in
+                waiters.list.withLock { $0.append(waiter) }
+            }
         }
         while waiters.list.withLock({ $0.count }) == count { await Task.yield() }
         return task

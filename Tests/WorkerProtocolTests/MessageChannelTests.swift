@@ -10,7 +10,8 @@ import Testing
     /// In a child process, because the limit holds for all of a process.
     @Test func aProcessWithoutDescriptorsGetsAFault() throws {
         guard ProcessInfo.processInfo.environment["BURNISH_NO_DESCRIPTORS"] != nil else {
-            let child = try runChild("MessageChannelTests/aProcessWithoutDescriptorsGetsAFault", ["BURNISH_NO_DESCRIPTORS": "1"])
+            let child = try runChild(
+                "MessageChannelTests/aProcessWithoutDescriptorsGetsAFault", ["BURNISH_NO_DESCRIPTORS": "1"])
             #expect(child.status == 0, "\(child.output)")
             return
         }
