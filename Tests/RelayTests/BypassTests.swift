@@ -13,55 +13,6 @@ import Transport
 
 /// Pictures that go out as they came, and the changes between them and the encoder's.
 @Suite(.timeLimit(.minutes(3))) struct BypassTests {
-    /// A relay whose source waits wherever the test wants to change something.
-    private func relay(
-        _ stream: [UInt8], _ scratch: Scratch, changes: [Int: @Sendable (inout StreamSettings) -> Void] = [:],
-        adjust: (inout RelayConfiguration) -> Void = { _ in }
-    ) throws -> (report: RelayReport, notes: [String], output: [UInt8]) {
-        var ends: [Int32] = [0, 0]
-        try #require(pipe(&ends) == 0)
-        var configuration = RelayConfiguration(
-            input: .file(path: scratch.path("pipe")), output: .file(path: scratch.path("out.ts")))
-        configuration.inputDescriptor = ends[0]
-        configuration.settings.budget = .seconds(60)
-        configuration.settings.tier = .base
-        configuration.watchesMachine = false
-        configuration.pacesFiles = false
-        configuration.readsFramesOneByOne = true
-        configuration.weights.keep = 1e9
-        adjust(&configuration)
-        let relay = try Relay(configuration)
-        // One picture, and what lies before the next, at a time.
-        let pid = TransportStreamLayout().videoPID
-        let starts = stride(from: 0, to: stream.count, by: 188).filter { (at: Int) -> Bool in
-            let packet = UInt16(stream[at + 1]) << 8 | UInt16(stream[at + 2])
-            return packet & 0x1FFF == pid && packet & 0x4000 != 0
-        }
-        let feed = StageThread(name: "feed") { [writing = ends[1]] in
-            defer { close(writing) }
-            var at = 0
-            for (number, end) in (starts.dropFirst() + [stream.count]).enumerated() {
-                if let change = changes[number] {
-                    // The picture before this one is known to be complete when this one begins, at the latest.
-                    while relay.channels.books.ledger.books.originals + 1 < number { MonotonicTime.now().sleepBriefly() }
-                    var settings = relay.settings
-                    change(&settings)
-                    relay.change(settings)
-                }
-                while at < end {
-                    let n = stream.withUnsafeBytes { write(writing, $0.baseAddress! + at, end - at) }
-                    if n <= 0 { return }
-                    at += n
-                }
-            }
-        }
-        var notes: [String] = []
-        let report = try relay.run { if case .event(.message(let text)) = $0 { notes.append(text) } }
-        feed.join()
-        #expect(report.frames.balance && report.frames.inFlight == 0, "\(report.frames)")
-        return (report, notes, try scratch.read("out.ts"))
-    }
-
     /// Off and on again, with sound beside it: every picture and every unit of sound goes out once, and what is bypassed is what
     /// came, byte by byte.
     @Test(arguments: [1, 3]) func aCommandedChangeLosesNothing(every groups: Int) throws {
@@ -71,7 +22,7 @@ import Transport
         for (index, frame) in stride(from: 14, to: 180, by: groups * 10).enumerated() {
             changes[frame] = { $0.mode = index % 2 == 0 ? .bypass : .enhance }
         }
-        let (report, notes, output) = try relay(stream, scratch, changes: changes)
+        let (report, notes, output) = try relayPictureByPicture(stream, scratch, changes: changes)
         #expect(report.frames.originals == 180 && report.frames.dropped == 0, "\(report.frames)")
         #expect(report.frames.bypassed >= 60 && report.frames.emitted + report.frames.bypassed == 180, "\(report.frames)")
         #expect(notes.count { $0.contains("as they come") } >= 16 / groups / 2, "\(notes)")
@@ -86,7 +37,7 @@ import Transport
     @Test func aBypassedStreamNeedsNoCodec() throws {
         let scratch = try Scratch()
         let stream = try TestStream.program([.init(frames: 40, audioStreams: 2)])
-        let (report, _, output) = try relay(stream, scratch) {
+        let (report, _, output) = try relayPictureByPicture(stream, scratch) {
             $0.settings.mode = .bypass
             $0.makeDecoder = { (_) throws(CodecError) in throw .injectedForGood }
             $0.makeEncoder = { (_) throws(CodecError) in throw .injectedForGood }
@@ -102,7 +53,7 @@ import Transport
     @Test(arguments: Failure.allCases) func aFailureLastsUntilTheNextEntryPoint(failure: Failure) throws {
         let scratch = try Scratch()
         let stream = try TestStream.video(frames: 60, keyframeEvery: 10)
-        let (report, notes, output) = try relay(stream, scratch) {
+        let (report, notes, output) = try relayPictureByPicture(stream, scratch) {
             switch failure {
             case .encoderForGood: $0.makeEncoder = { (_) throws(CodecError) in throw .injectedForGood }
             case .encoderMissing:
@@ -129,7 +80,7 @@ import Transport
         let scratch = try Scratch()
         let stream = try TestStream.video(frames: 80, keyframeEvery: 10)
         let opened = Count()
-        let (report, _, _) = try relay(
+        let (report, _, _) = try relayPictureByPicture(
             stream, scratch, changes: [34: { $0.mode = .bypass }, 44: { $0.mode = .enhance }]
         ) {
             $0.makeDecoder = { (configuration) throws(CodecError) in
@@ -144,7 +95,7 @@ import Transport
     @Test func aConstantRate() throws {
         let scratch = try Scratch()
         let stream = try TestStream.video(frames: 120, keyframeEvery: 10)
-        let (report, _, output) = try relay(
+        let (report, _, output) = try relayPictureByPicture(
             stream, scratch, changes: [34: { $0.mode = .bypass }, 74: { $0.mode = .enhance }]
         ) { $0.options.fps = Rational(60) }
         #expect(report.frames.bypassed == 40, "\(report.frames)")
@@ -157,9 +108,4 @@ import Transport
         // None of the encoder's lies between two of them.
         #expect(units.count { (bypassed[0].presentation...bypassed[39].presentation).contains($0.presentation) } == 40)
     }
-}
-
-extension MonotonicTime {
-    /// Lets other threads work.
-    fileprivate func sleepBriefly() { (self + .milliseconds(0.2)).sleep() }
 }

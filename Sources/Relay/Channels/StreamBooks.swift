@@ -28,7 +28,4 @@ final class StreamBooks: Sendable {
         if ticket.record.isKeyframe, ticket.record.kind == .original { keyframes.request() }
         ledger.close(ticket, as: .dropped(reason))
     }
-
-    /// Whether frames are on their way: neither out nor dropped, and not kept by the decoder.
-    func hasWorkInFlight(_ decoder: DecoderActivity) -> Bool { ledger.inFlight > decoder.framesKept }
 }

@@ -32,8 +32,9 @@ final class BypassLine {
         self.books = books
     }
 
-    /// Whether one more unit can be held.
-    var hasRoom: Bool { held.count < held.capacity }
+    /// How many units are held, and whether one more can be.
+    var count: Int { held.count }
+    var hasRoom: Bool { count < held.capacity }
 
     /// Holds the units from here on, until ``open()``.
     func hold() { isHolding = true }

@@ -307,7 +307,7 @@ final class IngestStage {
     }
 
     private func waitForFramesBefore() {
-        while books.hasWorkInFlight(decoder), !control.isStopping {
+        while books.ledger.inFlight > decoder.framesKept + router.held, !control.isStopping {
             router.turn()
             turns.sleep(until: .now() + Self.oneByOnePollInterval, as: .ingest)
         }

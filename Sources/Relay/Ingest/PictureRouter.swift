@@ -57,6 +57,9 @@ final class PictureRouter {
     /// When ingest has to call ``turn()`` again; nil while nothing is held.
     func nextTurn(after now: MonotonicTime) -> MonotonicTime? { line.isHolding ? now + Self.holdPollInterval : nil }
 
+    /// How many pictures are held.
+    var held: Int { line.count }
+
     /// Sends what is held, once everything before it is out.
     func turn() { if line.isHolding, !paths.isLeaving { line.open() } }
 
