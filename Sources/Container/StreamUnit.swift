@@ -18,9 +18,9 @@ import Media
 
     /// Names the stream within its program: the PID.
     public let stream: Int
-    /// The main video's format; nil for a unit of another stream.
+    public let isMainVideo: Bool
+    /// The main video's format; nil where it cannot be decoded, and for a unit of another stream.
     public let codec: VideoCodec?
-    public var isMainVideo: Bool { codec != nil }
     /// Counts the units of this stream from 0.
     public let serial: Int
     /// The unit; valid only until the handler returns.

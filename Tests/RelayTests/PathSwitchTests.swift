@@ -157,6 +157,18 @@ import Testing
         #expect(decide(&paths, 4, .init()) == .init(step: .enhance, beginsRun: true))
     }
 
+    /// Receivers of our H.264 cannot begin another sequence there. It is a place to return.
+    @Test func anOpenGroupOfH264() {
+        let open = PathSwitch.EntryPoint(isRefresh: false, beginsSequence: false)
+        var paths = PathSwitch()
+        #expect(decide(&paths, 0, .init()).step == .enhance)
+        #expect(decide(&paths, 1, open, mode: true) == .init(step: .enhance))
+        #expect(decide(&paths, 2, .init(), mode: true).step == .bypass)
+        #expect(decide(&paths, 9, open) == .init(step: .prime))
+        #expect(decide(&paths, 7) == .init(step: .bypass))
+        #expect(decide(&paths, 10) == .init(step: .enhance, beginsRun: true))
+    }
+
     /// A gradual refresh takes three pictures: no place to begin a bypass on command, and a place to end one.
     @Test func aGradualRefresh() {
         let refresh = PathSwitch.EntryPoint(isRefresh: false, recovery: 3)

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Channel: who wants the pictures to go out as they came, and whether they do.
 ///
-/// - Writers: enhance (``ladderWantsBypass``), decode and encode (``insert(_:from:)``), ingest (``isBypassed``, ``beginRun()``,
-///   ``removeObstacles(from:)``).
+/// - Writers: enhance (``ladderWantsBypass``), ingest, decode, enhance and encode (``insert(_:from:)``), ingest (``isBypassed``,
+///   ``beginRun()``, ``removeObstacles(from:)``).
 /// - Readers: ingest (the wishes, for each picture), enhance and encode (``runs``, for each picture), encode (``isBypassed``: it
 ///   fills no slots then), the observer.
 /// - Read together: obstacles, and the frame that they hold from.
@@ -20,6 +20,8 @@ final class PicturePath: Sendable {
         static let decoder = Obstacles(rawValue: 1)
         /// The encoder refuses these pictures, or fails.
         static let encoder = Obstacles(rawValue: 2)
+        /// Pictures of this size cannot be enhanced.
+        static let enhancement = Obstacles(rawValue: 4)
     }
 
     private let ladder = Atomic<Bool>(false)

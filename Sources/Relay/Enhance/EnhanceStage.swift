@@ -123,6 +123,7 @@ final class EnhanceStage {
         } catch {
             if refused != frame.picture.size { control.report(.message("pictures of this input cannot be enhanced: \(error)")) }
             refused = frame.picture.size
+            if !configuration.options.keepSize { path.insert(.enhancement, from: frame.ticket.record.id) }
             return books.drop(frame.intoTicket(), .decodeError)
         }
         process(frame, with: enhancement!)

@@ -57,8 +57,9 @@ final class BypassLine {
     }
 
     /// Sends what is held, if all pictures that were enhanced before have their fate.
-    func open() {
-        guard isHolding, books.ledger.inFlight <= held.count else { return }
+    /// - Parameter own: how many pictures in flight are in the caller's hands.
+    func open(besides own: Int = 0) {
+        guard isHolding, books.ledger.inFlight <= held.count + own else { return }
         isHolding = false
         awaitsEntry = false
         while let next = held.pop(until: MonotonicTime(nanoseconds: 0)) {

@@ -1,19 +1,52 @@
 import Bitstream
 import Container
 
-/// Reads of a unit at which a decoder can begin what kind of entry point it is.
+/// Reads of a unit at which a decoder can begin what kind of entry point it is, and keeps the parameter sets that came with the
+/// newest one that had them.
 ///
-/// A value, confined to its owner. Allocates only where a sequence parameter set is new.
+/// A value, confined to its owner. Allocates only where a parameter set is new.
 struct EntryPoints {
     private var codec = VideoCodec.h264
     private var reader = VideoCodec.h264.makeUnitReader()
+    private var sets: [UInt8] = []
 
-    mutating func read(_ unit: StreamUnit) -> PathSwitch.EntryPoint {
-        if let codec = unit.codec, codec != self.codec {
+    /// Parameter sets stand at the beginning of a unit.
+    private static let searched = 4096
+
+    mutating func read(_ unit: StreamUnit) -> PathSwitch.EntryPoint? {
+        guard let codec = unit.codec else { return nil }
+        if codec != self.codec {
             self.codec = codec
             reader = codec.makeUnitReader()
+            sets = []
         }
+        let own = unsafe Self.sets(in: unit.bytes, codec)
+        if !own.isEmpty { sets = own }
         let summary = unsafe reader.read(unit.bytes)
-        return PathSwitch.EntryPoint(isRefresh: summary.isRefresh, recovery: summary.recoveryFrameCount ?? 0)
+        return PathSwitch.EntryPoint(
+            isRefresh: summary.isRefresh, recovery: summary.recoveryFrameCount ?? 0,
+            beginsSequence: summary.isRefresh || codec != .h264)
+    }
+
+    /// An entry point with parameter sets: those of the entry point before it where it has none of its own.
+    /// - Returns: nil where nothing is missing.
+    func completed(_ unit: StreamUnit) -> [UInt8]? {
+        guard let codec = unit.codec, codec == self.codec, !sets.isEmpty,
+            unsafe Self.sets(in: unit.bytes, codec).isEmpty
+        else { return nil }
+        // A delimiter stays the first.
+        let delimiter = codec == .h264 ? 6 : 7
+        let header: UInt8 = codec == .h264 ? 0x09 : 0x46
+        let bytes = unsafe Array(unit.bytes)
+        let place = bytes.count > delimiter && bytes.starts(with: [0, 0, 0, 1]) && bytes[4] == header ? delimiter : 0
+        return bytes[..<place] + sets + bytes[place...]
+    }
+
+    private static func sets(in unit: UnsafeRawBufferPointer, _ codec: VideoCodec) -> [UInt8] {
+        var scanner = AccessUnitScanner(codec)
+        let head = unsafe UnsafeRawBufferPointer(rebasing: unit.prefix(searched))
+        var findings = 0
+        while findings < 8, unsafe scanner.scan(head, isEnd: true) != .nothing { findings += 1 }
+        return scanner.keptSets.bytes
     }
 }

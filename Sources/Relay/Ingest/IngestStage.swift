@@ -24,6 +24,7 @@ final class IngestStage {
     private let decoder: DecoderActivity
     private let control: StreamControl
     private let turns: StageTurns
+    private let path: PicturePath
     private let pace: FilePace?
     private let mayWait: Bool
     private var timeline: Timeline
@@ -31,13 +32,16 @@ final class IngestStage {
     private var settings: LiveSettings.Copy
     /// The number of the present sender and its clock.
     private var sourceClock: UInt32 = 0
-    /// The stream that comes out as access units.
-    private var mainVideo: ElementaryStreamDescription?
     /// The index among the output's passing streams of each PID that is passed.
     private var passed: [Int: Int] = [:]
     /// Units may be missing before the next one.
     private var followsGap = false
     private var stamps = PictureStamps()
+    /// The main video of the program; nil where it has none.
+    private var video: ElementaryStreamDescription?
+    /// The program map has come.
+    private var hasProgram = false
+    private var otherPrograms: [Int] = []
     /// Streams that an event has reported as left out.
     private var ignored: Set<IgnoredStream> = []
     /// How many of the demuxer's unused packets have been counted.
@@ -68,6 +72,7 @@ final class IngestStage {
         decoder = channels.decoder
         control = channels.control
         turns = channels.turns
+        path = channels.path
         let isLive = source.url.isLive
         mayWait = !isLive
         router = PictureRouter(queue: queue, output: output, mayWait: !isLive, channels: channels)
@@ -146,7 +151,7 @@ final class IngestStage {
 
     /// Reports once for each reason why no video comes.
     private func diagnose(_ demuxer: borrowing TransportStreamDemuxer, now: MonotonicTime) {
-        guard stamps.newest == nil else { return }
+        guard stamps.newest == nil, !passesAlone else { return }
         guard let due = nextDiagnosis else {
             nextDiagnosis = now + Self.noVideoTimeout
             return
@@ -159,9 +164,12 @@ final class IngestStage {
         control.report(.message("input: \(text)"))
     }
 
+    /// The program has no video, and other streams of it have come.
+    private var passesAlone: Bool { hasProgram && video == nil && books.counters[.passingIn] > 0 }
+
     /// Fails the stream when a source has ended without video.
     private func complainAtEnd(_ demuxer: borrowing TransportStreamDemuxer) {
-        guard stamps.newest == nil else { return }
+        guard stamps.newest == nil, !passesAlone else { return }
         control.fail(.input("\(source.url): \(demuxer.diagnosis.complaint ?? "no complete picture in it")"))
     }
 
@@ -216,17 +224,25 @@ final class IngestStage {
     private func describe(_ program: ProgramDescription) {
         var layout = TransportStreamLayout()
         let streams = program.streams.filter { $0.role == .passing }
-        layout.passedStreams = streams.map { stream in
-            .init(
-                streamType: stream.streamType, descriptors: stream.descriptors,
-                streamID: stream.streamType == 0x06 || stream.codec == .ac3 || stream.codec == .eac3 ? 0xbd : 0xc0)
-        }
+        layout.video = program.mainVideo == nil ? nil : .h264
+        layout.passedStreams = streams.map { TransportStreamLayout.PassedStream(describing: $0) }
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
-        passing.layout = layout
-        if let main = program.mainVideo, main != mainVideo {
-            mainVideo = main
-            router.beginStream(.init(streamType: main.streamType, descriptors: main.descriptors))
+        if program.mainVideo?.id != video?.id || program.mainVideo?.streamType != video?.streamType, let main = program.mainVideo {
+            router.beginStream(main)
+            if main.codec.video == nil {
+                control.report(.message("input: its video is \(main.codec.name), which cannot be decoded: it passes as it comes"))
+            }
+        } else if program.mainVideo == nil, video != nil || !hasProgram {
+            control.report(.message("input: no video in it; its other streams pass"))
         }
+        video = program.mainVideo
+        hasProgram = true
+        if !program.otherPrograms.isEmpty, program.otherPrograms != otherPrograms {
+            let names = program.otherPrograms.map(String.init).joined(separator: ", ")
+            control.report(.message("input: program \(program.number) is followed; left out: \(names)"))
+        }
+        otherPrograms = program.otherPrograms
+        passing.layout = layout
         // Report a stream once, also when the source returns or its program map changes.
         for each in program.streams where each.role == .ignored {
             guard ignored.insert(IgnoredStream(id: each.id, codec: each.codec)).inserted else { continue }
@@ -241,6 +257,7 @@ final class IngestStage {
         let most = VideoDecoder.Configuration().maximumSamples
         if format.size.width * format.size.height > most {
             control.report(.message("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
+            path.insert(.decoder, from: nil)
         }
     }
 
@@ -333,14 +350,28 @@ final class IngestStage {
     private func offer(_ unit: StreamUnit, as index: Int) -> Bool {
         var presentation: MediaTime?
         if let stamp = unit.presentation {
-            presentation = timeline.map(passing: stamp, stream: index, arrival: unit.lastArrival)
+            if hasProgram, video == nil, index == 0 {
+                // The first stream stands for the pictures: it may jump, and the others follow.
+                let mapped = timeline.map(stamp, arrival: unit.lastArrival)
+                follow(mapped)
+                presentation = mapped.output
+            } else {
+                presentation = timeline.map(passing: stamp, stream: index, arrival: unit.lastArrival)
+            }
             // Its place on the timeline is not known.
             guard presentation != nil else { return false }
         }
         let origin = unit.lastSourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, unit.lastArrival)
         return unsafe passing.offer(
-            unit.bytes, stream: index, presentation: presentation, provisionalEpoch: timeline.provisionalEpoch,
+            unit.bytes, stream: index, presentation: presentation,
+            reordering: Self.reordering(presentation: unit.presentation, decode: unit.decode), provisionalEpoch: timeline.provisionalEpoch,
             arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: emitBy(origin))
+    }
+
+    /// How many ticks before it is shown a unit of another video is to be decoded.
+    private static func reordering(presentation: MediaTime?, decode: MediaTime?) -> Int64 {
+        guard let presentation, let decode else { return 0 }
+        return max(0, presentation - decode)
     }
 
     private func count(_ evidence: EndEvidence) {
@@ -380,5 +411,16 @@ extension StreamDiagnosis {
         case .unusableVideo(let fault): "its video cannot be used: \(fault)"
         case .video: nil
         }
+    }
+}
+
+extension TransportStreamLayout.PassedStream {
+    /// A stream of the input, described as it was there.
+    init(describing stream: ElementaryStreamDescription) {
+        let id: UInt8 =
+            if stream.streamType == 0x06 || stream.codec == .ac3 || stream.codec == .eac3 { 0xbd } else {
+                stream.codec.isVideo ? 0xe1 : 0xc0
+            }
+        self.init(streamType: stream.streamType, descriptors: stream.descriptors, streamID: id)
     }
 }

@@ -31,6 +31,9 @@ struct PathSwitch {
         var isRefresh = true
         /// How many pictures follow until all are right; 0 where the entry point itself is.
         var recovery = 0
+        /// Receivers can begin another sequence here. H.264 changes its parameters only at a refresh (7.4.1.2.1), and decoders
+        /// show errors elsewhere. Behind our H.264, a stream of another format is new to them at any entry point.
+        var beginsSequence = true
     }
 
     enum Step: Equatable {
@@ -101,7 +104,9 @@ struct PathSwitch {
     ) -> Decision {
         // Receivers have nothing of this stream yet.
         if wishes.wantBypass, !hasBegun { return endRun() }
-        guard wishes.wantBypass, isSettled, let entry, entry.recovery == 0 || wishes.isForced else {
+        guard wishes.wantBypass, isSettled, let entry,
+            entry.recovery == 0 && entry.beginsSequence || wishes.isForced
+        else {
             isRunning = true
             return Decision(step: .enhance)
         }

@@ -61,13 +61,18 @@ final class PictureRouter {
     var held: Int { line.count }
 
     /// Sends what is held, once everything before it is out.
-    func turn() { if line.isHolding, !paths.isLeaving { line.open() } }
+    func turn() { turn(besides: 0) }
+
+    private func turn(besides own: Int) { if line.isHolding, !paths.isLeaving { line.open(besides: own) } }
 
     // MARK: The stream
 
     /// The pictures from here on are of another stream, which receivers do not know yet.
-    func beginStream(_ video: TransportStreamLayout.Video) {
-        self.video = video
+    func beginStream(_ stream: ElementaryStreamDescription) {
+        // Receivers keep what they know of H.264 when it is enhanced and bypassed in turns.
+        video =
+            stream.codec == .h264
+            ? .h264 : TransportStreamLayout.Video(streamType: stream.streamType, descriptors: stream.descriptors)
         paths.beginStream()
         path.removeObstacles(from: books.ledger.nextFrame)
     }
@@ -86,9 +91,11 @@ final class PictureRouter {
 
     /// Decides a picture's way. Call ``send(_:_:_:_:)`` next.
     func decide(_ unit: StreamUnit, at presentation: MediaTime) -> PathSwitch.Decision {
-        turn()
+        turn(besides: 1)
         var wishes = PathSwitch.Wishes()
-        if mayBypass {
+        if unit.codec == nil {
+            wishes.isForced = true
+        } else if mayBypass {
             wishes.mode = mode == .bypass
             wishes.ladder = path.ladderWantsBypass
             wishes.isForced = !path.obstacles.isEmpty
@@ -108,6 +115,8 @@ final class PictureRouter {
         // Pictures of the former way come before it. This one is in flight, too.
         if paths.isLeaving || decision.endsRun && books.ledger.inFlight > 1 { line.hold() }
         if decision.beginsRun { path.beginRun() }
+        // Receivers have the encoder's parameter sets.
+        let isFirst = unit.isKeyframe && (decision.endsRun || paths.isLeaving && decision.step == .prime)
         switch decision.step {
         case .enhance:
             unsafe queue.add(
@@ -115,16 +124,16 @@ final class PictureRouter {
         case .prime:
             unsafe queue.prime(
                 unit.bytes, codec: unit.codec ?? .h264, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
-            bypass(unit, picture, ticket)
-        case .bypass: bypass(unit, picture, ticket)
+            bypass(unit, picture, ticket, isFirst: isFirst)
+        case .bypass: bypass(unit, picture, ticket, isFirst: isFirst)
         }
     }
 
-    private func bypass(_ unit: StreamUnit, _ picture: Picture, _ ticket: consuming FrameTicket) {
+    private func bypass(_ unit: StreamUnit, _ picture: Picture, _ ticket: consuming FrameTicket, isFirst: Bool) {
         if mayWait {
             while !line.hasRoom, !control.isStopping {
                 turns.sleep(until: .now() + Self.holdPollInterval, as: .ingest)
-                turn()
+                turn(besides: 1)
             }
         }
         do throws(ContainerError) {
@@ -137,7 +146,12 @@ final class PictureRouter {
         let facts = CodedUnit(
             presentation: picture.presentation, decode: picture.decode, isKeyframe: unit.isKeyframe, video: video,
             isTimed: picture.isTimed, fate: .bypassed)
-        unsafe line.deliver(unit.bytes, facts, ticket, source: picture.source)
+        if isFirst, let whole = entries.completed(unit) {
+            var pending: FrameTicket? = consume ticket
+            unsafe whole.withUnsafeBytes { unsafe line.deliver($0, facts, pending.take()!, source: picture.source) }
+        } else {
+            unsafe line.deliver(unit.bytes, facts, ticket, source: picture.source)
+        }
         turn()
     }
 

@@ -30,14 +30,15 @@ final class PassingStreams: Sendable {
     /// Queues a copy of a unit.
     /// - Returns: false when too many units wait already, so that this one is lost.
     func offer(
-        _ bytes: UnsafeRawBufferPointer, stream: Int, presentation: MediaTime?, provisionalEpoch: UInt32? = nil,
+        _ bytes: UnsafeRawBufferPointer, stream: Int, presentation: MediaTime?, reordering: Int64 = 0,
+        provisionalEpoch: UInt32? = nil,
         arrival: MonotonicTime, sourceTime: MonotonicTime?, emitBy: MonotonicTime
     ) -> Bool {
         guard let buffer = buffers.claim() else { return false }
         unsafe buffer.fill(bytes)
         let unit = PassingUnit(
             buffer: buffer, stream: stream, layoutNumber: numberedLayout.number, presentation: presentation,
-            provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy)
+            reordering: reordering, provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy)
         guard units.offer(unit) == nil else {
             buffers.recycle(buffer)
             return false

@@ -8,6 +8,8 @@ struct PassingUnit: Sendable {
     /// The number of the layout that it belongs to.
     let layoutNumber: Int
     let presentation: MediaTime?
+    /// How many ticks before it is shown it is to be decoded.
+    let reordering: Int64
     /// The epoch of the timeline that may still move, and its presentation time with it; nil when that time is settled.
     let provisionalEpoch: UInt32?
     let arrival: MonotonicTime

@@ -371,7 +371,8 @@ final class SendStage: Sendable {
         if let next = waiting.first({ $0.stamp }) { stamp = min(stamp, next) }
         let isWhole = unsafe state.outputs.sendPassing(stamp: stamp) { emit in
             unsafe muxer.writePassed(
-                stream: unit.stream, unit.buffer.bytes, presentationTime: presentation, emit: emit)
+                stream: unit.stream, unit.buffer.bytes, presentationTime: presentation,
+                decodeTime: unit.reordering > 0 ? presentation.map { $0 + -unit.reordering } : nil, emit: emit)
         }
         countRefusals(&state)
         record.recordCounters(of: muxer)

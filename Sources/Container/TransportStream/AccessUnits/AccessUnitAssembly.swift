@@ -295,7 +295,7 @@ struct AccessUnitAssembly {
         if isKeyframe { followsTorn = false }
         if followsTorn { damage.insert(.followsTorn) }
         let unit = unsafe StreamUnit(
-            stream: stream, codec: codec, serial: serial,
+            stream: stream, isMainVideo: true, codec: codec, serial: serial,
             bytes: UnsafeRawBufferPointer(rebasing: storage.bytes[..<count]), presentation: stamp.presentation,
             decode: stamp.decode, firstArrival: first.arrival, lastArrival: end.arrival,
             lastSourceTime: end.source, isKeyframe: isKeyframe, damage: damage, evidence: evidence)

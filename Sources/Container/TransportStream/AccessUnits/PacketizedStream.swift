@@ -34,6 +34,8 @@ final class PacketizedStream {
     private var header = PESHeader()
     /// Payload bytes of the PES packet still to come; -1 when not known.
     private var remaining = -1
+    /// The PES packet does not say how long it is.
+    private var isUnbounded = false
     /// Nothing in the clear has come since something scrambled.
     private(set) var isScrambled = false
     /// The main video's part; nil for the others, whose unit is the PES packet.
@@ -46,9 +48,11 @@ final class PacketizedStream {
         if description.role == .mainVideo, let codec = description.codec.video {
             video = AccessUnitAssembly(stream: id, codec: codec)
         } else {
-            passing = PassingAssembly(stream: id)
+            passing = PassingAssembly(stream: id, isMainVideo: description.role == .mainVideo)
         }
     }
+
+    private var isMainVideo: Bool { description.role == .mainVideo }
 
     func update(_ new: ElementaryStreamDescription) { description = new }
 
@@ -64,12 +68,15 @@ final class PacketizedStream {
         if packet.isScrambled { return reportScrambling(handler) }
         if packet.startsUnit {
             if passing?.hasUnfinished ?? false { passing!.deliver(.nextStart, handler) }
+            isUnbounded = false
             header.begin()
             layer = .header
         }
+        passing?.beginPacket(startsPES: packet.startsUnit, isRandomAccess: packet.isRandomAccess)
         video?.beginPacket(startsPES: packet.startsUnit, stuffed: packet.isStuffed, &context, handler)
         unsafe process(payload, &context, handler)
         video?.endPacket(stuffed: packet.isStuffed)
+        if packet.isStuffed, isUnbounded, layer == .payload { passing?.endStuffedPacket(handler) }
     }
 
     private func process(_ payload: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: Handler) {
@@ -79,11 +86,12 @@ final class PacketizedStream {
             case .incomplete: return
             case .malformed:
                 layer = .waiting
-                return handler(.fault(.brokenHeader, isMainVideo: video != nil))
+                return handler(.fault(.brokenHeader, isMainVideo: isMainVideo))
             case .complete:
                 layer = header.isScrambled ? .waiting : .payload
                 if header.isScrambled { reportScrambling(handler) } else { isScrambled = false }
                 remaining = header.payloadLength
+                isUnbounded = remaining < 0
                 beginPayload(&context)
             }
         }
@@ -123,18 +131,18 @@ final class PacketizedStream {
         let step = (Int(packet.continuity) - continuity) & 15
         if step == 1 { return true }
         if step == 0, digest == lastPayload {
-            handler(.fault(.duplicatePacket, isMainVideo: video != nil))
+            handler(.fault(.duplicatePacket, isMainVideo: isMainVideo))
             return false
         }
         recordLoss()
-        handler(.fault(.gap(packets: (step - 1) & 15), isMainVideo: video != nil))
+        handler(.fault(.gap(packets: (step - 1) & 15), isMainVideo: isMainVideo))
         return true
     }
 
     private func reportScrambling(_ handler: Handler) {
         isScrambled = true
         recordLoss()
-        handler(.fault(.scrambledPacket, isMainVideo: video != nil))
+        handler(.fault(.scrambledPacket, isMainVideo: isMainVideo))
     }
 
     /// Packets before the one at hand are missing.

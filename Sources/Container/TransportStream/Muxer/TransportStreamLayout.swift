@@ -26,7 +26,7 @@ public struct TransportStreamLayout: Hashable, Sendable {
         public var streamType: UInt8
         /// The elementary stream's descriptors, as in the input's program map: tag, length, bytes, and so on.
         public var descriptors: [UInt8]
-        /// The `stream_id` of its PES packets (0xc0 for audio, 0xbd for private streams).
+        /// The `stream_id` of its PES packets (0xc0 for audio, 0xe1 for video, 0xbd for private streams).
         public var streamID: UInt8
 
         public init(streamType: UInt8, descriptors: [UInt8] = [], streamID: UInt8 = 0xc0) {
@@ -37,6 +37,9 @@ public struct TransportStreamLayout: Hashable, Sendable {
 
         /// What it carries, as far as that is known.
         public var codec: StreamCodec { StreamCodec(streamType: streamType, descriptors: descriptors) }
+
+        /// Video, whose packets may be longer than their length could say.
+        var isVideo: Bool { streamID & 0xf0 == 0xe0 }
 
         /// AAC in ADTS frames.
         public static let aac = PassedStream(streamType: 0x0f)

@@ -123,28 +123,35 @@ import Media
     /// - Parameters:
     ///   - stream: its index in ``TransportStreamLayout/passedStreams``.
     ///   - presentationTime: nil where the input had none.
+    ///   - decodeTime: nil where it is the same.
     public func writePassed(
-        stream: Int, _ payload: UnsafeRawBufferPointer, presentationTime: MediaTime?,
+        stream: Int, _ payload: UnsafeRawBufferPointer, presentationTime: MediaTime?, decodeTime: MediaTime? = nil,
         emit: (UnsafeRawBufferPointer) -> Void
     ) {
-        if let ticks = presentationTime?.ticks {
+        if let ticks = (decodeTime ?? presentationTime)?.ticks {
             if isTableDue(at: ticks, backwards: false) { unsafe writeTables(at: ticks, emit) }
             unsafe writeClockIfDue(at: ticks - layout.clockLead, emit)
         }
         // A payload that came with a length may be a few bytes too long for our header. Then its rest gets another
         // header.
+        let passed = layout.passedStreams[stream]
+        let limit = passed.isVideo ? Int.max : OutgoingPESHeader.longestPayload
         var rest = unsafe payload[...]
-        var time = presentationTime
+        var (time, decode) = (presentationTime, presentationTime == nil ? nil : decodeTime)
         repeat {
-            let part = unsafe rest.prefix(OutgoingPESHeader.longestPayload)
+            let part = unsafe rest.prefix(limit)
             let header = OutgoingPESHeader(
-                streamID: layout.passedStreams[stream].streamID, presentationTime: time, decodeTime: nil,
-                payload: unsafe part.count, isAligned: false)
+                streamID: passed.streamID, presentationTime: time, decodeTime: decode, payload: unsafe part.count,
+                isAligned: false)
+            var field = OutgoingAdaptationField()
+            // Without a length only stuffing tells the end.
+            let room = TransportPacket.size - 4
+            if !header.hasLength, unsafe (header.length + part.count) % room == 0 { field.stuffing = 1 }
             unsafe writePES(
                 header, UnsafeRawBufferPointer(rebasing: part), pid: layout.pid(ofPassedStream: stream),
-                counter: 3 + stream, OutgoingAdaptationField(), emit)
+                counter: 3 + stream, field, emit)
             unsafe rest = rest.dropFirst(part.count)
-            time = nil
+            (time, decode) = (nil, nil)
         } while unsafe !rest.isEmpty
         unsafe message.flush(emit)
     }

@@ -16,6 +16,7 @@ struct TransportPacket {
     /// The adaptation field is longer than what it says: the payload did not fill the packet.
     var isStuffed = false
     var isDiscontinuous = false
+    var isRandomAccess = false
 
     /// Reads the packet that begins at `p`, of which all 188 bytes are readable.
     /// - Returns: nil for an adaptation field that does not fit or a reserved adaptation field control.
@@ -40,6 +41,7 @@ struct TransportPacket {
         }
         let flags = unsafe p[5]
         isDiscontinuous = flags & 0x80 != 0
+        isRandomAccess = flags & 0x40 != 0
         var used = 1
         // The clock references, the splice countdown, private data and the extension.
         if flags & 0x10 != 0, length >= used + 6 { used += 6 }

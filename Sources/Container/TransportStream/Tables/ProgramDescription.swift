@@ -2,11 +2,11 @@
 public struct ElementaryStreamDescription: Hashable, Sendable {
     /// What the demultiplexer does with it.
     public enum Role: Hashable, Sendable {
-        /// Comes out as access units of a format that can be decoded.
+        /// Comes out as access units, or as whole PES payloads where its format cannot be decoded.
         case mainVideo
         /// Comes out as whole PES payloads.
         case passing
-        /// Not used: sections, and all video but the main one.
+        /// Not used: sections.
         case ignored
     }
 
@@ -26,6 +26,8 @@ public struct ProgramDescription: Hashable, Sendable {
     public let mapID: Int
     public let version: Int
     public let streams: [ElementaryStreamDescription]
+    /// The numbers of the multiplex's other programs, which are not used.
+    public internal(set) var otherPrograms: [Int] = []
 
     public var mainVideo: ElementaryStreamDescription? { streams.first { $0.role == .mainVideo } }
 }
@@ -54,14 +56,9 @@ extension ProgramDescription {
             }
             at = next
         }
-        let main = streams.firstIndex { $0.codec.video != nil }
-        for i in streams.indices {
-            switch streams[i].codec {
-            case .sections, .unknown: break
-            // A passed stream has no decode times, which another video stream would need.
-            case let codec where codec.isVideo: streams[i].role = i == main ? .mainVideo : .ignored
-            default: streams[i].role = .passing
-            }
+        let main = streams.firstIndex { $0.codec.video != nil } ?? streams.firstIndex { $0.codec.isVideo }
+        for i in streams.indices where streams[i].codec != .sections {
+            streams[i].role = i == main ? .mainVideo : .passing
         }
         self.init(
             number: Int(s[3]) << 8 | Int(s[4]), mapID: mapID, version: Int(s[5] >> 1 & 0x1F), streams: streams)

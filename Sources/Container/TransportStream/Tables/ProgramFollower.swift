@@ -94,9 +94,15 @@ struct ProgramFollower {
     }
 
     private mutating func choose() {
+        chooseProgram()
+        let number = current?.number
+        current?.otherPrograms = candidates.map(\.entry.number).filter { $0 != number }
+    }
+
+    private mutating func chooseProgram() {
         // A program that is followed and still has its video is kept.
-        if let now = current, now.mainVideo != nil,
-            let same = candidates.first(where: { $0.entry.number == now.number && $0.map?.mainVideo != nil })
+        if let now = current, now.hasDecodableVideo,
+            let same = candidates.first(where: { $0.entry.number == now.number && $0.map?.hasDecodableVideo == true })
         {
             current = same.map
             return
@@ -108,7 +114,7 @@ struct ProgramFollower {
                 if waits { return }
                 continue
             }
-            if map.mainVideo != nil {
+            if map.hasDecodableVideo {
                 current = map
                 return
             }
@@ -117,4 +123,8 @@ struct ProgramFollower {
         if candidates.contains(where: { $0.map == nil }), waits { return }
         current = known.first { $0.streams.contains { $0.codec.isVideo } } ?? known.first
     }
+}
+
+extension ProgramDescription {
+    fileprivate var hasDecodableVideo: Bool { mainVideo?.codec.video != nil }
 }
