@@ -63,9 +63,9 @@ import Testing
         #expect(program.mainVideo?.id == SyntheticStream.videoID)
         #expect(program.streams[0].descriptors == [0x0A, 4, 0x64, 0x65, 0x75, 0])
         #expect(program.streams[21].codec == .opus && program.streams[21].role == .passing)
-        #expect(program.streams[22].codec.name == "HEVC" && program.streams[22].role == .ignored)
+        #expect(program.streams[22].codec.name == "HEVC" && program.streams[22].role == .passing)
         #expect(program.streams[23].role == .ignored)
-        #expect(program.streams[24].codec == .h264 && program.streams[24].role == .ignored)
+        #expect(program.streams[24].codec == .h264 && program.streams[24].role == .passing)
         #expect(diagnosis == .noParameters)
     }
 
