@@ -218,7 +218,8 @@ import Testing
     @Test(arguments: [
         ("arrivals.record(", ["Ingest"]), ("arrivals.declaredRate =", ["Ingest"]),
         (".frameInside =", ["Decode"]), (".framesKept =", ["Decode"]), (".busySince =", ["Encode"]),
-        ("filledSlot.newest =", ["Encode"]), ("path.isBypassed =", ["Ingest"]), ("path.insert(", ["Decode", "Encode", "Enhance", "Ingest"]),
+        ("filledSlot.newest =", ["Encode"]), ("path.isBypassed =", ["Ingest"]),
+        ("path.insert(", ["Decode", "Encode", "Enhance", "Ingest"]),
         ("path.beginRun()", ["Ingest"]), ("keyframes.request()", ["Channels", "Send"]),
         ("keyframes.claim()", ["Encode"]), (".countReceiver()", ["Send"]), ("schedule.plan(", ["Enhance"]),
         ("schedule.configure(", ["Enhance"]),

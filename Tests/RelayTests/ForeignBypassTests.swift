@@ -12,13 +12,15 @@ import Transport
 
 /// Bypassed streams of another program's encoders, and that program's decoder behind them. `BURNISH_NO_FOREIGN=1` skips these.
 @Suite(.timeLimit(.minutes(5))) struct ForeignBypassTests {
-    static let isWanted = ProcessInfo.processInfo.environment["BURNISH_NO_FOREIGN"] == nil && ((try? ffmpeg(["-version"])) != nil)
+    static let isWanted =
+        ProcessInfo.processInfo.environment["BURNISH_NO_FOREIGN"] == nil && ((try? ffmpeg(["-version"])) != nil)
 
     enum Kind: String, CaseIterable {
         case closed = "-c:v libx264 -preset ultrafast -bf 3 -g 25 -pix_fmt yuv420p"
         case pyramid = "-c:v libx264 -preset veryfast -bf 3 -b-pyramid normal -g 25 -sc_threshold 0 -pix_fmt yuv420p"
         case open = "-c:v libx264 -preset veryfast -bf 2 -g 25 -sc_threshold 0 -x264-params open-gop=1 -pix_fmt yuv420p"
-        case gradualRefresh = "-c:v libx264 -preset ultrafast -tune zerolatency -g 25 -x264-params intra-refresh=1 -pix_fmt yuv420p"
+        case gradualRefresh =
+            "-c:v libx264 -preset ultrafast -tune zerolatency -g 25 -x264-params intra-refresh=1 -pix_fmt yuv420p"
         case hevc = "-c:v libx265 -preset ultrafast -x265-params log-level=none:keyint=25:bframes=3 -pix_fmt yuv420p"
         case hevcOpen =
             "-c:v libx265 -preset ultrafast -x265-params log-level=none:open-gop=1:keyint=25:bframes=3 -pix_fmt yuv420p"
@@ -51,11 +53,15 @@ import Transport
         for (index, frame) in stride(from: 30, to: 290, by: 40).enumerated() {
             changes[frame] = { $0.mode = index % 2 == 0 ? .enhance : .bypass }
         }
-        let (report, notes, output) = try relayPictureByPicture(stream, scratch, changes: changes) { $0.settings.mode = .bypass }
+        let (report, notes, output) = try relayPictureByPicture(stream, scratch, changes: changes) {
+            $0.settings.mode = .bypass
+        }
         let frames = report.frames
         #expect(frames.originals == 300 && frames.dropped == 0, "\(frames)")
         // Streams without refreshes are bypassed from their beginning only.
-        #expect(frames.bypassed >= (kind == .open || kind == .gradualRefresh ? 30 : 100) && frames.emitted >= 60, "\(frames) \(notes)")
+        #expect(
+            frames.bypassed >= (kind == .open || kind == .gradualRefresh ? 30 : 100) && frames.emitted >= 60,
+            "\(frames) \(notes)")
         #expect(TestStream.passed(in: output).units.map(\.bytes) == TestStream.passed(in: stream).units.map(\.bytes))
         let came = Set(TestStream.payloads(in: stream))
         #expect(TestStream.payloads(in: output).count { came.contains($0) } == Int(frames.bypassed))
@@ -102,12 +108,16 @@ import Transport
         }
         let steps = try [scratch.path("source.ts"), scratch.path("out.ts")].map { try Self.steps(in: $0) }
         #expect(steps[0] == steps[1])
-        if kind != .soundAlone { #expect(try Self.ffmpeg(["-i", scratch.path("out.ts"), "-map", "0:v", "-f", "null", "-"]) == "") }
+        if kind != .soundAlone {
+            #expect(try Self.ffmpeg(["-i", scratch.path("out.ts"), "-map", "0:v", "-f", "null", "-"]) == "")
+        }
     }
 
     /// The presentation and decoding times of the last stream that is no sound, or of the sound, from the first one on.
     private static func steps(in path: String) throws -> [[Int]] {
-        let text = try run(["ffprobe", "-v", "error", "-show_entries", "packet=codec_type,stream_index,pts,dts", "-of", "csv=p=0", path])
+        let text = try run([
+            "ffprobe", "-v", "error", "-show_entries", "packet=codec_type,stream_index,pts,dts", "-of", "csv=p=0", path,
+        ])
         let rows = text.split(separator: "\n").map { $0.split(separator: ",").map(String.init) }.filter { $0.count >= 4 }
         guard let last = rows.filter({ $0[0] == "video" }).map({ $0[1] }).max() ?? rows.first?[1] else { return [] }
         let times = rows.filter { $0[1] == last }.map { [Int($0[2]) ?? -1, Int($0[3]) ?? -1] }
@@ -116,7 +126,9 @@ import Transport
     }
 
     /// The program map names another format in mid-stream: H.264, HEVC, MPEG-4, H.264 again.
-    @Test(.enabled(if: isWanted, "BURNISH_NO_FOREIGN is set, or no ffmpeg on the PATH")) func theFormatChangesInMidStream() throws {
+    @Test(.enabled(if: isWanted, "BURNISH_NO_FOREIGN is set, or no ffmpeg on the PATH")) func theFormatChangesInMidStream()
+        throws
+    {
         let scratch = try Scratch()
         var stream: [UInt8] = []
         for options in [Kind.closed.rawValue, Passed.hevc.rawValue, Passed.mpeg4.rawValue, Kind.slices.rawValue] {
@@ -135,8 +147,9 @@ import Transport
 
     /// How many pictures come out of a decoder.
     private static func pictures(in path: String) throws -> Int {
-        let text = try run(["ffprobe", "-v", "error", "-count_frames", "-select_streams", "v:0", "-show_entries"]
-            + ["stream=nb_read_frames", "-of", "csv=p=0", path])
+        let text = try run(
+            ["ffprobe", "-v", "error", "-count_frames", "-select_streams", "v:0", "-show_entries"]
+                + ["stream=nb_read_frames", "-of", "csv=p=0", path])
         return text.split(whereSeparator: \.isWhitespace).compactMap { Int($0.prefix { $0.isNumber }) }.first ?? -1
     }
 

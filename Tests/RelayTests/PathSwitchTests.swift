@@ -97,7 +97,9 @@ import Testing
                     decoded.insert(picture.number)
                     let entry = pictures.first { $0.group == picture.group }!.number
                     #expect(decoded.contains(entry), "picture \(picture.number) is decoded without its entry point")
-                    if picture.isLeading { #expect(pictures.contains { $0.group == picture.group - 1 && decoded.contains($0.number) }) }
+                    if picture.isLeading {
+                        #expect(pictures.contains { $0.group == picture.group - 1 && decoded.contains($0.number) })
+                    }
                     enhanced.append(picture)
                 case .prime, .bypass:
                     if decision.step == .prime { decoded.insert(picture.number) }

@@ -227,10 +227,13 @@ final class IngestStage {
         layout.video = program.mainVideo == nil ? nil : .h264
         layout.passedStreams = streams.map { TransportStreamLayout.PassedStream(describing: $0) }
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
-        if program.mainVideo?.id != video?.id || program.mainVideo?.streamType != video?.streamType, let main = program.mainVideo {
+        if program.mainVideo?.id != video?.id || program.mainVideo?.streamType != video?.streamType,
+            let main = program.mainVideo
+        {
             router.beginStream(main)
             if main.codec.video == nil {
-                control.report(.message("input: its video is \(main.codec.name), which cannot be decoded: it passes as it comes"))
+                control.report(
+                    .message("input: its video is \(main.codec.name), which cannot be decoded: it passes as it comes"))
             }
         } else if program.mainVideo == nil, video != nil || !hasProgram {
             control.report(.message("input: no video in it; its other streams pass"))
@@ -364,7 +367,8 @@ final class IngestStage {
         let origin = unit.lastSourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, unit.lastArrival)
         return unsafe passing.offer(
             unit.bytes, stream: index, presentation: presentation,
-            reordering: Self.reordering(presentation: unit.presentation, decode: unit.decode), provisionalEpoch: timeline.provisionalEpoch,
+            reordering: Self.reordering(presentation: unit.presentation, decode: unit.decode),
+            provisionalEpoch: timeline.provisionalEpoch,
             arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: emitBy(origin))
     }
 

@@ -120,7 +120,8 @@ final class PictureRouter {
         switch decision.step {
         case .enhance:
             unsafe queue.add(
-                ticket, unit.bytes, codec: unit.codec ?? .h264, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+                ticket, unit.bytes, codec: unit.codec ?? .h264, flags: picture.flags, isKeyframe: unit.isKeyframe,
+                mayWait: mayWait)
         case .prime:
             unsafe queue.prime(
                 unit.bytes, codec: unit.codec ?? .h264, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)

@@ -174,7 +174,8 @@ extension RelayReport {
                 ? "" : "; of them originals: \(originals.isEmpty ? "none" : list(originals))")
         lines.append(
             "books: in \(frames.originals) + synthesised \(frames.synthesised) + repeated \(frames.repeated)"
-                + " = emitted \(frames.emitted)" + (frames.bypassed > 0 ? " + bypassed \(frames.bypassed)" : "") + " + dropped \(frames.dropped)"
+                + " = emitted \(frames.emitted)" + (frames.bypassed > 0 ? " + bypassed \(frames.bypassed)" : "")
+                + " + dropped \(frames.dropped)"
                 + (reasons.isEmpty ? "" : " (\(reasons))")
                 + " + in flight \(frames.inFlight)" + (frames.balance ? "" : "  DO NOT BALANCE"))
         let slates = counters[StreamCounters.Counter.slates.name] ?? 0

@@ -38,7 +38,8 @@ final class PassingStreams: Sendable {
         unsafe buffer.fill(bytes)
         let unit = PassingUnit(
             buffer: buffer, stream: stream, layoutNumber: numberedLayout.number, presentation: presentation,
-            reordering: reordering, provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy)
+            reordering: reordering, provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy
+        )
         guard units.offer(unit) == nil else {
             buffers.recycle(buffer)
             return false
