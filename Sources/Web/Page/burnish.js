@@ -106,7 +106,9 @@ async function showFigures() {
   if (asked !== chosen) return;
   pictures.isFlowing = now != null;
   if (!now) return;
-  history.push({ time: performance.now(), p50: now.latency.original.p50, p99: now.latency.original.p99, rung: now.rung });
+  const before = history.at(-1)?.books;
+  const isBypassed = before != null && now.books.bypassed > before.bypassed && now.books.emitted === before.emitted;
+  history.push({ books: now.books, p50: now.latency.original.p50, p99: now.latency.original.p99, rung: now.rung });
   if (history.length > kept) history.shift();
   showTiles(now);
   bars($("stages"), now.stages, milliseconds);
@@ -117,7 +119,7 @@ async function showFigures() {
   showDrops(now);
   showLeg($("input"), now.input, "in");
   showLeg($("output"), now.output, "out");
-  text($("sizes"), now.sizes ? `${now.sizes.input} → ${now.sizes.output}` : "");
+  text($("sizes"), (now.sizes ? `${now.sizes.input} → ${now.sizes.output}` : "") + (isBypassed ? ", sent as it came" : ""));
 }
 
 function showTiles(now) {

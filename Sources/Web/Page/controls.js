@@ -1,6 +1,7 @@
 // What may change while a stream runs. Each control sends its own change and shows what the service answers.
 
 const fields = [
+  { key: "mode", label: "Pictures", options: ["enhance", "bypass"] },
   { key: "tier", label: "Best tier", options: ["neural-m", "neural-s", "base"] },
   { key: "sharpness", label: "Sharpness", range: [0, 1, 0.05] },
   { key: "deinterlace", label: "Interlaced pictures", options: ["auto", "fields", "off"] },
