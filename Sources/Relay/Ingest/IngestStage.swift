@@ -255,7 +255,7 @@ final class IngestStage {
     }
 
     private func describe(_ format: VideoParameters) {
-        router.beginFormat()
+        router.beginFormat(format.size)
         arrivals.declaredRate = format.frameRate
         let most = VideoDecoder.Configuration().maximumSamples
         if format.size.width * format.size.height > most {

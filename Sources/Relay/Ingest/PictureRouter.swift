@@ -33,6 +33,10 @@ final class PictureRouter {
     private let mayWait: Bool
     private var paths = PathSwitch()
     private var entries = EntryPoints()
+    /// The pictures' size, as their headers have it; nil where they cannot be read.
+    private var size: PictureSize?
+    /// The parameter sets have changed since an entry point was read.
+    private var needsSets = true
     private var video = TransportStreamLayout.Video.h264
     /// Whether the output refused the program's layout, so that the next refusal is no news.
     private var isRefused = false
@@ -74,11 +78,16 @@ final class PictureRouter {
             stream.codec == .h264
             ? .h264 : TransportStreamLayout.Video(streamType: stream.streamType, descriptors: stream.descriptors)
         paths.beginStream()
+        size = nil
         path.removeObstacles(from: books.ledger.nextFrame)
     }
 
     /// The pictures from here on have another format.
-    func beginFormat() { path.removeObstacles(from: books.ledger.nextFrame) }
+    func beginFormat(_ size: PictureSize) {
+        needsSets = true
+        self.size = size
+        path.removeObstacles(from: books.ledger.nextFrame)
+    }
 
     /// Another mode is set. That is also a wish to try again what has failed.
     func change(_ mode: StreamSettings.Mode) {
@@ -100,10 +109,16 @@ final class PictureRouter {
             wishes.ladder = path.ladderWantsBypass
             wishes.isForced = !path.obstacles.isEmpty
         }
-        let decision = paths.decide(
-            presentation, unit.isKeyframe ? entries.read(unit) : nil, wishes, isSettled: !line.isHolding)
+        // In the steady state nobody asks what kind of entry point it is.
+        var entry: PathSwitch.EntryPoint?
+        if unit.isKeyframe, needsSets || wishes.wantBypass != paths.isBypassed {
+            needsSets = false
+            entry = entries.read(unit)
+        }
+        let decision = paths.decide(presentation, entry, wishes, isSettled: !line.isHolding)
         if paths.isBypassed != path.isBypassed {
             path.isBypassed = paths.isBypassed
+            if paths.isBypassed, let size { control.report(.picture(input: size, output: size)) }
             control.report(.message(paths.isBypassed ? Self.beginning(wishes) : "pictures are enhanced again"))
         }
         return decision
