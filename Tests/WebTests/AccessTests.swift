@@ -68,7 +68,11 @@ import Testing
             let login = try await client.send("POST", "/login", body: #"{"token":"\#(testToken)"}"#)
             let cookie = try #require(login.headers["set-cookie"])
             for flag in ["HttpOnly", "SameSite=Strict", "Path=/"] { #expect(cookie.contains(flag)) }
-            #expect(!cookie.contains(testToken))
+            #expect(!cookie.contains(testToken) && !cookie.contains("Secure"))
+            // Behind a proxy that has the TLS.
+            let origin = ["Origin": "https://127.0.0.1:\(client.port)"]
+            let proxied = try await client.send("POST", "/login", headers: origin, body: #"{"token":"\#(testToken)"}"#)
+            #expect(proxied.headers["set-cookie"]?.contains("; Secure") == true)
             let pair = String(cookie.prefix { $0 != ";" })
             let headers = ["Cookie": "theme=dark; \(pair)"]
             #expect(try await client.send("POST", "/api/v1/reload", headers: headers).status == 204)
@@ -95,10 +99,12 @@ import Testing
         try await serving { client async throws in
             for host in [
                 "evil.example", "evil.example:\(client.port)", "127.0.0.1.evil.example", "localhost.evil.example", "evil",
+                // That of a proxy which is not configured.
+                "192.0.2.1", "[2001:db8::1]:80",
             ] {
                 #expect(try await client.get("/livez", headers: ["Host": host]).status == 421, "\(host)")
             }
-            for host in ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8440", "192.0.2.1"] {
+            for host in ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8440"] {
                 #expect(try await client.get("/livez", headers: ["Host": host]).status == 200, "\(host)")
             }
             for host in ["", "localhost:x", "[::1", ":80"] {
@@ -126,8 +132,10 @@ import Testing
     }
 
     @Test func namesThatAreConfiguredAreAnswered() async throws {
-        try await serving(configure: { $0.names = ["Relay.example"] }) { client async throws in
-            #expect(try await client.get("/livez", headers: ["Host": "relay.example:443"]).status == 200)
+        try await serving(configure: { $0.names = ["Relay.example", "192.0.2.1", "2001:DB8::1"] }) { client async throws in
+            for host in ["relay.example:443", "192.0.2.1", "[2001:db8::1]:443"] {
+                #expect(try await client.get("/livez", headers: ["Host": host]).status == 200, "\(host)")
+            }
             #expect(try await client.get("/livez", headers: ["Host": "other.example"]).status == 421)
         }
     }
@@ -224,6 +232,14 @@ import Testing
         #expect(web.certificate == CertificateFiles(chain: "/a", key: "/b"))
         #expect(web.names == ["relay.example"] && web.origins == ["https://status.example"])
         #expect(!web.isLoopbackOnly && !web.allowsNoToken && !web.allowsPlainHTTPBeyondLoopback)
+    }
+
+    @Test func refusalsDoNotFillTheLog() {
+        let log = RequestLog()
+        let lines = (0..<10_000).compactMap { _ in log.admit(at: .init(nanoseconds: 5)) }
+        #expect(lines.count == Int(RequestLog.burst) && lines.allSatisfy { $0 == 0 })
+        #expect(log.admit(at: .init(nanoseconds: 1_000_000_000)) == 10_000 - Int(RequestLog.burst))
+        #expect(log.admit(at: .init(nanoseconds: 1_000_000_000)) == 0)
     }
 
     @Test func tokensAreCompared() {

@@ -13,11 +13,13 @@ struct Guard: Sendable {
         self.sessions = sessions
         self.configuration = configuration
         token = configuration.token.map { Token($0) }
-        names = Set(configuration.names.map { $0.lowercased() })
+        // As they stand in a URL.
+        names = Set(
+            configuration.names.map { $0.contains(":") && !$0.hasPrefix("[") ? "[\($0.lowercased())]" : $0.lowercased() })
     }
 
     /// A hostile page can point a name of its own at this machine (DNS rebinding). The browser then sends that name, so only
-    /// known names, addresses and `localhost` are answered.
+    /// known names, the service's addresses and `localhost` are answered.
     func checkHost(_ head: HTTPRequest) throws(Problem) {
         guard let authority = head.authority, !authority.isEmpty, head.headerFields[Self.host] == nil else {
             throw Problem(.badRequest, "send exactly one Host header")
@@ -25,9 +27,12 @@ struct Guard: Sendable {
         guard let host = Self.host(of: authority) else {
             throw Problem(.badRequest, "the Host header is not a host and a port")
         }
-        if IPAddress.isAddress(host) || host == "localhost" || names.contains(host) { return }
+        // Behind the loopback address another address is that of a proxy, whose callers are not on this machine. The
+        // configuration has to name it, and then demands a token.
+        let isOwn = IPAddress.isLoopback(configuration.host) ? IPAddress.isLoopback(host) : IPAddress.isAddress(host)
+        if isOwn || host == "localhost" || names.contains(host) { return }
         throw Problem(
-            .wrongHost, "this name is not one of the service's: add it to the configuration's names, or use an address")
+            .wrongHost, "\(host) is not one of the service's names: add it to http.allowed-hosts, or use the service's address")
     }
 
     /// Other sites' pages may not send requests here. Browsers say where a request comes from.
@@ -79,8 +84,11 @@ struct Guard: Sendable {
 
     /// With TLS the name says to browsers that the cookie came from this host over TLS.
     private var cookieName: String { configuration.certificate == nil ? "burnish-session" : "__Host-burnish-session" }
-    private var cookieFlags: String {
-        "Path=/; HttpOnly; SameSite=Strict" + (configuration.certificate == nil ? "" : "; Secure")
+
+    /// A proxy may have the TLS. Browsers say so when they log in.
+    private func cookieFlags(_ head: HTTPRequest) -> String {
+        let isSecure = configuration.certificate != nil || head.headerFields[.origin]?.hasPrefix("https://") == true
+        return "Path=/; HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
     }
 
     func session(_ head: HTTPRequest) -> Substring? {
@@ -93,11 +101,11 @@ struct Guard: Sendable {
         return nil
     }
 
-    func cookie(for secret: String) -> String {
-        "\(cookieName)=\(secret); Max-Age=\(Int(Sessions.length.seconds)); \(cookieFlags)"
+    func cookie(for secret: String, _ head: HTTPRequest) -> String {
+        "\(cookieName)=\(secret); Max-Age=\(Int(Sessions.length.seconds)); \(cookieFlags(head))"
     }
 
-    var emptyCookie: String { "\(cookieName)=; Max-Age=0; \(cookieFlags)" }
+    func emptyCookie(_ head: HTTPRequest) -> String { "\(cookieName)=; Max-Age=0; \(cookieFlags(head))" }
 
     private static let host = HTTPField.Name("Host")!
 

@@ -11,12 +11,12 @@ enum SessionAnswers {
                 headers: [.wwwAuthenticate: "Bearer realm=\"burnish\""])
         }
         let secret = site.access.sessions.open(at: .now())
-        return Response(status: .noContent, headers: [.setCookie: site.access.cookie(for: secret)])
+        return Response(status: .noContent, headers: [.setCookie: site.access.cookie(for: secret, request.request.head)])
     }
 
     @Sendable static func close(_ request: RouteRequest, _ site: Site) -> Response {
         if let secret = site.access.session(request.request.head) { site.access.sessions.close(secret) }
-        return Response(status: .noContent, headers: [.setCookie: site.access.emptyCookie])
+        return Response(status: .noContent, headers: [.setCookie: site.access.emptyCookie(request.request.head)])
     }
 
     @Sendable static func get(_ request: RouteRequest, _ site: Site) -> Response {

@@ -2,6 +2,7 @@ import Control
 import HTTPTypes
 import Hummingbird
 import Logging
+import Media
 import NIOCore
 import ServiceLifecycle
 
@@ -25,6 +26,7 @@ struct Site: Sendable {
     /// Nil without TLS.
     let certificate: ServedCertificate?
     let routes: [Route]
+    let refusals = RequestLog()
 
     /// What holds now. A request asks once, so that it sees one configuration.
     var access: Guard { present.value }
@@ -54,12 +56,19 @@ struct WebResponder: HTTPResponder {
         }
         finish(&response, request)
         site.counters.answer(response.status.code)
-        if request.method != .get, request.method != .head {
-            site.logger.info(
-                "\(request.method) \(request.uri.path): \(response.status.code)",
-                metadata: ["peer": "\(context.channel.remoteAddress?.ipAddress ?? "?")"])
-        }
+        if request.method != .get, request.method != .head { log(request, response.status.code, context) }
         return response
+    }
+
+    private func log(_ request: Request, _ status: Int, _ context: WebContext) {
+        var leftOut = 0
+        if status >= 400 {
+            guard let others = site.refusals.admit(at: .now()) else { return }
+            leftOut = others
+        }
+        site.logger.info(
+            "\(request.method) \(request.uri.path): \(status)\(leftOut > 0 ? " (\(leftOut) refused before it are not listed)" : "")",
+            metadata: ["peer": "\(context.channel.remoteAddress?.ipAddress ?? "?")"])
     }
 
     private func answer(_ request: Request, _ context: WebContext) async throws -> Response {
