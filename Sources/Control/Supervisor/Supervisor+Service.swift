@@ -105,7 +105,8 @@ extension Supervisor: StreamService {
 
     public func callers(of name: String) async throws(ServiceFault) -> [CallerStatus] {
         let stream = try find(name)
-        let worker = try worker(of: stream)
+        // A stream that does not run has none.
+        guard let worker = workers[stream.worker], worker.started.contains(name) else { return [] }
         let result = await withCheckedContinuation { (waiter: PendingRequests.Waiter<[Caller]>) in
             guard let id = requests.addCallers(waiter, worker: worker.number, now: .now()) else { return }
             send(.listCallers(id: id, stream: name), to: worker)

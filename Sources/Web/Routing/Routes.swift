@@ -48,8 +48,8 @@ enum Routes {
             method: .get, path: "/api/v1/streams/{name}/callers", id: "listCallers",
             summary: "The connections of a stream's input and outputs, with their statistics.", access: .views,
             parameters: [stream],
-            success: .json(.object("", ["callers": .list(.named("Caller"))]), "The connections."), answer: StreamAnswers.callers
-        ),
+            success: .json(.object("", ["callers": .list(.named("Caller"))]), "The connections."), problems: [.unavailable],
+            answer: StreamAnswers.callers),
         Route(
             method: .get, path: "/api/v1/streams/{name}/statistics", id: "getStatistics",
             summary: "A stream's figures: books, latency of every stage, counters, both legs.", access: .views,
