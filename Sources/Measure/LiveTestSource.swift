@@ -17,6 +17,8 @@ public struct TestSourceConfiguration: Sendable {
     public var writesPESLengths = true
     /// Whether the stream has an audio track: a beep on every second.
     public var hasAudio = false
+    /// How many pictures to send at once at the start. The source then stays ahead of the time that its pictures show.
+    public var burst: Int64 = 1
     /// How many pictures to send.
     public var frames: Int64 = 300
 
@@ -91,7 +93,7 @@ public final class LiveTestSource {
         let audio = configuration.hasAudio ? try AudioTrack(from: grid.captureTime(of: first)) : nil
         for index in 0..<configuration.frames {
             let captured = grid.captureTime(of: first + index)
-            let due = clocks.monotonic(captured)
+            let due = clocks.monotonic(grid.captureTime(of: first + max(0, index - configuration.burst + 1)))
             due.sleep()
             if stopped() { break }
             var isNewReceiver = false

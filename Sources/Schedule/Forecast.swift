@@ -25,6 +25,8 @@ struct Forecast {
     /// The time until the deadlines (`slack`), and until the encoder is free (`backlog`).
     let slack: Double
     private let slackOfNewest, backlog: Double
+    /// The time until the encoder is free, by low costs.
+    private let leastBacklog: Double
 
     init(
         _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double, spare: Double,
@@ -56,6 +58,8 @@ struct Forecast {
         let cost = encode
         let inside = frame.encoderBusySince.map { max(0, cost.careful - Double((frame.now - $0).count)) } ?? 0
         backlog = inside + Double(frame.encoderQueue) * cost.mean
+        let left = frame.encoderBusySince.map { max(0, cost.low - Double((frame.now - $0).count)) } ?? 0
+        leastBacklog = left + Double(frame.encoderQueue) * cost.low
     }
 
     func tile(_ tier: Tier) -> Double {
@@ -88,6 +92,16 @@ struct Forecast {
     /// After the least work on this original, the newest one that waits can be in time. Those between them may be enhanced or
     /// dropped.
     var newestCanFollow: Bool { max(base.mean, backlog) + step * waiting + way <= slackOfNewest }
+
+    /// By low costs, this original is in time, or the newest one that waits can follow. When frames have come at once, all
+    /// stages are at work at the same time and slow each other down, which raises the means. But then the machine is never idle
+    /// either: the slowest stage, or all stages on the available cores, set the pace.
+    var canBeWorkedOff: Bool {
+        let all = (decode.low + encoders * encode.low + workers * base.low) / cores
+        let step = max(base.low, encode.low, decode.low, all)
+        let first = max(base.low, leastBacklog) + encode.low + emit.mean
+        return first <= slack || first + step * waiting <= slackOfNewest
+    }
 
     /// The newest original that waits can be in time if all before it are dropped after the decoder.
     var newestCanBeInTimeAlone: Bool { max(base.mean + decode.mean * waiting, backlog) + way <= slackOfNewest }

@@ -262,11 +262,14 @@ public struct Planner: Policy, Sendable {
     /// - The encoder is swamped, and a newer frame will be ready before the encoder is free.
     /// - It is alone and will be late, but a frame that had waited for nothing would be in time.
     ///
+    /// Frames that came at once, before they are due, are worked off while they, or the last of them, can be in time.
+    ///
     /// After ``Configuration/longestFreeze`` a frame goes on all the same, because a wrong estimate must not feed itself.
     private func reasonToDrop(_ frame: FrameRequest, _ forecast: Forecast) -> DropReason? {
         let isFrozen = lastEnhanced.map { frame.now - $0 >= configuration.longestFreeze } ?? true
         if isFrozen, frame.now < frame.emitBy { return nil }
         if frame.waiting > 0 {
+            if frame.newestIsEarly, forecast.canBeWorkedOff { return nil }
             if !isInTime(forecast), !isHarmless(forecast) { return .late }
             if isSwamped, forecast.nextIsReadyBeforeEncoder { return .overload }
             return forecast.newestCanFollow || !forecast.newestCanBeInTimeAlone ? nil : .overload
@@ -341,6 +344,7 @@ public struct Planner: Policy, Sendable {
     /// An original is dropped only for an original behind it: when it cannot be in time any more, when it may be late and the
     /// one behind could not follow in time, and when the encoder is swamped. A synthesised frame is dropped when it will be
     /// late. It is also dropped when its original would be late at the peak cost of encoding, or after a sudden slowdown.
+    /// Where originals came at once, before they are due, all go while there is time for one of the two.
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? {
         let reason = reasonToDrop(frame)
         if reason == nil, frame.kind == .original { lastEncoded = frame.now }
@@ -357,6 +361,7 @@ public struct Planner: Policy, Sendable {
             return isLate && (frame.kind != .original || lateOriginalDelaysAnother && !isFrozen) ? .late : nil
         }
         let slackOfNext = Double((next - frame.now).count)
+        if frame.isEarly, frame.kind == .original, encode.low + emit <= slackOfNext { return nil }
         guard frame.kind == .original else {
             // The peak already holds a reserve, so caution multiplies the mean instead.
             let work = max(

@@ -22,10 +22,13 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
     public var waiting: Int
     /// The deadline of the newest original that has arrived.
     public var newestEmitBy: MonotonicTime
-    /// The part of that deadline that may change while the stream runs. The time between originals is estimated without it.
+    /// The part of that deadline that may change while the stream runs: the operator's budget, less what the deadlines have
+    /// caught up of early frames. The time between originals is estimated without it.
     public var budget: Nanoseconds
     /// How many originals have arrived since the stream began. Nil counts this one and all earlier requests.
     public var arrived: Int?
+    /// The newest original came earlier than its presentation time asks (``PresentationLine``).
+    public var newestIsEarly: Bool
     /// How many frames wait for the encoder.
     public var encoderQueue: Int
     /// When the encoder began the frame that it encodes now; nil while it is idle.
@@ -34,7 +37,7 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
     @inlinable public init(
         now: MonotonicTime, emitBy: MonotonicTime, synthesised: Int = 0, order: SynthesisOrder = .beforeOriginal,
         tiles: Int, waiting: Int = 0, newestEmitBy: MonotonicTime? = nil, budget: Nanoseconds = .zero, arrived: Int? = nil,
-        encoderQueue: Int = 0, encoderBusySince: MonotonicTime? = nil
+        newestIsEarly: Bool = false, encoderQueue: Int = 0, encoderBusySince: MonotonicTime? = nil
     ) {
         self.now = now
         self.emitBy = emitBy
@@ -45,6 +48,7 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
         self.newestEmitBy = newestEmitBy ?? emitBy
         self.budget = budget
         self.arrived = arrived
+        self.newestIsEarly = newestIsEarly
         self.encoderQueue = encoderQueue
         self.encoderBusySince = encoderBusySince
     }
@@ -113,13 +117,17 @@ public struct EncodeRequest: Sendable, BitwiseCopyable {
     public var kind: FrameKind
     /// The deadline of the original that waits for the encoder behind it; nil where none waits.
     public var nextOriginalEmitBy: MonotonicTime?
+    /// This frame or that original came earlier than its presentation time asks (``PresentationLine``).
+    public var isEarly: Bool
 
     @inlinable public init(
-        now: MonotonicTime, emitBy: MonotonicTime, kind: FrameKind, nextOriginalEmitBy: MonotonicTime? = nil
+        now: MonotonicTime, emitBy: MonotonicTime, kind: FrameKind, nextOriginalEmitBy: MonotonicTime? = nil,
+        isEarly: Bool = false
     ) {
         self.now = now
         self.emitBy = emitBy
         self.kind = kind
         self.nextOriginalEmitBy = nextOriginalEmitBy
+        self.isEarly = isEarly
     }
 }

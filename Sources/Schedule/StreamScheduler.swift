@@ -16,6 +16,8 @@ public struct PipelineState: Sendable, BitwiseCopyable {
     public var arrived: Int?
     public var newestEmitBy: MonotonicTime?
     public var budget = Nanoseconds.zero
+    /// Whether it came earlier than its presentation time asks.
+    public var newestIsEarly = false
     /// How many enhanced frames wait for the encoder.
     public var encoderQueue = 0
     /// When the encoder began the frame that it encodes now; nil while it is idle.
@@ -68,7 +70,7 @@ public struct StreamScheduler<P: Policy>: Sendable {
             FrameRequest(
                 now: now, emitBy: emitBy, synthesised: synthesised, order: order, tiles: tiles,
                 waiting: state.originalsBehind, newestEmitBy: state.newestEmitBy, budget: state.budget, arrived: state.arrived,
-                encoderQueue: state.encoderQueue, encoderBusySince: state.encoderBusySince))
+                newestIsEarly: state.newestIsEarly, encoderQueue: state.encoderQueue, encoderBusySince: state.encoderBusySince))
     }
 
     /// When work on tiles must end, now that the base upscale is done.
@@ -83,15 +85,17 @@ public struct StreamScheduler<P: Policy>: Sendable {
     }
 
     /// Whether to encode the frame at the head of the encoder's queue.
-    /// - Parameter behind: the deadline of the first frame behind it for which
-    ///   ``SynthesisOrder/standsForOriginal(_:)`` is true; nil where there is none.
+    /// - Parameters:
+    ///   - behind: the deadline of the first frame behind it for which ``SynthesisOrder/standsForOriginal(_:)`` is true; nil
+    ///     where there is none.
+    ///   - isEarly: whether the frame, or that one behind it, came earlier than its presentation time asks.
     /// - Returns: why to drop the frame; nil to encode it.
     @inlinable public mutating func encode(
-        _ kind: FrameKind, at now: MonotonicTime, emitBy: MonotonicTime, behind: MonotonicTime?
+        _ kind: FrameKind, at now: MonotonicTime, emitBy: MonotonicTime, behind: MonotonicTime?, isEarly: Bool = false
     ) -> DropReason? {
         // An interpolated frame's own original follows it and is due with it.
         let next = kind == .synthesised && order == .beforeOriginal ? emitBy : behind
-        return asked.encode(EncodeRequest(now: now, emitBy: emitBy, kind: kind, nextOriginalEmitBy: next))
+        return asked.encode(EncodeRequest(now: now, emitBy: emitBy, kind: kind, nextOriginalEmitBy: next, isEarly: isEarly))
     }
 
     // MARK: Reports

@@ -4,7 +4,12 @@ import Schedule
 /// One input frame of a simulated machine: its arrival, its deadline, and the costs of its work in nanoseconds on free cores.
 public struct FrameLoad: Sendable, BitwiseCopyable {
     public var arrival: MonotonicTime
+    /// Its deadline, counted from its own time.
     public var emitBy: MonotonicTime
+    /// When it is shown, by the sender's clock. Nil in a recorded frame, whose deadline is that of the recording.
+    public var presentation: MediaTime?
+    /// How much later than its own time its deadline counts from.
+    var earliness = Nanoseconds.zero
     public var isKeyframe = false
     public var isReference = true
     /// How many synthesised frames are requested with it.
@@ -78,6 +83,9 @@ public struct Load: Sendable {
     public var interval: Nanoseconds
     /// The largest delay of a frame's arrival. Delays are distributed uniformly from zero to this.
     public var jitter = Nanoseconds.zero
+    /// How many frames the sender sends at once: at the start, after which it stays ahead, or each time.
+    public var burst = 1
+    public var repeatsBursts = false
     public var deadline: Deadline
     public var origin: Origin.Kind = .source
     public var synthesised = 1
@@ -192,7 +200,8 @@ struct FrameSource: Sendable {
     }
 
     private mutating func frame(_ load: Load) -> FrameLoad {
-        let source = MonotonicTime(nanoseconds: phase + load.interval.count * Int64(index))
+        let sent = load.repeatsBursts ? index / load.burst * load.burst : max(0, index - load.burst + 1)
+        let source = MonotonicTime(nanoseconds: phase + load.interval.count * Int64(sent))
         var arrival = source + Nanoseconds(Int64(Double(load.jitter.count) * random.unit()))
         for disturbance in load.disturbances where disturbance.covers(arrival) {
             if case .networkStall = disturbance.kind { arrival = disturbance.to }
@@ -203,6 +212,7 @@ struct FrameSource: Sendable {
         var frame = load.costs
         frame.arrival = arrival
         frame.emitBy = load.deadline.emitBy(Origin(load.origin, load.origin == .source ? source : arrival))
+        frame.presentation = MediaTime(ticks: MediaTime.ticks(in: load.interval * Int64(index)))
         frame.isKeyframe = index % load.keyframeEvery == 0
         frame.isReference = load.nonReferenceEvery == 0 || index % load.nonReferenceEvery != load.nonReferenceEvery - 1
         frame.synthesised = index == 0 ? 0 : load.synthesised

@@ -48,6 +48,16 @@ extension Load {
                     return Disturbance(.networkStall, from: .seconds(start), to: .seconds(start + 0.5))
                 }
             },
+            load("early-start") { $0.burst = 15 },
+            load("early-start-30") { $0.burst = 30 },
+            load("early-start-heavy") {
+                $0.burst = 15
+                $0.costs.scale(by: 2)
+            },
+            load("chunks") {
+                $0.burst = 15
+                $0.repeatsBursts = true
+            },
             load("overload-5x") {
                 $0.costs.scale(by: 5)
                 $0.input = PictureSize(width: 1280, height: 800)

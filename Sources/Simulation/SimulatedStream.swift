@@ -43,6 +43,7 @@ struct SimulatedStream<P: Policy> {
     private var source: FrameSource
     private var nextFrame: FrameLoad?
     private var newestEmitBy = MonotonicTime(nanoseconds: 0)
+    private var line = PresentationLine()
 
     private var coded = GrowingQueue<FrameLoad>()
     private var codedKeyframes = 0
@@ -106,6 +107,8 @@ struct SimulatedStream<P: Policy> {
         state.picturesWaiting = decoded.count
         state.arrived = Int(outcome.originals)
         state.newestEmitBy = newestEmitBy
+        state.budget = .zero - line.caughtUp
+        state.newestIsEarly = line.earliness > .zero
         state.encoderQueue = toEncode.count
         state.encoderBusySince = encoding?.job.start
         return state
@@ -132,7 +135,12 @@ struct SimulatedStream<P: Policy> {
     // MARK: Input and decoder
 
     private mutating func arrive(_ moment: Moment) -> Bool {
-        guard let frame = nextFrame, frame.arrival <= moment.time else { return false }
+        guard var frame = nextFrame, frame.arrival <= moment.time else { return false }
+        if let presentation = frame.presentation {
+            // All deadlines are equally far from their frames' own times.
+            frame.earliness = line.observe(own: frame.emitBy, presentation: presentation, isIdle: coded.isEmpty)
+            frame.emitBy = frame.emitBy + frame.earliness
+        }
         coded.append(frame)
         if frame.isKeyframe { codedKeyframes += 1 }
         outcome.originals += 1
@@ -276,10 +284,14 @@ struct SimulatedStream<P: Policy> {
         guard encoding == nil, !toEncode.isEmpty else { return false }
         let picture = toEncode.removeFirst()
         var behind: MonotonicTime?
+        var isEarly = picture.frame.earliness > .zero
         for index in 0..<toEncode.count where order.standsForOriginal(toEncode[index].kind) && behind == nil {
             behind = toEncode[index].emitBy
+            isEarly = isEarly || toEncode[index].frame.earliness > .zero
         }
-        if let reason = scheduler.encode(picture.kind, at: moment.time, emitBy: picture.emitBy, behind: behind) {
+        if let reason = scheduler.encode(
+            picture.kind, at: moment.time, emitBy: picture.emitBy, behind: behind, isEarly: isEarly)
+        {
             if picture.kind == .original {
                 outcome.droppedOriginals[Int(reason.rawValue)] += 1
                 recordOutcome(picture.frame, picture.plan!, latency: nil, tiles: picture.tiles)

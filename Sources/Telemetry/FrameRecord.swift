@@ -53,6 +53,8 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     public var sourceTime: MonotonicTime?
     /// When it should be emitted.
     public var deadline: MonotonicTime?
+    /// How much later than its own time its deadline counts from, because it came earlier than its presentation time asks.
+    public var earliness = Nanoseconds.zero
     /// Set for a frame without a time stamp of its own, in a stream that is reordered: how many ticks it is shown after the
     /// frame before it. Its presentation time is set when it is decoded.
     public var untimedStep: Int64?

@@ -24,6 +24,9 @@ struct TestSourceCommand: ParsableCommand {
     @Option(help: "How long to send.")
     var duration = TimeArgument(.seconds(10))
 
+    @Option(help: "Send the pictures of this time at once at the start, and stay ahead by it (FFmpeg does, with -re).")
+    var burst = TimeArgument(.zero)
+
     @Option(help: "The video's bit rate, in bits a second.")
     var bitrate = BitRateArgument(1_000_000)
 
@@ -84,6 +87,7 @@ struct TestSourceCommand: ParsableCommand {
         configuration.preset = codecPreset
         configuration.hasAudio = audio == .beep
         configuration.writesPESLengths = pesLength == .on
+        configuration.burst = max(1, Int64((burst.value.seconds * fps.value.value).rounded()))
         configuration.frames = frames
         let sink: Sink
         do throws(TransportError) {

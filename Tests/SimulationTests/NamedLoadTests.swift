@@ -119,6 +119,39 @@ import Testing
         #expect(outcome.deepestRawQueue <= 2)
     }
 
+    /// A sender that begins with half a second or a second at once, and stays ahead.
+    @Test(arguments: ["early-start", "early-start-30"]) func aSenderThatBeginsWithABurstLosesNothing(name: String) throws {
+        let load = try load(name)
+        for seed in 1...10 as ClosedRange<UInt64> {
+            var start = load
+            start.seed = seed
+            let outcome = Simulation.run(start, timeline: true)[0]
+            #expect(outcome.missed == 0)
+            let later = outcome.timeline.dropFirst(load.burst + 60)
+            #expect(later.allSatisfy { $0.latency! <= load.deadline.budget }, "normal within two seconds")
+        }
+    }
+
+    /// The same with twice the costs, of which the least work takes nearly half of the machine.
+    @Test func aBurstOnABusyMachineCostsAtMostAFrame() throws {
+        let load = try load("early-start-heavy")
+        let outcome = Simulation.run(load, timeline: true)[0]
+        #expect(outcome.missed <= 1)
+        #expect(outcome.timeline.dropFirst(load.burst + 60).allSatisfy { $0.latency! <= load.deadline.budget })
+    }
+
+    @Test func aBurstIsWorkedOffBeforeFramesAreSynthesised() throws {
+        let outcome = try Simulation.run(load("early-start"), timeline: true)[0]
+        #expect(outcome.timeline.prefix(10).allSatisfy { $0.synthesised == 0 && $0.tiles == 0 })
+        #expect(outcome.timeline.dropFirst(60).allSatisfy { $0.synthesised == 1 && $0.rung == 0 })
+    }
+
+    /// A sender that sends half a second at once, each half second.
+    @Test func aSenderOfChunksLosesNothing() throws {
+        let outcome = try Simulation.run(load("chunks"))[0]
+        #expect(outcome.missed == 0)
+    }
+
     @Test(arguments: [0.999, 1.001])
     func aSourceThatIsFastOrSlowIsFollowed(rate: Double) {
         // The configuration says 30 frames a second. Deadlines come from the source's own times, so no delay builds up.

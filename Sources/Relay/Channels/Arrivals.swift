@@ -12,11 +12,12 @@ import Schedule
 /// Thread-safe; each call holds a lock for well under a microsecond.
 final class Arrivals: Sendable {
     /// How many originals have arrived since the stream began, when the newest of them must be emitted, and the budget in that
-    /// time.
+    /// time. `isEarly`: it came earlier than its presentation time asks.
     struct Newest {
         var count = 0
         var emitBy = MonotonicTime(nanoseconds: 0)
         var budget = Nanoseconds.zero
+        var isEarly = false
     }
 
     private struct State {
@@ -31,15 +32,17 @@ final class Arrivals: Sendable {
     /// Records an original.
     /// - Parameters:
     ///   - output: its time on the output's time line.
-    ///   - budget: the part of `emitBy` that is the operator's setting.
+    ///   - budget: the part of `emitBy` that is the operator's setting, less what the deadlines have caught up of early frames.
+    ///   - isEarly: whether it came earlier than its presentation time asks.
     ///   - arrival: when it arrived. A slot beyond it does not become due before, even if the original came late.
     ///   - sourceOffset: ticks that its output time is ahead of the source's stamp.
     func record(
-        _ output: MediaTime, emitBy: MonotonicTime, budget: Nanoseconds = .zero, arrival: MonotonicTime, sourceOffset: Int64 = 0
+        _ output: MediaTime, emitBy: MonotonicTime, budget: Nanoseconds = .zero, isEarly: Bool = false,
+        arrival: MonotonicTime, sourceOffset: Int64 = 0
     ) {
         state.withLock { state in
             state.sourceOffset = sourceOffset
-            state.newest = Newest(count: state.newest.count + 1, emitBy: emitBy, budget: budget)
+            state.newest = Newest(count: state.newest.count + 1, emitBy: emitBy, budget: budget, isEarly: isEarly)
             state.expectation.observe(output, emitBy: max(emitBy, arrival))
         }
     }

@@ -157,11 +157,13 @@ final class EncodeStage {
         // Pictures are encoded in the order in which they are shown. One that is shown earlier belongs to a time that is gone.
         if record.presentation <= newest { return .discontinuity }
         let order = configuration.synthesisOrder
-        let behind = finished.first {
-            order.standsForOriginal($0.ticket.record.kind) ? $0.ticket.record.deadline : nil
+        let behind: (emitBy: MonotonicTime, earliness: Nanoseconds)? = finished.first { frame in
+            guard order.standsForOriginal(frame.ticket.record.kind) else { return nil }
+            return frame.ticket.record.deadline.map { ($0, frame.ticket.record.earliness) }
         }
+        let isEarly = max(record.earliness, behind?.earliness ?? .zero) > .zero
         return schedule.withScheduler {
-            $0.encode(record.kind, at: now, emitBy: record.deadline ?? now, behind: behind)
+            $0.encode(record.kind, at: now, emitBy: record.deadline ?? now, behind: behind?.emitBy, isEarly: isEarly)
         } ?? nil
     }
 

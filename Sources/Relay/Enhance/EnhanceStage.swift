@@ -12,7 +12,8 @@ struct FinishedFrame: ~Copyable, Sendable {
     let color: ColorDescription
     /// From the original before to this frame's original; zero when it is not known.
     let interval: Nanoseconds
-    /// The frame's own time at the source, or else at the relay's input. The output's cadence is restored from it.
+    /// The frame's own time at the source, or else at the relay's input; later where it came early. The output's cadence is
+    /// restored from it.
     let turn: MonotonicTime
 
     consuming func intoTicket() -> FrameTicket { ticket }
@@ -256,7 +257,7 @@ final class EnhanceStage {
 
     private func turn(of time: MediaTime, beside original: FrameRecord) -> MonotonicTime {
         let own = original.sourceTime ?? original[.lastPacket] ?? .now()
-        return own + MediaTime(ticks: time - original.presentation).nanoseconds
+        return own + original.earliness + MediaTime(ticks: time - original.presentation).nanoseconds
     }
 
     /// Records what was done for a picture, and reports its costs.
@@ -290,6 +291,7 @@ final class EnhanceStage {
         state.arrived = picturesSoFar
         state.newestEmitBy = newest.emitBy
         state.budget = newest.budget
+        state.newestIsEarly = newest.isEarly
         state.encoderQueue = finished.count
         state.encoderBusySince = encoder.busySince
         return state

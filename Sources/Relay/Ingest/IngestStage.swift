@@ -29,6 +29,7 @@ final class IngestStage {
     private let mayWait: Bool
     private var timeline: Timeline
     private var deadline: Deadline
+    private var line = PresentationLine()
     private var settings: LiveSettings.Copy
     /// The number of the present sender and its clock.
     private var sourceClock: UInt32 = 0
@@ -134,6 +135,7 @@ final class IngestStage {
         case .disconnected:
             demuxer.restart(handler: handle)
             timeline.sourceRestarted()
+            line.restart()
             followsGap = true
             stamps = PictureStamps()
             complaint = nil
@@ -276,7 +278,9 @@ final class IngestStage {
         let arrival = paced ?? unit.lastArrival
         let reordering = Self.wait(presentation: stamp, decode: unit.decode)
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
-        let emitBy = emitBy(sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering))
+        let origin = sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering)
+        let earliness = line.observe(own: origin.time, presentation: stamp, isIdle: queue.count == 0)
+        let emitBy = emitBy(origin) + earliness
         let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: filledSlot.newest)
         follow(mapped)
 
@@ -287,6 +291,7 @@ final class IngestStage {
         ticket.record.sourceClock = sourceClock
         ticket.record.sourceTime = sourceTime
         ticket.record.deadline = emitBy
+        ticket.record.earliness = earliness
         ticket.record.untimedStep = timing.step
         ticket.record.isLateUnit = unit.evidence == .nextStart
         ticket.record.isKeyframe = unit.isKeyframe
@@ -296,7 +301,8 @@ final class IngestStage {
         let decision = router.decide(unit, at: mapped.output)
         if decision.step == .enhance {
             arrivals.record(
-                mapped.output, emitBy: emitBy, budget: deadline.budget, arrival: arrival, sourceOffset: offset)
+                mapped.output, emitBy: emitBy, budget: deadline.budget - line.caughtUp, isEarly: earliness > .zero,
+                arrival: arrival, sourceOffset: offset)
         } else {
             arrivals.record(sourceOffset: offset)
         }
@@ -369,7 +375,7 @@ final class IngestStage {
             unit.bytes, stream: index, presentation: presentation,
             reordering: Self.reordering(presentation: unit.presentation, decode: unit.decode),
             provisionalEpoch: timeline.provisionalEpoch,
-            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: emitBy(origin))
+            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: emitBy(origin) + line.earliness)
     }
 
     /// How many ticks before it is shown a unit of another video is to be decoded.
