@@ -29,6 +29,7 @@ public final class Relay: Sendable {
     public init(_ configuration: RelayConfiguration) throws(TransportError) {
         channels = StreamChannels(configuration)
         units = UnitQueue(books: channels.books, turns: channels.turns)
+        if configuration.fitsMachine { _ = StartCosts.measured }
         let end = configuration.telemetry?.resumePoint
         // Before the ends are opened: the packets must come from their ports.
         if let end { SRTFarewell.send(end.farewells) }
@@ -99,6 +100,7 @@ public final class Relay: Sendable {
             }
             if now >= nextSample {
                 if configuration.watchesMachine, let cores = meter.measureCores() { channels.available.record(measured: cores) }
+                chooseOutput(at: now)
                 write(&figures)
                 peers?.write(source.peers, of: .input)
                 peers?.write(outputPeers, of: .output)
@@ -203,6 +205,16 @@ public final class Relay: Sendable {
             schedule: .init(channels.schedule.rungs, channels.schedule.demand, cores: channels.cores),
             input: .init(url: configuration.input, source.statistics()),
             outputs: zip(sinks, output.outputBooks).map { .init(url: $0.url, $0.statistics(), units: $1) })
+    }
+
+    /// Chooses what the output is made like, by what frames cost and what is left of the machine.
+    private func chooseOutput(at now: MonotonicTime) {
+        let text = channels.chosen.update(
+            at: now, costs: channels.schedule.costs, isStruggling: channels.schedule.rungs.rung?.decodesAll == false,
+            cores: channels.available.cores(at: now).dealt)
+        guard let text else { return }
+        channels.path.ladderWantsBypass = channels.chosen.current?.isBypass == true
+        control.report(.message(text))
     }
 
     private func openTrace() throws(RelayFailure) -> TraceFile? {

@@ -51,6 +51,9 @@ public struct RelayConfiguration: Sendable {
     var readsFramesOneByOne = false
     /// Whether a frame waits until the processors that new settings need have been made. Tests that count what they do set it.
     var awaitsProcessors = false
+    /// Whether the output is made smaller, or bypassed, where it does not fit the machine. What fits is measured before the first
+    /// frame. Tests about something else leave it off.
+    public var fitsMachine = false
     /// What the scheduler weighs against what. The settings' caution replaces that of the weights.
     var weights = Planner.Weights()
     /// Whether what other programs use of the machine counts. Tests about something else use all of it.
@@ -78,11 +81,12 @@ public struct RelayConfiguration: Sendable {
     /// The encoder's settings for pictures of one size.
     /// - Parameter rate: pictures a second.
     func encoding(
-        of size: PictureSize, color: ColorDescription, rate: Rational, _ settings: StreamSettings
+        of size: PictureSize, color: ColorDescription, rate: Rational, preset: EncoderPreset? = nil,
+        _ settings: StreamSettings
     ) -> VideoEncoderConfiguration {
         var encoding = VideoEncoderConfiguration(size: size, frameRate: rate)
         encoding.color = color
-        encoding.preset = options.preset
+        encoding.preset = preset ?? options.preset
         encoding.threads = options.encodeThreads
         // A tenth of a bit for each sample keeps x264's fastest presets near transparent at these sizes.
         let bits = settings.bitRate ?? Int(0.1 * Double(size.width * size.height) * rate.value)

@@ -66,6 +66,7 @@ final class AssignedStream: Sendable {
             throw StreamEnd(error)
         }
         configuration.telemetry = try openMap()
+        configuration.fitsMachine = true
         do throws(TransportError) {
             return try Relay(configuration)
         } catch {

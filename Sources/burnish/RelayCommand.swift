@@ -145,6 +145,7 @@ struct RelayCommand: ParsableCommand {
         var configuration = RelayConfiguration(
             input: try StreamURL(input), outputs: outputs, options: values.options, settings: values.settings)
         configuration.tracePath = trace
+        configuration.fitsMachine = true
         return configuration
     }
 }

@@ -222,7 +222,7 @@ import Testing
         ("path.insert(", ["Decode", "Encode", "Enhance", "Ingest"]),
         ("path.beginRun()", ["Ingest"]), ("keyframes.request()", ["Channels", "Send"]),
         ("keyframes.claim()", ["Encode"]), (".countReceiver()", ["Send"]), ("schedule.plan(", ["Enhance"]),
-        ("schedule.configure(", ["Enhance"]),
+        ("schedule.configure(", ["Enhance"]), ("chosen.begin(", ["Ingest"]), ("chosen.update(", ["Relay"]),
     ]) func aChannelHasItsWriters(call: String, folders: [String]) throws {
         let writers = try Self.swiftFiles(of: "Relay").filter {
             try String(contentsOf: $0, encoding: .utf8).contains(call)

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Channel: who wants the pictures to go out as they came, and whether they do.
 ///
-/// - Writers: enhance (``ladderWantsBypass``), ingest, decode, enhance and encode (``insert(_:from:)``), ingest (``isBypassed``,
-///   ``beginRun()``, ``removeObstacles(from:)``).
+/// - Writers: ingest and the observer (``ladderWantsBypass``), ingest, decode, enhance and encode (``insert(_:from:)``), ingest
+///   (``isBypassed``, ``beginRun()``, ``removeObstacles(from:)``).
 /// - Readers: ingest (the wishes, for each picture), enhance and encode (``runs``, for each picture), encode (``isBypassed``: it
 ///   fills no slots then), the observer.
 /// - Read together: obstacles, and the frame that they hold from.

@@ -60,6 +60,16 @@ final class SharedScheduler: Sendable {
     /// Where the stream has stood on the ladder.
     var rungs: RungRecord { state.withLock { $0.rungs } }
 
+    /// What frames have cost since the last choice of the output was made; nil before the first.
+    func costs(_ choice: OutputChoice) -> OutputLadder.Costs? {
+        state.withLock { state in
+            guard let planner = state.scheduler?.policy, planner.costs.hasObserved(.encode), planner.costs.hasObserved(.decode),
+                planner.costs.hasObserved(.base)
+            else { return nil }
+            return OutputLadder.Costs(planner, choice)
+        }
+    }
+
     /// What the stream needs of the machine; nil before the first picture.
     var demand: Capacity.Demand? { state.withLock { $0.scheduler?.demand } }
 }

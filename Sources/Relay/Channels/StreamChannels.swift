@@ -22,6 +22,7 @@ struct StreamChannels: Sendable {
     let filledSlot = FilledSlot()
     let connection = OutputConnection()
     let path = PicturePath()
+    let chosen = ChosenOutput()
     let available: AvailableCores
 
     init(_ configuration: RelayConfiguration) {

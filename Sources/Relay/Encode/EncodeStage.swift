@@ -30,6 +30,7 @@ final class EncodeStage {
     /// Pictures in a row that could not be encoded.
     private var failures = 0
     private var settings: LiveSettings.Copy
+    private let chosen: ChosenOutput
 
     private var encoder: (any PictureEncoder)?
     /// The encoder has encoded nothing yet. Its first picture is a keyframe into memory that it has never touched, so what
@@ -75,6 +76,7 @@ final class EncodeStage {
         turns = channels.turns
         path = channels.path
         settings = LiveSettings.Copy(of: channels.settings)
+        chosen = channels.chosen
         let options = configuration.options
         let goesOn = options.fps != nil || options.keepOutput && configuration.input.isLive
         slots = goesOn ? SlotFiller(grid: configuration.grid, hold: options.hold) : nil
@@ -246,6 +248,7 @@ final class EncodeStage {
         if keyframes.claim() { needsKeyframe = true }
         let hasNewSettings = settings.refresh()
         if let encoder, encoder.configuration.size == size, encoder.configuration.color == color,
+            encoder.configuration.preset == chosen.current?.preset ?? configuration.options.preset,
             !hasNewSettings || takesOverSettings(encoder)
         {
             // Another rate is another allowance of bits for each picture. It is worth no keyframe of its own.
@@ -277,7 +280,8 @@ final class EncodeStage {
     /// The encoder's configuration by the present settings.
     private func encoding(of size: PictureSize, _ color: ColorDescription) -> VideoEncoderConfiguration {
         configuration.encoding(
-            of: size, color: color, rate: configuration.outputRate(source: assumedRate, settings.value), settings.value)
+            of: size, color: color, rate: configuration.outputRate(source: assumedRate, settings.value),
+            preset: chosen.current?.preset, settings.value)
     }
 
     /// Whether the open encoder can go on with new settings; it has taken them over then.

@@ -36,6 +36,7 @@ final class EnhanceStage {
     private let filledSlot: FilledSlot
     private let connection: OutputConnection
     private let available: AvailableCores
+    private let chosen: ChosenOutput
     private let control: StreamControl
     private let taps: PictureRequests
     private let turns: StageTurns
@@ -78,6 +79,7 @@ final class EnhanceStage {
         filledSlot = channels.filledSlot
         connection = channels.connection
         available = channels.available
+        chosen = channels.chosen
         control = channels.control
         taps = channels.pictures
         path = channels.path
@@ -135,7 +137,8 @@ final class EnhanceStage {
     /// Makes an enhancement for pictures of this size.
     /// - Returns: false when it was there.
     private func prepare(for size: PictureSize) throws(EnhanceError) -> Bool {
-        if enhancement?.input == size { return false }
+        let scale = scale(for: size)
+        if let enhancement, enhancement.input == size, enhancement.scale == scale { return false }
         let made = try Enhancement(recipe(for: size), abilities(for: size))
         enhancement = made
         isCold = true
@@ -149,19 +152,28 @@ final class EnhanceStage {
         planning.cores = cores
         planning.weights = configuration.weights
         planning.weights.caution = settings.value.caution
+        if configuration.fitsMachine, let choice = chosen.current {
+            planning.seeds = StartCosts.measured.seeds(choice, workers: planning.workers, encoders: planning.encoders)
+        }
         schedule.configure(planning)
         return true
     }
 
+    /// How many times larger a picture of this size leaves: as was asked for, or less where that does not fit the machine.
+    private func scale(for size: PictureSize) -> Int {
+        let asked = configuration.scale(for: size)
+        return chosen.current.map { min($0.scale, asked) } ?? asked
+    }
+
     private func recipe(for size: PictureSize) -> EnhancementRecipe {
         EnhancementRecipe(
-            input: size, scale: configuration.scale(for: size), order: configuration.synthesisOrder, workers: workers)
+            input: size, scale: scale(for: size), order: configuration.synthesisOrder, workers: workers)
     }
 
     /// What the settings ask of an enhancement.
     private func abilities(for size: PictureSize) -> EnhancementAbilities {
         EnhancementAbilities(
-            usesNetworks: settings.value.tier > .base && configuration.scale(for: size) > 1,
+            usesNetworks: settings.value.tier > .base && scale(for: size) > 1,
             synthesises: configuration.synthesises(settings.value))
     }
 

@@ -9,6 +9,7 @@ import Schedule
 final class Enhancement {
     let input: PictureSize
     let output: PictureSize
+    let scale: Int
     private(set) var abilities: EnhancementAbilities
     private var superResolution: SuperResolutionSession
     private var synthesis: EnhancementProcessors.Synthesis
@@ -23,6 +24,7 @@ final class Enhancement {
 
     init(_ recipe: EnhancementRecipe, _ abilities: EnhancementAbilities) throws(EnhanceError) {
         input = recipe.input
+        scale = recipe.scale
         self.abilities = abilities
         superResolution = try recipe.makeSuperResolution(usesNetworks: abilities.usesNetworks)
         output = superResolution.outputSize
@@ -38,7 +40,7 @@ final class Enhancement {
     /// Replaces processors between two frames.
     /// - Returns: false when they were made for pictures of another size, so that nothing has changed.
     func adopt(_ made: EnhancementProcessors) -> Bool {
-        guard made.input == input else { return false }
+        guard made.input == input, made.scale == scale else { return false }
         if let superResolution = made.superResolution {
             self.superResolution = superResolution
             abilities.usesNetworks = made.abilities.usesNetworks

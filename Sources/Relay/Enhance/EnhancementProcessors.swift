@@ -40,7 +40,7 @@ struct EnhancementRecipe: Sendable {
 
     /// Makes what an enhancement for the same size lacks. Only a size can be refused, so nothing is refused here.
     func make(_ wanted: EnhancementAbilities, lacking present: EnhancementAbilities) -> EnhancementProcessors {
-        var made = EnhancementProcessors(input: input, abilities: wanted)
+        var made = EnhancementProcessors(input: input, scale: scale, abilities: wanted)
         if wanted.usesNetworks != present.usesNetworks {
             made.superResolution = try? makeSuperResolution(usesNetworks: wanted.usesNetworks)
         }
@@ -61,6 +61,7 @@ struct EnhancementProcessors {
     }
 
     let input: PictureSize
+    let scale: Int
     let abilities: EnhancementAbilities
     var superResolution: SuperResolutionSession?
     var synthesis: Synthesis?

@@ -23,6 +23,8 @@ final class IngestStage {
     private let filledSlot: FilledSlot
     private let decoder: DecoderActivity
     private let control: StreamControl
+    private let chosen: ChosenOutput
+    private let available: AvailableCores
     private let turns: StageTurns
     private let path: PicturePath
     private let pace: FilePace?
@@ -72,6 +74,8 @@ final class IngestStage {
         filledSlot = channels.filledSlot
         decoder = channels.decoder
         control = channels.control
+        chosen = channels.chosen
+        available = channels.available
         turns = channels.turns
         path = channels.path
         let isLive = source.url.isLive
@@ -264,6 +268,22 @@ final class IngestStage {
             control.report(.message("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
             path.insert(.decoder, from: nil)
         }
+        chooseOutput(for: format)
+    }
+
+    /// Chooses what the output is made like, by costs that were measured before the first frame.
+    private func chooseOutput(for format: VideoParameters) {
+        guard configuration.fitsMachine, configuration.input.isLive else { return }
+        let options = configuration.options
+        let rate = format.frameRate?.value ?? 30
+        var stream = OutputLadder.Stream(input: format.size, interval: .seconds(1 / min(max(rate, 1), 240)))
+        stream.workers = options.threads
+        stream.encoders = options.encodeThreads
+        let ladder = OutputLadder(
+            stream, scale: configuration.scale(for: format.size), preset: options.preset, mayShrink: !options.keepSize,
+            costs: StartCosts.measured)
+        if let text = chosen.begin(ladder, cores: available.cores(at: .now()).dealt) { control.report(.message(text)) }
+        path.ladderWantsBypass = chosen.current?.isBypass == true
     }
 
     private func acceptVideo(_ unit: StreamUnit) {

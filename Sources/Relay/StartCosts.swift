@@ -1,0 +1,90 @@
+import Codec
+import Enhance
+import Glibc
+import Media
+import Schedule
+
+/// What decoding, the base upscale and encoding cost on this machine, measured once with synthetic pictures, before the first
+/// stream of the process. It takes some tens of milliseconds.
+enum StartCosts {
+    /// The costs; the estimates of `Schedule` where they cannot be measured.
+    static let measured: OutputLadder.Costs = (try? measure()) ?? OutputLadder.Costs()
+
+    private static let size = PictureSize(width: 640, height: 384)
+    private static let pictures = 6
+
+    /// Processor time counts, on one thread, so other programs hardly show in it.
+    private static func measure() throws -> OutputLadder.Costs {
+        var costs = OutputLadder.Costs()
+        let pixels = Double(size.width * size.height)
+        let sources = (0..<pictures).map(picture)
+        var configuration = VideoEncoderConfiguration(size: size, frameRate: Rational(30))
+        configuration.preset = .ultrafast
+        let encoder = try VideoEncoder(configuration)
+        let decoder = try VideoDecoder()
+        var enlarging = SuperResolutionConfiguration(size: size)
+        enlarging.scaleFactor = 2
+        let session = try SuperResolutionSession(enlarging, workers: WorkerPool(threadCount: 1))
+        let enlarged = Picture(size: session.outputSize)
+        var (encode, decode, base): ([Double], [Double], [Double]) = ([], [], [])
+        for (index, source) in sources.enumerated() {
+            var coded: [UInt8] = []
+            encode.append(
+                try time {
+                    unsafe try encoder.encode(
+                        source.view, id: Int64(index), at: MediaTime(ticks: Int64(index + 1) * 3000)
+                    ) { unit in unsafe coded.append(contentsOf: unit.bytes) }
+                })
+            decode.append(
+                try time {
+                    unsafe try coded.withUnsafeBytes { unsafe _ = try decoder.decode($0, id: Int64(index)) }
+                    while try decoder.next() != nil {}
+                })
+            base.append(
+                try time {
+                    _ = unsafe try session.process(source.view, into: enlarged.mutableView, tier: .base)
+                })
+        }
+        // The first picture is a keyframe, and works in untouched memory.
+        costs.encode = typical(encode) / pixels
+        costs.decode = typical(decode) / pixels
+        costs.base = typical(base) / (4 * pixels)
+        return costs
+    }
+
+    private static func typical(_ times: [Double]) -> Double { times.dropFirst().sorted()[(times.count - 1) / 2] }
+
+    /// The processor time of this thread, in nanoseconds.
+    private static func time(_ work: () throws -> Void) rethrows -> Double {
+        func now() -> Double {
+            var time = timespec()
+            unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
+        }
+        let start = now()
+        try work()
+        return now() - start
+    }
+
+    /// Shades with some grain, which move.
+    private static func picture(_ index: Int) -> Picture {
+        let picture = Picture(size: size)
+        var random = SplitMix64(seed: 1)
+        let grain = (0..<4096).map { _ in Int(random.unit() * 24) }
+        let view = unsafe picture.mutableView
+        unsafe paint(view.y, index, grain)
+        unsafe paint(view.u, index, [0])
+        unsafe paint(view.v, index, [0])
+        return picture
+    }
+
+    private static func paint(_ plane: MutablePlaneView, _ index: Int, _ grain: [Int]) {
+        for row in 0..<(unsafe plane.height) {
+            for column in 0..<(unsafe plane.width) {
+                let (x, y) = (column + 3 * index, row + index)
+                let shade = 64 + (x ^ y) % 96 / 2 + grain[(x * 31 + y * 17) % grain.count]
+                unsafe plane.base[row * plane.stride + column] = UInt8(clamping: shade)
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Endpoint
+import Media
+import Schedule
+import Settings
+import Testing
+import TestStreams
+@testable import Relay
+
+/// An output that is chosen to fit the machine.
+@Suite(.timeLimit(.minutes(3))) struct ChosenOutputTests {
+    /// - Parameter encode: what encoding costs, in nanoseconds for each pixel.
+    private func ladder(encode: Double) -> OutputLadder {
+        let stream = OutputLadder.Stream(input: PictureSize(width: 160, height: 96), interval: .seconds(1 / 30))
+        var costs = OutputLadder.Costs()
+        costs.encode = encode
+        return OutputLadder(stream, scale: 2, preset: .superfast, mayShrink: true, costs: costs)
+    }
+
+    @Test func whatIsChosenIsReported() {
+        let chosen = ChosenOutput()
+        #expect(chosen.current == nil)
+        #expect(chosen.begin(ladder(encode: 9), cores: 2) == nil)
+        #expect(chosen.current == OutputChoice(scale: 2, preset: .superfast))
+        let text = chosen.begin(ladder(encode: 800), cores: 2)
+        #expect(text == "needs 2.7 of 2 cores at 320x192 with superfast: sends 160x96 with superfast", "\(text ?? "")")
+        #expect(chosen.current == OutputChoice(scale: 1, preset: .superfast))
+        let bypass = chosen.begin(ladder(encode: 8000), cores: 2)
+        #expect(bypass?.hasSuffix("sends pictures as they come") == true && chosen.current?.isBypass == true)
+    }
+
+    /// From one picture to the next the output has another size and preset. No picture is lost.
+    @Test func theOutputChangesBetweenTwoPictures() throws {
+        let scratch = try Scratch()
+        var configuration = RelayConfiguration(
+            input: .file(path: try scratch.write(TestStream.video(frames: 75), to: "in.ts")),
+            output: .file(path: scratch.path("out.ts")))
+        configuration.settings.budget = .seconds(60)
+        configuration.watchesMachine = false
+        let relay = try Relay(configuration)
+        let sizes = Lock<[String]>([])
+        let report = try relay.run { observation in
+            switch observation {
+            case .event(.picture(_, let output)): sizes.withLock { $0.append("\(output)") }
+            case .event: break
+            case .second: _ = relay.channels.chosen.begin(ladder(encode: 800), cores: 2)
+            }
+        }
+        #expect(sizes.withLock { $0 } == ["320x192", "160x96"])
+        #expect(report.frames.emitted == 75 && report.frames.balance)
+        let units = TestStream.units(in: try scratch.read("out.ts"))
+        #expect(units.count == 75)
+        #expect(zip(units, units.dropFirst()).allSatisfy { $0.presentation < $1.presentation })
+    }
+}
