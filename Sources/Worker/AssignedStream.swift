@@ -66,7 +66,6 @@ final class AssignedStream: Sendable {
             throw StreamEnd(error)
         }
         configuration.telemetry = try openMap()
-        configuration.fitsMachine = true
         do throws(TransportError) {
             return try Relay(configuration)
         } catch {
