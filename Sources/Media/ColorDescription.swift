@@ -12,5 +12,25 @@ public struct ColorDescription: Hashable, Sendable, BitwiseCopyable {
     /// Width : height of one sample; 0 : 1 where the stream does not say.
     public var sampleAspectRatio = Rational(0, 1)
 
+    /// How the picture is to be turned for display.
+    public var orientation = Orientation.upright
+
     public init() {}
+}
+
+/// How a decoded picture is turned for display, as in the display orientation SEI of H.264 and HEVC: first mirrored, then
+/// rotated.
+public struct Orientation: Hashable, Sendable, BitwiseCopyable {
+    public var isFlippedHorizontally: Bool
+    public var isFlippedVertically: Bool
+    /// Anticlockwise, in 1/65536 of a full turn.
+    public var rotation: UInt16
+
+    public init(isFlippedHorizontally: Bool = false, isFlippedVertically: Bool = false, rotation: UInt16 = 0) {
+        self.isFlippedHorizontally = isFlippedHorizontally
+        self.isFlippedVertically = isFlippedVertically
+        self.rotation = rotation
+    }
+
+    public static let upright = Orientation()
 }

@@ -33,7 +33,8 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
     /// The caller's number of the access unit that it was decoded from.
     public let id: Int64
     public let size: PictureSize
-    public let color: ColorDescription
+    /// Changed where the stream says something of it elsewhere than with this picture.
+    public var color: ColorDescription
     /// A picture at which decoding can start.
     public let isKeyframe: Bool
     /// Other pictures may refer to it.
@@ -134,6 +135,7 @@ extension ColorDescription {
         } else if unsafe frame.pointee.color_range == AVCOL_RANGE_MPEG {
             range = .limited
         }
+        unsafe orientation = Orientation(frame)
         let aspect = unsafe frame.pointee.sample_aspect_ratio
         if aspect.num > 0, aspect.den > 0 { sampleAspectRatio = Rational(Int64(aspect.num), Int64(aspect.den)) }
     }

@@ -85,6 +85,8 @@ import Media
         unsafe context.pointee.thread_type = FF_THREAD_SLICE
         unsafe context.pointee.thread_count = Int32(max(1, configuration.threads))
         unsafe context.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY
+        // Else a picture that is cropped at its left keeps some of what was cropped.
+        unsafe context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
         unsafe context.pointee.max_pixels = Int64(configuration.maximumSamples)
         exportsQuantisers = configuration.exportsQuantisers
         unsafe buffers.attach(to: context)

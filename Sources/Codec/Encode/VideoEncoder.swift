@@ -17,12 +17,14 @@ import Media
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
     private var lastTime = MediaTime(ticks: .min)
+    private var orientation: OrientationMessage?
 
     /// - Throws: `unsupportedFormat` for an odd size (4:2:0 in H.264 has none) or one beyond the codec's levels,
     ///   `unsupportedCodec` when libavcodec comes without libx264.
     public init(_ configuration: VideoEncoderConfiguration) throws(CodecError) {
         LibraryLog.capture()
         self.configuration = configuration
+        orientation = OrientationMessage(configuration.color.orientation)
         rateOfLevel = max(
             LevelLimit.maximumRate(of: configuration.size, frameRate: configuration.frameRate),
             configuration.rateControl.maximumRate ?? 0)
@@ -137,12 +139,20 @@ import Media
             if code == burnish_averror_again || code == burnish_averror_eof { return }
             try check(code, "avcodec_receive_packet", at: Self.place)
             let coded = unsafe packet!
-            unsafe emit(
-                EncodedUnit(
-                    bytes: UnsafeRawBufferPointer(start: coded.pointee.data, count: Int(coded.pointee.size)),
-                    id: context!.pointee.reordered_opaque, presentationTime: MediaTime(ticks: coded.pointee.pts),
-                    decodeTime: MediaTime(ticks: coded.pointee.dts),
-                    isKeyframe: coded.pointee.flags & AV_PKT_FLAG_KEY != 0))
+            let bytes = unsafe UnsafeRawBufferPointer(start: coded.pointee.data, count: Int(coded.pointee.size))
+            let isKeyframe = unsafe coded.pointee.flags & AV_PKT_FLAG_KEY != 0
+            func emitUnit(_ bytes: UnsafeRawBufferPointer) {
+                unsafe emit(
+                    EncodedUnit(
+                        bytes: bytes, id: context!.pointee.reordered_opaque,
+                        presentationTime: MediaTime(ticks: coded.pointee.pts),
+                        decodeTime: MediaTime(ticks: coded.pointee.dts), isKeyframe: isKeyframe))
+            }
+            if isKeyframe, orientation != nil {
+                unsafe orientation!.insert(into: bytes, emitUnit)
+            } else {
+                unsafe emitUnit(bytes)
+            }
             unsafe av_packet_unref(coded)
         }
     }

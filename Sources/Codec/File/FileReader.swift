@@ -76,6 +76,7 @@ import Media
                 avcodec_parameters_to_context(context, stream.pointee.codecpar), "avcodec_parameters_to_context",
                 at: place)
             unsafe context!.pointee.pkt_timebase = stream.pointee.time_base
+            unsafe context!.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
             unsafe context!.pointee.thread_type = FF_THREAD_SLICE
             unsafe context!.pointee.thread_count = 2
             unsafe context!.pointee.max_pixels = Int64(maximumSamples)

@@ -20,6 +20,8 @@ final class ShownPictures {
     private var last: (time: MediaTime, epoch: UInt32)?
     /// The last known time between two originals, in ticks.
     private var interval: Int64?
+    /// Holds until a keyframe says otherwise, or nothing.
+    private var orientation = Orientation.upright
     /// What the newest converted picture was converted from.
     private var format: SampleFormat?
 
@@ -40,6 +42,9 @@ final class ShownPictures {
         _ picture: consuming DecodedPicture, _ ticket: consuming FrameTicket
     ) throws(CodecError) -> Nanoseconds {
         if let format = picture.convertedFrom { report(format) }
+        if picture.isKeyframe || picture.color.orientation != .upright { orientation = picture.color.orientation }
+        var picture = picture
+        picture.color.orientation = orientation
         followTimes(ticket.record)
         if picture.scan.isInterlaced, deinterlacing == nil { deinterlacing = StreamDeinterlacing() }
         guard let deinterlacing else {

@@ -1,0 +1,38 @@
+import Codec
+import Media
+import Testing
+
+/// What the encoder says about the orientation of pictures, as libavcodec reads it.
+@Suite struct OrientationTests {
+    @Test(arguments: [
+        Orientation.upright, Orientation(rotation: 0x4000), Orientation(rotation: 0x8000), Orientation(rotation: 0xC000),
+        Orientation(rotation: 0x2000), Orientation(isFlippedHorizontally: true),
+        Orientation(isFlippedHorizontally: true, rotation: 0x4000),
+    ])
+    func aKeyframeSaysHowItIsTurned(orientation: Orientation) throws {
+        var configuration = VideoEncoderConfiguration(size: PictureSize(width: 64, height: 48), frameRate: Rational(30))
+        configuration.color.orientation = orientation
+        #expect(try decoded(configuration) == [orientation, .upright, orientation])
+    }
+
+    @Test func aVerticalMirrorIsAHorizontalOneUpsideDown() throws {
+        var configuration = VideoEncoderConfiguration(size: PictureSize(width: 64, height: 48), frameRate: Rational(30))
+        configuration.color.orientation = Orientation(isFlippedVertically: true, rotation: 0x4000)
+        let same = Orientation(isFlippedHorizontally: true, rotation: 0xC000)
+        #expect(try decoded(configuration) == [same, .upright, same])
+    }
+
+    /// Three pictures, of which the first and the last are keyframes.
+    private func decoded(_ configuration: VideoEncoderConfiguration) throws -> [Orientation] {
+        let decoder = try VideoDecoder()
+        var orientations: [Orientation] = []
+        for unit in try encodeUnits(configuration, count: 3, keyframeEvery: 2) {
+            _ = try unit.bytes.withUnsafeBytes { try decoder.decode($0, id: unit.id) }
+            while let output = try decoder.next() {
+                guard case .picture(let picture) = consume output else { continue }
+                orientations.append(picture.color.orientation)
+            }
+        }
+        return orientations
+    }
+}
