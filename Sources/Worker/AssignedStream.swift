@@ -17,6 +17,8 @@ final class AssignedStream: Sendable {
         var values: StreamValues
         /// Nil before both ends are open.
         var relay: Relay?
+        /// At the last second.
+        var rung: Rung?
         var isStopping = false
         var isClosing = false
     }
@@ -96,8 +98,19 @@ final class AssignedStream: Sendable {
     private func observe(_ observation: Observation) {
         switch observation {
         case .event(let event): control.send(.event(stream: name, StreamEvent(event)))
-        case .second: break
+        case .second(let status): report(status.rung)
         }
+    }
+
+    /// Says where the stream stands on the ladder when that has changed.
+    private func report(_ rung: Rung?) {
+        guard let rung else { return }
+        let former = state.withLock { state in
+            defer { state.rung = rung }
+            return state.rung
+        }
+        guard rung != former else { return }
+        control.send(.event(stream: name, StreamEvent(.rung, former.map { "\(rung.name), after \($0.name)" } ?? rung.name)))
     }
 
     // MARK: The control thread

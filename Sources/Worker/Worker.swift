@@ -111,6 +111,10 @@ public final class Worker: Sendable {
         case .change(let id, let name, let settings):
             let fault = if let stream = stream(name) { stream.change(settings) } else { Self.unknown(name) }
             control.send(.changed(id: id, fault: fault))
+            if fault == nil {
+                let words = settings.keys.sorted().map { "\($0) \((settings[$0] ?? nil) ?? "default")" }
+                control.send(.event(stream: name, StreamEvent(.settings, "in force: " + words.joined(separator: ", "))))
+            }
         case .stop(let name): stream(name)?.stop()
         case .kick(let name, let caller, let seconds): stream(name)?.kick(caller, seconds: seconds)
         case .listCallers(let id, let name): control.send(.callers(id: id, stream(name)?.callers ?? []))

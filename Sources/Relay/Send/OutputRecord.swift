@@ -29,13 +29,18 @@ struct OutputRecord {
         position.epoch = frame.epoch
         position.sourceClock = frame.sourceClock
         position.tableVersion = muxer.tableVersion
-        position.rtp = rtp.map { RTPPosition(source: $0.source, sequence: $0.sequence, timestampBase: $0.timestampBase) }
+        position.rtp = rtp.map { RTPPosition($0) }
         map.write(position)
         recordCounters(of: muxer)
     }
 
-    /// Records the continuity counters after a unit of a passing stream.
-    func recordCounters(of muxer: TransportStreamMuxer) {
+    /// Records the continuity counters and the RTP sequence after a unit of a passing stream.
+    func record(_ muxer: TransportStreamMuxer, _ rtp: RTPSenderState?) {
+        recordCounters(of: muxer)
+        if let rtp { map?.write(RTPPosition(rtp)) }
+    }
+
+    private func recordCounters(of muxer: TransportStreamMuxer) {
         guard let map else { return }
         var place = 0
         muxer.forEachCounter { identifier, last in
@@ -66,8 +71,21 @@ extension ResumePoint {
             counters: Dictionary(counters) { $1 }, tableVersion: position.tableVersion)
     }
 
+    /// A unit that was on its way when the process ended may have used up so many sequence numbers that were not recorded. A
+    /// receiver takes a number that it has seen for a copy, and drops the packet; a gap is only a loss.
+    static let sequenceMargin: UInt16 = 128
+
     /// The RTP sender to go on as; nil where there was none.
     var rtpSender: RTPSenderState? {
-        position?.rtp.map { RTPSenderState(source: $0.source, sequence: $0.sequence, timestampBase: $0.timestampBase) }
+        position?.rtp.map {
+            RTPSenderState(
+                source: $0.source, sequence: $0.sequence &+ Self.sequenceMargin, timestampBase: $0.timestampBase)
+        }
+    }
+}
+
+extension RTPPosition {
+    fileprivate init(_ sender: RTPSenderState) {
+        self.init(source: sender.source, sequence: sender.sequence, timestampBase: sender.timestampBase)
     }
 }

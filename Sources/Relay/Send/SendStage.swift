@@ -375,7 +375,7 @@ final class SendStage: Sendable {
                 decodeTime: unit.reordering > 0 ? presentation.map { $0 + -unit.reordering } : nil, emit: emit)
         }
         countRefusals(&state)
-        record.recordCounters(of: muxer)
+        record.record(muxer, state.outputs.sinks[0].rtpState)
         return isWhole
     }
 
@@ -394,7 +394,7 @@ final class SendStage: Sendable {
                 books.counters.add(.silentUnits)
             }
         }
-        record.recordCounters(of: muxer)
+        record.record(muxer, state.outputs.sinks[0].rtpState)
     }
 }
 

@@ -106,7 +106,7 @@ enum ResumeWords {
         words.store(UInt64(position.tableVersion), at: start + 8)
         words.store(UInt64(signed: position.arrival.nanoseconds), at: start + 9)
         let rtp = position.rtp
-        words.store(rtp.map { 1 << 63 | UInt64($0.sequence) << 32 | UInt64($0.source) } ?? 0, at: start + 10)
+        words.store(rtp.map(word) ?? 0, at: start + senderWord)
         words.store(UInt64(rtp?.timestampBase ?? 0), at: start + 11)
     }
 
@@ -134,6 +134,11 @@ enum ResumeWords {
         }
         return position
     }
+
+    /// The word of a position that has the RTP sender's source and sequence number.
+    static let senderWord = 10
+
+    static func word(_ sender: RTPPosition) -> UInt64 { 1 << 63 | UInt64(sender.sequence) << 32 | UInt64(sender.source) }
 
     static func word(_ counter: ContinuityCounter) -> UInt64 {
         1 << 32 | UInt64(counter.identifier) << 8 | UInt64(counter.value)

@@ -154,6 +154,13 @@ extension TelemetryMap {
             words.write(number: number, at: start) { ResumeWords.write(position, words, at: start) }
         }
 
+        /// How far the RTP sender has come after units that are no pictures. One word of the newest position changes.
+        public func write(_ sender: RTPPosition) {
+            let (_, next) = nextCopy(TelemetryLayout.positions, TelemetryLayout.positionStride)
+            let newest = 2 * TelemetryLayout.positions + TelemetryLayout.positionStride - next
+            words.store(ResumeWords.word(sender), at: newest + ResumeWords.senderWord)
+        }
+
         /// The last continuity counter that was sent of a stream of the multiplex.
         /// - Parameter place: the stream's place in the output's layout, below 32. Others are ignored.
         public func write(_ counter: ContinuityCounter, at place: Int) {

@@ -143,6 +143,23 @@ import Testing
         #expect(books[.shutdown] == 1 && !books.balance)
     }
 
+    /// Sound goes out between pictures, and uses up sequence numbers.
+    @Test func theRTPSequenceGoesOnBetweenPictures() throws {
+        let descriptor = try TelemetryMap.create()
+        defer { close(descriptor) }
+        let (writer, reader) = (try TelemetryMap.Writer(descriptor), try TelemetryMap.Reader(descriptor))
+        var position = OutputPosition()
+        for picture in 0..<5 as Range<UInt16> {
+            position.rtp = RTPPosition(source: 7, sequence: 65_530 &+ 10 * picture, timestampBase: 9)
+            position.presentation = MediaTime(ticks: Int64(picture))
+            writer.write(position)
+            #expect(reader.resumePoint().position == position)
+            position.rtp?.sequence &+= 3
+            writer.write(try #require(position.rtp))
+            #expect(reader.resumePoint().position == position)
+        }
+    }
+
     @Test func whatASuccessorNeedsSurvives() throws {
         let map = try TestMap()
         let writer = try map.writer()
