@@ -192,10 +192,9 @@ public final class Relay: Sendable {
 
     /// Ends a connection and keeps its peer out for so long. The leg goes on.
     /// - Returns: false when there is no such connection.
-    public func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { 
+    public func kick(_ id: UInt64, for time: Nanoseconds) -> Bool {
         source.kick(id, for: time) || sinks.contains { $0.kick(id, for: time) }
     }
-
 
     /// What the stream has done so far.
     public func report(since start: MonotonicTime) -> RelayReport {

@@ -207,7 +207,8 @@ final class EnhanceStage {
         let time = frame.ticket.record.presentation
         var cadence = cadence
         let step = cadence.layOut(
-            originalAt: time, isJump: frame.ticket.record.epoch != epoch || path.runs != runs, filledUpTo: filledSlot.newest?.slot)
+            originalAt: time, isJump: frame.ticket.record.epoch != epoch || path.runs != runs,
+            filledUpTo: filledSlot.newest?.slot)
         if let reason = step.drop {
             self.cadence = cadence
             return books.drop(frame.intoTicket(), reason)
