@@ -31,7 +31,9 @@ public struct AccessUnitScanner: Sendable {
         switch codec {
         case .hevc: grammar = HEVCGrammar()
         case .mpeg2Video: grammar = MPEG2Grammar()
-        case .h264: grammar = H264Grammar()
+        case .av1: grammar = AV1Grammar()
+        // VP8 and VP9 have no start codes and do not come in transport streams.
+        case .h264, .vp8, .vp9: grammar = H264Grammar()
         }
     }
 

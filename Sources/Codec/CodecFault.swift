@@ -9,6 +9,8 @@ public enum CodecFault: Hashable, Sendable, BitwiseCopyable {
     case undecodable
     /// It is the second field of a picture, which came out with the unit before.
     case secondField
+    /// It only stores a picture for later units and shows none.
+    case hidden
     /// No other picture refers to it, and the decoder was told to skip such units.
     case skipped
 }

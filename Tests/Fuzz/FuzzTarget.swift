@@ -10,6 +10,11 @@ enum FuzzTarget: String, CaseIterable {
     case rtp
     case transportStream = "transport-stream"
     case h264
+    case hevc
+    case mpeg2
+    case av1
+    case vp8
+    case vp9
     case sound
     case weights
     case trace
@@ -24,7 +29,12 @@ enum FuzzTarget: String, CaseIterable {
         case .streamID: fuzzStreamID(input)
         case .rtp: fuzzRTP(input)
         case .transportStream: fuzzTransportStream(input)
-        case .h264: fuzzH264(input)
+        case .h264: fuzzVideo(input, .h264)
+        case .hevc: fuzzVideo(input, .hevc)
+        case .mpeg2: fuzzVideo(input, .mpeg2Video)
+        case .av1: fuzzAV1(input)
+        case .vp8: fuzzUnits(input, .vp8)
+        case .vp9: fuzzUnits(input, .vp9)
         case .sound: fuzzSound(input)
         case .weights: fuzzWeights(input)
         case .trace: fuzzTrace(input)

@@ -47,13 +47,13 @@ func fuzzSound(_ input: UnsafeRawBufferPointer) {
 }
 
 /// The input's first byte is the size of the pieces that the byte stream grows by.
-func fuzzH264(_ input: UnsafeRawBufferPointer) {
+func fuzzVideo(_ input: UnsafeRawBufferPointer, _ codec: VideoCodec) {
     guard input.count > 1 else { return }
     let piece = Int(input[0]) * 4 + 1
     let bytes = UnsafeRawBufferPointer(rebasing: input[1...])
-    _ = try? SequenceParameterSet(bytes)
-    var scanner = AccessUnitScanner()
-    var reader = H264UnitReader()
+    if codec == .h264 { _ = try? SequenceParameterSet(bytes) }
+    var scanner = AccessUnitScanner(codec)
+    var reader = codec.makeUnitReader()
     var (start, end) = (0, 0)
     while end < bytes.count {
         end = min(end + piece, bytes.count)
@@ -69,13 +69,40 @@ func fuzzH264(_ input: UnsafeRawBufferPointer) {
                 start += offset
             case .unitEnd(let offset):
                 precondition(offset > 0 && start + offset <= end)
-                withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[start..<start + offset])) {
-                    _ = reader.read($0)
-                }
+                withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[start..<start + offset])) { read($0, codec, &reader) }
                 scanner.cut(at: offset)
                 start += offset
             }
         }
     }
-    withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[start...])) { _ = reader.read($0) }
+    withCopy(of: UnsafeRawBufferPointer(rebasing: bytes[start...])) { read($0, codec, &reader) }
+    _ = scanner.parameters
+    _ = scanner.keptSets.bytes
+}
+
+private func read(_ unit: UnsafeRawBufferPointer, _ codec: VideoCodec, _ reader: inout any AccessUnitReader) {
+    guard codec == .av1 else {
+        let summary = reader.read(unit)
+        precondition(summary.quantiser.map { 0...51 ~= $0 } ?? true)
+        return
+    }
+    var plain: [UInt8] = []
+    AV1StartCodes.remove(from: unit, into: &plain)
+    plain.withUnsafeBytes { _ = reader.read($0) }
+}
+
+/// The input's first byte says whether the rest has start codes.
+func fuzzAV1(_ input: UnsafeRawBufferPointer) {
+    guard input.count > 1 else { return }
+    if input[0] & 1 == 1 { fuzzVideo(input, .av1) } else { fuzzUnits(input, .av1) }
+}
+
+/// The input's first byte is the size of its first unit; the rest is the second.
+func fuzzUnits(_ input: UnsafeRawBufferPointer, _ codec: VideoCodec) {
+    guard input.count > 1 else { return }
+    var reader = codec.makeUnitReader()
+    let first = min(Int(input[0]), input.count - 1)
+    for range in [1..<(1 + first), (1 + first)..<input.count] {
+        withCopy(of: UnsafeRawBufferPointer(rebasing: input[range])) { _ = reader.read($0) }
+    }
 }

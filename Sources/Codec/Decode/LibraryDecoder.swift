@@ -9,6 +9,10 @@ extension VideoCodec {
         case .hevc: unsafe avcodec_find_decoder(AV_CODEC_ID_HEVC)
         // It reads MPEG-1 too.
         case .mpeg2Video: unsafe avcodec_find_decoder(AV_CODEC_ID_MPEG2VIDEO)
+        // libavcodec's own needs hardware.
+        case .av1: unsafe avcodec_find_decoder_by_name("libdav1d")
+        case .vp8: unsafe avcodec_find_decoder(AV_CODEC_ID_VP8)
+        case .vp9: unsafe avcodec_find_decoder(AV_CODEC_ID_VP9)
         }
     }
 

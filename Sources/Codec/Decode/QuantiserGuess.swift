@@ -26,8 +26,8 @@ struct QuantiserGuess {
         guard count > 0, meanBytes > 0, samples > 0 else { return nil }
         let anchor =
             switch codec {
-            case .h264, .mpeg2Video: 0.1
-            case .hevc: 0.05
+            case .h264, .mpeg2Video, .vp8: 0.1
+            case .hevc, .vp9, .av1: 0.05
             }
         return Float(min(max(26 - 6 * log2(meanBytes * 8 / samples / anchor), 10), 45))
     }

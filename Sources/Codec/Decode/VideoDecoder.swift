@@ -55,6 +55,8 @@ import Media
     private(set) var ledger = UnitLedger()
     private var reader: any AccessUnitReader
     private var order = DisplayOrder()
+    /// An AV1 unit in the form that the library takes.
+    private var withoutStartCodes: [UInt8] = []
     private var guess = QuantiserGuess()
     /// Whether quantisers are wanted; libavcodec exports those of some formats only.
     private var wantsQuantisers = false
@@ -107,6 +109,20 @@ import Media
     /// - Throws: only what makes the decoder useless (no memory); bad data is an output.
     @discardableResult
     public func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags = []) throws(CodecError) -> Bool {
+        guard codec == .av1, unsafe AV1StartCodes.isUsed(in: unit) else {
+            return try unsafe decodePlain(unit, id: id, flags: flags)
+        }
+        var plain: [UInt8] = []
+        swap(&plain, &withoutStartCodes)
+        defer { swap(&plain, &withoutStartCodes) }
+        unsafe AV1StartCodes.remove(from: unit, into: &plain)
+        let result = unsafe plain.withUnsafeBytes { bytes in
+            Result { () throws(CodecError) in try unsafe decodePlain(bytes, id: id, flags: flags) }
+        }
+        return try result.get()
+    }
+
+    private func decodePlain(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) -> Bool {
         if isDraining { reopen() }
         let summary = unsafe reader.read(unit)
         if summary.precedesEntryPoint {

@@ -253,8 +253,8 @@ extension CodecFault {
         case .awaitingKeyframe: .noKeyframe
         case .undecodable: .decodeError
         case .skipped: .overload
-        // Two units made one picture, so the second adds none to the output.
-        case .secondField: .cadence
+        // Two units made one picture, so one of them adds none to the output.
+        case .secondField, .hidden: .cadence
         }
     }
 }

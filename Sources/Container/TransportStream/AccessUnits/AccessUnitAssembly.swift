@@ -97,7 +97,10 @@ struct AccessUnitAssembly {
         packetStart = storage.count
     }
 
-    mutating func beginPES(_ stamp: UnitStamp) { pending = stamp }
+    mutating func beginPES(_ stamp: UnitStamp) {
+        // A frame of AV1 that is not shown may come in a packet of its own, whose presentation time means nothing.
+        if codec == .av1, phase == .open, !scanner.picture.hasSlice { self.stamp = stamp } else { pending = stamp }
+    }
 
     mutating func append(
         _ bytes: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: PacketizedStream.Handler

@@ -2,7 +2,7 @@ import Bitstream
 
 /// What a stream of a program carries, as far as its program map says.
 public enum StreamCodec: Hashable, Sendable {
-    case h264, hevc, vvc, mpeg1Video, mpeg2Video, mpeg4Video, vc1, avs, jpeg2000
+    case h264, hevc, av1, vvc, mpeg1Video, mpeg2Video, mpeg4Video, vc1, avs, jpeg2000
     case aacADTS, aacLATM, opus, mpegAudio, ac3, eac3, dts
     case subtitles, teletext, privateData, sections
     case unknown(streamType: UInt8)
@@ -12,6 +12,7 @@ public enum StreamCodec: Hashable, Sendable {
         switch self {
         case .h264: "H.264"
         case .hevc: "HEVC"
+        case .av1: "AV1"
         case .vvc: "VVC"
         case .mpeg1Video: "MPEG-1 video"
         case .mpeg2Video: "MPEG-2 video"
@@ -39,6 +40,7 @@ public enum StreamCodec: Hashable, Sendable {
         switch self {
         case .h264: .h264
         case .hevc: .hevc
+        case .av1: .av1
         case .mpeg1Video, .mpeg2Video: .mpeg2Video
         default: nil
         }
@@ -46,7 +48,7 @@ public enum StreamCodec: Hashable, Sendable {
 
     public var isVideo: Bool {
         switch self {
-        case .h264, .hevc, .vvc, .mpeg1Video, .mpeg2Video, .mpeg4Video, .vc1, .avs, .jpeg2000: true
+        case .h264, .hevc, .av1, .vvc, .mpeg1Video, .mpeg2Video, .mpeg4Video, .vc1, .avs, .jpeg2000: true
         default: false
         }
     }
@@ -87,6 +89,7 @@ public enum StreamCodec: Hashable, Sendable {
                 if body.starts(with: "AC-3".utf8) { return .ac3 }
                 if body.starts(with: "EAC3".utf8) { return .eac3 }
                 if body.starts(with: "HEVC".utf8) { return .hevc }
+                if body.starts(with: "AV01".utf8) { return .av1 }
             case 0x56: return .teletext
             case 0x59: return .subtitles
             case 0x6A: return .ac3
