@@ -118,7 +118,7 @@ struct AV1FrameHeader {
     /// tile_info (5.9.15).
     private static func skipTiles(_ r: inout RBSPReader, width: Int, height: Int, hasLargeBlocks: Bool) {
         let shift = hasLargeBlocks ? 5 : 4
-        func blocks(_ samples: Int) -> Int { (2 * ((samples + 7) >> 3) + 1 << shift - 1) >> shift }
+        func blocks(_ samples: Int) -> Int { (2 * ((samples + 7) >> 3) + (1 << shift) - 1) >> shift }
         func log2(_ block: Int, _ target: Int) -> Int {
             var k = 0
             while block << k < target { k += 1 }
@@ -128,7 +128,7 @@ struct AV1FrameHeader {
         guard columns > 0, rows > 0 else { return }
         let widest = 4096 >> (shift + 2)
         let leastColumns = log2(widest, columns)
-        let least = max(leastColumns, log2(4096 * 2304 >> (2 * (shift + 2)), rows * columns))
+        let least = max(leastColumns, log2((4096 * 2304) >> (2 * (shift + 2)), rows * columns))
         var (columnBits, rowBits) = (leastColumns, 0)
         if r.flag() {
             let most = log2(1, min(columns, 64))
@@ -139,7 +139,7 @@ struct AV1FrameHeader {
         } else {
             let tiles = skipSizes(&r, total: columns, most: widest)
             columnBits = log2(1, tiles.count)
-            let area = least > 0 ? rows * columns >> (least + 1) : rows * columns
+            let area = least > 0 ? (rows * columns) >> (least + 1) : rows * columns
             rowBits = log2(1, skipSizes(&r, total: rows, most: max(area / max(tiles.largest, 1), 1)).count)
         }
         if columnBits > 0 || rowBits > 0 { r.skip(columnBits + rowBits + 2) }
@@ -161,7 +161,7 @@ extension RBSPReader {
     /// ns(n) (4.10.7).
     fileprivate mutating func nonSymmetric(_ n: Int) -> Int {
         let w = Int.bitWidth - n.leadingZeroBitCount
-        let m = 1 << w - n
+        let m = (1 << w) - n
         let v = bits(w - 1)
         return v < m ? v : (v << 1) - m + bit()
     }
