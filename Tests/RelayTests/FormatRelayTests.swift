@@ -2,6 +2,8 @@ import Bitstream
 import Endpoint
 import Foundation
 import Media
+import Schedule
+import Settings
 import TestStreams
 import TestSupport
 import Testing

@@ -10,6 +10,8 @@ struct AV1Grammar: UnitGrammar {
 
     var newest: VideoParameters? { sequence?.parameters }
 
+    var hasZeroByte: Bool { false }
+
     /// The unit's header, its size, and the front of a frame header.
     func needed(header: UInt8) -> Int {
         switch AV1Unit.Kind(rawValue: Int(header >> 3 & 15)) {

@@ -67,9 +67,7 @@ public enum AV1StartCodes {
         var next = unsafe NALScanner.nextUnit(in: unit, from: 0)
         while let at = next {
             next = unsafe NALScanner.nextUnit(in: unit, from: at)
-            var end = next.map { $0 - 3 } ?? unit.count
-            // A zero before a start code belongs to it.
-            if next != nil, end > at + 1, unsafe unit[end - 1] == 0 { end -= 1 }
+            let end = next.map { $0 - 3 } ?? unit.count
             unsafe append(UnsafeRawBufferPointer(rebasing: unit[at..<end]), to: &out)
         }
     }
@@ -92,7 +90,12 @@ public enum AV1StartCodes {
         let header = unsafe unit[0]
         let start = out.count
         unsafe appendPlain(unit, to: &out)
-        guard header & 2 == 0 else { return }
+        if header & 2 != 0 {
+            // Zeros may stand before the next start code.
+            let whole = unsafe out.withUnsafeBytes { unsafe AV1Unit(UnsafeRawBufferPointer(rebasing: $0[start...]))?.byteCount }
+            if let whole { out.removeSubrange((start + whole)...) }
+            return
+        }
         let headerBytes = header & 4 != 0 ? 2 : 1
         guard out.count - start >= headerBytes else { return out.removeSubrange(start...) }
         out[start] |= 2
