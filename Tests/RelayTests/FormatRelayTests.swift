@@ -16,7 +16,7 @@ import Testing
     /// - Parameters:
     ///   - start: of its time stamps, in seconds.
     ///   - version: of its tables.
-    private static func stream(_ codec: [String], start: Int = 0, version: Int = 0) throws -> [UInt8] {
+    private static func stream(_ codec: [String], start: Double = 0, version: Int = 0) throws -> [UInt8] {
         let file = URL(filePath: NSTemporaryDirectory()).appending(path: "burnish-\(UUID().uuidString).ts")
         defer { try? FileManager.default.removeItem(at: file) }
         let made = try runTool(
@@ -56,7 +56,7 @@ import Testing
     func theFormatChangesInMidStream(codecs: [[String]]) throws {
         let scratch = try Scratch()
         var stream: [UInt8] = []
-        for (place, codec) in codecs.enumerated() { stream += try Self.stream(codec, start: place, version: place) }
+        for (place, codec) in codecs.enumerated() { stream += try Self.stream(codec, start: 1.1 * Double(place), version: place) }
         let report = try relay(stream, scratch)
         #expect(report.frames.originals == 90 && report.frames.emitted == 90, "\(report.frames)")
         #expect(report.frames.balance && report.frames.inFlight == 0)
