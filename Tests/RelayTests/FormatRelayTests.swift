@@ -56,7 +56,9 @@ import Testing
     func theFormatChangesInMidStream(codecs: [[String]]) throws {
         let scratch = try Scratch()
         var stream: [UInt8] = []
-        for (place, codec) in codecs.enumerated() { stream += try Self.stream(codec, start: 1.1 * Double(place), version: place) }
+        for (place, codec) in codecs.enumerated() {
+            stream += try Self.stream(codec, start: 1.1 * Double(place), version: place)
+        }
         let report = try relay(stream, scratch)
         #expect(report.frames.originals == 90 && report.frames.emitted == 90, "\(report.frames)")
         #expect(report.frames.balance && report.frames.inFlight == 0)

@@ -54,7 +54,9 @@ struct AV1Grammar: UnitGrammar {
     private static func isShown(_ front: UInt8) -> Bool { front & 0x90 != 0 }
 
     mutating func close(_ unit: UnsafeRawBufferPointer, _ picture: inout ScannedPicture) {
-        if unsafe unit[0] >> 3 & 15 == 3 { showsNewest = unsafe Self.isShown(Self.front(of: unit)) || sequence?.isStill ?? false }
+        if unsafe unit[0] >> 3 & 15 == 3 {
+            showsNewest = unsafe Self.isShown(Self.front(of: unit)) || sequence?.isStill ?? false
+        }
         guard unsafe unit[0] >> 3 & 15 == 1, unit.count < 1024 else { return }
         picture.hasParameterSets = true
         if unsafe kept.holds(unit) { return }

@@ -35,7 +35,8 @@ struct AV1Sequence: Sendable {
             r.skip(5)
         } else {
             (rate, operatingPoints) = (nil, [])
-            Self.readTiming(&r, &rate, &self.hasDecoderModel, &hasEqualIntervals, &removalTimeBits, &presentationTimeBits, &operatingPoints)
+            Self.readTiming(
+                &r, &rate, &self.hasDecoderModel, &hasEqualIntervals, &removalTimeBits, &presentationTimeBits, &operatingPoints)
         }
         widthBits = r.bits(4) + 1
         heightBits = r.bits(4) + 1

@@ -61,7 +61,8 @@ struct UnitLedger {
         entries[slot] = Entry(
             id: id, number: number, isPending: true, isReference: summary.isReference,
             isDamaged: flags.contains(.isDamaged), isTainted: isTainted, isCleanStart: isClean,
-            faultIfLost: summary.isHidden ? .hidden : hasStarted ? .undecodable : .awaitingKeyframe, quantiser: summary.quantiser)
+            faultIfLost: summary.isHidden ? .hidden : hasStarted ? .undecodable : .awaitingKeyframe,
+            quantiser: summary.quantiser)
         pendingCount += 1
         if flags.contains(.isDamaged), summary.isReference || !summary.hasSlice { isTainted = true }
         return number

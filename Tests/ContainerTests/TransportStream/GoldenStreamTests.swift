@@ -7,7 +7,8 @@ import Testing
 @Suite struct GoldenStreamTests {
     static let names = [
         "ffmpeg", "ffmpeg-lengths", "ffmpeg-slices", "ffmpeg-bframes", "ffmpeg-interlaced", "ffmpeg-constant-rate",
-        "ffmpeg-two-programs", "ffmpeg-wrap", "gstreamer", "hevc", "hevc-open", "hevc-slices", "mpeg2", "mpeg2-bframes", "mpeg1",
+        "ffmpeg-two-programs", "ffmpeg-wrap", "gstreamer", "hevc", "hevc-open", "hevc-slices", "mpeg2", "mpeg2-bframes",
+        "mpeg1",
     ]
 
     static func expectExact(_ harvest: Harvest, _ golden: GoldenStream) {
@@ -38,7 +39,9 @@ import Testing
     }
 
     /// How many units wait for the next one's start: those of the probation, and those that fill their last packet.
-    @Test(arguments: [("ffmpeg", 24), ("ffmpeg-slices", 26), ("ffmpeg-lengths", 3), ("gstreamer", 3), ("hevc", 27), ("mpeg2", 30)])
+    @Test(arguments: [
+        ("ffmpeg", 24), ("ffmpeg-slices", 26), ("ffmpeg-lengths", 3), ("gstreamer", 3), ("hevc", 27), ("mpeg2", 30),
+    ])
     func unitsComeEarly(name: String, waiting: Int) throws {
         let golden = try GoldenStream(name)
         let (harvest, counters, _) = Harvest.of(golden.bytes, size: 188)

@@ -91,7 +91,8 @@ final class Harvest {
             let kept = Unit(
                 stream: unit.stream, serial: unit.serial, bytes: unsafe Array(unit.bytes),
                 presentation: unit.presentation, decode: unit.decode, firstArrival: unit.firstArrival.nanoseconds,
-                lastArrival: unit.lastArrival.nanoseconds, damage: unit.damage, evidence: unit.evidence, isKeyframe: unit.isKeyframe, after: now)
+                lastArrival: unit.lastArrival.nanoseconds, damage: unit.damage, evidence: unit.evidence,
+                isKeyframe: unit.isKeyframe, after: now)
             if unit.isMainVideo {
                 video.append(kept)
                 counters.count(unit)
