@@ -87,6 +87,7 @@ public final class Relay: Sendable {
         var former = (time: start, sent: UInt64(0))
         var figures = MapFigures(configuration.telemetry)
         var peers = MapPeers(configuration.telemetry)
+        var links = LinkWatch(channels)
         while !control.events.isClosed || control.events.count > 0 {
             if let event = control.events.pop(until: min(nextStatus, nextLoadSample)) {
                 figures?.record(event)
@@ -94,6 +95,7 @@ public final class Relay: Sendable {
                 continue
             }
             let now = MonotonicTime.now()
+            links.follow({ outputPeers }, at: now)
             if now >= nextLoadSample {
                 if configuration.watchesMachine { meter.sampleLoad() }
                 nextLoadSample = now + MachineMeter.loadSampleInterval

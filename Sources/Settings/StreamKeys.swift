@@ -76,6 +76,12 @@ public enum StreamKeys {
             "bitrate", \.settings.bitRate, or: "auto", .live, .bitRate, "bits a second, as 2.5M or 800k",
             help: "The output video's bit rate. Without one it follows from size and rate.",
             read: BitRateText.read, write: BitRateText.write, isAllowed: { $0 > 0 }),
+        StreamKey(
+            "bitrate-floor", \.settings.bitRateFloor, or: "off", .live, .bitRate, "bits a second, as 1M or 500k",
+            help: """
+                Let the bit rate follow the SRT outputs: down to this when a link cannot carry more, up to `bitrate` when all can.
+                """,
+            read: BitRateText.read, write: BitRateText.write, isAllowed: { $0 > 0 }),
         .choice(
             "preset", \.options.preset, EncoderPreset.allCases.map { ($0.rawValue, $0) }, .restart, help: "libx264's preset."),
         .integer("threads", \.options.threads, threads, .restart, help: "Threads that enhance a frame together."),

@@ -46,6 +46,8 @@ public struct StreamSettings: Hashable, Sendable {
     public var pacing = Pacing.eager
     /// Bits a second of the output's video; nil derives them from size and rate.
     public var bitRate: Int?
+    /// The bit rate follows the outputs' SRT links down to this; nil leaves it as it is.
+    public var bitRateFloor: Int?
 
     public init() {}
 }

@@ -69,6 +69,9 @@ public struct StreamValues: Hashable, Sendable {
         if options.keepSize, settings.mode == .bypass {
             faults.append(SettingFault("keep-size", "forbids `mode` bypass: a bypassed stream has the input's size"))
         }
+        if let floor = settings.bitRateFloor, let rate = settings.bitRate, floor > rate {
+            faults.append(SettingFault("bitrate-floor", "is at most `bitrate`, not \(BitRateText.write(floor))"))
+        }
         if options.lookahead == 0, given.contains("lookahead"), options.fps == nil, settings.interpolate == 1 {
             let text = "0 goes with `interpolate` 2 or `fps`: without them nothing is extrapolated"
             faults.append(SettingFault("lookahead", text))

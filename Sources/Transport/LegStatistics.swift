@@ -14,6 +14,8 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var window = Nanoseconds.zero
     /// Packets in the protocol's buffer: not yet acknowledged (output) or not yet read (input).
     public var packetsBuffered: Int64 = 0
+    /// Output: from the oldest packet that is not yet acknowledged to the newest.
+    public var timeBuffered = Nanoseconds.zero
 
     // Counters.
     public var packetsSent: Int64 = 0

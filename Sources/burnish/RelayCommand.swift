@@ -41,6 +41,7 @@ struct RelayCommand: ParsableCommand {
     @Option(help: .setting("pacing")) var pacing = StreamSettings.Pacing.eager
     @Option(help: .setting("threads")) var threads = 2
     @Option(help: .setting("bitrate")) var bitrate: BitRateArgument?
+    @Option(help: .setting("bitrate-floor")) var bitrateFloor: BitRateArgument?
     @Option(help: .setting("decode-threads")) var decodeThreads = StreamOptions().decodeThreads
     @Option(help: .setting("encode-threads")) var encodeThreads = StreamOptions().encodeThreads
     @Option(help: .setting("preset")) var preset = EncoderPreset.superfast
@@ -83,6 +84,7 @@ struct RelayCommand: ParsableCommand {
         values.settings.caution = caution
         values.settings.pacing = pacing
         values.settings.bitRate = bitrate?.value
+        values.settings.bitRateFloor = bitrateFloor?.value
         return values
     }
 

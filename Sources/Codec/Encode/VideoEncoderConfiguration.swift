@@ -12,10 +12,19 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         case rate(Int, bufferFrames: Double)
 
         /// Bits a second at most; nil without a limit.
-        var maximumRate: Int? {
+        public var maximumRate: Int? {
             switch self {
             case .quality(_, let maximumRate, _): maximumRate
             case .rate(let rate, _): rate
+            }
+        }
+
+        /// Allows no more bits a second than this.
+        public mutating func limit(to most: Int) {
+            guard let maximumRate, maximumRate > most else { return }
+            switch self {
+            case .quality(let factor, _, let frames): self = .quality(factor, maximumRate: most, bufferFrames: frames)
+            case .rate(_, let frames): self = .rate(most, bufferFrames: frames)
             }
         }
     }

@@ -21,6 +21,7 @@ struct StreamChannels: Sendable {
     let encoder = EncoderActivity()
     let filledSlot = FilledSlot()
     let connection = OutputConnection()
+    let outputRate = OutputRate()
     let path = PicturePath()
     let chosen = ChosenOutput()
     let available: AvailableCores

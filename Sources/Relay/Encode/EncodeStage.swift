@@ -22,6 +22,9 @@ final class EncodeStage {
     private let filledSlot: FilledSlot
     private let keyframes: KeyframeRequests
     private let connection: OutputConnection
+    private let outputRate: OutputRate
+    /// What the links carried when the encoder's rate was set.
+    private var carried = Int.max
     private let control: StreamControl
     private let turns: StageTurns
     private let path: PicturePath
@@ -72,6 +75,7 @@ final class EncodeStage {
         filledSlot = channels.filledSlot
         keyframes = channels.keyframes
         connection = channels.connection
+        outputRate = channels.outputRate
         control = channels.control
         turns = channels.turns
         path = channels.path
@@ -246,7 +250,7 @@ final class EncodeStage {
     private func prepare(for size: PictureSize, _ color: ColorDescription, asKeyframe: Bool) throws {
         try output.prepare()
         if keyframes.claim() { needsKeyframe = true }
-        let hasNewSettings = settings.refresh()
+        let hasNewSettings = settings.refresh() || outputRate.carried != carried
         if let encoder, encoder.configuration.size == size, encoder.configuration.color == color,
             encoder.configuration.preset == chosen.current?.preset ?? configuration.options.preset,
             !hasNewSettings || takesOverSettings(encoder)
@@ -279,9 +283,13 @@ final class EncodeStage {
 
     /// The encoder's configuration by the present settings.
     private func encoding(of size: PictureSize, _ color: ColorDescription) -> VideoEncoderConfiguration {
-        configuration.encoding(
+        var encoding = configuration.encoding(
             of: size, color: color, rate: configuration.outputRate(source: assumedRate, settings.value),
             preset: chosen.current?.preset, settings.value)
+        carried = outputRate.carried
+        outputRate.ceiling = encoding.rateControl.maximumRate ?? 0
+        encoding.rateControl.limit(to: carried)
+        return encoding
     }
 
     /// Whether the open encoder can go on with new settings; it has taken them over then.

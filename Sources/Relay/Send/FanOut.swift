@@ -94,8 +94,9 @@ struct FanOut: ~Copyable {
         var receivers = 0
         /// Receivers that have all of it.
         var whole = 0
-        /// When the first receiver had been sent all of it.
+        /// When the first receiver had been sent all of it, and when the last had.
         var sent = MonotonicTime(nanoseconds: 0)
+        var end = MonotonicTime(nanoseconds: 0)
     }
 
     /// Sends a unit of video to every receiver that can use it.
@@ -163,6 +164,7 @@ struct FanOut: ~Copyable {
             if hasMore { unsafe copies.append(message) }
         }
         outcome.sent = .now()
+        outcome.end = outcome.sent
         if receivers[first].isWhole { outcome.whole += 1 }
         guard hasMore else { return outcome }
         for index in receivers.indices where index > first && receivers[index].isWhole {
@@ -171,6 +173,7 @@ struct FanOut: ~Copyable {
             }
             if receivers[index].isWhole { outcome.whole += 1 }
         }
+        outcome.end = .now()
         return outcome
     }
 

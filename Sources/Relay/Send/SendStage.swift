@@ -296,7 +296,7 @@ final class SendStage: Sendable {
             record.record(
                 ticket.record, presentation: unit.presentation, decode: unit.decode, stamp: stamp, sent: outcome.sent,
                 sourceOffset: arrivals.sourceOffset, muxer, state.outputs.sinks[0].rtpState)
-            if unit.fate == .emitted { reportCosts(of: ticket.record, sending: outcome.sent - due) }
+            if unit.fate == .emitted { reportCosts(of: ticket.record, outcome, due: due) }
         }
         countRefusals(&state)
         requestKeyframe(&state)
@@ -310,12 +310,12 @@ final class SendStage: Sendable {
 
     /// What was waited for a frame's turn is no work, and took nothing from its slack. What a repeated frame costs says nothing
     /// of the others.
-    private func reportCosts(of record: FrameRecord, sending: Nanoseconds) {
+    private func reportCosts(of record: FrameRecord, _ outcome: FanOut.Outcome, due: MonotonicTime) {
         guard record.kind != .repeated, let encoded = record[.encodeOut] else { return }
         _ = schedule.withScheduler {
-            $0.observe(.emit, sending)
+            $0.observe(.emit, outcome.end - due)
             if record.kind == .original, let deadline = record.deadline {
-                $0.emitted(slack: deadline - (encoded + sending))
+                $0.emitted(slack: deadline - (encoded + (outcome.sent - due)))
             }
         }
     }

@@ -55,6 +55,7 @@ final class SRTReaders: Sendable {
             sum.roundTripTime = max(sum.roundTripTime, now.roundTripTime)
             sum.window = max(sum.window, now.window)
             sum.packetsBuffered += now.packetsBuffered
+            sum.timeBuffered = max(sum.timeBuffered, now.timeBuffered)
             sum.addCounters(of: now)
         }
         if let listener = listener.withLock({ $0 }) {

@@ -12,6 +12,7 @@ extension LegStatistics {
         roundTripTime = .milliseconds(figures.msRTT)
         self.window = window
         packetsBuffered = Int64(figures.pktSndBuf) + Int64(figures.pktRcvBuf)
+        timeBuffered = .milliseconds(Double(figures.msSndBuf))
         // Where another thread uses the connection, libsrt gives no figures of the buffers: they look neither full nor free.
         knowsBuffered = figures.byteAvailSndBuf + figures.pktSndBuf + figures.pktRcvBuf > 0
         packetsSent = figures.pktSentTotal

@@ -1,0 +1,26 @@
+import Media
+import Synchronization
+
+/// Channel: how many bits a second the video may have by what the outputs' links carry.
+///
+/// - Writers: encode (``ceiling``), the observer (``carried``).
+/// - Readers: the observer, encode.
+/// - Read together: nothing.
+///
+/// Thread-safe; one atomic each.
+final class OutputRate: Sendable {
+    private let most = Atomic<Int>(0)
+    private let links = Atomic<Int>(.max)
+
+    /// What the operator allows, or what follows from size and rate; 0 before the first encoder.
+    var ceiling: Int {
+        get { most.load(ordering: .relaxed) }
+        set { most.store(newValue, ordering: .relaxed) }
+    }
+
+    /// What the links carry; the largest number where the rate does not follow them.
+    var carried: Int {
+        get { links.load(ordering: .relaxed) }
+        set { links.store(newValue, ordering: .relaxed) }
+    }
+}

@@ -1,0 +1,58 @@
+import Media
+import Settings
+import Telemetry
+import Transport
+
+/// Has the bit rate follow the outputs' SRT links, where the operator set a floor for it (``StreamSettings/bitRateFloor``).
+///
+/// Confined to the observer thread.
+struct LinkWatch {
+    /// How often the links are sampled.
+    static let interval = Nanoseconds.milliseconds(500)
+
+    private let output: OutputRate
+    private let settings: LiveSettings
+    private let control: StreamControl
+    private var rate: LinkRate?
+    private var next = MonotonicTime(nanoseconds: 0)
+    private var isLowered = false
+
+    init(_ channels: StreamChannels) {
+        output = channels.outputRate
+        settings = channels.settings
+        control = channels.control
+    }
+
+    mutating func follow(_ peers: () -> [ConnectedPeer], at now: MonotonicTime) {
+        guard now >= next else { return }
+        next = now + Self.interval
+        let ceiling = output.ceiling
+        guard let floor = settings.current.bitRateFloor, ceiling > floor else {
+            (rate, output.carried) = (nil, .max)
+            return
+        }
+        if rate == nil { rate = LinkRate(floor...ceiling, at: now) } else { rate!.set(floor...ceiling) }
+        let carried = rate!.observe(peers().map { LinkRate.Sample($0) }, at: now)
+        output.carried = carried < ceiling ? carried : .max
+        report(carried, ceiling)
+    }
+
+    /// One line when the rate goes down, and one when it is back.
+    private mutating func report(_ carried: Int, _ ceiling: Int) {
+        guard isLowered != (carried < ceiling) else { return }
+        isLowered.toggle()
+        let text =
+            isLowered
+            ? "a link does not carry \(BitRateText.write(ceiling)) bits a second: the bit rate follows it"
+            : "the links carry \(BitRateText.write(ceiling)) bits a second again"
+        control.report(.message(text))
+    }
+}
+
+extension LinkRate.Sample {
+    init(_ peer: ConnectedPeer) {
+        self.init(
+            id: peer.id, waiting: peer.statistics.timeBuffered, roundTripTime: peer.statistics.roundTripTime,
+            window: peer.statistics.window, packetsDropped: peer.statistics.packetsDropped)
+    }
+}
