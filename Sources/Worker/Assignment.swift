@@ -14,7 +14,8 @@ extension RelayConfiguration {
         var outputs: [StreamURL] = []
         for output in assignment.outputs { outputs.append(try Self.url(output, "outputs")) }
         self.init(
-            input: try Self.url(assignment.input, "input"), outputs: outputs, options: values.options, settings: values.settings)
+            input: try Self.url(assignment.input, "input"), outputs: outputs, options: values.options, settings: values.settings
+        )
         // A receiver may come at any time, and the stream waits for it.
         firstConnection = nil
         var files = files.makeIterator()

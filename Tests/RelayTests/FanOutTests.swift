@@ -65,9 +65,10 @@ import Transport
 
         init(_ number: Int) throws {
             var ends: (Int32, Int32) = (0, 0)
-            try #require(withUnsafeMutablePointer(to: &ends) {
-                $0.withMemoryRebound(to: Int32.self, capacity: 2) { pipe($0) }
-            } == 0)
+            try #require(
+                withUnsafeMutablePointer(to: &ends) {
+                    $0.withMemoryRebound(to: Int32.self, capacity: 2) { pipe($0) }
+                } == 0)
             end = ends.0
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
             sink = try Sink(path: "pipe \(number)", adopting: ends.1)

@@ -94,7 +94,9 @@ import Transport
     /// The slowest of the links that can carry the floor decides.
     @Test func theSlowestLinkDecides() {
         var rate = LinkRate(1_000_000...6_000_000, at: start)
-        var links = [SimulatedLink(id: 1, capacity: 20e6), SimulatedLink(id: 2, capacity: 3e6), SimulatedLink(id: 3, capacity: 5e6)]
+        var links = [
+            SimulatedLink(id: 1, capacity: 20e6), SimulatedLink(id: 2, capacity: 3e6), SimulatedLink(id: 3, capacity: 5e6),
+        ]
         let rates = run(300, &links, &rate).suffix(100)
         #expect(Double(rates.reduce(0, +)) / 100 < 3.1e6)
         // It leaves.

@@ -47,6 +47,7 @@ struct Receiver {
 
     /// A message, valid until the next ``append(_:)`` or ``removeAll()``.
     subscript(_ number: Int) -> UnsafeRawBufferPointer {
-        unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[(number == 0 ? 0 : ends[number - 1])..<ends[number]])
+        unsafe UnsafeRawBufferPointer(
+            rebasing: UnsafeRawBufferPointer(bytes)[(number == 0 ? 0 : ends[number - 1])..<ends[number]])
     }
 }

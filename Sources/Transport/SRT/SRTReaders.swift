@@ -35,7 +35,8 @@ final class SRTReaders: Sendable {
         _ = SRTLibrary.started
         // libsrt raises the signal; nobody waits for it, because an output reads nothing.
         let listener = try SRTListener(
-            endpoint, direction: .output, place: endpoint.description, readingEarly: false, signal: ReaderSignal(), judge: judge)
+            endpoint, direction: .output, place: endpoint.description, readingEarly: false, signal: ReaderSignal(), judge: judge
+        )
         places = (0..<max(1, readers)).map { _ in Place() }
         localPort = listener.port
         self.listener = Lock(listener)

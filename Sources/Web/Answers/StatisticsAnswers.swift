@@ -138,7 +138,8 @@ enum StatisticsAnswers {
                     "books": .object(
                         "in + synthesised + repeated = emitted + bypassed + dropped + in flight",
                         counts([
-                            "originals", "synthesised", "repeated", "emitted", "bypassed", "dropped", "originalsDropped", "inFlight",
+                            "originals", "synthesised", "repeated", "emitted", "bypassed", "dropped", "originalsDropped",
+                            "inFlight",
                         ])),
                     "dropped": reasons, "originalsDropped": reasons,
                     "units": .object("offered = sent + dropped + queued", counts(["offered", "sent", "dropped", "queued"])),

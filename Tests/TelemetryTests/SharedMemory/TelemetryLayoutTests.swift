@@ -22,7 +22,7 @@ import Testing
             "writers": (Layout.writersWord, 1), "process": (Layout.processWord, 1), "started": (Layout.startedWord, 1),
             "wallOffset": (Layout.wallOffsetWord, 1), "opened": (Layout.opened, Layout.kinds),
             "emitted": (Layout.emitted, Layout.kinds), "bypassed": (Layout.bypassed, Layout.kinds),
-             "dropped": (Layout.dropped, Layout.kinds * DropReason.allCases.count),
+            "dropped": (Layout.dropped, Layout.kinds * DropReason.allCases.count),
             "inFlight": (Layout.inFlight, 1), "recordsWritten": (Layout.recordsWritten, 1), "misses": (Layout.misses, 1),
             "output": (Layout.output, Layout.outputWords), "counters": (Layout.counters, Layout.counterCapacity),
             "gauges": (Layout.gauges, Layout.gaugeWords), "legs": (Layout.legs, 2 * Layout.legStride),
