@@ -35,6 +35,8 @@ final class SendStage: Sendable {
         var layoutNumber = -1
         /// The layout for the next picture, and its number. The multiplexer gets it when that picture is sent.
         var prepared = (layout: TransportStreamLayout(), number: -1)
+        /// The video that the multiplexer was made for, as it was asked for.
+        var described: TransportStreamLayout.Video?
         var clock = CadenceClock()
         var decodeTimes = DecodeTimes()
         /// The source clock of the newest picture.
@@ -277,11 +279,10 @@ final class SendStage: Sendable {
         _ bytes: RawSpan, _ unit: CodedUnit, _ stamp: MonotonicTime, _ ticket: consuming FrameTicket, due: MonotonicTime,
         _ state: inout State
     ) {
-        state.adoptLayout(of: unit)
+        let muxer = state.multiplexer(for: unit)
         // The source's own units come in decoding order.
         state.newest = unit.fate == .bypassed ? max(state.newest, unit.presentation) : unit.presentation
         state.newestStamp = stamp
-        let muxer = state.muxer!
         let outcome = unsafe bytes.withUnsafeBytes { bytes in
             unsafe state.outputs.sendVideo(isKeyframe: unit.isKeyframe, stamp: stamp) { emit in
                 unsafe muxer.writeVideo(
@@ -346,9 +347,9 @@ final class SendStage: Sendable {
     /// Gives the multiplexer the layout of a program without video.
     private func adoptLayout(withoutVideo unit: PassingUnit, _ state: inout State) {
         let (layout, number) = passing.numberedLayout
-        guard !layout.hasVideo, (try? TransportStreamMuxer(layout)) != nil else { return }
+        guard !layout.hasVideo, state.adopt(layout, number) != nil else { return }
         state.prepared = (layout, number)
-        state.adopt(layout, number)
+        state.described = nil
     }
 
     /// - Returns: false when the unit did not go out whole.
@@ -399,28 +400,44 @@ final class SendStage: Sendable {
 }
 
 extension SendStage.State {
-    /// Gives the multiplexer the layout that a unit was encoded under.
-    fileprivate mutating func adoptLayout(of unit: CodedUnit) {
-        if let number = unit.layoutNumber, number > layoutNumber {
-            var layout = prepared.layout
-            layout.video = unit.video
-            adopt(layout, prepared.number)
-        } else if let muxer, muxer.layout.video != unit.video {
-            var layout = muxer.layout
-            layout.video = unit.video
-            self.muxer = (try? TransportStreamMuxer(layout, continuing: muxer)) ?? muxer
+    /// The multiplexer with the layout that a unit was encoded under. Where the program map cannot hold
+    /// the video's descriptors, it goes without them.
+    fileprivate mutating func multiplexer(for unit: CodedUnit) -> TransportStreamMuxer {
+        let isNew = unit.layoutNumber.map { $0 > layoutNumber } ?? false
+        if let muxer, !isNew, described == unit.video { return muxer }
+        described = unit.video
+        let base = isNew ? prepared.layout : muxer?.layout ?? TransportStreamLayout()
+        let number = isNew ? prepared.number : layoutNumber
+        var bare = unit.video
+        bare.descriptors = []
+        // The base itself fits: it was checked when it was prepared.
+        for video in [unit.video, bare, base.video] {
+            var layout = base
+            layout.video = video
+            if let muxer = adopt(layout, number) { return muxer }
         }
+        preconditionFailure("a program map holds what it has held before")
     }
 
-    /// - Parameter layout: a program map can hold it.
-    fileprivate mutating func adopt(_ layout: TransportStreamLayout, _ number: Int) {
-        if let end = multiplexEnd.take() {
-            muxer = try! TransportStreamMuxer(layout, resuming: end)
-        } else if muxer?.layout != layout {
-            muxer = try! TransportStreamMuxer(layout, continuing: muxer)
+    /// - Returns: nil, with nothing changed, when a program map cannot hold the layout.
+    fileprivate mutating func adopt(_ layout: TransportStreamLayout, _ number: Int) -> TransportStreamMuxer? {
+        let adopted: TransportStreamMuxer
+        do throws(ContainerError) {
+            if let multiplexEnd {
+                adopted = try TransportStreamMuxer(layout, resuming: multiplexEnd)
+            } else if let muxer, muxer.layout == layout {
+                adopted = muxer
+            } else {
+                adopted = try TransportStreamMuxer(layout, continuing: muxer)
+            }
+        } catch {
+            return nil
         }
-        if keepsSound { sounds = layout.passedStreams.map { SoundKeeper($0) } }
+        multiplexEnd = nil
+        muxer = adopted
+        if keepsSound, number != layoutNumber { sounds = layout.passedStreams.map { SoundKeeper($0) } }
         layoutNumber = number
+        return adopted
     }
 
     /// The source time to send with a picture.
