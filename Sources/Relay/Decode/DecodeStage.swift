@@ -125,6 +125,8 @@ final class DecodeStage: Sendable {
             run.decoder = nil
             run.codec = unit.codec
         }
+        // Ingest has removed the obstacle since: the pictures from here on are worth another decoder.
+        if unit.isKeyframe, !path.obstacles.contains(.decoder) { run.isBroken = false }
         if run.isBroken { return drop(unit, control.isStopping ? .shutdown : .decodeError) }
         if run.decoder == nil {
             do throws(CodecError) {
@@ -241,7 +243,9 @@ final class DecodeStage: Sendable {
     private func countUndecodable(_ frame: UInt64, _ run: inout Run) {
         guard let count = run.undecodable else { return }
         run.undecodable = count + 1
-        guard count + 1 == Self.mostUndecodable, !configuration.options.keepSize else { return }
+        // Again for pictures of a former format, which are no obstacle to this one.
+        guard (count + 1).isMultiple(of: Self.mostUndecodable), !configuration.options.keepSize else { return }
+        guard !path.obstacles.contains(.decoder) else { return }
         control.report(.message("no picture could be decoded so far, so they go out as they come"))
         path.insert(.decoder, from: frame)
     }
