@@ -218,7 +218,7 @@ import Testing
     @Test(arguments: [
         ("arrivals.record(", ["Ingest"]), ("arrivals.declaredRate =", ["Ingest"]),
         (".frameInside =", ["Decode"]), (".framesKept =", ["Decode"]), (".busySince =", ["Encode"]),
-        ("filledSlot.newest =", ["Encode"]), ("path.isBypassed =", ["Ingest"]),
+        ("filledSlot.newest =", ["Encode"]), ("path.beginBypass(", ["Ingest"]),
         ("path.insert(", ["Decode", "Encode", "Enhance", "Ingest"]),
         ("path.beginRun()", ["Ingest"]), ("keyframes.request()", ["Channels", "Send"]),
         ("keyframes.claim()", ["Encode"]), (".countReceiver()", ["Send"]), ("schedule.plan(", ["Enhance"]),

@@ -75,6 +75,55 @@ import Transport
         #expect(TestStream.payloads(in: output).suffix(40) == TestStream.payloads(in: stream).suffix(40))
     }
 
+    /// An encoder that fails again after a second attempt is bypassed again.
+    @Test func anEncoderMayFailAgain() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 120, keyframeEvery: 10)
+        let (report, _, _) = try relayPictureByPicture(
+            stream, scratch, changes: [64: { $0.mode = .bypass }, 74: { $0.mode = .enhance }]
+        ) {
+            $0.makeEncoder = { (configuration) throws(CodecError) in try FailingEncoder(configuration) { _ in .refusal } }
+        }
+        #expect(report.frames.dropped == 20 && report.frames.bypassed == 100, "\(report.frames)")
+    }
+
+    /// The operator asks for a second attempt before the next entry point, where the bypass would begin.
+    @Test func aBrokenDecoderIsTriedAgain() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 60, keyframeEvery: 10)
+        let (report, _, _) = try relayPictureByPicture(
+            stream, scratch, changes: [14: { $0.mode = .bypass }, 16: { $0.mode = .enhance }]
+        ) {
+            $0.makeDecoder = { (configuration) throws(CodecError) in try FailingDecoder(configuration) { $0 == 12 } }
+        }
+        #expect(report.frames.dropped == 8 && report.frames.emitted == 52, "\(report.frames)")
+    }
+
+    /// A mode that is set before the stream begins holds for its first picture.
+    @Test func theModeMayChangeBeforeTheStreamBegins() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 20, keyframeEvery: 10)
+        var configuration = RelayConfiguration(
+            input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
+        configuration.settings.budget = .seconds(60)
+        configuration.pacesFiles = false
+        let relay = try Relay(configuration)
+        var settings = relay.settings
+        settings.mode = .bypass
+        relay.change(settings)
+        let report = try relay.run { _ in }
+        #expect(report.frames.bypassed == 20, "\(report.frames)")
+    }
+
+    /// Decode times that no source can mean move neither this picture nor those after it.
+    @Test func insaneDecodeTimesAreBounded() {
+        let (stamp, mapped) = (MediaTime(ticks: 900_000), MediaTime(ticks: 5_000_000))
+        let hours = 6 * 3600 * MediaTime.ticksPerSecond
+        func decode(_ time: MediaTime?) -> MediaTime { IngestStage.decode(time, presentation: stamp, mapped: mapped) }
+        #expect(decode(nil) == mapped && decode(stamp) == mapped && decode(stamp + -7_200) == mapped + -7_200)
+        #expect(decode(stamp + hours) == mapped && decode(stamp + -hours) == mapped + -MediaTime.ticksPerSecond)
+    }
+
     /// A second attempt is made when the operator asks for one.
     @Test func theOperatorMayTryAgain() throws {
         let scratch = try Scratch()

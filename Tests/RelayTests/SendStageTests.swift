@@ -1,4 +1,5 @@
 import Codec
+import Container
 import Endpoint
 import Media
 import Schedule
@@ -152,6 +153,73 @@ import Transport
         let books = channels.books.ledger.books
         #expect(books.emitted == 6 && books.balance, "\(books)")
         #expect(TestStream.units(in: (try? scratch.read("out.ts")) ?? []).count == 6)
+    }
+
+    private func bypass(_ number: Int64, _ video: TransportStreamLayout.Video, _ ticket: consuming FrameTicket) {
+        let time = Timeline.start + number * 3_000
+        let unit = CodedUnit(presentation: time, decode: time, isKeyframe: number == 0, video: video, fate: .bypassed)
+        var pending: FrameTicket? = consume ticket
+        [UInt8](repeating: 7, count: 100).withUnsafeBytes { bytes in
+            output.deliver(bytes.bytes, unit, pending.take()!, encoded: .now(), .turn(.now()))
+        }
+    }
+
+    private func ticket(_ number: Int64) -> FrameTicket {
+        channels.books.ledger.open(.original, presentation: Timeline.start + number * 3_000)
+    }
+
+    /// Descriptors of the source's that no program map can hold are left out, and one map serves all units.
+    @Test(arguments: [900, 1000, 4000]) func descriptorsThatDoNotFitAreLeftOut(count: Int) throws {
+        try SendStageTests(.eager).leaveOutDescriptors(count)
+    }
+
+    private func leaveOutDescriptors(_ count: Int) throws {
+        var layout = TransportStreamLayout()
+        layout.passedStreams = [.aac]
+        passing.layout = layout
+        let descriptors = Array(repeatElement([0x80, 98] + [UInt8](repeating: 1, count: 98), count: count / 100).joined())
+        for number in 0..<3 {
+            try output.prepare()
+            bypass(Int64(number), .init(streamType: 0x24, descriptors: descriptors), ticket(Int64(number)))
+        }
+        #expect(channels.books.ledger.books.bypassed == 3)
+        sink.flush(until: .now() + .seconds(1))
+        var programs: [ProgramDescription] = []
+        var demuxer = TransportStreamDemuxer()
+        try scratch.read("out.ts").withUnsafeBytes {
+            demuxer.push($0, arrival: MonotonicTime(nanoseconds: 0), sourceTime: nil) {
+                if case .program(let program) = $0 { programs.append(program) }
+            }
+        }
+        try #require(programs.count == 1)
+        #expect(programs[0].mainVideo?.streamType == 0x24 && programs[0].streams.count == 2)
+        #expect(programs[0].mainVideo?.descriptors.count == (count == 900 ? 900 : 0))
+    }
+
+    /// A source that can wait waits for room with a picture in its hands, which is in flight and not held.
+    @Test func aFullHoldOpensBesideThePictureInHand() {
+        let line = BypassLine(output: output, books: channels.books, path: channels.path)
+        try? output.prepare()
+        line.hold()
+        let before = ticket(0)
+        for number in 1...256 {
+            let time = Timeline.start + Int64(number) * 3_000
+            let unit = CodedUnit(presentation: time, decode: time, isKeyframe: number == 1, fate: .bypassed)
+            var pending: FrameTicket? = ticket(Int64(number))
+            [UInt8](repeating: 7, count: 100).withUnsafeBytes { line.deliver($0, unit, pending.take()!, source: .now()) }
+        }
+        let own = ticket(257)
+        line.open(besides: 1)
+        #expect(line.isHolding && !line.hasRoom)
+        channels.books.ledger.close(before, as: .emitted)
+        channels.path.beginMaking()
+        line.open(besides: 1)
+        #expect(line.isHolding, "a frame without a ticket is being made")
+        channels.path.endMaking()
+        line.open(besides: 1)
+        #expect(!line.isHolding && line.count == 0)
+        channels.books.drop(own, .shutdown)
+        #expect(channels.books.ledger.books.balance && channels.books.ledger.books[.overload] == 0)
     }
 
     /// A passing unit wakes the send stage. It does not wait for a picture or for the stage's next poll.

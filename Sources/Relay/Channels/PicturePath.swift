@@ -4,7 +4,7 @@ import Synchronization
 /// Channel: who wants the pictures to go out as they came, and whether they do.
 ///
 /// - Writers: ingest and the observer (``ladderWantsBypass``), ingest, decode, enhance and encode (``insert(_:from:)``), ingest
-///   (``isBypassed``, ``beginRun()``, ``removeObstacles(from:)``).
+///   (``beginBypass()``, ``beginRun()``, ``removeObstacles(from:)``), enhance and encode (``beginMaking()``, ``endMaking()``).
 /// - Readers: ingest (the wishes, for each picture), enhance and encode (``runs``, for each picture), encode (``isBypassed``: it
 ///   fills no slots then), the observer.
 /// - Read together: obstacles, and the frame that they hold from.
@@ -30,6 +30,8 @@ final class PicturePath: Sendable {
     private let first = Lock<UInt64>(0)
     private let begun = Atomic<Int>(0)
     private let bypassed = Atomic<Bool>(false)
+    private let makingsBegun = Atomic<Int>(0)
+    private let makingsEnded = Atomic<Int>(0)
 
     /// The ladder's lowest rung: nothing less than bypass fits the machine.
     var ladderWantsBypass: Bool {
@@ -56,12 +58,29 @@ final class PicturePath: Sendable {
     }
 
     /// How often pictures have begun to be enhanced again after they were bypassed. It changes while none is on its way.
-    var runs: Int { begun.load(ordering: .relaxed) }
-    func beginRun() { begun.add(1, ordering: .relaxed) }
+    var runs: Int { begun.load(ordering: .acquiring) }
 
-    /// Whether the newest picture goes out as it came.
-    var isBypassed: Bool {
-        get { bypassed.load(ordering: .relaxed) }
-        set { bypassed.store(newValue, ordering: .relaxed) }
+    /// Pictures are enhanced again. Whoever reads ``isBypassed`` as false after this reads the new ``runs``, too.
+    func beginRun() {
+        begun.add(1, ordering: .releasing)
+        bypassed.store(false, ordering: .sequentiallyConsistent)
+    }
+
+    /// Whether pictures go out as they came. It stays true until a run begins.
+    var isBypassed: Bool { bypassed.load(ordering: .sequentiallyConsistent) }
+    func beginBypass() { bypassed.store(true, ordering: .sequentiallyConsistent) }
+
+    // MARK: Frames that have no ticket yet
+
+    /// A stage begins to make a frame of its own, whose ticket it opens later. Encode asks for ``isBypassed`` after this.
+    func beginMaking() { makingsBegun.add(1, ordering: .sequentiallyConsistent) }
+    /// The frame has its ticket, or there is none.
+    func endMaking() { makingsEnded.add(1, ordering: .sequentiallyConsistent) }
+
+    /// Whether a condition on the tickets holds while no stage makes a frame that has none yet.
+    func isQuiet(_ condition: () -> Bool) -> Bool {
+        let ended = makingsEnded.load(ordering: .sequentiallyConsistent)
+        guard makingsBegun.load(ordering: .sequentiallyConsistent) == ended, condition() else { return false }
+        return makingsBegun.load(ordering: .sequentiallyConsistent) == ended
     }
 }

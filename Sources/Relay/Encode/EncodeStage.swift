@@ -149,6 +149,7 @@ final class EncodeStage {
     /// Pictures were bypassed until now. Receivers begin anew, and nothing is repeated into the time before.
     private func beginRun() {
         runs = path.runs
+        failures = 0
         needsKeyframe = true
         slots?.restart()
         filledSlot.newest = nil
@@ -217,7 +218,7 @@ final class EncodeStage {
         } catch {
             report(error)
             failures += 1
-            if unsafe failures == Self.mostFailures || refused == picture.size { bypass(from: record.id) }
+            if unsafe failures >= Self.mostFailures || refused == picture.size { bypass(from: record.id) }
             encoder = nil
             outcome = .failed
         }
@@ -312,9 +313,13 @@ final class EncodeStage {
         books.ledger.inFlight - output.unitsWaiting > decoder.framesKept
     }
 
+    /// Whether the newest picture of the output is the encoder's own: what is bypassed cannot be repeated here, and after a
+    /// bypass nothing from before it is.
+    private var mayRepeat: Bool { !path.isBypassed && path.runs == runs }
+
     /// Until when to wait for a picture.
     private func nextPoll(_ now: MonotonicTime) -> MonotonicTime {
-        guard let slots, !path.isBypassed else { return now + StageTurns.idleInterval }
+        guard let slots, mayRepeat else { return now + StageTurns.idleInterval }
         if slots.repeater == nil {
             guard let loss = timeOfLoss(slots) else { return now + StageTurns.idleInterval }
             return min(max(loss, now + Self.slotPollInterval), now + StageTurns.idleInterval)
@@ -343,8 +348,10 @@ final class EncodeStage {
 
     /// Fills one slot at a time: frames, connections and the end of the stream come before the next.
     private func fillOverdueSlot() {
-        // What goes out meanwhile cannot be repeated here.
-        guard let slots, !path.isBypassed else { return }
+        guard let slots else { return }
+        path.beginMaking()
+        defer { path.endMaking() }
+        guard mayRepeat else { return }
         let now = MonotonicTime.now()
         if slots.repeater == nil, let loss = timeOfLoss(slots), now >= loss, !hasFramesComing { beginSlots(slots) }
         let filler = slots.fillOverdueSlot(now: now, arrivals.expectation, hasFramesInFlight: hasFramesComing)

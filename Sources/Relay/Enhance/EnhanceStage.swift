@@ -244,6 +244,9 @@ final class EnhanceStage {
             let isReplaced = synthesise(step, beside: record, plan, color: color, with: enhancement)
             finish(frame.ticket, target.share(), color, at: isReplaced ? nil : step.originalAlone, step)
         case .afterOriginal:
+            // The original may be out before the first of them has a ticket.
+            path.beginMaking()
+            defer { path.endMaking() }
             finish(frame.ticket, target.share(), color, at: step.originalAlone, step)
             if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy(synthesised: 1)) }
             _ = synthesise(step, beside: record, plan, color: color, with: enhancement)

@@ -21,14 +21,16 @@ final class BypassLine {
 
     private let output: SendStage
     private let books: StreamBooks
+    private let path: PicturePath
     private let held = BoundedQueue<HeldUnit>(capacity: 256)
     private let buffers = UnitBufferPool(count: 256, capacity: 1024)
     private(set) var isHolding = false
     /// Units that did not fit were dropped: those up to the next entry point are of no use.
     private var awaitsEntry = false
 
-    init(output: SendStage, books: StreamBooks) {
+    init(output: SendStage, books: StreamBooks, path: PicturePath) {
         self.output = output
+        self.path = path
         self.books = books
     }
 
@@ -37,15 +39,18 @@ final class BypassLine {
     var hasRoom: Bool { count < held.capacity }
 
     /// Holds the units from here on, until ``open()``.
-    func hold() { isHolding = true }
+    func hold() {
+        if !isHolding { awaitsEntry = false }
+        isHolding = true
+    }
 
     /// Sends a unit, or holds a copy.
     /// - Parameters:
     ///   - bytes: borrowed for the call.
     ///   - source: the time that its source time is made from.
     func deliver(_ bytes: UnsafeRawBufferPointer, _ unit: CodedUnit, _ ticket: consuming FrameTicket, source: MonotonicTime) {
-        guard isHolding else { return unsafe send(bytes.bytes, unit, ticket, source) }
         if unit.isKeyframe { awaitsEntry = false }
+        guard isHolding || awaitsEntry else { return unsafe send(bytes.bytes, unit, ticket, source) }
         guard !awaitsEntry, let buffer = buffers.claim() else {
             awaitsEntry = true
             return books.drop(ticket, .overload)
@@ -59,9 +64,8 @@ final class BypassLine {
     /// Sends what is held, if all pictures that were enhanced before have their fate.
     /// - Parameter own: how many pictures in flight are in the caller's hands.
     func open(besides own: Int = 0) {
-        guard isHolding, books.ledger.inFlight <= held.count + own else { return }
+        guard isHolding, path.isQuiet({ books.ledger.inFlight <= held.count + own }) else { return }
         isHolding = false
-        awaitsEntry = false
         while let next = held.pop(until: MonotonicTime(nanoseconds: 0)) {
             let (buffer, unit, source) = (next.buffer, next.unit, next.source)
             send(unsafe buffer.bytes.bytes, unit, next.intoTicket(), source)

@@ -80,9 +80,10 @@ final class IngestStage {
         path = channels.path
         let isLive = source.url.isLive
         mayWait = !isLive
-        router = PictureRouter(queue: queue, output: output, mayWait: !isLive, channels: channels)
         pace = isLive || !configuration.pacesFiles ? nil : FilePace()
         settings = LiveSettings.Copy(of: channels.settings)
+        router = PictureRouter(
+            queue: queue, output: output, mode: settings.value.mode, mayWait: !isLive, channels: channels)
         deadline = Deadline(budget: settings.value.budget)
         timeline = Timeline(grid: configuration.grid, resuming: channels.books.map?.resumePoint.timelineEnd(at: .now()))
     }
@@ -233,7 +234,8 @@ final class IngestStage {
         layout.video = program.mainVideo == nil ? nil : .h264
         layout.passedStreams = streams.map { TransportStreamLayout.PassedStream(describing: $0) }
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
-        if program.mainVideo?.id != video?.id || program.mainVideo?.streamType != video?.streamType,
+        if program.mainVideo?.id != video?.id || program.mainVideo?.streamType != video?.streamType
+            || program.mainVideo?.codec != video?.codec,
             let main = program.mainVideo
         {
             router.beginStream(main)
@@ -332,8 +334,8 @@ final class IngestStage {
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         let picture = PictureRouter.Picture(
-            presentation: mapped.output, decode: unit.decode.map { $0 + offset } ?? mapped.output, isTimed: timing.step == nil,
-            source: unit.lastSourceTime ?? arrival, flags: flags)
+            presentation: mapped.output, decode: Self.decode(unit.decode, presentation: stamp, mapped: mapped.output),
+            isTimed: timing.step == nil, source: unit.lastSourceTime ?? arrival, flags: flags)
         router.send(unit, decision, picture, ticket)
     }
 
@@ -362,8 +364,14 @@ final class IngestStage {
     /// How long before its turn a reordered picture arrives: pictures that arrive after it are shown first. All its times count
     /// from its turn, so that reordering makes no picture late.
     static func wait(presentation: MediaTime, decode: MediaTime?) -> Nanoseconds {
-        guard let decode else { return .zero }
-        return MediaTime(ticks: min(max(0, presentation - decode), MediaTime.ticksPerSecond)).nanoseconds
+        MediaTime(ticks: presentation - Self.decode(decode, presentation: presentation, mapped: presentation)).nanoseconds
+    }
+
+    /// When a picture is to be decoded, on the output's time line: at most a second before it is shown, whatever its stamps say.
+    /// Later decode times follow from this one.
+    static func decode(_ decode: MediaTime?, presentation: MediaTime, mapped: MediaTime) -> MediaTime {
+        guard let decode else { return mapped }
+        return mapped + -min(max(0, presentation - decode), MediaTime.ticksPerSecond)
     }
 
     private func acceptPassing(_ unit: StreamUnit) {

@@ -38,24 +38,29 @@ final class PictureRouter {
     /// The parameter sets have changed since an entry point was read.
     private var needsSets = true
     private var video = TransportStreamLayout.Video.h264
+    /// The main video's; nil before the first.
+    private var format: (streamType: UInt8, codec: StreamCodec)?
     /// Whether the output refused the program's layout, so that the next refusal is no news.
     private var isRefused = false
     private var mode: StreamSettings.Mode
 
+    /// How long the end of the stream waits for the next frame that comes before what is held.
+    private static let finishTimeout = Nanoseconds.seconds(3)
     /// How often ingest checks whether held units may go.
     private static let holdPollInterval = Nanoseconds.milliseconds(1)
 
-    init(queue: UnitQueue, output: SendStage, mayWait: Bool, channels: StreamChannels) {
+    /// - Parameter mode: of the settings whose changes ``change(_:)`` gets.
+    init(queue: UnitQueue, output: SendStage, mode: StreamSettings.Mode, mayWait: Bool, channels: StreamChannels) {
         self.queue = queue
         self.output = output
         self.mayWait = mayWait
-        line = BypassLine(output: output, books: channels.books)
+        line = BypassLine(output: output, books: channels.books, path: channels.path)
         path = channels.path
         books = channels.books
         control = channels.control
         turns = channels.turns
         mayBypass = !channels.configuration.options.keepSize
-        mode = channels.configuration.settings.mode
+        self.mode = mode
     }
 
     /// When ingest has to call ``turn()`` again; nil while nothing is held.
@@ -71,13 +76,14 @@ final class PictureRouter {
 
     // MARK: The stream
 
-    /// The pictures from here on are of another stream, which receivers do not know yet.
+    /// The pictures from here on are of another stream. Where it is of another format, receivers do not know it yet.
     func beginStream(_ stream: ElementaryStreamDescription) {
+        if stream.streamType != format?.streamType || stream.codec != format?.codec { paths.beginStream() }
+        format = (stream.streamType, stream.codec)
         // Receivers keep what they know of H.264 when it is enhanced and bypassed in turns.
         video =
             stream.codec == .h264
             ? .h264 : TransportStreamLayout.Video(streamType: stream.streamType, descriptors: stream.descriptors)
-        paths.beginStream()
         size = nil
         path.removeObstacles(from: books.ledger.nextFrame)
     }
@@ -116,10 +122,10 @@ final class PictureRouter {
             entry = entries.read(unit)
         }
         let decision = paths.decide(presentation, entry, wishes, isSettled: !line.isHolding)
-        if paths.isBypassed != path.isBypassed {
-            path.isBypassed = paths.isBypassed
-            if paths.isBypassed, let size { control.report(.picture(input: size, output: size)) }
-            control.report(.message(paths.isBypassed ? Self.beginning(wishes) : "pictures are enhanced again"))
+        if paths.isBypassed, !path.isBypassed {
+            path.beginBypass()
+            if let size { control.report(.picture(input: size, output: size)) }
+            control.report(.message(Self.beginning(wishes)))
         }
         return decision
     }
@@ -127,9 +133,12 @@ final class PictureRouter {
     /// Sends a picture the way that was decided.
     func send(_ unit: StreamUnit, _ decision: PathSwitch.Decision, _ picture: Picture, _ ticket: consuming FrameTicket) {
         if decision.endsRun { queue.endRun() }
-        // Pictures of the former way come before it. This one is in flight, too.
-        if paths.isLeaving || decision.endsRun && books.ledger.inFlight > 1 { line.hold() }
-        if decision.beginsRun { path.beginRun() }
+        // Pictures of the former way come before it.
+        if paths.isLeaving || decision.endsRun { line.hold() }
+        if decision.beginsRun {
+            path.beginRun()
+            control.report(.message("pictures are enhanced again"))
+        }
         // Receivers have the encoder's parameter sets.
         let isFirst = unit.isKeyframe && (decision.endsRun || paths.isLeaving && decision.step == .prime)
         switch decision.step {
@@ -173,10 +182,15 @@ final class PictureRouter {
 
     /// The source has ended, or the stream is to stop: what is held goes out after everything before it.
     func finish() {
-        let limit = MonotonicTime.now() + .seconds(3)
+        var limit = MonotonicTime.now() + Self.finishTimeout
+        var inFlight = books.ledger.inFlight
         if line.isHolding { queue.endRun() }
         while line.isHolding, .now() < limit {
             line.open()
+            if books.ledger.inFlight != inFlight, !control.isStopping {
+                inFlight = books.ledger.inFlight
+                limit = .now() + Self.finishTimeout
+            }
             if line.isHolding { turns.sleep(until: .now() + Self.holdPollInterval, as: .ingest) }
         }
         line.abandon()
