@@ -121,9 +121,12 @@ public final class Relay: Sendable {
         }
         for thread in threads { thread.join() }
         desk.close()
+        // A receiver shows nothing before its time, and what is not shown yet is lost when the connection ends.
+        min(output.newestSourceTime ?? .now(), .now() + .seconds(2)).sleep()
         // The last frames are still on their way. On a lossy leg some have to be sent again.
         let roundTrip = sinks.map { $0.statistics().roundTripTime }.max() ?? .zero
-        let limit = MonotonicTime.now() + max(.seconds(1), roundTrip * 4)
+        // A peer states its round trip itself, and must not keep the relay from its end.
+        let limit = MonotonicTime.now() + min(max(.seconds(1), roundTrip * 4), .seconds(5))
         for sink in sinks { sink.flush(until: limit) }
         write(trace)
         write(&figures)

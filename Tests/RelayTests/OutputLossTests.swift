@@ -4,6 +4,7 @@ import Endpoint
 import Measure
 import Media
 import Schedule
+import Settings
 import Synchronization
 import Telemetry
 import Testing
@@ -121,6 +122,7 @@ private final class Emitting {
         // A window in which nothing becomes too late to be sent.
         var configuration = RelayConfiguration(
             input: .standardStream, output: try StreamURL("srt://127.0.0.1:0?mode=listener&latency=30000"))
+        configuration.options.preset = .ultrafast
         configuration.makeEncoder = { (configuration) throws(CodecError) in try WatchedEncoder(configuration, watch) }
         let (stream, sink) = (StreamChannels(configuration), try Sink(configuration.outputs[0]))
         (self.stream, self.sink, self.watch) = (stream, sink, watch)
@@ -218,7 +220,6 @@ private final class WatchedEncoder: PictureEncoder {
 
     init(_ configuration: VideoEncoderConfiguration, _ watch: Watch) throws(CodecError) {
         var configuration = configuration
-        configuration.preset = .ultrafast
         configuration.rateControl = .quality(1, maximumRate: nil, bufferFrames: 2)
         encoder = try VideoEncoder(configuration)
         self.watch = watch

@@ -114,7 +114,7 @@ import Testing
                 "f:8: limits.streams: is 1 to 1000, not none",
                 "f:9: limits.http-connections: has no value: leave the line out for 128",
                 "f:12: streams.a.input: srt://:9000: unknown key 'latencyy'; known are "
-                    + "mode, latency, streamid, passphrase, pbkeylen, ingest",
+                    + "mode, latency, streamid, passphrase, pbkeylen, ingest, maxreaders",
                 "f:14: streams.a.budget: is a time longer than 0ms, as 80ms, not 80",
                 "f:15: streams.a.teir: is no key here; did you mean tier?",
                 "f:16: streams.b/c: is no name for a stream: it has 1 to 64 letters, digits, dots, _ and -, "

@@ -147,7 +147,7 @@ struct AV1FrameHeader {
 
     private static func skipSizes(_ r: inout RBSPReader, total: Int, most: Int) -> (count: Int, largest: Int) {
         var (start, count, largest) = (0, 0, 0)
-        while start < total {
+        while start < total, !r.isExhausted {
             let size = r.nonSymmetric(min(total - start, most)) + 1
             largest = max(largest, size)
             start += size

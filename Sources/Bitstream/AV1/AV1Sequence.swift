@@ -77,7 +77,7 @@ struct AV1Sequence: Sendable {
             let (unit, scale) = (Int64(r.bits(32)), Int64(r.bits(32)))
             hasEqual = r.flag()
             let ticks = hasEqual ? Int64(r.unsigned()) + 1 : 1
-            if hasEqual, unit > 0, scale > 0, ticks < 1 << 20, scale / unit < 1000 { rate = Rational(scale, unit * ticks) }
+            if hasEqual, ticks < 1 << 20 { rate = .stated(scale, by: unit * ticks) }
             hasModel = r.flag()
             if hasModel {
                 delayBits = r.bits(5) + 1

@@ -87,7 +87,7 @@ public enum AV1StartCodes {
     }
 
     private static func append(_ unit: UnsafeRawBufferPointer, to out: inout [UInt8]) {
-        let header = unsafe unit[0]
+        guard let header = unsafe unit.first else { return }
         let start = out.count
         unsafe appendPlain(unit, to: &out)
         if header & 2 != 0 {

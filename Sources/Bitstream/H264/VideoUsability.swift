@@ -17,7 +17,7 @@ struct VideoUsability {
             let scale = r.bits(32)
             _ = r.bit()
             // Two ticks to a frame (E.2.1).
-            if unit > 0, scale > 0, scale / unit < 2000 { frameRate = Rational(Int64(scale), 2 * Int64(unit)) }
+            frameRate = .stated(Int64(scale), by: 2 * Int64(unit))
         }
         let hasNetworkBuffer = r.flag()
         if hasNetworkBuffer { Self.skipBuffering(&r) }

@@ -132,6 +132,6 @@ struct HEVCSequenceSet: Sendable {
         if r.flag() { for _ in 0..<4 { _ = r.unsigned() } }
         guard r.flag() else { return }
         let (unit, scale) = (r.bits(32), r.bits(32))
-        if unit > 0, scale > 0, scale / unit < 1000 { known.frameRate = Rational(Int64(scale), Int64(unit)) }
+        known.frameRate = .stated(Int64(scale), by: Int64(unit))
     }
 }

@@ -105,6 +105,9 @@ final class SendStage: Sendable {
         }
     }
 
+    /// The source time that went out with the newest picture. It lies ahead where the picture came early.
+    var newestSourceTime: MonotonicTime? { state.withLock { $0.newestStamp } }
+
     /// How many coded units wait for their turn.
     var unitsWaiting: Int { waiting.count }
 

@@ -43,6 +43,8 @@ struct DatagramSocket: ~Copyable {
     /// Sends to this address.
     init(sendingTo address: SocketAddress, place: String) throws(TransportError) {
         let socket = try openUDP(address, place: place)
+        // A keyframe goes out at once, and the kernel's default has room for about 90 datagrams. It gives as much as it may.
+        setInteger(socket.number, SOL_SOCKET, SO_SNDBUF, 4 << 20)
         guard unsafe address.withSockaddr({ unsafe connect(socket.number, $0, $1) }) == 0 else {
             throw TransportError(.unreachable, place: place, "no way there: \(Descriptor.lastError)")
         }
