@@ -139,6 +139,7 @@ final class DecodeStage: Sendable {
         let decoder = run.decoder!
         if settings.refresh() { decoder.exportsQuantisers = settings.value.tier > .base }
         let isKeyframe = unit.isKeyframe
+        if unit.record == nil, isKeyframe { admitPrimer() }
         let admission = unit.record.map { admit($0, isKeyframe: isKeyframe) } ?? .decode
         if case .drop(let reason) = admission {
             books.counters.add(.shedBeforeDecoder)
@@ -168,6 +169,13 @@ final class DecodeStage: Sendable {
         return schedule.withScheduler {
             $0.admit(at: now, emitBy: record.deadline ?? now, isKeyframe: isKeyframe, state)
         } ?? .decode
+    }
+
+    /// A keyframe that shows nothing is always decoded, and units that were of no use until a keyframe are of use after it.
+    private func admitPrimer() {
+        guard configuration.input.isLive else { return }
+        let now = MonotonicTime.now()
+        _ = schedule.withScheduler { $0.admit(at: now, emitBy: now, isKeyframe: true, PipelineState()) }
     }
 
     private func drop(_ unit: consuming CodedPicture, _ reason: DropReason) {
