@@ -155,9 +155,13 @@ import Transport
         #expect(TestStream.units(in: (try? scratch.read("out.ts")) ?? []).count == 6)
     }
 
-    private func bypass(_ number: Int64, _ video: TransportStreamLayout.Video, _ ticket: consuming FrameTicket) {
+    private func bypass(
+        _ number: Int64, _ video: TransportStreamLayout.Video, _ ticket: consuming FrameTicket, beginsAnywhere: Bool = false
+    ) {
         let time = Timeline.start + number * 3_000
-        let unit = CodedUnit(presentation: time, decode: time, isKeyframe: number == 0, video: video, fate: .bypassed)
+        let unit = CodedUnit(
+            presentation: time, decode: time, isKeyframe: number == 0, beginsAnywhere: beginsAnywhere, video: video,
+            fate: .bypassed)
         var pending: FrameTicket? = consume ticket
         [UInt8](repeating: 7, count: 100).withUnsafeBytes { bytes in
             output.deliver(bytes.bytes, unit, pending.take()!, encoded: .now(), .turn(.now()))
@@ -194,6 +198,30 @@ import Transport
         try #require(programs.count == 1)
         #expect(programs[0].mainVideo?.streamType == 0x24 && programs[0].streams.count == 2)
         #expect(programs[0].mainVideo?.descriptors.count == (count == 900 ? 900 : 0))
+    }
+
+    /// A receiver waits for an entry point, but not where the stream has none.
+    @Test func aStreamWithoutEntryPointsBeginsAnywhere() throws {
+        try SendStageTests(.eager).beginAnywhere()
+    }
+
+    private func beginAnywhere() throws {
+        try output.prepare()
+        output.beginReceiver()
+        bypass(1, .h264, ticket(1))
+        #expect(channels.books.ledger.books[.outputDown] == 1)
+        bypass(2, .h264, ticket(2), beginsAnywhere: true)
+        bypass(3, .h264, ticket(3))
+        #expect(channels.books.ledger.books.bypassed == 2)
+        var (with, without) = (EntryPoints(), EntryPoints())
+        for second in 0..<20 {
+            let time = Timeline.start + Int64(second) * MediaTime.ticksPerSecond
+            let areMissing = (with.areMissing(upTo: time, isEntry: second == 4), without.areMissing(upTo: time, isEntry: false))
+            #expect(areMissing == (false, second >= 5))
+        }
+        without.restart()
+        let areMissing = without.areMissing(upTo: Timeline.start + 30 * MediaTime.ticksPerSecond, isEntry: false)
+        #expect(!areMissing)
     }
 
     /// A source that can wait waits for room with a picture in its hands, which is in flight and not held.

@@ -49,7 +49,7 @@ final class BypassLine {
     ///   - bytes: borrowed for the call.
     ///   - source: the time that its source time is made from.
     func deliver(_ bytes: UnsafeRawBufferPointer, _ unit: CodedUnit, _ ticket: consuming FrameTicket, source: MonotonicTime) {
-        if unit.isKeyframe { awaitsEntry = false }
+        if unit.isKeyframe || unit.beginsAnywhere { awaitsEntry = false }
         guard isHolding || awaitsEntry else { return unsafe send(bytes.bytes, unit, ticket, source) }
         guard !awaitsEntry, let buffer = buffers.claim() else {
             awaitsEntry = true

@@ -1,5 +1,6 @@
 import Bitstream
 import Container
+import Media
 
 /// Reads of a unit at which a decoder can begin what kind of entry point it is, and keeps the parameter sets that came with the
 /// newest one that had them.
@@ -10,8 +11,27 @@ struct EntryPoints {
     private var reader = VideoCodec.h264.makeUnitReader()
     private var sets: [UInt8] = []
 
+    /// When the stream's first picture was shown, and whether an entry point has come.
+    private var first: MediaTime?
+    private var hasCome = false
+
+    /// A stream that has had no entry point for so long (5 s) has none.
+    private static let longestInterval = 5 * MediaTime.ticksPerSecond
+
     /// Parameter sets stand at the beginning of a unit.
     private static let searched = 4096
+
+    /// Another stream begins.
+    mutating func restart() { (first, hasCome) = (nil, false) }
+
+    /// Whether the stream has no entry points, as far as its pictures up to this one show.
+    mutating func areMissing(upTo presentation: MediaTime, isEntry: Bool) -> Bool {
+        if isEntry { hasCome = true }
+        guard !hasCome else { return false }
+        let first = first ?? presentation
+        self.first = first
+        return presentation - first >= Self.longestInterval
+    }
 
     mutating func read(_ unit: StreamUnit) -> PathSwitch.EntryPoint? {
         guard let codec = unit.codec else { return nil }

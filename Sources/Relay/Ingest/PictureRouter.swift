@@ -84,6 +84,7 @@ final class PictureRouter {
         video =
             stream.codec == .h264
             ? .h264 : TransportStreamLayout.Video(streamType: stream.streamType, descriptors: stream.descriptors)
+        entries.restart()
         size = nil
         path.removeObstacles(from: books.ledger.nextFrame)
     }
@@ -169,7 +170,8 @@ final class PictureRouter {
             return books.drop(ticket, .encodeError)
         }
         let facts = CodedUnit(
-            presentation: picture.presentation, decode: picture.decode, isKeyframe: unit.isKeyframe, video: video,
+            presentation: picture.presentation, decode: picture.decode, isKeyframe: unit.isKeyframe,
+            beginsAnywhere: entries.areMissing(upTo: picture.presentation, isEntry: unit.isKeyframe), video: video,
             isTimed: picture.isTimed, fate: .bypassed)
         if isFirst, let whole = entries.completed(unit) {
             var pending: FrameTicket? = consume ticket

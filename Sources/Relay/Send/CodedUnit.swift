@@ -7,6 +7,8 @@ struct CodedUnit: Sendable {
     var presentation, decode: MediaTime
     /// Whether a receiver can begin with it.
     var isKeyframe: Bool
+    /// Its stream has no pictures that a receiver could wait for, so that receivers begin with any.
+    var beginsAnywhere = false
     /// The number of the layout that it belongs to (``PassingStreams/numberedLayout``); nil for the one that
     /// ``SendStage/prepare()`` recorded last.
     var layoutNumber: Int?

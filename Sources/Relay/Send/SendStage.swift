@@ -287,7 +287,7 @@ final class SendStage: Sendable {
         state.newest = unit.fate == .bypassed ? max(state.newest, unit.presentation) : unit.presentation
         state.newestStamp = stamp
         let outcome = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe state.outputs.sendVideo(isKeyframe: unit.isKeyframe, stamp: stamp) { emit in
+            unsafe state.outputs.sendVideo(isKeyframe: unit.isKeyframe || unit.beginsAnywhere, stamp: stamp) { emit in
                 unsafe muxer.writeVideo(
                     bytes, presentationTime: unit.presentation, decodeTime: unit.decode, isKeyframe: unit.isKeyframe,
                     isTimed: unit.isTimed, emit: emit)
