@@ -1,3 +1,4 @@
+import Bitstream
 import Foundation
 
 /// The parsers that read what others send. `tools/fuzz` builds and runs them.

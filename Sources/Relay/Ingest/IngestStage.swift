@@ -139,6 +139,8 @@ final class IngestStage {
             deadline.recoveryWindow = connection.window
         case .disconnected:
             demuxer.restart(handler: handle)
+            // No later picture comes that those in the decoder could wait for.
+            queue.endRun()
             timeline.sourceRestarted()
             line.restart()
             followsGap = true
