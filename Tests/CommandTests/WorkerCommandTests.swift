@@ -240,12 +240,12 @@ import WorkerProtocol
 
         let seen = receiver.seen
         #expect(Set(seen.sources).count == 1)
-        // At a constant rate it may be killed in the middle of a repeated picture.
+        // At a constant rate it may be killed in the middle of a repeated picture. Then the tables and the video jump once.
         let isQuiet = settings.isEmpty
         // No number comes twice. The second process leaves out those that the first may have used.
         let jumps = zip(seen.sequence, seen.sequence.dropFirst()).map { $1 &- $0 }.filter { $0 != 1 }
         #expect(jumps.count == 1 && jumps.allSatisfy { (2...256).contains($0) }, "\(jumps)")
-        #expect(seen.gaps <= (isQuiet ? 0 : 1))
+        #expect(seen.gaps <= (isQuiet ? 0 : 3))
         #expect(zip(seen.pictures, seen.pictures.dropFirst()).allSatisfy { $0 < $1 })
         // The source's pictures lie on a grid of 30 a second, the slots on one of 60, before and after. Stamps are rounded.
         let step: Int64 = isQuiet ? 3000 : 1500
@@ -270,6 +270,7 @@ private final class DatagramReceiver: Sendable {
     struct Seen {
         var sources: [UInt32] = []
         var sequence: [UInt16] = []
+        /// Jumps of continuity counters, of any size.
         var gaps = 0
         /// Presentation times, in ticks.
         var pictures: [Int64] = []
@@ -307,7 +308,7 @@ private final class DatagramReceiver: Sendable {
                     ) { event in
                         switch event {
                         case .unit(let unit): if unit.isMainVideo { seen.pictures.append(unit.presentation!.ticks) }
-                        case .fault(.gap(let packets), _): seen.gaps += packets
+                        case .fault(.gap, _): seen.gaps += 1
                         default: break
                         }
                     }
