@@ -1,0 +1,165 @@
+"""The chains that a picture can take from the page and back to it, each behind one call: an offer in, the answer out."""
+import json
+import pathlib
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+
+
+def free_port(kind=socket.SOCK_STREAM):
+    with socket.socket(socket.AF_INET, kind) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Peers:
+    """Two peer connections in one page. They exchange their descriptions through the driver, which may put proxies before them."""
+
+    kind = "peers"
+
+    def __init__(self, name):
+        self.name = name
+
+    def answer(self, leg, sdp):
+        return sdp
+
+    def hang_up(self):
+        pass
+
+    def close(self):
+        pass
+
+
+class WebRTCHTTP:
+    """A server's WHIP and WHEP endpoints (RFC 9725, draft-ietf-wish-whep). Without `whip` the page only watches."""
+
+    def __init__(self, name, whip, whep, token=None):
+        self.name, self.urls, self.token = name, {"publish": whip, "watch": whep}, token
+        self.kind = "whip" if whip else "watch"
+        self.resources = []
+
+    def headers(self):
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def answer(self, leg, sdp):
+        url = self.urls[leg]
+        request = urllib.request.Request(url, sdp.encode(), {"Content-Type": "application/sdp", **self.headers()}, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=10) as response:
+                body = response.read().decode()
+                if response.status != 201 or not response.headers["Location"]:
+                    raise RuntimeError(f"{url}: {response.status} instead of 201 with a Location")
+                self.resources.append(urllib.parse.urljoin(url, response.headers["Location"]))
+                return body
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"{url}: {error.code} {error.read().decode(errors='replace')[:300]}") from None
+
+    def hang_up(self):
+        for url in self.resources:
+            try:
+                urllib.request.urlopen(urllib.request.Request(url, headers=self.headers(), method="DELETE"), timeout=10).close()
+            except OSError:
+                pass  # The session may have ended with its connection.
+        self.resources = []
+
+    def close(self):
+        pass
+
+
+class Janus:
+    """Debian's Janus with its echo test, which sends a picture back as it came. All of its configuration is temporary."""
+
+    kind = "echo"
+
+    def __init__(self, name="janus", program="janus"):
+        self.name, self.port = name, free_port()
+        self.folder = tempfile.TemporaryDirectory(prefix="janus-")
+        self.write_configuration(pathlib.Path(self.folder.name), self.port)
+        self.log = open(pathlib.Path(self.folder.name) / "log", "w+")
+        try:
+            self.process = subprocess.Popen([program, "-F", self.folder.name], stdin=subprocess.DEVNULL, stdout=self.log,
+                                            stderr=subprocess.STDOUT)
+        except FileNotFoundError:
+            raise RuntimeError("there is no Janus here: run tools/install-needs calls") from None
+        self.url = f"http://127.0.0.1:{self.port}/janus"
+        self.session = None
+        self.wait_until_up()
+
+    @staticmethod
+    def write_configuration(folder, port):
+        library = next(pathlib.Path("/usr/lib").glob("*/janus"), pathlib.Path("/usr/lib/janus"))
+
+        def others(kind, wanted):
+            return ",".join(sorted({p.name for p in (library / kind).glob("*.so")} - {wanted}))
+
+        (folder / "janus.jcfg").write_text(f"""
+general: {{ configs_folder = "{folder}", plugins_folder = "{library}/plugins", transports_folder = "{library}/transports",
+    events_folder = "{library}/events", loggers_folder = "{library}/loggers", debug_level = 3, session_timeout = 0 }}
+media: {{ ipv6 = false }}
+plugins: {{ disable = "{others('plugins', 'libjanus_echotest.so')}" }}
+transports: {{ disable = "{others('transports', 'libjanus_http.so')}" }}
+loggers: {{ disable = "{others('loggers', '')}" }}
+events: {{ broadcast = false }}
+""")
+        (folder / "janus.transport.http.jcfg").write_text(
+            f'general: {{ http = true, port = {port}, ip = "127.0.0.1", https = false, base_path = "/janus" }}\n'
+            "admin: { admin_http = false, admin_https = false }\n")
+
+    def wait_until_up(self):
+        end = time.monotonic() + 10
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                self.ask("/info")
+                return
+            except OSError:
+                time.sleep(0.05)
+        self.log.seek(0)
+        raise RuntimeError(f"Janus does not answer: {self.log.read()[-500:]}")
+
+    def ask(self, path, body=None):
+        data = json.dumps(dict(body, transaction="probe")).encode() if body else None
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, data), timeout=15) as response:
+            answer = json.load(response)
+        if answer.get("janus") == "error":
+            raise RuntimeError(f"Janus: {answer['error']['reason']}")
+        return answer
+
+    def answer(self, leg, sdp):
+        self.session = f"/{self.ask('', {'janus': 'create'})['data']['id']}"
+        handle = self.ask(self.session, {"janus": "attach", "plugin": "janus.plugin.echotest"})["data"]["id"]
+        self.ask(f"{self.session}/{handle}", {
+            "janus": "message", "body": {"audio": True, "video": True}, "jsep": {"type": "offer", "sdp": sdp, "trickle": False}})
+        for _ in range(5):
+            event = self.ask(f"{self.session}?maxev=1")
+            if "jsep" in event:
+                return event["jsep"]["sdp"]
+        raise RuntimeError("Janus gave no answer to the offer")
+
+    def hang_up(self):
+        if self.session:
+            self.ask(self.session, {"janus": "destroy"})
+        self.session = None
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(10)
+        self.log.close()
+        self.folder.cleanup()
+
+
+def chain(text, token):
+    """The chain that an argument names; see tools/bench/compare-calls."""
+    if text == "peers":
+        return Peers(text)
+    if text == "janus":
+        return Janus()
+    name, separator, urls = text.partition("=")
+    urls = urls.split(",") if separator else []
+    if not name or len(urls) not in (1, 2) or not all(u.startswith(("http://", "https://")) for u in urls):
+        raise ValueError(f"{text} is no chain: use peers, janus, NAME=WHIP-URL,WHEP-URL or NAME=WHEP-URL")
+    return WebRTCHTTP(name, urls[0] if len(urls) == 2 else None, urls[-1], token)

@@ -1,0 +1,156 @@
+"""Makes figures and a plot of what the page recorded.
+
+The page reads every picture twice: as it leaves the decoder, and as it comes to the screen. Latency is glass to glass: from the
+moment a frame is drawn until the picture that shows it is composed for the screen. What was lost, repeated or synthesised is
+counted at the decoder, because a busy or slow screen leaves out pictures that the chain has delivered.
+
+Every picture is one of these:
+
+captured     It shows the intact time code of a frame that was not seen before.
+repeated     It shows the intact code of a frame that was seen before. A picture that was extrapolated from one frame, with the
+             code's place left as it was, is one of these, too.
+synthesised  It mixes two frames: at least four cells of its code (six where the CRC is right by chance) are neither black nor
+             white, that is between 20 and 80 % of the way. Its number is never used. An interpolated picture closer than a fifth
+             of the interval to a captured frame cannot be told from that frame.
+damaged      Its code is black and white, but its CRC is wrong: patched together from two frames, or coded too coarsely.
+absent       It shows no code.
+
+A frame that was sent and is never `captured` is lost, whatever was synthesised in its place.
+"""
+import math
+import statistics
+
+# What the statistics of the browser count (W3C's "Identifiers for WebRTC's Statistics API").
+RECEIVED = ("framesReceived", "framesDecoded", "framesDropped", "keyFramesDecoded", "freezeCount", "totalFreezesDuration",
+            "packetsReceived", "packetsLost", "packetsDiscarded", "nackCount", "pliCount", "firCount", "bytesReceived",
+            "retransmittedPacketsReceived", "totalDecodeTime", "jitterBufferDelay", "jitterBufferEmittedCount")
+SENT = ("framesEncoded", "framesSent", "packetsSent", "retransmittedPacketsSent", "bytesSent", "nackCount", "pliCount", "firCount",
+        "totalEncodeTime")
+
+
+def percentile(values, share):
+    """By nearest rank."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def distribution(values):
+    return {"count": len(values), "min": min(values, default=None), "p50": percentile(values, 0.5), "p95": percentile(values, 0.95),
+            "p99": percentile(values, 0.99), "max": max(values, default=None)}
+
+
+def differences(before, later, names):
+    if not later:
+        return None
+    return {name: round(later[name] - before.get(name, 0), 6) for name in names if name in later}
+
+
+class Pictures:
+    """The pictures that one reader saw. `offset` is how far its clock is before that of the source, in ms."""
+
+    def __init__(self, records, begin, end, offset):
+        self.kinds = {"captured": 0, "repeated": 0, "synthesised": 0, "damaged": 0, "absent": 0}
+        self.first, self.late, self.sizes, highest = {}, 0, set(), None
+        for record in records:
+            kind, number, is_inside = record["kind"], record["number"], begin <= record["at"] < end
+            if is_inside:
+                self.sizes.add(record["size"])
+            if kind != "code":
+                self.kinds["synthesised" if kind == "blended" else kind] += is_inside
+                continue
+            # Numbers have 16 bits; the true one is the nearest to the highest so far.
+            if highest is not None:
+                number = highest + (number - highest + 0x8000) % 0x10000 - 0x8000
+            if number in self.first:
+                self.kinds["repeated"] += is_inside
+                continue
+            self.late += is_inside and highest is not None and number < highest
+            highest = number if highest is None else max(highest, number)
+            self.kinds["captured"] += is_inside
+            self.first[number] = (record["captured"] + offset, record["at"])
+        self.begin, self.end = begin, end
+
+    def latencies(self):
+        """Of the frames captured in the measured time, by number."""
+        return {n: at - captured for n, (captured, at) in self.first.items() if self.begin <= captured < self.end}
+
+
+def figures(record):
+    """The figures of one run; times in milliseconds. `record` is what `measure` of page.js returns."""
+    begin, end = record["begin"], record["end"]
+    # The page's clock is the source's where the page is the source.
+    offset = 0 if record["sent"] else record["offset"]
+    decoded = Pictures(record["decoded"], begin, end, offset)
+    shown = Pictures(record["shown"], begin, end, offset)
+    until_decoded, until_shown = decoded.latencies(), shown.latencies()
+    if record["sent"]:
+        sent = {number for number, captured in record["sent"] if begin <= captured < end}
+    else:
+        sent = set(range(min(until_decoded), max(until_decoded) + 1)) if until_decoded else set()
+    seen = sent & (until_decoded.keys() | until_shown.keys())
+    received = differences(record["before"]["received"], record["later"]["received"], RECEIVED)
+    sender = record["later"]["sent"]
+    latencies = [round(latency, 2) for latency in until_shown.values()]
+    return {
+        "seconds": round((end - begin) / 1000, 3), "codec": record["later"]["received"].get("codec"), "sizes": sorted(decoded.sizes),
+        "sent": len(sent), "seen": len(seen), "lost": len(sent - seen), "out_of_order": decoded.late,
+        "not_on_screen": len(seen - until_shown.keys()), "pictures": decoded.kinds,
+        "pictures_per_second": round(sum(decoded.kinds.values()) / (end - begin) * 1000, 2),
+        "pictures_on_screen": shown.kinds,
+        "latency_ms": distribution(latencies), "until_decoded_ms": distribution([round(v, 2) for v in until_decoded.values()]),
+        "first_picture_ms": round(record["firstPicture"], 1),
+        "freezes": received.get("freezeCount", 0), "frozen_ms": received.get("totalFreezesDuration", 0) * 1000,
+        "receiver": received, "sender": differences(record["before"]["sent"], sender, SENT), "latencies_ms": latencies,
+    }
+
+
+def summary(runs):
+    """Of one chain: medians over its runs, and sums of what is counted."""
+    def median(*path):
+        values = []
+        for run in runs:
+            for key in path:
+                run = run[key]
+            values.append(run)
+        return round(statistics.median(values), 1) if all(v is not None for v in values) else None
+
+    total = {name: sum(run[name] for run in runs) for name in ("sent", "seen", "lost", "not_on_screen", "freezes")}
+    pictures = {name: sum(run["pictures"][name] for run in runs) for name in runs[0]["pictures"]}
+    latency = {name: median("latency_ms", name) for name in ("p50", "p95", "p99", "max")}
+    decoded = {name: median("until_decoded_ms", name) for name in ("p50", "p95", "p99", "max")}
+    return {"runs": len(runs), **total, "frozen_ms": round(sum(run["frozen_ms"] for run in runs), 1), "pictures": pictures,
+            "latency_ms": latency, "until_decoded_ms": decoded, "first_picture_ms": median("first_picture_ms"),
+            "pictures_per_second": median("pictures_per_second")}
+
+
+COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#57606a")
+
+
+def plot(latencies, title):
+    """An SVG: for each chain, the share of the frames that were seen within a time. `latencies` has all runs' by chain."""
+    width, height, left, top, right, bottom = 760, 420, 60, 40, 20, 50
+    longest = max((percentile(values, 0.995) for values in latencies.values() if values), default=10)
+    step = next(s for s in (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000) if longest / s <= 10 or s == 5000)
+    most = step * math.ceil(longest * 1.05 / step)
+    x = lambda ms: left + (width - left - right) * min(ms, most) / most
+    y = lambda share: top + (height - top - bottom) * (1 - share)
+    text = lambda at, down, what, more="": f'<text x="{at:.1f}" y="{down:.1f}" {more}>{what}</text>'
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{width}" height="{height}" fill="white"/>', text(left, 22, title, 'font-size="15"')]
+    for tick in range(0, most + 1, step):
+        out.append(f'<path d="M{x(tick):.1f} {top}V{height - bottom}" stroke="#ddd"/>')
+        out.append(text(x(tick), height - bottom + 18, tick, 'text-anchor="middle"'))
+    for share in (0, 0.25, 0.5, 0.75, 0.95, 0.99):
+        out.append(f'<path d="M{left} {y(share):.1f}H{width - right}" stroke="#ddd"/>')
+        if share != 0.99:
+            out.append(text(left - 6, y(share) + 4, f"{share:.0%}", 'text-anchor="end"'))
+    out.append(text((left + width - right) / 2, height - 10, "glass to glass, ms", 'text-anchor="middle"'))
+    for index, (name, values) in enumerate(latencies.items()):
+        colour, ordered = COLOURS[index % len(COLOURS)], sorted(values)
+        points = [(x(v), y((i + 1) / len(ordered))) for i, v in enumerate(ordered)]
+        if points:
+            path = f"M{points[0][0]:.1f} {y(0):.1f}" + "".join(f"H{px:.1f}V{py:.1f}" for px, py in points)
+            out.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        out.append(text(width - right - 6, height - bottom - 12 - 16 * (len(latencies) - 1 - index), name,
+                        f'text-anchor="end" fill="{colour}" font-weight="bold"'))
+    return "\n".join([*out, "</svg>", ""])

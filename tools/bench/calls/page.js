@@ -1,0 +1,250 @@
+// Sends pictures with a time code over WebRTC, shows what comes back, and records every picture that is shown.
+// The driver (tools/bench/compare-calls) calls `measure` and makes figures of the records.
+import { draw, encode, read } from "./code.js"
+
+const clock = () => performance.timeOrigin + performance.now()
+const after = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds))
+
+/** The test picture's moving part: detail that pans, so that the encoder has work in every frame. */
+function texture(width, height) {
+  const canvas = new OffscreenCanvas(width, height), context = canvas.getContext("2d", { willReadFrequently: true })
+  const image = context.createImageData(width, height)
+  for (let y = 0, at = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, at += 4) {
+      const turn = 2 * Math.PI * x / width
+      const wave = Math.sin(12 * turn) * Math.sin(y * 0.13) + 0.6 * Math.sin(31 * turn + y * 0.31)
+      const bar = (Math.floor(x * 8 / width) + Math.floor(y * 6 / height)) % 7 === 0 ? 35 : 0
+      image.data.set([118 + 40 * wave + bar, 112 + 45 * wave + bar, 124 + 35 * wave + bar, 255], at)
+    }
+  }
+  context.putImageData(image, 0, 0)
+  return canvas
+}
+
+/** How often a screen shows a new picture, in ms. */
+const refresh = 1000 / 60
+
+/**
+ * Draws frames at their time, until it is stopped.
+ *
+ * A frame waits for the screen's next refresh. At exactly half of the screen's rate that wait would be the same for all frames
+ * of a run, and another one in the next run. So frames come a little slower: in one run the wait passes evenly through all
+ * lengths, `sweeps` times.
+ */
+class Source {
+  static sweeps = 2
+
+  constructor(canvas, { width, height, framesPerSecond, duration }) {
+    Object.assign(canvas, { width, height })
+    this.context = canvas.getContext("2d", { willReadFrequently: true, alpha: false })
+    this.stream = canvas.captureStream(0)
+    this.track = this.stream.getVideoTracks()[0]
+    this.track.contentHint = "motion"
+    this.texture = texture(width, height)
+    const interval = 1000 / framesPerSecond
+    this.interval = interval * (1 + Source.sweeps * refresh / duration)
+    /** [number, capture time in ms] of every frame. */
+    this.sent = []
+  }
+
+  start() {
+    this.begin = performance.now()
+    this.frame(0)
+  }
+
+  frame(number) {
+    if (this.stopped) return
+    const { context, texture } = this, { width, height } = context.canvas, now = clock()
+    const pan = number * Math.max(1, Math.round(width * this.interval / 10000)) % width
+    context.drawImage(texture, -pan, 0)
+    context.drawImage(texture, width - pan, 0)
+    context.fillStyle = "#d8a040"
+    context.beginPath()
+    context.arc(width * (0.5 + 0.4 * Math.sin(number * 0.037)), height * 0.65, height / 9, 0, 2 * Math.PI)
+    context.fill()
+    draw(context, width, height, encode(Math.round(now * 1000), number & 0xffff))
+    this.track.requestFrame()
+    this.sent.push([number, now])
+    const due = this.begin + (number + 1) * this.interval
+    setTimeout(() => this.frame(number + 1), Math.max(0, due - performance.now()))
+  }
+}
+
+/** A picture as it is recorded; times in ms. */
+async function picture(frame, at, presentedFrames = null) {
+  const { width, height } = frame.visibleRect
+  try {
+    const { kind, number = null, captured } = await read(frame, at * 1000)
+    return { kind, number, captured: captured === undefined ? null : captured / 1000, at, presentedFrames, size: `${width}x${height}` }
+  } finally {
+    frame.close()
+  }
+}
+
+/** Reads the pictures of a track twice: as they leave the decoder, and as they come to the screen. */
+class Viewer {
+  constructor(video, track) {
+    this.video = video
+    this.shown = []
+    this.decoded = []
+    video.srcObject = new MediaStream([track])
+    video.requestVideoFrameCallback((_, metadata) => this.show(metadata))
+    this.decode(new MediaStreamTrackProcessor({ track, maxBufferSize: 10 }).readable.getReader())
+  }
+
+  show(metadata) {
+    const at = performance.timeOrigin + metadata.presentationTime
+    this.shown.push(picture(new VideoFrame(this.video), at, metadata.presentedFrames))
+    this.video.requestVideoFrameCallback((_, next) => this.show(next))
+  }
+
+  async decode(reader) {
+    for (;;) {
+      const { value, done } = await reader.read()
+      if (done) return
+      this.decoded.push(picture(value, clock()))
+    }
+  }
+}
+
+async function signal(leg, sdp) {
+  const response = await fetch(`/signal/${leg}`, { method: "POST", body: sdp })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${leg}: ${text}`)
+  return text
+}
+
+/** Sets a local description and waits until its candidates are in it. */
+async function described(peer, description) {
+  await peer.setLocalDescription(description)
+  while (peer.iceGatheringState !== "complete") await after(5)
+  return peer.localDescription.sdp
+}
+
+function prefer(transceiver, codec) {
+  const all = RTCRtpReceiver.getCapabilities("video").codecs
+  const wanted = all.filter((c) => c.mimeType.toLowerCase() === `video/${codec}`.toLowerCase())
+  transceiver.setCodecPreferences([...wanted, ...all.filter((c) => c.mimeType === "video/rtx")])
+}
+
+async function limitRate(sender, bitRate) {
+  const parameters = sender.getParameters()
+  for (const encoding of parameters.encodings) encoding.maxBitrate = bitRate
+  await sender.setParameters(parameters)
+}
+
+/** A peer connection that offers, and the server's answer set. */
+async function call(leg, direction, track, plan) {
+  const peer = new RTCPeerConnection()
+  const transceiver = peer.addTransceiver(track ?? "video", { direction })
+  prefer(transceiver, plan.codec)
+  const offer = await described(peer, await peer.createOffer())
+  if (track) await limitRate(transceiver.sender, plan.bitRate)
+  const asked = performance.now()
+  await peer.setRemoteDescription({ type: "answer", sdp: await signal(leg, offer) })
+  return { peer, asked }
+}
+
+/** Two peer connections in this page, each the other's server. */
+async function callBetweenPeers(track, plan) {
+  const [caller, callee] = [new RTCPeerConnection(), new RTCPeerConnection()]
+  const transceiver = caller.addTransceiver(track, { direction: "sendonly" })
+  prefer(transceiver, plan.codec)
+  const asked = performance.now()
+  await callee.setRemoteDescription({ type: "offer", sdp: await signal("caller", await described(caller, await caller.createOffer())) })
+  const answer = await signal("callee", await described(callee, await callee.createAnswer()))
+  await caller.setRemoteDescription({ type: "answer", sdp: answer })
+  await limitRate(transceiver.sender, plan.bitRate)
+  return { caller, callee, asked }
+}
+
+function connected(peer, leg) {
+  return new Promise((done, failed) => {
+    const look = () => {
+      if (peer.connectionState === "connected") done()
+      if (["failed", "closed"].includes(peer.connectionState)) failed(new Error(`${leg}: the connection is ${peer.connectionState}`))
+    }
+    peer.addEventListener("connectionstatechange", look)
+    setTimeout(() => failed(new Error(`${leg}: not connected within 15 s, but ${peer.connectionState}`)), 15000)
+    look()
+  })
+}
+
+/** The video's statistics of one direction, and its codec. */
+async function statistics(peer, type) {
+  const found = {}
+  const all = [...(await peer.getStats()).values()]
+  for (const entry of all) {
+    if (entry.type !== type || entry.kind !== "video") continue
+    Object.assign(found, entry, { codec: all.find((e) => e.id === entry.codecId)?.mimeType })
+  }
+  return found
+}
+
+/** How far this page's clock is before the driver's, in ms, by the quickest of some exchanges. */
+async function clockOffset() {
+  let best = { took: Infinity }
+  for (let i = 0; i < 8; i++) {
+    const begin = clock(), theirs = Number(await (await fetch("/clock")).text()), end = clock()
+    if (end - begin < best.took) best = { took: end - begin, offset: (begin + end) / 2 - theirs }
+  }
+  return best.offset
+}
+
+/** Runs one measurement. `plan` and the result are described in tools/bench/compare-calls. */
+async function measure(plan) {
+  const video = document.getElementById("shown"), peers = []
+  const source = plan.kind === "watch" ? null : new Source(document.getElementById("sent"), plan)
+  const offset = await clockOffset()
+  let watching, publishing, viewer
+  const show = (peer) => {
+    watching = peer
+    viewer = new Viewer(video, peer.getReceivers().find((receiver) => receiver.track.kind === "video").track)
+  }
+  source?.start()
+  let asked
+  if (plan.kind === "peers") {
+    const call = await callBetweenPeers(source.track, plan)
+    peers.push(call.caller, call.callee)
+    ;({ asked } = call)
+    publishing = call.caller
+    show(call.callee)
+  } else if (plan.kind === "echo") {
+    const echo = await call("echo", "sendrecv", source.track, plan)
+    peers.push(echo.peer)
+    ;({ asked } = echo)
+    publishing = echo.peer
+    show(echo.peer)
+  } else {
+    if (source) {
+      publishing = (await call("publish", "sendonly", source.track, plan)).peer
+      peers.push(publishing)
+      await connected(publishing, "publish")
+      await after(plan.beforeWatching)
+    }
+    const watch = await call("watch", "recvonly", null, plan)
+    peers.push(watch.peer)
+    ;({ asked } = watch)
+    show(watch.peer)
+  }
+  await connected(watching, "watch")
+  for (const end = performance.now() + 15000; viewer.shown.length === 0 && performance.now() < end;) await after(20)
+  if (viewer.shown.length === 0) throw new Error("no picture came within 15 s")
+  const firstPicture = (await viewer.shown[0]).at - performance.timeOrigin - asked
+  await after(plan.warmUp)
+  const before = { received: await statistics(watching, "inbound-rtp"), sent: publishing && await statistics(publishing, "outbound-rtp") }
+  const begin = clock()
+  await after(plan.duration)
+  const end = clock()
+  const later = { received: await statistics(watching, "inbound-rtp"), sent: publishing && await statistics(publishing, "outbound-rtp") }
+  // Frames that were sent in time may still be on their way.
+  await after(1000)
+  if (source) source.stopped = true
+  for (const peer of peers) peer.close()
+  return {
+    begin, end, offset, firstPicture, sent: source?.sent ?? null, before, later,
+    shown: await Promise.all(viewer.shown), decoded: await Promise.all(viewer.decoded),
+  }
+}
+
+window.measure = measure
