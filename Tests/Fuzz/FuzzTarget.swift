@@ -9,6 +9,7 @@ enum FuzzTarget: String, CaseIterable {
     case url
     case streamID = "streamid"
     case rtp
+    case sdp
     case transportStream = "transport-stream"
     case h264
     case hevc
@@ -29,6 +30,7 @@ enum FuzzTarget: String, CaseIterable {
         case .url: fuzzURL(input)
         case .streamID: fuzzStreamID(input)
         case .rtp: fuzzRTP(input)
+        case .sdp: fuzzSessionDescription(input)
         case .transportStream: fuzzTransportStream(input)
         case .h264: fuzzVideo(input, .h264)
         case .hevc: fuzzVideo(input, .hevc)

@@ -45,3 +45,17 @@ func fuzzRTP(_ input: UnsafeRawBufferPointer) {
         }
     }
 }
+
+/// What is read and written again is read as the same.
+func fuzzSessionDescription(_ input: UnsafeRawBufferPointer) {
+    guard let session = try? SessionDescription(parsing: String(decoding: input, as: UTF8.self)) else { return }
+    precondition((try? SessionDescription(parsing: session.text)) != nil, "what was written cannot be read")
+    for section in session.media {
+        for map in section.rtpMaps {
+            _ = (section.parameters(of: map.payloadType), section.feedback(of: map.payloadType))
+            _ = section.retransmission(of: map.payloadType)
+        }
+        _ = (section.sources, section.sourceGroups("FID"), section.headerExtensions, section.candidates, section.fingerprints)
+        _ = (section.direction, section.setup, section.rtcpPort)
+    }
+}
