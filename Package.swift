@@ -231,7 +231,8 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             resources: [
-                "index.html", "burnish.css", "burnish.js", "api.js", "controls.js", "pictures.js", "plots.js", "icon.svg",
+                "index.html", "burnish.css", "burnish.js", "api.js", "calls.js", "controls.js", "pictures.js", "plots.js",
+                "icon.svg",
             ]
             .map { .embedInCode("Page/\($0)") },
             swiftSettings: strict),

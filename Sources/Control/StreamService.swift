@@ -25,6 +25,14 @@ public protocol StreamService: Sendable {
     func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8]
     /// The events since `number` that are still kept, then those to come. Ends when the service ends.
     func events(since number: UInt64) async -> AsyncStream<ServiceEvent>
+    /// The stream that receives (`publish`) or sends (`play`) calls under a name; nil where none does.
+    func callPlace(_ name: String, _ side: CallSide) async -> CallPlace?
+    /// Has the stream's worker answer a peer's offer.
+    func call(_ name: String, _ side: CallSide, _ offer: CallOffer) async throws(ServiceFault) -> PresentCall
+    /// A call that goes on.
+    func call(_ id: String, of name: String, _ side: CallSide) async -> PresentCall?
+    /// Ends a call.
+    func hangUp(_ id: String, of name: String, _ side: CallSide) async throws(ServiceFault)
     func health() async -> ServiceHealth
     /// Returns when the service does: costs it next to nothing.
     func answer() async
@@ -34,7 +42,11 @@ public protocol StreamService: Sendable {
 
 /// Why a request cannot be met.
 public struct ServiceFault: Error, Hashable, Sendable {
-    public enum Kind: Hashable, Sendable { case notFound, exists, invalid, refused, unavailable, noRoom }
+    public enum Kind: Hashable, Sendable {
+        case notFound, exists, invalid, refused, unavailable, noRoom
+        /// An offer that is no session description, or one that cannot be answered.
+        case malformed, unacceptable
+    }
 
     public var kind: Kind
     /// The setting that is meant; nil where it is none.

@@ -1,9 +1,12 @@
 /// Where a stream comes from or goes to, as written on the command line:
-/// `srt://host:port?mode=…&latency=…`, `rtp://host:port?latency=…`, `udp://host:port`, a path, or `-`.
+/// `srt://host:port?mode=…&latency=…`, `rtp://host:port?latency=…`, `udp://host:port`, a path, or `-`. The service also
+/// knows `whip:NAME` and `whep:NAME`.
 public enum StreamURL: Hashable, Sendable {
     case srt(SRTEndpoint)
     case rtp(RTPEndpoint)
     case udp(UDPEndpoint)
+    /// WebRTC calls, which come by the service's HTTP interface.
+    case call(CallEndpoint)
     case file(path: String)
     /// Standard input or output.
     case standardStream
@@ -17,6 +20,10 @@ public enum StreamURL: Hashable, Sendable {
         guard !text.utf8.contains(0) else { throw TransportError(.badURL, place: "URL", "contains a NUL byte") }
         if text == "-" {
             self = .standardStream
+            return
+        }
+        for side in CallEndpoint.Side.allCases where text.hasPrefix(side.rawValue + ":") {
+            self = .call(try CallEndpoint(side, parsing: text.dropFirst(side.rawValue.count + 1)))
             return
         }
         guard let separator = text.firstIndex(ofSequence: "://") else {
@@ -50,8 +57,11 @@ public enum StreamURL: Hashable, Sendable {
 extension StreamURL {
     /// How many readers an output of this kind serves at a time.
     public var readers: Int {
-        guard case .srt(let endpoint) = self, endpoint.mode == .listener else { return 1 }
-        return endpoint.maxReaders ?? SRTEndpoint.usualReaders
+        switch self {
+        case .srt(let endpoint) where endpoint.mode == .listener: endpoint.maxReaders ?? SRTEndpoint.usualReaders
+        case .call(let endpoint): endpoint.viewers ?? CallEndpoint.usualViewers
+        case .srt, .rtp, .udp, .file, .standardStream: 1
+        }
     }
 }
 
@@ -62,6 +72,7 @@ extension StreamURL: CustomStringConvertible {
         case .srt(let endpoint): endpoint.description
         case .rtp(let endpoint): endpoint.description
         case .udp(let endpoint): endpoint.description
+        case .call(let endpoint): endpoint.description
         case .file(let path): path
         case .standardStream: "-"
         }

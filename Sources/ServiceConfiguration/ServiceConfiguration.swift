@@ -20,6 +20,8 @@ public struct ServiceConfiguration: Hashable, Sendable {
         public var allowedOrigins: [String] = []
         public var allowsPlainHTTP = false
         public var allowsNoToken = false
+        /// `stun:` URLs that WebRTC peers are told.
+        public var iceServers: [String] = []
 
         /// Whether only this machine can reach it.
         public var isLoopback: Bool { LocalAddress.isLoopback(address) }
@@ -47,6 +49,8 @@ public struct ServiceConfiguration: Hashable, Sendable {
         public var streams = 64
         /// Open connections to the page and the API.
         public var httpConnections = 128
+        /// WebRTC calls of all streams together.
+        public var calls = 256
     }
 
     public var http = HTTP()

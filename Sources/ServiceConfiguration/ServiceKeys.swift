@@ -58,6 +58,11 @@ public enum ServiceKeys {
             allowed: "http:// or https:// with a host, as https://status.example:8443",
             example: "https://status.example",
             help: "The origins of other web pages that may use the API in a browser.", read: { text, _ in origin(text) }),
+        .list(
+            "http", "ice-servers", \.http.iceServers, .live, allowed: "stun: with a host and a port, as stun:stun.example:3478",
+            example: "stun:stun.example:3478",
+            help: "The STUN servers that WebRTC peers are told. Needed only by peers that demand one.",
+            read: { text, _ in iceServer(text) }),
         .flag(
             "http", "dangerously-allow-plain-http", \.http.allowsPlainHTTP, .restart,
             help: "Listen beyond the loopback address without TLS. Everybody on the way can read the token."),
@@ -87,10 +92,18 @@ public enum ServiceKeys {
         .integer(
             "limits", "http-connections", \.limits.httpConnections, 1...10_000, .restart,
             help: "Open connections to the page and the API."),
+        .integer("limits", "calls", \.limits.calls, 1...10_000, .live, help: "WebRTC calls at a time, of all streams."),
     ]
 
     /// The keys of a section, in the order of the documentation.
     public static func keys(of section: String) -> [ServiceKey] { all.filter { $0.section == section } }
+
+    private static func iceServer(_ text: String) -> String? {
+        for scheme in ["stun:", "stuns:"] where text.hasPrefix(scheme) {
+            return origin("http://" + text.dropFirst(scheme.count)) == nil ? nil : text
+        }
+        return nil
+    }
 
     private static func host(_ text: String) -> String? {
         let bare = text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text

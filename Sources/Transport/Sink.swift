@@ -59,6 +59,7 @@ public final class Sink: Sendable {
         case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, readers: readers, marksOrder: marksOrder, judge: judge))
         case .rtp(let endpoint): leg = .rtp(try RTPSink(endpoint, resuming: rtp))
         case .udp(let endpoint): leg = .udp(try UDPSink(endpoint))
+        case .call(let endpoint): throw endpoint.cannotOpen
         case .file(let path): leg = .file(try FileSink(path: path, waits: waits))
         case .standardStream: leg = .file(try FileSink(path: nil, waits: waits))
         }

@@ -25,6 +25,7 @@ public final class Source: Sendable {
         case .srt(let endpoint): leg = .srt(try SRTSource(endpoint, judge: judge))
         case .rtp(let endpoint): leg = .rtp(try RTPSource(endpoint))
         case .udp(let endpoint): leg = .udp(try UDPSource(endpoint))
+        case .call(let endpoint): throw endpoint.cannotOpen
         case .file(let path): leg = .file(try FileSource(path: path))
         case .standardStream: leg = .file(try FileSource(path: nil))
         }
@@ -114,5 +115,12 @@ public final class Source: Sendable {
     /// - Returns: false when the leg has no such connection.
     public func kick(_ id: UInt64, for time: Nanoseconds) -> Bool {
         if case .srt(let source) = leg { source.kick(id, for: time) } else { false }
+    }
+}
+
+extension CallEndpoint {
+    /// Calls have no port of their own that a leg could open: whoever answers them opens it.
+    var cannotOpen: TransportError {
+        TransportError(.badURL, place: description, "calls need the service: configure the stream in burnishd")
     }
 }

@@ -20,6 +20,8 @@ public struct WebConfiguration: Sendable {
     public var names: [String] = []
     /// The origins of other sites' pages that may use the API in a browser: `https://status.example`.
     public var origins: [String] = []
+    /// `stun:` URLs that WebRTC peers are told.
+    public var iceServers: [String] = []
     /// Connections at a time. One more takes the place of the one that has waited longest for its client.
     public var mostConnections = 256
     /// Clients that follow the events at a time.
@@ -39,6 +41,7 @@ public struct WebConfiguration: Sendable {
         if let chain = http.certificateFile, let key = http.keyFile { certificate = CertificateFiles(chain: chain, key: key) }
         names = http.allowedHosts
         origins = http.allowedOrigins
+        iceServers = http.iceServers
         mostConnections = configuration.limits.httpConnections
     }
 

@@ -45,6 +45,7 @@ public struct WebService: Service {
         applied.allowsNoToken = new.allowsNoToken
         applied.names = new.names
         applied.origins = new.origins
+        applied.iceServers = new.iceServers
         try applied.check()
         try certificate?.reload()
         present.apply(applied)

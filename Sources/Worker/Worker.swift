@@ -19,11 +19,15 @@ public final class Worker: Sendable {
 
     private let control: WorkerChannel
     private let names: SupervisorNames
+    private let desk: (any CallDesk)?
     private let state = Lock(State())
 
-    public init(control: WorkerChannel) {
+    /// - Parameter desk: answers WebRTC offers; without one they are refused.
+    public init(control: WorkerChannel, desk: (any CallDesk)? = nil) {
         self.control = control
+        self.desk = desk
         names = SupervisorNames(control)
+        desk?.onEnd { control.send(.endedCall(id: $0)) }
     }
 
     /// From now on the supervisor looks up all names for this process.
@@ -130,8 +134,26 @@ public final class Worker: Sendable {
                 answer.send(.picture(id: id, byteCount: count, fault: fault))
             }
         case .share(let name, let dealt, let spare): stream(name)?.share(dealt: dealt, spare: spare)
+        case .offer(let id, let name, let side, let description):
+            offer(OfferedCall(number: id, stream: name, side: side, description: description))
+        case .hangUp(let id): desk?.hangUp(id)
         case .ping(let id): control.send(.alive(id: id, stalled: stalledStages))
         case .end: end()
+        }
+    }
+
+    private func offer(_ offer: OfferedCall) {
+        let control = control
+        func refuse(_ text: String) {
+            control.send(.refusedCall(id: offer.number, CallRefusal(.unavailable, text)))
+        }
+        guard stream(offer.stream) != nil else { return refuse(Self.unknown(offer.stream)) }
+        guard let desk else { return refuse("this worker answers no calls") }
+        desk.answer(offer) { result in
+            switch result {
+            case .success(let description): control.send(.answered(id: offer.number, description: description))
+            case .failure(let refusal): control.send(.refusedCall(id: offer.number, refusal))
+            }
         }
     }
 

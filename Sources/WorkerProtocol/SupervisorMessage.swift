@@ -23,15 +23,20 @@ public enum SupervisorMessage: ChannelMessage {
     case showPicture(id: UInt64, stream: String, side: PictureSide, width: Int)
     /// The processor cores that a stream may count on: for all originals, and for optional work.
     case share(stream: String, dealt: Double, spare: Double)
+    /// Answer a peer's offer (SDP), with ``WorkerMessage/answered(id:description:)`` or ``WorkerMessage/refusedCall(id:_:)``. The
+    /// call has the number `id` from then on.
+    case offer(id: UInt64, stream: String, side: CallSide, description: String)
+    /// End a call. One that has ended already is no fault.
+    case hangUp(id: UInt64)
     /// Turn the loops once and answer with ``WorkerMessage/alive(id:stalled:)``.
     case ping(id: UInt64)
     /// End all streams cleanly, then the process.
     case end
 
-    /// The next share replaces a lost one, and who asks for a picture waits for a limited time anyway.
+    /// The next share replaces a lost one, and who asks for a picture or offers a call waits for a limited time anyway.
     public var isExpendable: Bool {
         switch self {
-        case .share, .showPicture, .listCallers: true
+        case .share, .showPicture, .listCallers, .offer: true
         default: false
         }
     }

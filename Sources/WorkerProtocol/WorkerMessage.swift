@@ -18,10 +18,16 @@ public enum WorkerMessage: ChannelMessage {
     case alive(id: UInt64, stalled: [String])
     /// The present connections of a stream, at most ``Caller/most``.
     case callers(id: UInt64, [Caller])
+    /// A call has begun: the answer (SDP) to ``SupervisorMessage/offer(id:stream:side:description:)``.
+    case answered(id: UInt64, description: String)
+    /// There is no such call.
+    case refusedCall(id: UInt64, CallRefusal)
+    /// A call that was answered is over.
+    case endedCall(id: UInt64)
 
     public var isExpendable: Bool {
         switch self {
-        case .event, .picture, .callers: true
+        case .event, .picture, .callers, .refusedCall: true
         default: false
         }
     }

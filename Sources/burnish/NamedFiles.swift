@@ -52,7 +52,7 @@ extension StreamURL {
         switch self {
         case .file(let path): path
         case .standardStream: "-"
-        case .srt, .rtp, .udp: nil
+        case .srt, .rtp, .udp, .call: nil
         }
     }
 }

@@ -29,6 +29,12 @@ import WorkerProtocol
         case resolve
         /// Says in an event which descriptors it has.
         case descriptors
+        /// Refuses every call.
+        case refuse
+        /// Does not answer offers.
+        case silent
+        /// Ends every call as soon as it has begun.
+        case brief
         /// The stream ends at once: with code 69, which is tried again, or with 78, which is not.
         case unavailable, misconfigured
     }
@@ -78,6 +84,9 @@ import WorkerProtocol
         case .kick(let stream, let caller, _):
             channel.send(.event(stream: stream, StreamEvent(.inputDown, "caller \(caller) was disconnected")))
         case .showPicture(let id, _, let side, _): show(id, side, descriptors)
+        case .offer(let id, let stream, let side, let description): answer(id, stream, side, description)
+        case .hangUp(let id):
+            channel.send(.event(stream: sockets.keys.sorted()[0], StreamEvent(.message, "call \(id) hung up")))
         case .ping(let id): channel.send(.alive(id: id, stalled: stalled))
         case .end:
             for stream in sockets.keys { channel.send(.ended(stream: stream, code: 0, reason: "stopped")) }
@@ -92,7 +101,7 @@ import WorkerProtocol
         let port = bind(stream)
         channel.send(.started(stream: stream, inputPort: port, outputPorts: assignment.outputs.map { _ in 0 }))
         switch Behaviour(rawValue: String(stream.prefix { $0 != "-" })) {
-        case nil: break
+        case nil, .refuse, .silent, .brief: break
         case .crash: kill(getpid(), SIGSEGV)
         case .exit:
             FileHandle.standardError.write(Data("fatal error: it must end\n".utf8))
@@ -127,6 +136,16 @@ import WorkerProtocol
             channel.send(.event(stream: stream, StreamEvent(.message, names.sorted().joined(separator: " "))))
         case .unavailable: channel.send(.ended(stream: stream, code: 69, reason: "the port is in use"))
         case .misconfigured: channel.send(.ended(stream: stream, code: 78, reason: "it cannot be so"))
+        }
+    }
+
+    private func answer(_ id: UInt64, _ stream: String, _ side: CallSide, _ description: String) {
+        switch Behaviour(rawValue: String(stream.prefix { $0 != "-" })) {
+        case .silent: break
+        case .refuse: channel.send(.refusedCall(id: id, CallRefusal(.unacceptable, "there is no codec that both know")))
+        default:
+            channel.send(.answered(id: id, description: "v=0\r\ns=\(stream) \(side) \(description.utf8.count)\r\n"))
+            if stream.hasPrefix("brief") { channel.send(.endedCall(id: id)) }
         }
     }
 

@@ -247,11 +247,50 @@ import Testing
         }
         #expect(input("'-'")?.contains("standard input or output") == true)
         #expect(input("clip.ts")?.contains("nor an absolute path: 'clip.ts'") == true)
-        #expect(input("whip:studio")?.contains("whip: is not built in yet") == true)
+        #expect(input("whip:studio") == nil)
+        #expect(input("whep:studio")?.contains("whep: is for outputs") == true)
         #expect(input("/srv/clip.ts") == nil)
         let outputs = "streams:\n  a:\n    input: udp://:5000\n    outputs: []\n"
         #expect(faults(outputs).first?.contains("has 0 entries; it has 1 to 12") == true)
         #expect(faults("defaults:\n  input: udp://:1\n").first?.contains("has no default") == true)
+    }
+
+    @Test func placesForCalls() throws {
+        let two = "streams:\n  a: {input: 'whip:x', output: 'whep:x'}\n  b: {input: 'whip:y', output: 'whep:y'}\n"
+        #expect(faults(two) == [])
+        #expect(
+            faults(two.replacing("whip:y", with: "whip:x"))
+                == ["f:3: streams.b.input: answers calls to /whip/x, as the input of a (line 2) does: give another name"])
+        #expect(faults(two.replacing("whep:y", with: "whep:x")).first?.contains("/whep/x") == true)
+        // All calls of a stream share a port, and those of two streams do not.
+        let ports = two.replacing("whip:x", with: "whip:x?port=8189").replacing("whep:x", with: "whep:x?port=8189")
+        #expect(faults(ports) == [])
+        #expect(faults(ports.replacing("whep:y", with: "whep:y?port=8189")).first?.contains("listens on port 8189") == true)
+        #expect(faults(ports.replacing("whip:y", with: "udp://:8189")).first?.contains("listens on port 8189") == true)
+    }
+
+    @Test func tokensOfCalls() throws {
+        let text = """
+            streams:
+              a:
+                input: whip:x
+                output: whep:x
+                publish-token: 0123456789abcdef
+                play-token-file: /etc/burnish/play
+            """
+        let stream = try ServiceConfiguration(text, environment: environment(["/etc/burnish/play": "fedcba9876543210\n"]))
+            .streams[0]
+        #expect(stream.callTokens.publish == Secret("0123456789abcdef") && stream.callTokens.play == Secret("fedcba9876543210"))
+        #expect(!"\(stream)".contains("0123456789"))
+        var other = stream
+        other.callTokens.play = nil
+        #expect(stream != other && stream.difference(to: other).isEmpty, "a new token restarts nothing")
+        let short = text.replacing("0123456789abcdef", with: "short").replacing(
+            "\n    play-token-file: /etc/burnish/play", with: "")
+        #expect(faults(short).first?.contains("16 to 256 are allowed") == true)
+        #expect(faults(short.replacing("short", with: "'0123456789 abcdef'")).first?.contains("holds a space") == true)
+        let srt = short.replacing("short", with: "0123456789abcdef").replacing("whip:x", with: "srt://:9000")
+        #expect(faults(srt).first?.contains("goes with a whip: input") == true)
     }
 
     @Test func portsThatMeet() {

@@ -46,6 +46,11 @@ struct StreamURLTests {
             try StreamURL("rtp://239.1.1.1:5005?latency=0")
                 == .rtp(RTPEndpoint(host: "239.1.1.1", port: 5005, latency: .zero)))
         #expect(try StreamURL("RTP://[::1]:65534/") == .rtp(RTPEndpoint(host: "::1", port: 65_534)))
+        #expect(try StreamURL("whip:studio") == .call(CallEndpoint(.whip, name: "studio")))
+        #expect(
+            try StreamURL("whep:a.b-c_1?viewers=3&port=8189&address=192.0.2.1&address=2001:db8::1")
+                == .call(
+                    CallEndpoint(.whep, name: "a.b-c_1", port: 8189, addresses: ["192.0.2.1", "2001:db8::1"], viewers: 3)))
         #expect(try StreamURL("-") == .standardStream)
         #expect(try StreamURL("clips/a b.ts") == .file(path: "clips/a b.ts"))
         #expect(try StreamURL("file:///tmp/a.ts") == .file(path: "/tmp/a.ts"))
@@ -72,6 +77,11 @@ struct StreamURLTests {
         ("rtp://h:1?latency=5001", "0 to 5000"), ("rtp://h:1?latency=-1", "0 to 5000"), ("rtp://h:1?latency", "0 to 5000"),
         ("rtp://h:65535", "port above"), ("rtp://h", "port is missing"), ("stream.sdp", "ffmpeg: -f rtp_mpegts"),
         ("file:///tmp/A.SDP", "rtp://host:port"),
+        ("whip:", "is no name"), ("whep:-a", "is no name"), ("whip:a/b", "is no name"), ("whip://a", "is no name"),
+        ("whip:a?port=65536", "0 to 65535"), ("whip:a?port=1&port=2", "twice"),
+        ("whip:a?viewers=2", "known are port and address"),
+        ("whep:a?viewers=0", "1 to 256"), ("whip:a?address=relay.example", "an IP address"),
+        ("whip:a?address=", "an IP address"),
         ("rtmp://h/app", "unknown kind of URL"), ("", "is empty"), ("a\0b", "NUL"),
     ])
     func faultsSayWhatAndWhatToDo(text: String, hint: String) {
@@ -108,7 +118,7 @@ struct StreamURLTests {
     @Test func descriptionsReadBack() throws {
         for text in [
             "srt://[::1]:9000?mode=listener&latency=20", "srt://h:1?mode=caller&ingest=early", "udp://[::1]:5", "rtp://h:5",
-            "rtp://[::1]:5?latency=7", "a.ts", "-",
+            "rtp://[::1]:5?latency=7", "whip:a?port=1&address=::1", "whep:a?viewers=2", "a.ts", "-",
         ] {
             let url = try StreamURL(text)
             #expect("\(url)" == text)
@@ -119,7 +129,8 @@ struct StreamURLTests {
     /// Random text, most of it nearly a URL: parsed or refused in one line, never a crash.
     @Test func noTextCrashes() {
         let pieces = [
-            "srt://", "udp://", "rtp://", "file://", ".sdp", "[", "]", ":", "@", "?", "&", "=", "%", "%4", "%41", "9000",
+            "srt://", "udp://", "rtp://", "whip:", "whep:", "port", "address", "viewers", "file://", ".sdp", "[", "]", ":", "@",
+            "?", "&", "=", "%", "%4", "%41", "9000",
             "65536", "::1", "h", "/",
             "mode", "listener", "latency", "passphrase", "0123456789", "streamid", "pbkeylen", "16", "ingest", "é", "\u{0}",
             "\n", " ", "🎥",

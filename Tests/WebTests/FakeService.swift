@@ -17,6 +17,7 @@ final class FakeService: StreamService {
         var listenersSoFar = 0
         var kicked: [UInt64] = []
         var reloads = 0
+        var calls: [String: PresentCall] = [:]
         var health = ServiceHealth()
         /// What the next reload fails with.
         var reloadFault: ServiceFault?

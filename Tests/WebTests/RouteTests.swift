@@ -54,6 +54,12 @@ import Testing
         ("removeStream", "DELETE", "/api/v1/streams/cam2", nil, 204), ("reload", "POST", "/api/v1/reload", nil, 204),
         ("logIn", "POST", "/login", #"{"token":"\#(testToken)"}"#, 204), ("logIn", "POST", "/login", #"{"token":"x"}"#, 401),
         ("logOut", "POST", "/logout", nil, 204), ("getSession", "GET", "/api/v1/session", nil, 200),
+        ("offerWhip", "POST", "/whip/studio", CallTests.offer, 201), ("offerWhip", "POST", "/whip/none", CallTests.offer, 404),
+        ("offerWhip", "POST", "/whip/studio", "v=0", 400), ("offerWhep", "POST", "/whep/studio", CallTests.offer, 201),
+        ("trickleWhip", "PATCH", "/whip/studio/\(String(repeating: "0", count: 32))", "a=end-of-candidates", 428),
+        ("trickleWhep", "PATCH", "/whep/studio/0", "a=end-of-candidates", 404),
+        ("hangUpWhip", "DELETE", "/whip/studio/\(String(repeating: "0", count: 32))", nil, 200),
+        ("hangUpWhep", "DELETE", "/whep/studio/0", nil, 404),
         ("getOpenAPI", "GET", "/api/v1/openapi.json", nil, 200), ("page", "GET", "/", nil, 200),
     ]
 
@@ -63,10 +69,12 @@ import Testing
             let document = try JSONSerialization.jsonObject(with: Data(OpenAPI.document(Routes.all, Routes.schemas).bytes))
             let check = SchemaCheck(document: try #require(document as? [String: Any]))
             for request in Self.requests {
-                let answer = try await client.send(request.method, request.path, headers: bearer, body: request.body)
+                let route = try #require(Routes.all.first { $0.id == request.route }, "\(request.route)")
+                var headers = bearer
+                headers["Content-Type"] = route.textType
+                let answer = try await client.send(request.method, request.path, headers: headers, body: request.body)
                 let name = "\(request.method) \(request.path) \(request.body ?? "")"
                 #expect(answer.status == request.status, "\(name): \(answer.text)")
-                let route = try #require(Routes.all.first { $0.id == request.route }, "\(request.route)")
                 let documented = [route.success.status.code] + OpenAPI.problems(of: route).map(\.status.code)
                 #expect(documented.contains(answer.status), "\(name): \(answer.status) is not documented")
                 guard let type = answer.headers["content-type"]?.prefix(while: { $0 != ";" }) else {

@@ -34,7 +34,11 @@ import WorkerProtocol
             #"{"showPicture":{"id":4,"side":"after","stream":"cam1","width":640}}"#
         ),
         (.share(stream: "cam1", dealt: 1.5, spare: 0.25), #"{"share":{"dealt":1.5,"spare":0.25,"stream":"cam1"}}"#),
-        (.ping(id: 9), #"{"ping":{"id":9}}"#),
+        (
+            .offer(id: 5, stream: "cam1", side: .publish, description: "v=0\r\n"),
+            #"{"offer":{"description":"v=0\r\n","id":5,"side":"publish","stream":"cam1"}}"#
+        ),
+        (.hangUp(id: 5), #"{"hangUp":{"id":5}}"#), (.ping(id: 9), #"{"ping":{"id":9}}"#),
         (.end, #"{"end":{}}"#),
     ]
 
@@ -59,6 +63,12 @@ import WorkerProtocol
             #"{"judge":{"id":2,"peer":"192.0.2.1:4000","stream":"cam1","streamID":"a"}}"#
         ),
         (.picture(id: 4, byteCount: 0, fault: "no picture"), #"{"picture":{"byteCount":0,"fault":"no picture","id":4}}"#),
+        (.answered(id: 5, description: "v=0\r\n"), #"{"answered":{"description":"v=0\r\n","id":5}}"#),
+        (
+            .refusedCall(id: 5, CallRefusal(.occupied, "another peer publishes")),
+            #"{"refusedCall":{"_1":{"kind":"occupied","text":"another peer publishes"},"id":5}}"#
+        ),
+        (.endedCall(id: 5), #"{"endedCall":{"id":5}}"#),
         (.alive(id: 9, stalled: ["cam1/encode"]), #"{"alive":{"id":9,"stalled":["cam1/encode"]}}"#),
         (
             .callers(id: 3, [Caller(id: 7, leg: .input, peer: "192.0.2.1:4000", streamID: "", connectedAt: 5)]),
@@ -67,6 +77,14 @@ import WorkerProtocol
                 + #""roundTripTime":0,"streamID":"","window":0}],"id":3}}"#
         ),
     ]
+
+    /// The largest offer is one message, whatever it holds of what an offer may hold.
+    @Test func theLargestOfferIsOneMessage() throws {
+        let text = String(repeating: "\"\r\n/", count: Calls.largestDescription / 4)
+        let bytes = try MessageCoding.encode(
+            SupervisorMessage.offer(id: .max, stream: String(repeating: "n", count: 64), side: .publish, description: text))
+        #expect(bytes.count <= MessageCoding.largestMessage)
+    }
 
     @Test func everyMessageOfTheSupervisorIsWrittenAndRead() throws {
         for (message, text) in Self.supervisor {
@@ -99,7 +117,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 2")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 3")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -113,7 +131,7 @@ import WorkerProtocol
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
             MessageCoding.fault(ofVersion: 7)
-                == "the other end speaks version 7 of the worker protocol and this one version 2: install burnish and burnishd "
+                == "the other end speaks version 7 of the worker protocol and this one version 3: install burnish and burnishd "
                 + "of the same release")
     }
 }

@@ -19,10 +19,10 @@ final class WorkerUnderTest: Sendable {
     }
 
     /// - Parameter version: what the supervisor says in its hello; nil says nothing.
-    init(version: Int? = MessageCoding.version) throws {
+    init(version: Int? = MessageCoding.version, desk: (any CallDesk)? = nil) throws {
         let (parent, child) = try SupervisorChannel.pair()
         channel = parent
-        let worker = Worker(control: try WorkerChannel(owning: child.claim()))
+        let worker = Worker(control: try WorkerChannel(owning: child.claim()), desk: desk)
         self.worker = worker
         thread = StageThread(name: "control") { [outcome] in
             let end = worker.run()

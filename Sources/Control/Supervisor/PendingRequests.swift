@@ -21,13 +21,14 @@ struct PendingRequests {
     private var pictures: [UInt64: Request<Int>] = [:]
     private var callers: [UInt64: Request<[Caller]>] = [:]
     private var changes: [UInt64: Request<Void>] = [:]
+    private var calls: [UInt64: Request<String>] = [:]
     private var lastNumber: UInt64 = 0
 
-    private var count: Int { pictures.count + callers.count + changes.count }
+    private var count: Int { pictures.count + callers.count + changes.count + calls.count }
 
     /// When ``expire(_:)`` is due.
     var due: MonotonicTime? {
-        (pictures.values.map(\.due) + callers.values.map(\.due) + changes.values.map(\.due)).min()
+        (pictures.values.map(\.due) + callers.values.map(\.due) + changes.values.map(\.due) + calls.values.map(\.due)).min()
     }
 
     /// - Returns: a number for the request; nil when too many wait, and then the waiter has been answered.
@@ -46,6 +47,12 @@ struct PendingRequests {
     mutating func addChange(_ waiter: Waiter<Void>, worker: Int, now: MonotonicTime) -> UInt64? {
         guard hasRoom(waiter) else { return nil }
         changes[lastNumber] = Request(worker: worker, due: now + Self.timeout, waiter: waiter)
+        return lastNumber
+    }
+
+    mutating func addCall(_ waiter: Waiter<String>, worker: Int, now: MonotonicTime) -> UInt64? {
+        guard hasRoom(waiter) else { return nil }
+        calls[lastNumber] = Request(worker: worker, due: now + Self.timeout, waiter: waiter)
         return lastNumber
     }
 
@@ -74,6 +81,13 @@ struct PendingRequests {
         changes.removeValue(forKey: number)?.waiter.resume(returning: result)
     }
 
+    /// - Returns: false when nobody waits for it any more.
+    mutating func answerCall(_ number: UInt64, worker: Int, _ result: Result<String, ServiceFault>) -> Bool {
+        guard calls[number]?.worker == worker else { return false }
+        calls.removeValue(forKey: number)?.waiter.resume(returning: result)
+        return true
+    }
+
     /// Answers the requests whose time is over.
     mutating func expire(_ now: MonotonicTime) {
         fail(ServiceFault(.unavailable, "the stream's worker did not answer within \(Int(Self.timeout.seconds)) s: try again"))
@@ -93,6 +107,10 @@ struct PendingRequests {
         }
         for (number, request) in callers where isMeant(request.worker, request.due) {
             callers[number] = nil
+            request.waiter.resume(returning: .failure(fault))
+        }
+        for (number, request) in calls where isMeant(request.worker, request.due) {
+            calls[number] = nil
             request.waiter.resume(returning: .failure(fault))
         }
         for (number, request) in changes where isMeant(request.worker, request.due) {

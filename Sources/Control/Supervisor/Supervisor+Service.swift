@@ -19,7 +19,7 @@ extension Supervisor: StreamService {
         return stream
     }
 
-    private func worker(of stream: SupervisedStream) throws(ServiceFault) -> SupervisedWorker {
+    func worker(of stream: SupervisedStream) throws(ServiceFault) -> SupervisedWorker {
         guard let worker = workers[stream.worker], worker.started.contains(stream.name) else {
             throw ServiceFault(.unavailable, "the stream does not run: \(state(of: stream).rawValue)")
         }

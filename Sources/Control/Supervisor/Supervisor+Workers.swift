@@ -91,6 +91,7 @@ extension Supervisor {
         worker.started = []
         worker.leaving = []
         requests.failAll(of: worker.number, ServiceFault(.unavailable, "the stream's worker has ended: try again"))
+        calls.endAll(of: worker.number)
         for stream in streams(of: worker) {
             stream.inputPort = nil
             stream.outputPorts = []
@@ -210,6 +211,9 @@ extension Supervisor {
                 fault.map { .failure(ServiceFault(.unavailable, Self.line($0))) } ?? .success(byteCount)
             requests.answerPicture(id, worker: worker.number, result)
         case .callers(let id, let list): requests.answerCallers(id, worker: worker.number, list)
+        case .answered(let id, let description): hear(.success(description), toCall: id, from: worker)
+        case .refusedCall(let id, let refusal): hear(.failure(ServiceFault(refusal)), toCall: id, from: worker)
+        case .endedCall(let id): calls.end(number: id, worker: worker.number)
         case .changed(let id, let fault):
             let result: Result<Void, ServiceFault> =
                 fault.map { .failure(ServiceFault(.refused, Self.line($0))) } ?? .success(())
@@ -223,6 +227,7 @@ extension Supervisor {
             record(.started, stream: name, "listens or calls in process \(worker.process?.identifier ?? 0)")
         case .ended(let name, let code, let reason):
             worker.started.remove(name)
+            calls.endAll(of: name, worker: worker.number)
             if worker.leaving.remove(name) != nil {
                 // One of this name was added or moved here meanwhile, and waits for it.
                 if let stream = stream(name, of: worker), stream.lifecycle.state == .starting { startStream(stream, worker) }

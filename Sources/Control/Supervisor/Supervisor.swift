@@ -64,6 +64,7 @@ public actor Supervisor {
     var postponed: [StreamDefinition] = []
     var workers: [Int: SupervisedWorker] = [:]
     var requests = PendingRequests()
+    var calls = CallRegistry()
     var lastReload = ReloadOutcome()
     let reloadTurn = Turn()
     /// Who gets how much of the machine.

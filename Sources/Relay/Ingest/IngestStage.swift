@@ -430,7 +430,7 @@ extension StreamURL {
     /// Whether the source sets the pace and cannot be made to wait.
     var isLive: Bool {
         switch self {
-        case .srt, .rtp, .udp: true
+        case .srt, .rtp, .udp, .call: true
         case .file, .standardStream: false
         }
     }

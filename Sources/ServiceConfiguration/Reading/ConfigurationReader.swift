@@ -115,12 +115,7 @@ struct ConfigurationReader {
             let text = text(of: entry, "http", key)
         else { return }
         do throws(SettingFault) {
-            let token = try reading.secret(key: entry.key, text: text)
-            // It travels in a header.
-            guard token.text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                throw SettingFault(entry.key, "holds a space or a letter beyond ASCII: use letters, digits and signs")
-            }
-            configuration.http.token = token
+            configuration.http.token = try reading.token(key: entry.key, text: text)
         } catch {
             fault(entry.line, "http", error)
         }

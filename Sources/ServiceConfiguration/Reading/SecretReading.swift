@@ -42,6 +42,15 @@ struct SecretReading {
         return Secret(secret)
     }
 
+    /// Reads a secret that travels in an HTTP header.
+    func token(key name: String, text: String) throws(SettingFault) -> Secret {
+        let token = try secret(key: name, text: text)
+        guard token.text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw SettingFault(name, "holds a space or a letter beyond ASCII: use letters, digits and signs")
+        }
+        return token
+    }
+
     private func line(of path: String, _ name: String) throws(SettingFault) -> String {
         let bytes: [UInt8]
         do throws(ConfigurationEnvironment.ReadFailure) {

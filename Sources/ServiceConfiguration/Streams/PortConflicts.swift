@@ -13,6 +13,8 @@ struct PortConflicts {
         var isInput: Bool
         /// What callers have to ask for; nil if anything will do.
         var name: String?
+        /// Where WebRTC calls come in; nil for other legs.
+        var call: CallEndpoint?
     }
 
     private var bindings: [Binding] = []
@@ -38,10 +40,16 @@ struct PortConflicts {
     }
 
     private static func conflict(_ new: Binding, _ old: Binding) -> String? {
+        if let call = new.call, let other = old.call {
+            if call.side == other.side, call.name == other.name {
+                return "answers calls to /\(call.side.rawValue)/\(call.name), as \(owner(new, old)) does: give another name"
+            }
+            // All calls of a stream share one port.
+            if new.stream == old.stream { return nil }
+        }
+        guard new.ports.lowerBound > 0, old.ports.lowerBound > 0 else { return nil }
         guard new.ports.overlaps(old.ports), LocalAddress.overlap(new.host, old.host) else { return nil }
-        let owner = new.stream == old.stream ? "the stream's own \(old.key)" : "the \(old.key) of \(old.stream)"
-        let line = old.line > 0 ? " (line \(old.line))" : ""
-        let place = "listens on port \(max(new.ports.lowerBound, old.ports.lowerBound)), which \(owner)\(line) has"
+        let place = "listens on port \(max(new.ports.lowerBound, old.ports.lowerBound)), which \(owner(new, old)) has"
         guard new.isSRTListener, old.isSRTListener else { return "\(place): give another port" }
         guard new.host == old.host else { return "\(place) on another address: give both the same address, or another port" }
         guard let name = new.name, let oldName = old.name else {
@@ -50,6 +58,11 @@ struct PortConflicts {
         // A caller says whether it sends or receives.
         guard name == oldName, new.isInput == old.isInput else { return nil }
         return "\(place), and callers of both ask for the same name: give another name, or another port"
+    }
+
+    private static func owner(_ new: Binding, _ old: Binding) -> String {
+        (new.stream == old.stream ? "the stream's own \(old.key)" : "the \(old.key) of \(old.stream)")
+            + (old.line > 0 ? " (line \(old.line))" : "")
     }
 
     private static func binding(of leg: StreamLeg, isInput: Bool) -> Binding? {
@@ -71,6 +84,10 @@ struct PortConflicts {
         case .udp(let endpoint):
             guard isInput else { return nil }
             (binding.host, binding.ports) = (endpoint.host, endpoint.port...endpoint.port)
+        case .call(let endpoint):
+            binding.ports = endpoint.port...endpoint.port
+            binding.call = endpoint
+            return binding
         case .file, .standardStream: return nil
         }
         // Any free port meets no other.

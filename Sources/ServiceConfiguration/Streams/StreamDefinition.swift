@@ -12,6 +12,8 @@ public struct StreamDefinition: Hashable, Sendable {
     public var values: StreamValues
     /// Who may call; nil admits everybody whom the URLs admit.
     public var callers: CallerRules?
+    /// What WebRTC peers have to know.
+    public var callTokens = CallTokens()
 
     public init(
         name: String, input: StreamLeg, outputs: [StreamLeg], values: StreamValues = StreamValues(),
@@ -26,18 +28,7 @@ public struct StreamDefinition: Hashable, Sendable {
 
     /// Whether `name` can name a stream.
     public static func isName(_ name: String) -> Bool {
-        func isAlphanumeric(_ byte: UInt8) -> Bool {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default: false
-            }
-        }
-        guard (1...64).contains(name.utf8.count), let first = name.utf8.first, isAlphanumeric(first) else { return false }
-        return name.utf8.allSatisfy {
-            isAlphanumeric($0) || [UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-")].contains($0)
-        }
+        CallEndpoint.isName(name)
     }
 }
 
@@ -91,6 +82,14 @@ public struct CallerRules: Hashable, Sendable {
     public var publish: [String] = []
     /// The names for which callers may receive from the output; empty admits everybody. Today at most one.
     public var request: [String] = []
+
+    public init() {}
+}
+
+/// What peers of a stream's WebRTC legs send as bearer token. Nil: the service's own token counts.
+public struct CallTokens: Hashable, Sendable {
+    public var publish: Secret?
+    public var play: Secret?
 
     public init() {}
 }

@@ -13,7 +13,7 @@ public struct StreamPlaceKey: Sendable {
 /// The keys of a stream beside its settings.
 public enum StreamPlaceKeys {
     public static let all: [StreamPlaceKey] =
-        places + secrets + [
+        places + secrets + tokens + [
             StreamPlaceKey(
                 name: "callers", help: "Who may call the stream's SRT listeners. Without it: everybody whom the URLs admit.",
                 allowed: "a section with publish and request", example: "", isForAPI: false)
@@ -33,10 +33,11 @@ public enum StreamPlaceKeys {
 
     private static let places = [
         StreamPlaceKey(
-            name: "input", help: "Where the stream comes from.", allowed: "a URL: srt://, rtp://, udp:// or an absolute path",
+            name: "input", help: "Where the stream comes from.",
+            allowed: "a URL: srt://, rtp://, udp://, whip:NAME or an absolute path",
             example: "srt://:9000?mode=listener&latency=80", isForAPI: true),
         StreamPlaceKey(
-            name: "output", help: "Where it goes to.", allowed: "a URL: srt://, rtp://, udp:// or an absolute path",
+            name: "output", help: "Where it goes to.", allowed: "a URL: srt://, rtp://, udp://, whep:NAME or an absolute path",
             example: "srt://:9001?mode=listener", isForAPI: true),
         StreamPlaceKey(
             name: "outputs", help: "In place of output: several, which all get the same.",
@@ -64,6 +65,24 @@ public enum StreamPlaceKeys {
             StreamPlaceKey(
                 name: prefix + "passphrase-credential", help: "The systemd credential that holds the passphrase of \(owner).",
                 allowed: "the name of a systemd credential", example: "studio-passphrase", isForAPI: false),
+        ]
+    }
+
+    /// The keys of tokens, without their suffixes.
+    static let tokenKeys = ["publish-token", "play-token"]
+
+    private static let tokens: [StreamPlaceKey] = tokenKeys.flatMap { key in
+        let peers = key == "publish-token" ? "publishers of a whip: input" : "viewers of a whep: output"
+        return [
+            StreamPlaceKey(
+                name: key, help: "The token that \(peers) send. Without it: the service's.",
+                allowed: "16 to 256 letters, digits and signs", example: "write-a-long-random-text-here", isForAPI: false),
+            StreamPlaceKey(
+                name: key + "-file", help: "The file that holds this token, in one line.", allowed: "the path of a file",
+                example: "/etc/burnish/studio.\(key)", isForAPI: false),
+            StreamPlaceKey(
+                name: key + "-credential", help: "The systemd credential that holds this token.",
+                allowed: "the name of a systemd credential", example: "studio-\(key)", isForAPI: false),
         ]
     }
 }

@@ -45,10 +45,13 @@ struct StreamReading {
         var input = leg(byName["input"], "input", base: base?.input, line: line)
         var outputs = outputs(byName, base: base?.outputs, line: line)
         readPassphrases(byName, &input, &outputs)
+        let tokens = callTokens(byName, base: base?.callTokens, input, outputs)
         let callers = callers(byName["callers"], base: base?.callers)
         apply(callers, byName["callers"]?.line ?? line, &input, &outputs)
         guard let input, !outputs.isEmpty else { return nil }
-        return StreamDefinition(name: name, input: input, outputs: outputs, values: values, callers: callers)
+        var definition = StreamDefinition(name: name, input: input, outputs: outputs, values: values, callers: callers)
+        definition.callTokens = tokens
+        return definition
     }
 
     /// Reads the settings among `entries`.
@@ -74,7 +77,7 @@ struct StreamReading {
         return values
     }
 
-    private var isForFile: Bool { if case .file = origin { true } else { false } }
+    var isForFile: Bool { if case .file = origin { true } else { false } }
 
     private mutating func leg(
         _ entry: ConfigurationNode.Entry?, _ key: String, base: StreamLeg?, line: Int
@@ -84,11 +87,6 @@ struct StreamReading {
             return base
         }
         guard let text = text(of: entry, default: nil) else { return nil }
-        for scheme in ["whip:", "whep:"] where text.hasPrefix(scheme) {
-            fault(
-                entry.line, SettingFault(key, "\(scheme) is not built in yet; give srt://, rtp://, udp:// or an absolute path"))
-            return nil
-        }
         var leg: StreamLeg
         do throws(TransportError) {
             leg = try StreamLeg(text)
@@ -98,6 +96,14 @@ struct StreamReading {
         }
         switch leg.url {
         case .srt(let endpoint): if endpoint.passphrase == nil { leg.passphrase = base?.passphrase }
+        case .call(let endpoint):
+            guard (endpoint.side == .whip) == (key == "input") else {
+                let text =
+                    endpoint.side == .whip
+                    ? "whip: is for inputs; viewers come to whep:" : "whep: is for outputs; publishers come to whip:"
+                fault(entry.line, SettingFault(key, text))
+                return nil
+            }
         case .rtp, .udp: break
         case .standardStream:
             let text = "is - (standard input or output), which a service does not have: give a URL or an absolute path"
@@ -185,7 +191,7 @@ struct StreamReading {
     }
 
     /// The one key that gives the secret. More than one is a fault.
-    private mutating func onlyEntry(
+    mutating func onlyEntry(
         of reading: SecretReading, _ entries: [String: ConfigurationNode.Entry]
     ) -> ConfigurationNode.Entry? {
         let given = SecretReading.suffixes.compactMap { entries[reading.key + $0] }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import Media
+import WorkerProtocol
 
 /// Decides who may do what, before a route's own code runs.
 struct Guard: Sendable {
@@ -60,13 +61,26 @@ struct Guard: Sendable {
         case .open: return
         case .views: if configuration.isLoopbackOnly { return }
         case .changes: break
+        // Which token counts depends on the stream.
+        case .calls: return
         }
-        if token != nil, !isAuthorised(head) {
-            throw Problem(
-                .tokenNeeded, "send the service's token in an Authorization header (Bearer), or log in at the page",
-                headers: [.wwwAuthenticate: "Bearer realm=\"burnish\""])
-        }
+        if token != nil, !isAuthorised(head) { throw Self.tokenNeeded }
     }
+
+    /// The token of the stream, or the service's. Without either, a peer may publish as whoever may change streams, and watch as
+    /// whoever may see them.
+    /// - Parameter token: the stream's own for this side; nil where it has none, or there is no such stream.
+    func checkCall(_ head: HTTPRequest, _ side: CallSide, token: String?) throws(Problem) {
+        guard let token else { return try checkAccess(head, side == .publish ? .changes : .views) }
+        if isAuthorised(head) { return }
+        let words = (head.headerFields[.authorization] ?? "").split(separator: " ", omittingEmptySubsequences: true)
+        if words.count == 2, words[0].lowercased() == "bearer", Token(token).matches(words[1]) { return }
+        throw Self.tokenNeeded
+    }
+
+    private static let tokenNeeded = Problem(
+        .tokenNeeded, "send the service's token in an Authorization header (Bearer), or log in at the page",
+        headers: [.wwwAuthenticate: "Bearer realm=\"burnish\""])
 
     /// Whether the request brings the token, or the cookie of a session.
     func isAuthorised(_ head: HTTPRequest) -> Bool {

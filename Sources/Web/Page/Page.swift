@@ -17,6 +17,7 @@ enum Page {
         File(path: "/page/burnish.css", contentType: "text/css; charset=utf-8", bytes: PackageResources.burnish_css),
         File(path: "/page/burnish.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.burnish_js),
         File(path: "/page/api.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.api_js),
+        File(path: "/page/calls.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.calls_js),
         File(path: "/page/controls.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.controls_js),
         File(path: "/page/pictures.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.pictures_js),
         File(path: "/page/plots.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.plots_js),

@@ -21,6 +21,8 @@ async function call(path, options = {}) {
   throw error;
 }
 
+export { call as send };
+
 const json = async (path, options) => (await call(path, options)).json();
 const stream = (name, rest = "") => `/api/v1/streams/${encodeURIComponent(name)}${rest}`;
 

@@ -4,7 +4,8 @@
 import { bars, plot, steps } from "/page/plots.js";
 import { Pictures } from "/page/pictures.js";
 import { Controls } from "/page/controls.js";
-import { api, signIn, signOut, onSignInNeeded } from "/page/api.js";
+import { Calls } from "/page/calls.js";
+import { api, send, signIn, signOut, onSignInNeeded } from "/page/api.js";
 
 const $ = (id) => document.getElementById(id);
 const figuresInterval = 1000;
@@ -17,6 +18,7 @@ let chosen = decodeURIComponent(location.hash.slice(1));
 let history = [];
 const pictures = new Pictures($("before"), $("after"), $("divider"), $("line"), $("nopicture"));
 const controls = new Controls($("controls"), (changes) => api.change(chosen, changes));
+const calls = new Calls($("call"), $, send, text, () => history.at(-1)?.p50);
 
 // Text of elements is always set as text, never as markup: names and addresses come from outside.
 function text(element, value) { if (element.textContent !== value) element.textContent = value; }
@@ -86,6 +88,7 @@ function showStatus(stream) {
   $("state").className = `state ${stream.state}`;
   text($("reason"), stream.reason || `${stream.input} → ${stream.outputs.join(", ")}`);
   controls.show(stream.settings, stream.name);
+  calls.follow(stream);
 }
 
 function choose(name) {

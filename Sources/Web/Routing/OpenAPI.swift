@@ -35,7 +35,7 @@ enum OpenAPI {
         switch route.access {
         case .open: members["security"] = []
         case .views: members["security"] = [["token": []], [:]]
-        case .changes: members["security"] = [["token": []]]
+        case .changes, .calls: members["security"] = [["token": []]]
         }
         if !route.parameters.isEmpty {
             members["parameters"] = .list(
@@ -52,6 +52,9 @@ enum OpenAPI {
                 "required": true,
                 "content": .object(Dictionary(types.map { ($0, ["schema": body.json]) }) { first, _ in first }),
             ]
+        }
+        if let type = route.textType {
+            members["requestBody"] = ["required": true, "content": .object([type: ["schema": ["type": "string"]]])]
         }
         return .object(members)
     }
@@ -84,6 +87,7 @@ enum OpenAPI {
         if route.access != .open { kinds.append(.tokenNeeded) }
         if route.parameters.contains(where: { $0.place == .path }) { kinds.append(.notFound) }
         if route.body != nil { kinds += [.wrongMediaType, .invalid] }
+        if route.textType != nil { kinds.append(.wrongMediaType) }
         for kind in route.problems where !kinds.contains(kind) { kinds.append(kind) }
         return kinds
     }

@@ -16,6 +16,9 @@ struct Problem: Error, Sendable {
         case tooLarge = "too_large"
         case wrongMediaType = "wrong_media_type"
         case invalid
+        case notAcceptable = "not_acceptable"
+        case preconditionFailed = "precondition_failed"
+        case preconditionRequired = "precondition_required"
         case refused
         case unavailable
         case noRoom = "no_room"
@@ -33,6 +36,9 @@ struct Problem: Error, Sendable {
             case .tooLarge: .contentTooLarge
             case .wrongMediaType: .unsupportedMediaType
             case .invalid: .unprocessableContent
+            case .notAcceptable: .notAcceptable
+            case .preconditionFailed: .preconditionFailed
+            case .preconditionRequired: .preconditionRequired
             case .unavailable, .noRoom: .serviceUnavailable
             case .internalError: .internalServerError
             }
@@ -59,6 +65,8 @@ struct Problem: Error, Sendable {
             case .notFound: .notFound
             case .exists: .exists
             case .invalid: .invalid
+            case .malformed: .badRequest
+            case .unacceptable: .notAcceptable
             case .refused: .refused
             case .unavailable: .unavailable
             case .noRoom: .noRoom

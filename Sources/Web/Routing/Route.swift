@@ -10,6 +10,8 @@ struct Route: Sendable {
         case views
         /// It changes something: it needs the token.
         case changes
+        /// It belongs to a WebRTC call: it needs the token of the stream or the service, which its answer checks.
+        case calls
     }
 
     /// A part of the query, or a header, that a request may have.
@@ -43,9 +45,13 @@ struct Route: Sendable {
     var body: Schema?
     /// Media types of the body beside `application/json`.
     var bodyTypes: [String] = []
+    /// The media type of a body that is text and not JSON.
+    var textType: String?
     var success: Success
     /// What can go wrong beside what can on every route.
     var problems: [Problem.Kind] = []
+    /// Checks who asks, before the body is read; beside what ``access`` says.
+    var admit: (@Sendable (RouteRequest, Site) async throws -> Void)?
     var answer: @Sendable (RouteRequest, Site) async throws -> Response
 
     /// The path's parts between slashes.
@@ -75,6 +81,8 @@ struct RouteRequest: Sendable {
     /// Parameters of path, query and header by name, each in the form that the route asks for.
     var parameters: [String: String]
     var body: JSON?
+    /// The body of a route that has a ``Route/textType``.
+    var text: String?
 
     subscript(name: String) -> String? { parameters[name] }
     func integer(_ name: String, or fallback: Int) -> Int { parameters[name].flatMap { Int($0) } ?? fallback }

@@ -88,13 +88,7 @@ struct WebResponder: HTTPResponder {
             var methods = matches.map(\.route.method.rawValue)
             if methods.contains("GET") { methods.append("HEAD") }
             let allowed = methods.sorted().joined(separator: ", ")
-            if request.method == .options, let origin = request.headers[.origin], access.isKnown(origin) {
-                return Response(
-                    status: .noContent,
-                    headers: [
-                        .accessControlAllowMethods: allowed, .accessControlAllowHeaders: "Authorization, Content-Type",
-                    ])
-            }
+            if request.method == .options, let options = options(request, matches.map(\.route), allowed) { return options }
             throw Problem(.methodNotAllowed, "use \(allowed) here", headers: [.allow: allowed])
         }
         try access.checkOrigin(request.head, route.access)
@@ -117,16 +111,44 @@ struct WebResponder: HTTPResponder {
                 parameters[parameter.name] = value
             }
         }
-        let body = try await body(of: request, route)
-        return try await route.answer(
-            RouteRequest(request: request, context: context, parameters: parameters, body: body), site)
+        var asked = RouteRequest(request: request, context: context, parameters: parameters)
+        try await route.admit?(asked, site)
+        let bytes = try await body(of: request, route)
+        if let form = route.body {
+            guard let json = JSON(bytes) else { throw Problem(.badRequest, "the body is not JSON") }
+            if let fault = form.fault(in: json, named: Routes.schemas) { throw fault }
+            asked.body = json
+        } else if route.textType != nil {
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw Problem(.badRequest, "the body is no UTF-8 text")
+            }
+            asked.text = text
+        }
+        return try await route.answer(asked, site)
     }
 
-    /// The request's JSON, where its route wants one.
-    private func body(of request: Request, _ route: Route) async throws -> JSON? {
+    /// What a page of another site, or a WebRTC client, asks before its request. It says nothing of what there is.
+    private func options(_ request: Request, _ routes: [Route], _ allowed: String) -> Response? {
+        var headers: HTTPFields = [:]
+        if let origin = request.headers[.origin], site.access.isKnown(origin) {
+            headers[.accessControlAllowMethods] = allowed
+            headers[.accessControlAllowHeaders] = "Authorization, Content-Type, If-Match"
+        }
+        for route in routes where route.access == .calls {
+            headers[.allow] = allowed + ", OPTIONS"
+            if let type = route.textType { headers[route.method == .patch ? .acceptPatch : .acceptPost] = type }
+        }
+        return headers.isEmpty ? nil : Response(status: .noContent, headers: headers)
+    }
+
+    /// The request's body, which must be of the kind that its route wants.
+    private func body(of request: Request, _ route: Route) async throws -> [UInt8] {
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > Self.largestBody { throw Self.tooLarge }
+        let type = request.headers[.contentType]?.prefix { $0 != ";" && $0 != " " }.lowercased() ?? ""
+        if let wanted = route.textType, type != wanted {
+            throw Problem(.wrongMediaType, "send Content-Type: \(wanted)", headers: [.accept: wanted])
+        }
         if route.body != nil {
-            let type = request.headers[.contentType]?.prefix { $0 != ";" && $0 != " " }.lowercased() ?? ""
             guard (["application/json"] + route.bodyTypes).contains(type) else {
                 throw Problem(.wrongMediaType, "send JSON, with Content-Type: application/json")
             }
@@ -142,10 +164,7 @@ struct WebResponder: HTTPResponder {
         } catch {
             throw Problem(.badRequest, "the body is not whole, or its chunks have no lengths", headers: [.connection: "close"])
         }
-        guard let form = route.body else { return nil }
-        guard let json = JSON(bytes) else { throw Problem(.badRequest, "the body is not JSON") }
-        if let fault = form.fault(in: json, named: Routes.schemas) { throw fault }
-        return json
+        return bytes
     }
 
     private static var tooLarge: Problem {
@@ -165,6 +184,7 @@ struct WebResponder: HTTPResponder {
         if !access.configuration.origins.isEmpty { response.headers[.vary] = "Origin" }
         if let origin = request.headers[.origin], access.isKnown(origin) {
             set(.accessControlAllowOrigin, origin)
+            set(.accessControlExposeHeaders, "Location, Link, ETag, Accept-Patch, Retry-After")
             set(.resourcePolicy, "cross-origin")
         }
         set(.resourcePolicy, "same-origin")

@@ -1,0 +1,57 @@
+import Endpoint
+import WorkerProtocol
+
+/// Where a stream receives or sends WebRTC calls.
+public struct CallPlace: Sendable {
+    /// The stream that has it.
+    public var stream: String
+    /// What peers have to know; nil where the service's own token counts.
+    public var token: Secret?
+
+    public init(stream: String, token: Secret? = nil) {
+        self.stream = stream
+        self.token = token
+    }
+}
+
+/// A peer's offer.
+public struct CallOffer: Sendable {
+    /// The session description (SDP), at most `Calls.largestDescription` bytes.
+    public var description: String
+    /// The peer's ICE user name fragment, by which a later fragment of its candidates is told from a restart.
+    public var userFragment: String
+
+    public init(description: String, userFragment: String) {
+        self.description = description
+        self.userFragment = userFragment
+    }
+}
+
+/// A call that a worker has answered.
+public struct PresentCall: Sendable {
+    /// 32 hexadecimal digits that nobody can guess. Who knows them may end the call.
+    public var id: String
+    /// The answer (SDP).
+    public var answer: String
+    public var userFragment: String
+
+    public init(id: String, answer: String, userFragment: String) {
+        self.id = id
+        self.answer = answer
+        self.userFragment = userFragment
+    }
+}
+
+extension ServiceFault {
+    init(_ refusal: CallRefusal) {
+        let kind: Kind =
+            switch refusal.kind {
+            case .malformed: .malformed
+            case .unacceptable: .unacceptable
+            case .occupied: .exists
+            case .noRoom: .noRoom
+            case .unavailable: .unavailable
+            }
+        self.init(kind, Supervisor.line(refusal.text))
+    }
+}

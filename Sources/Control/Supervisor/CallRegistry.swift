@@ -1,0 +1,66 @@
+import WorkerProtocol
+
+/// The WebRTC calls that workers have been asked to answer, or have answered. A call ends with its worker's process.
+struct CallRegistry {
+    struct Call: Hashable, Sendable {
+        var stream: String
+        var worker: Int
+        var side: CallSide
+        var userFragment: String
+        /// What the worker knows it by.
+        var number: UInt64 = 0
+        /// Empty until the worker has answered.
+        var answer = ""
+    }
+
+    /// How many calls one stream may have, whoever they are from.
+    static let mostOfStream = 256
+
+    private var calls: [String: Call] = [:]
+
+    var count: Int { calls.count }
+
+    func count(of stream: String) -> Int { calls.values.count { $0.stream == stream } }
+
+    /// The call, once it has been answered.
+    subscript(id: String) -> Call? { calls[id].flatMap { $0.answer.isEmpty ? nil : $0 } }
+
+    /// Takes the place of a call that is to be answered.
+    /// - Returns: its id, which nobody can guess.
+    mutating func begin(_ call: Call) -> String {
+        var random = SystemRandomNumberGenerator()
+        let id = Self.id(random.next(), random.next())
+        calls[id] = call
+        return id
+    }
+
+    /// The number that the worker is told.
+    mutating func number(_ id: String, _ number: UInt64) { calls[id]?.number = number }
+
+    /// - Returns: false when the call has ended meanwhile.
+    mutating func answer(_ id: String, _ answer: String) -> Bool {
+        guard calls[id] != nil else { return false }
+        calls[id]?.answer = answer
+        return true
+    }
+
+    @discardableResult mutating func end(_ id: String) -> Call? { calls.removeValue(forKey: id) }
+
+    /// A worker says that a call is over. Only calls of its own are.
+    mutating func end(number: UInt64, worker: Int) {
+        for (id, call) in calls where call.number == number && call.worker == worker { calls[id] = nil }
+    }
+
+    mutating func endAll(of worker: Int) { calls = calls.filter { $0.value.worker != worker } }
+    /// A worker says that a stream has ended in it.
+    mutating func endAll(of stream: String, worker: Int) {
+        calls = calls.filter { $0.value.stream != stream || $0.value.worker != worker }
+    }
+
+    static func id(_ high: UInt64, _ low: UInt64) -> String {
+        [high, low].map { part in
+            let digits = String(part, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+}

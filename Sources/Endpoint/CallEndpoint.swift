@@ -1,0 +1,95 @@
+/// A WebRTC leg as a URL describes it: `whip:NAME` receives what a browser or another publisher sends (WHIP, RFC 9725), and
+/// `whep:NAME` sends to viewers (WHEP). Peers come by the service's HTTP interface: `/whip/NAME` and `/whep/NAME`.
+public struct CallEndpoint: Hashable, Sendable {
+    /// Which way the pictures go.
+    public enum Side: String, Hashable, Sendable, CaseIterable {
+        /// A peer publishes: an input.
+        case whip
+        /// Peers watch: an output.
+        case whep
+    }
+
+    public var side: Side
+    /// 1 to 64 letters, digits, `.`, `_` and `-`. It begins with a letter or a digit.
+    public var name: String
+    /// The UDP port for all calls of the stream; 0 for any free one.
+    public var port: UInt16
+    /// The addresses that peers are told to send to, where they are others than this machine's own (behind NAT).
+    public var addresses: [String]
+    /// How many viewers a `whep:` leg serves at a time; nil for ``usualViewers``.
+    public var viewers: Int?
+
+    public static let usualViewers = 16
+    public static let mostViewers = 256
+    private static let mostAddresses = 4
+
+    public init(_ side: Side, name: String, port: UInt16 = 0, addresses: [String] = [], viewers: Int? = nil) {
+        self.side = side
+        self.name = name
+        self.port = port
+        self.addresses = addresses
+        self.viewers = viewers
+    }
+
+    init(_ side: Side, parsing text: Substring) throws(TransportError) {
+        let (name, query) = text.splitOnce(at: "?")
+        self.init(side, name: String(name))
+        guard Self.isName(name) else {
+            let rule = "1 to 64 letters, digits, dots, _ and -, and begins with one of the first two"
+            throw TransportError(.badURL, place: "\(side.rawValue):", "\(quoted(name)) is no name: it has \(rule)")
+        }
+        var given: Set<Substring> = []
+        for pair in query?.split(separator: "&", omittingEmptySubsequences: true) ?? [] {
+            let (key, value) = pair.splitOnce(at: "=")
+            guard key == "address" || given.insert(key).inserted else { throw fault("key \(quotedKey(key)) is given twice") }
+            try read(key, value ?? "")
+        }
+    }
+
+    private mutating func read(_ key: Substring, _ value: Substring) throws(TransportError) {
+        switch key {
+        case "port":
+            guard value.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(value) else {
+                throw fault("port is 0 to 65535, not \(quoted(value))")
+            }
+            port = number
+        case "address":
+            let isAddress =
+                !value.isEmpty && value.utf8.count <= 45 && value.allSatisfy { $0.isHexDigit || $0 == "." || $0 == ":" }
+            guard isAddress, value.contains(where: { $0 == "." || $0 == ":" }) else {
+                throw fault("address is an IP address, not \(quoted(value))")
+            }
+            guard addresses.count < Self.mostAddresses else {
+                throw fault("address is given more than \(Self.mostAddresses) times")
+            }
+            addresses.append(String(value))
+        case "viewers" where side == .whep:
+            guard let number = Int(value), (1...Self.mostViewers).contains(number) else {
+                throw fault("viewers is 1 to \(Self.mostViewers), not \(quoted(value))")
+            }
+            viewers = number
+        default:
+            let known = side == .whep ? "port, address and viewers" : "port and address"
+            throw fault("unknown key \(quotedKey(key)); known are \(known)")
+        }
+    }
+
+    /// Whether `name` can name a place for calls.
+    public static func isName(_ name: some StringProtocol) -> Bool {
+        func isAlphanumeric(_ character: Character) -> Bool { character.isASCII && (character.isLetter || character.isNumber) }
+        guard (1...64).contains(name.utf8.count), let first = name.first, isAlphanumeric(first) else { return false }
+        return name.allSatisfy { isAlphanumeric($0) || $0 == "." || $0 == "_" || $0 == "-" }
+    }
+
+    private func fault(_ message: String) -> TransportError {
+        TransportError(.badURL, place: "\(side.rawValue):\(name)", message)
+    }
+}
+
+extension CallEndpoint: CustomStringConvertible {
+    public var description: String {
+        let pairs =
+            (port == 0 ? [] : ["port=\(port)"]) + addresses.map { "address=\($0)" } + (viewers.map { ["viewers=\($0)"] } ?? [])
+        return "\(side.rawValue):\(name)" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
+    }
+}

@@ -1,0 +1,81 @@
+import Control
+import Endpoint
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import WorkerProtocol
+
+/// WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): a peer posts an offer and gets the answer. Each call is a resource of its
+/// own, under an id that nobody can guess.
+enum CallAnswers {
+    static let description = "application/sdp"
+    static let fragment = "application/trickle-ice-sdpfrag"
+
+    static func offer(_ side: CallSide) -> @Sendable (RouteRequest, Site) async throws -> Response {
+        { request, site in
+            let name = request["name"] ?? ""
+            let text = request.text ?? ""
+            let offer = CallOffer(description: text, userFragment: try SessionText.userFragment(of: text).get())
+            let call = try await site.service.call(name, side, offer)
+            var headers: HTTPFields = [
+                .contentType: description, .location: "\(path(side))/\(PercentCoding.encode(name))/\(call.id)",
+                .eTag: tag(of: call), .acceptPatch: fragment,
+            ]
+            for server in site.configuration.iceServers {
+                headers.append(HTTPField(name: .link, value: "<\(server)>; rel=\"ice-server\""))
+            }
+            return Response(
+                status: .created, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: call.answer)))
+        }
+    }
+
+    /// A fragment with candidates. An endpoint that is ICE-lite needs none, but a peer has to be told that all is well.
+    static func trickle(_ side: CallSide) -> @Sendable (RouteRequest, Site) async throws -> Response {
+        { request, site in
+            let name = request["name"] ?? ""
+            guard let call = await site.service.call(request["call"] ?? "", of: name, side) else { throw over }
+            guard let wanted = request.request.headers[.ifMatch] else {
+                throw Problem(.preconditionRequired, "send the ETag of the call as If-Match")
+            }
+            let fragment = try TrickleFragment(request.text ?? "")
+            // A restart matches any tag.
+            if wanted == "*" || (fragment.userFragment ?? call.userFragment) != call.userFragment {
+                throw Problem(.invalid, "ICE restarts are not supported: end the call and offer a new one")
+            }
+            guard wanted == tag(of: call) else {
+                throw Problem(.preconditionFailed, "the call has another ETag: send that of the last answer")
+            }
+            return Response(status: .noContent)
+        }
+    }
+
+    static func hangUp(_ side: CallSide) -> @Sendable (RouteRequest, Site) async throws -> Response {
+        { request, site in
+            let name = request["name"] ?? ""
+            try await site.service.hangUp(request["call"] ?? "", of: name, side)
+            return Response(status: .ok)
+        }
+    }
+
+    /// Checks the token before anything says what there is.
+    static func admit(_ side: CallSide) -> @Sendable (RouteRequest, Site) async throws -> Void {
+        { request, site in
+            let place = await site.service.callPlace(request["name"] ?? "", side)
+            try site.access.checkCall(request.request.head, side, token: place?.token?.text)
+            guard place != nil else { throw Problem(.notFound, "no stream receives or sends calls under this name") }
+        }
+    }
+
+    static func path(_ side: CallSide) -> String { side == .publish ? "/whip" : "/whep" }
+
+    /// The ICE session of a call never changes, and neither does its tag.
+    private static func tag(of call: PresentCall) -> String { "\"\(call.id.prefix(16))\"" }
+
+    private static let over = Problem(.notFound, "there is no such call, or it is over")
+}
+
+extension HTTPField.Name {
+    static let acceptPatch = Self("Accept-Patch")!
+    static let acceptPost = Self("Accept-Post")!
+    static let link = Self("Link")!
+}

@@ -1,0 +1,94 @@
+import WorkerProtocol
+
+/// What the interface checks of a session description before a worker sees it. Whether it can be answered is the worker's
+/// decision.
+enum SessionText {
+    /// Media sections and lines of one offer. Browsers send a hundred lines for each section.
+    static let mostLines = 2000
+    static let longestLine = 1024
+
+    /// Why this is no offer, or its ICE user name fragment.
+    static func userFragment(of text: String) -> Result<String, Problem> {
+        guard text.utf8.count <= Calls.largestDescription else {
+            return .failure(Problem(.tooLarge, "an offer has at most \(Calls.largestDescription) bytes"))
+        }
+        guard let lines = lines(of: text), lines.first == "v=0" else {
+            return .failure(Problem(.badRequest, "the body is not a session description (SDP): it begins with v=0"))
+        }
+        guard lines.contains(where: { $0.hasPrefix("m=") }) else {
+            return .failure(Problem(.badRequest, "the offer has no media section (m=)"))
+        }
+        guard let fragment = lines.lazy.compactMap({ value(of: "a=ice-ufrag:", in: $0) }).first(where: isUserFragment) else {
+            return .failure(Problem(.badRequest, "the offer has no a=ice-ufrag: it is not one of WebRTC"))
+        }
+        return .success(String(fragment))
+    }
+
+    /// The lines of a description or a fragment, with either kind of line end; nil where it is no text of lines.
+    static func lines(of text: String) -> [Substring]? {
+        // A tab may stand in a line, and nothing else that controls.
+        let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0D || $0 == 0x0A || $0 == 0x09 }
+        guard isPlain else { return nil }
+        let lines = text.split(omittingEmptySubsequences: true) { $0 == "\r\n" || $0 == "\n" || $0 == "\r" }
+        guard lines.count <= mostLines, lines.allSatisfy({ $0.utf8.count <= longestLine }) else { return nil }
+        return lines
+    }
+
+    static func value(of name: String, in line: Substring) -> Substring? {
+        line.hasPrefix(name) ? line.dropFirst(name.count) : nil
+    }
+
+    /// 4 to 256 characters of ICE (RFC 8839, section 5.4).
+    static func isUserFragment(_ text: Substring) -> Bool {
+        (4...256).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+                    true
+                default: false
+                }
+            }
+    }
+}
+
+/// A fragment of a session description, with which a peer tells its candidates (RFC 8840, `application/trickle-ice-sdpfrag`).
+///
+/// The candidates themselves are of no use here: a worker's endpoint is ICE-lite and answers where the peer's checks come from.
+struct TrickleFragment: Hashable, Sendable {
+    static let mostCandidates = 200
+
+    /// Nil where the fragment has none.
+    var userFragment: String?
+    var candidates = 0
+    var isEnd = false
+
+    init(_ text: String) throws(Problem) {
+        guard let lines = SessionText.lines(of: text) else {
+            throw Problem(.badRequest, "the body is no fragment of a session description (RFC 8840)")
+        }
+        for line in lines {
+            // Every line is of the form type=value; unknown ones are skipped.
+            guard line.utf8.count > 2, line.dropFirst().first == "=", line.first?.isASCII == true else {
+                throw Problem(.badRequest, "a line of the fragment is not of the form type=value")
+            }
+            if let value = SessionText.value(of: "a=ice-ufrag:", in: line) {
+                guard SessionText.isUserFragment(value) else { throw Problem(.badRequest, "a=ice-ufrag has no value of ICE") }
+                guard userFragment == nil || userFragment == String(value) else {
+                    throw Problem(.badRequest, "the fragment has two different values of a=ice-ufrag")
+                }
+                userFragment = String(value)
+            } else if line.hasPrefix("a=candidate:") {
+                candidates += 1
+            } else if line == "a=end-of-candidates" {
+                isEnd = true
+            }
+        }
+        guard candidates <= Self.mostCandidates else {
+            throw Problem(.badRequest, "the fragment has more than \(Self.mostCandidates) candidates")
+        }
+        guard candidates > 0 || isEnd || userFragment != nil else {
+            throw Problem(.badRequest, "the fragment has neither a candidate nor an end of them")
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import Hummingbird
+import WorkerProtocol
+
+extension Routes {
+    /// WebRTC calls: WHIP brings pictures, WHEP takes them.
+    static let calls: [Route] = CallSide.allCases.flatMap { side in
+        let (id, path) = side == .publish ? ("Whip", CallAnswers.path(.publish)) : ("Whep", CallAnswers.path(.play))
+        let name = Route.Parameter(
+            name: "name", place: .path, about: "The name of the stream's \(id.lowercased()): leg.", schema: .text(most: 64))
+        let call = Route.Parameter(name: "call", place: .path, about: "The call's id.", schema: .text(most: 64))
+        return [
+            Route(
+                method: .post, path: path + "/{name}", id: "offer\(id)",
+                summary: side == .publish
+                    ? "Publishes to a stream by WebRTC (WHIP, RFC 9725)." : "Watches a stream by WebRTC (WHEP).",
+                access: .calls, parameters: [name], textType: CallAnswers.description,
+                success: .init(
+                    status: .created, about: "The answer (SDP).", content: [(CallAnswers.description, nil)],
+                    headers: [
+                        "Location": "The call's path.", "ETag": "Stands for the call's ICE session.",
+                        "Accept-Patch": "What the call's path accepts.", "Link": "The ICE servers, where any are configured.",
+                    ]),
+                problems: [.tokenNeeded, .notAcceptable, .exists, .noRoom], admit: CallAnswers.admit(side),
+                answer: CallAnswers.offer(side)),
+            Route(
+                method: .patch, path: path + "/{name}/{call}", id: "trickle\(id)",
+                summary: "Tells candidates of the peer (RFC 8840). They change nothing: the service's end is ICE-lite.",
+                access: .calls, parameters: [name, call], textType: CallAnswers.fragment,
+                success: .init(status: .noContent, about: "They are known."),
+                problems: [.tokenNeeded, .invalid, .preconditionFailed, .preconditionRequired], admit: CallAnswers.admit(side),
+                answer: CallAnswers.trickle(side)),
+            Route(
+                method: .delete, path: path + "/{name}/{call}", id: "hangUp\(id)", summary: "Ends a call.", access: .calls,
+                parameters: [name, call], success: .init(about: "It is over."), problems: [.tokenNeeded],
+                admit: CallAnswers.admit(side), answer: CallAnswers.hangUp(side)),
+        ]
+    }
+}

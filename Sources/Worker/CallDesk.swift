@@ -1,0 +1,31 @@
+import WorkerProtocol
+
+/// Answers the WebRTC offers that come to a worker. The endpoint that holds the calls implements it.
+///
+/// Thread-safe. No call waits: the control thread of the worker makes them.
+public protocol CallDesk: Sendable {
+    /// Answers an offer.
+    /// - Parameter reply: called once, on any thread, with the answer (SDP) or why there is none.
+    func answer(_ offer: OfferedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void)
+    /// Ends a call. One that has ended already is no fault.
+    func hangUp(_ call: UInt64)
+    /// Says what is to be done when a call that was answered is over, whoever ended it: its number.
+    func onEnd(_ done: @escaping @Sendable (UInt64) -> Void)
+}
+
+/// A peer's offer to a stream of this worker.
+public struct OfferedCall: Hashable, Sendable {
+    /// What the supervisor knows the call by.
+    public var number: UInt64
+    public var stream: String
+    public var side: CallSide
+    /// The session description (SDP), as the peer wrote it.
+    public var description: String
+
+    public init(number: UInt64, stream: String, side: CallSide, description: String) {
+        self.number = number
+        self.stream = stream
+        self.side = side
+        self.description = description
+    }
+}

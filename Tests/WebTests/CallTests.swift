@@ -1,0 +1,180 @@
+import Control
+import Media
+import Testing
+import WorkerProtocol
+
+@testable import Web
+
+/// WHIP and WHEP over HTTP. Who answers the offers is made up.
+@Suite(.timeLimit(.minutes(10))) struct CallTests {
+    static let offer = "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=ice-ufrag:abcd\r\n"
+    static let sdp = bearer.merging(["Content-Type": "application/sdp"]) { $1 }
+
+    private static func fragment(tag: String?, _ token: [String: String] = bearer) -> [String: String] {
+        var headers = token.merging(["Content-Type": "application/trickle-ice-sdpfrag"]) { $1 }
+        headers["If-Match"] = tag
+        return headers
+    }
+
+    @Test(arguments: CallSide.allCases) func aCallBeginsAndEnds(side: CallSide) async throws {
+        let path = side == .publish ? "/whip/studio" : "/whep/studio"
+        try await serving(configure: { $0.iceServers = ["stun:stun.example:3478", "stun:192.0.2.1"] }) { client async throws in
+            let answer = try await client.send("POST", path, headers: Self.sdp, body: Self.offer)
+            #expect(answer.status == 201 && answer.text == "v=0\r\ns=\(side)\r\n")
+            #expect(answer.headers["content-type"] == "application/sdp")
+            #expect(answer.headers["accept-patch"] == "application/trickle-ice-sdpfrag")
+            // The client keeps the last header of a name.
+            #expect(answer.headers["link"] == "<stun:192.0.2.1>; rel=\"ice-server\"")
+            let call = try #require(answer.headers["location"])
+            let tag = try #require(answer.headers["etag"])
+            #expect(call.hasPrefix(path + "/") && call.utf8.count == path.utf8.count + 33)
+
+            let candidates =
+                "a=ice-ufrag:abcd\r\na=ice-pwd:x\r\nm=video 9 RTP/AVP 0\r\na=mid:0\r\na=candidate:1 1 udp 1 192.0.2.1 9 typ host\r\n"
+            let told = try await client.send("PATCH", call, headers: Self.fragment(tag: tag), body: candidates)
+            #expect(told.status == 204)
+            let end = "a=end-of-candidates\r\n"
+            #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: tag), body: end).status == 204)
+            #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: nil), body: end).status == 428)
+            #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: "\"other\""), body: end).status == 412)
+            for (tag, body) in [("*", "a=ice-ufrag:efgh\r\na=ice-pwd:y\r\n"), (tag, "a=ice-ufrag:efgh\r\n")] {
+                let restart = try await client.send("PATCH", call, headers: Self.fragment(tag: tag), body: body)
+                #expect(restart.status == 422 && restart.text.contains("restarts"))
+            }
+            #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: tag), body: "a=mid:0\r\n").status == 400)
+
+            #expect(try await client.get(call, headers: bearer).status == 405)
+            #expect(
+                try await client.send("DELETE", path + "/" + String(repeating: "1", count: 32), headers: bearer).status == 404)
+            #expect(try await client.send("DELETE", call, headers: bearer).status == 200)
+            #expect(try await client.send("DELETE", call, headers: bearer).status == 404)
+            #expect(try await client.send("PATCH", call, headers: Self.fragment(tag: tag), body: end).status == 404)
+        }
+    }
+
+    @Test(arguments: [
+        ("malformed", 400), ("unacceptable", 406), ("exists", 409), ("noRoom", 503), ("unavailable", 503),
+    ])
+    func refusalsHaveTheirStatus(word: String, status: Int) async throws {
+        try await serving { client async throws in
+            let body = Self.offer + "a=refuse:\(word)\r\n"
+            let answer = try await client.send("POST", "/whip/studio", headers: Self.sdp, body: body)
+            #expect(answer.status == status && answer.headers["content-type"] == "application/problem+json")
+            #expect((answer.headers["retry-after"] != nil) == (status == 503))
+        }
+    }
+
+    @Test func whatIsNoOfferIsRefused() async throws {
+        try await serving { client async throws in
+            func status(_ body: String, _ type: String = "application/sdp") async throws -> Int {
+                let headers = bearer.merging(["Content-Type": type]) { $1 }
+                return try await client.send("POST", "/whip/studio", headers: headers, body: body).status
+            }
+            #expect(try await status(Self.offer) == 201)
+            #expect(try await status(Self.offer.replacing("\r\n", with: "\n")) == 201)
+            #expect(try await status(Self.offer, "application/sdp; charset=utf-8") == 201)
+            for type in ["application/json", "text/plain", "", "application/trickle-ice-sdpfrag"] {
+                #expect(try await status(Self.offer, type) == 415, "\(type)")
+            }
+            for body in [
+                "", "v=0", "hello", "{}", Self.offer.replacing("m=", with: "n="), Self.offer.replacing("ufrag", with: "x"),
+                Self.offer.replacing("abcd", with: "ab"), Self.offer + "a=\u{0}\r\n",
+                Self.offer + String(repeating: "a=x\r\n", count: 2001),
+            ] {
+                #expect(try await status(body) == 400, "\(body.prefix(60))")
+            }
+            let long = Self.offer + String(repeating: "a=fmtp:96 " + String(repeating: "x", count: 100) + "\r\n", count: 300)
+            #expect(try await status(long) == 413)
+            #expect(try await status(String(repeating: long, count: 3)) == 413)
+        }
+    }
+
+    /// A stranger learns nothing: not which streams there are, and not what is wrong with the offer.
+    @Test func everyTokenOpensItsOwnDoor() async throws {
+        try await serving(configure: { $0.names = ["relay.example"] }) { client async throws in
+            func status(_ path: String, _ token: String?, _ method: String = "POST") async throws -> Int {
+                var headers = ["Content-Type": "application/sdp"]
+                if let token { headers["Authorization"] = "Bearer \(token)" }
+                return try await client.send(method, path, headers: headers, body: Self.offer).status
+            }
+            let strangers = [nil, "wrong", FakeService.publishToken + "x"]
+            for path in ["/whip/studio", "/whep/studio", "/whip/locked", "/whep/locked", "/whip/none", "/whep/none"] {
+                var texts: Set<String> = []
+                for token in strangers {
+                    #expect(try await status(path, token) == 401, "\(path)")
+                    #expect(try await status(path + "/" + String(repeating: "0", count: 32), token, "DELETE") == 401)
+                    var headers = ["Content-Type": "text/plain"]
+                    if let token { headers["Authorization"] = "Bearer \(token)" }
+                    texts.insert(try await client.send("POST", path, headers: headers, body: "x").text)
+                }
+                #expect(texts.count == 1)
+            }
+            #expect(try await status("/whip/locked", FakeService.publishToken) == 201)
+            #expect(try await status("/whep/locked", FakeService.playToken) == 201)
+            #expect(try await status("/whip/locked", FakeService.playToken) == 401)
+            #expect(try await status("/whep/locked", FakeService.publishToken) == 401)
+            #expect(try await status("/whip/studio", FakeService.publishToken) == 401)
+            for path in ["/whip/studio", "/whep/studio", "/whip/locked", "/whep/locked"] {
+                #expect(try await status(path, testToken) == 201)
+            }
+            #expect(try await status("/whip/none", testToken) == 404)
+        }
+    }
+
+    /// On loopback whoever is there may watch, as he may see the streams. A stream's own token counts all the same.
+    @Test func onLoopbackWatchingIsOpen() async throws {
+        try await serving { client async throws in
+            let headers = ["Content-Type": "application/sdp"]
+            #expect(try await client.send("POST", "/whep/studio", headers: headers, body: Self.offer).status == 201)
+            #expect(try await client.send("POST", "/whip/studio", headers: headers, body: Self.offer).status == 401)
+            #expect(try await client.send("POST", "/whep/locked", headers: headers, body: Self.offer).status == 401)
+        }
+    }
+
+    @Test func otherSitesAskFirst() async throws {
+        try await serving(configure: { $0.origins = ["https://studio.example"] }) { client async throws in
+            let origin = ["Origin": "https://studio.example", "Sec-Fetch-Site": "cross-site"]
+            for path in ["/whip/studio", "/whip/none"] {
+                let asked = try await client.send("OPTIONS", path, headers: origin)
+                #expect(asked.status == 204 && asked.headers["accept-post"] == "application/sdp")
+                #expect(asked.headers["access-control-allow-origin"] == "https://studio.example")
+                #expect(asked.headers["access-control-allow-methods"] == "POST")
+                #expect(asked.headers["access-control-allow-headers"]?.contains("If-Match") == true)
+            }
+            let call = try await client.send("OPTIONS", "/whip/studio/0", headers: origin)
+            #expect(call.headers["access-control-allow-methods"] == "DELETE, PATCH")
+            #expect(call.headers["accept-patch"] == "application/trickle-ice-sdpfrag")
+            let begun = try await client.send(
+                "POST", "/whip/studio", headers: Self.sdp.merging(origin) { $1 }, body: Self.offer)
+            #expect(begun.status == 201)
+            #expect(begun.headers["access-control-expose-headers"]?.contains("Location") == true)
+            let stranger = ["Origin": "https://evil.example"]
+            let refused = try await client.send("OPTIONS", "/whip/studio", headers: stranger)
+            #expect(refused.headers["access-control-allow-origin"] == nil)
+            let sent = try await client.send(
+                "POST", "/whip/studio", headers: Self.sdp.merging(stranger) { $1 }, body: Self.offer)
+            #expect(sent.status == 403)
+        }
+    }
+
+    /// Nearly a fragment, or nearly an offer: read or refused, never a crash, and nothing of it in the answer.
+    @Test func noTextCrashes() {
+        let pieces = [
+            "a=ice-ufrag:abcd", "a=ice-ufrag:", "a=ice-pwd:", "a=candidate:", "a=end-of-candidates", "m=video 9", "m=", "v=0",
+            "=",
+            "a", "\r\n", "\n", "\r", "\u{0}", "\u{301}", "🎥", "\u{2028}", " ", "\t", String(repeating: "x", count: 2000),
+        ]
+        var random = SplitMix64(seed: 7)
+        for _ in 0..<5000 {
+            var text = (0..<Int(random.next() % 14)).map { _ in pieces[Int(random.next() % UInt64(pieces.count))] }.joined()
+            if random.next() % 3 == 0 { text = "v=0\r\n" + text }
+            if case .failure(let problem) = SessionText.userFragment(of: text) { #expect(!problem.text.contains("xx")) }
+            do throws(Problem) {
+                let fragment = try TrickleFragment(text)
+                #expect(fragment.candidates > 0 || fragment.isEnd || fragment.userFragment != nil)
+            } catch {
+                #expect(error.kind == .badRequest && !error.text.contains("\n") && !error.text.contains("xx"))
+            }
+        }
+    }
+}
