@@ -119,8 +119,8 @@ public final class Source: Sendable {
 }
 
 extension CallEndpoint {
-    /// Calls have no port of their own that a leg could open: whoever answers them opens it.
+    /// Calls have no port of their own that a leg could open: whoever answers the offers opens it.
     var cannotOpen: TransportError {
-        TransportError(.badURL, place: description, "calls need the service: configure the stream in burnishd")
+        TransportError(.badURL, place: description, "WebRTC calls are not built in here")
     }
 }

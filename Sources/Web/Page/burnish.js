@@ -255,6 +255,7 @@ api.session().then(({ needsToken, isAuthorised }) => {
   $("sign").hidden = !needsToken;
   showSession(isAuthorised);
 }, report);
+pictures.follow(chosen);
 turn(showStreams, streamsInterval);
 turn(showFigures, figuresInterval);
 pictures.run();
