@@ -71,6 +71,42 @@ class WebRTCHTTP:
         pass
 
 
+class Burnish(WebRTCHTTP):
+    """A burnishd of its own with one stream, from WHIP to WHEP. `settings` are those of the stream."""
+
+    def __init__(self, name, burnishd, settings):
+        port = free_port()
+        super().__init__(name, f"http://127.0.0.1:{port}/whip/call", f"http://127.0.0.1:{port}/whep/call")
+        self.folder = tempfile.TemporaryDirectory(prefix="burnish-calls-")
+        folder = pathlib.Path(self.folder.name)
+        lines = "".join(f"    {key}: {value}\n" for key, value in settings.items())
+        (folder / "burnish.yaml").write_text(
+            f"http: {{port: {port}}}\nstreams:\n  call:\n    input: whip:call\n    output: whep:call\n{lines}")
+        self.log = open(folder / "log", "w+")
+        self.process = subprocess.Popen(
+            [burnishd, "--config", folder / "burnish.yaml", "--runtime-directory", folder], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=self.log)
+        end = time.monotonic() + 20
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/streams/call", timeout=5) as answer:
+                    if json.load(answer)["state"] in ("waiting", "flowing"):
+                        return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        self.log.seek(0)
+        text = self.log.read()[-800:]
+        self.close()
+        raise RuntimeError(f"{name}: burnishd does not wait for calls: {text}")
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(20)
+        self.log.close()
+        self.folder.cleanup()
+
+
 class Janus:
     """Debian's Janus with its echo test, which sends a picture back as it came. All of its configuration is temporary."""
 
@@ -152,14 +188,17 @@ events: {{ broadcast = false }}
         self.folder.cleanup()
 
 
-def chain(text, token):
+def chain(text, token, burnishd):
     """The chain that an argument names; see tools/bench/compare-calls."""
     if text == "peers":
         return Peers(text)
     if text == "janus":
         return Janus()
+    if text == "burnish" or text.startswith("burnish:"):
+        pairs = [pair.partition("=") for pair in text.partition(":")[2].split(",") if pair]
+        return Burnish(text, burnishd, {key: value for key, _, value in pairs})
     name, separator, urls = text.partition("=")
     urls = urls.split(",") if separator else []
     if not name or len(urls) not in (1, 2) or not all(u.startswith(("http://", "https://")) for u in urls):
-        raise ValueError(f"{text} is no chain: use peers, janus, NAME=WHIP-URL,WHEP-URL or NAME=WHEP-URL")
+        raise ValueError(f"{text} is no chain: use peers, janus, burnish, burnish:KEY=VALUE,…, NAME=WHIP-URL,WHEP-URL or NAME=WHEP-URL")
     return WebRTCHTTP(name, urls[0] if len(urls) == 2 else None, urls[-1], token)
