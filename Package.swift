@@ -98,6 +98,10 @@ let package = Package(
         .target(
             name: "Transport", dependencies: ["Endpoint", "CSRT", "CSRTArrival", "Media"], swiftSettings: strictAndMarked,
             linkerSettings: linkSRT),
+        // Calls: ICE, DTLS and SRTP for many peers on one UDP port.
+        .target(
+            name: "WebRTC", dependencies: ["Endpoint", "CDTLS", "CSRTP", "Media"], swiftSettings: strictAndMarked,
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "Endpoint", dependencies: ["Media"], swiftSettings: strict),
         .target(name: "Container", dependencies: ["Bitstream", "Media"], swiftSettings: strictAndMarked),
         .target(name: "Codec", dependencies: ["CFFmpeg", "Bitstream", "Media"], swiftSettings: strictAndMarked),
@@ -110,6 +114,8 @@ let package = Package(
         .systemLibrary(name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
         .target(name: "CSRTArrival", cSettings: strictC),
+        .target(name: "CDTLS", cSettings: strictC),
+        .systemLibrary(name: "CSRTP", providers: [.apt(["libsrtp2-dev"])]),
         .target(name: "CSandbox", cSettings: strictC, linkerSettings: [.linkedLibrary("seccomp")]),
         .target(name: "CProcess", cSettings: strictC),
         .target(name: "CKernels", cSettings: strictC),
@@ -143,6 +149,12 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TransportTests", dependencies: ["Transport", "Endpoint", "CSRTArrival", "Measure", "Media", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "WebRTCTests", dependencies: ["WebRTC", "Endpoint", "Media", "TestSupport"], swiftSettings: strict),
+        // What tools/check/webrtc calls.
+        .executableTarget(
+            name: "webrtc-forward", dependencies: ["WebRTC", "Endpoint", "Media"], path: "Tests/WebRTCForward",
             swiftSettings: strict),
         .testTarget(
             name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"],
@@ -285,8 +297,8 @@ if Context.environment["BURNISH_FUZZ"] != nil {
         .executableTarget(
             name: "burnish-fuzz",
             dependencies: [
-                "ServiceConfiguration", "WorkerProtocol", "Settings", "Simulation", "Transport", "Endpoint", "Container",
-                "Bitstream", "Telemetry", "Enhance", "Media",
+                "ServiceConfiguration", "WorkerProtocol", "Settings", "Simulation", "WebRTC", "Transport", "Endpoint",
+                "Container", "Bitstream", "Telemetry", "Enhance", "Media",
             ],
             path: "Tests/Fuzz", exclude: ["Seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))

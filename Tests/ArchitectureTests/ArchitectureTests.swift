@@ -40,6 +40,7 @@ import Testing
         "Machine": ["Schedule", "Media"],
         "Schedule": ["Media"],
         "Transport": ["Endpoint", "CSRT", "CSRTArrival", "Media"],
+        "WebRTC": ["Endpoint", "CDTLS", "CSRTP", "Media"],
         "Endpoint": ["Media"],
         "Container": ["Bitstream", "Media"],
         "Codec": ["CFFmpeg", "Bitstream", "Media"],
@@ -50,7 +51,7 @@ import Testing
     ]
 
     static let cModules: Set<String> = [
-        "CSRT", "CSRTArrival", "CProcess", "CFFmpeg", "CKernels", "CKernelChecks", "CSandbox",
+        "CSRT", "CSRTArrival", "CDTLS", "CSRTP", "CProcess", "CFFmpeg", "CKernels", "CKernelChecks", "CSandbox",
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent()

@@ -9,6 +9,10 @@ enum FuzzTarget: String, CaseIterable {
     case url
     case streamID = "streamid"
     case rtp
+    case stun
+    case dtls
+    case srtp
+    case offer
     case sdp
     case transportStream = "transport-stream"
     case h264
@@ -30,6 +34,10 @@ enum FuzzTarget: String, CaseIterable {
         case .url: fuzzURL(input)
         case .streamID: fuzzStreamID(input)
         case .rtp: fuzzRTP(input)
+        case .stun: fuzzSTUN(input)
+        case .dtls: fuzzDTLS(input)
+        case .srtp: fuzzSRTP(input)
+        case .offer: fuzzOffer(input)
         case .sdp: fuzzSessionDescription(input)
         case .transportStream: fuzzTransportStream(input)
         case .h264: fuzzVideo(input, .h264)

@@ -1,0 +1,103 @@
+/// Which side of a call the peer is.
+public enum CallKind: Sendable {
+    /// The peer sends and we receive: WHIP (RFC 9725).
+    case publisher
+    /// We send and the peer receives: WHEP.
+    case viewer
+}
+
+/// The formats that an answer may choose. The module packs and unpacks none of them; it only agrees on them.
+public struct CallRules: Hashable, Sendable {
+    public enum VideoFormat: String, Hashable, Sendable { case h264 = "H264", vp8 = "VP8" }
+
+    /// H.264 profiles by the first two bytes of `profile-level-id`, as far as they matter here (RFC 6184, 8.1).
+    public enum H264Profile: Hashable, CaseIterable, Sendable {
+        case constrainedBaseline, baseline, main, constrainedHigh, high
+    }
+
+    /// The picture's formats, the best first; empty where there is no picture.
+    public var video: [VideoFormat]
+    /// The best first. Others are not taken.
+    public var h264Profiles: [H264Profile]
+    /// Whether there is sound: Opus.
+    public var hasSound: Bool
+    /// Packets may be sent again in a format of their own (RFC 4588).
+    public var allowsRetransmissionFormat: Bool
+    /// Feedback for the picture, as in `rtcp-fb`.
+    public var videoFeedback: Set<String>
+    public var audioFeedback: Set<String>
+    /// Header extensions by their URIs.
+    public var extensions: Set<String>
+
+    public init(
+        video: [VideoFormat], h264Profiles: [H264Profile] = H264Profile.allCases, hasSound: Bool = true,
+        allowsRetransmissionFormat: Bool = true,
+        videoFeedback: Set<String> = ["nack", "nack pli", "ccm fir", "goog-remb", "transport-cc"],
+        audioFeedback: Set<String> = ["transport-cc"], extensions: Set<String> = Self.knownExtensions
+    ) {
+        (self.video, self.h264Profiles, self.hasSound) = (video, h264Profiles, hasSound)
+        self.allowsRetransmissionFormat = allowsRetransmissionFormat
+        (self.videoFeedback, self.audioFeedback, self.extensions) = (videoFeedback, audioFeedback, extensions)
+    }
+
+    /// Those that the relay reads or writes. Not the orientation: where it is agreed on, a phone sends turned pictures.
+    public static let knownExtensions: Set<String> = [
+        "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time",
+        "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01",
+        "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay",
+        "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
+        "urn:ietf:params:rtp-hdrext:sdes:mid",
+    ]
+
+    /// H.264 before VP8: Burnish decodes both, and browsers encode H.264 for less.
+    public static let publisher = CallRules(video: [.h264, .vp8])
+    /// What we send is H.264.
+    public static let viewer = CallRules(video: [.h264])
+}
+
+extension CallRules.H264Profile {
+    /// - Parameter text: the parameter's six digits.
+    init?(profileLevelID text: String) {
+        guard text.utf8.count == 6, let value = UInt32(text, radix: 16) else { return nil }
+        let constraints = value >> 8 & 0xff
+        switch value >> 16 {
+        case 0x42: self = constraints & 0x40 != 0 ? .constrainedBaseline : .baseline
+        // Main and Extended, restricted to what they share with Baseline.
+        case 0x4d where constraints & 0x80 != 0, 0x58 where constraints & 0xc0 == 0xc0: self = .constrainedBaseline
+        case 0x4d: self = .main
+        case 0x64: self = constraints & 0x0c == 0x0c ? .constrainedHigh : .high
+        default: return nil
+        }
+    }
+}
+
+/// Why an offer cannot be answered: one line for the one who sent it.
+public struct OfferFault: Error, Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// One stream of media that both sides agree on.
+public struct CallTrack: Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable { case video, audio }
+
+    public var kind: Kind
+    public var mid: String
+    public var payloadType: UInt8
+    /// `H264`, `VP8` or `opus`.
+    public var encoding: String
+    public var clockRate: Int
+    public var channels: Int
+    /// The format's parameters, such as `profile-level-id`; names in lower case.
+    public var parameters: [String: String]
+    /// The format of packets that are sent again.
+    public var retransmissionPayloadType: UInt8?
+    /// What both sides understand, as in `rtcp-fb`.
+    public var feedback: [String]
+    /// Header extensions: numbers by URI.
+    public var extensions: [String: Int]
+    /// The sources that a publisher names; empty where it names none.
+    public var sources: [UInt32]
+    /// Pairs of a source and the one that sends its packets again.
+    public var retransmissionSources: [UInt32: UInt32]
+}

@@ -1,0 +1,67 @@
+import Media
+
+/// A port's peers, by our user name fragment and by the addresses that their checks came from.
+struct PeerTable: ~Copyable {
+    /// An address from which a check with the right password came.
+    struct Place {
+        let agent: PeerAgent
+        /// Bytes from there and to there.
+        var received = 0
+        var sent = 0
+        /// The peer has shown that it gets what is sent there: it completed the handshake, or answered a check of ours.
+        var isProven = false
+
+        /// How many times the bytes that came may go back before the address is proven. As for QUIC (RFC 9000, 8.1): a flight of
+        /// our handshake has more bytes than the peer's first one.
+        static let factor = 3
+
+        func allows(_ size: Int) -> Bool { isProven || sent + size <= received * Self.factor }
+    }
+
+    private(set) var agents: [FragmentKey: PeerAgent] = [:]
+    private var places: [PeerAddress: Place] = [:]
+
+    var count: Int { agents.count }
+
+    func agent(_ key: FragmentKey) -> PeerAgent? { agents[key] }
+    func agent(of id: PeerID) -> PeerAgent? { agents.values.first { $0.peer.id == id } }
+    func agent(at address: PeerAddress) -> PeerAgent? { places[address]?.agent }
+
+    mutating func insert(_ agent: PeerAgent) { agents[agent.key] = agent }
+
+    mutating func remove(_ agent: PeerAgent) {
+        agents[agent.key] = nil
+        places = places.filter { $0.value.agent !== agent }
+    }
+
+    /// A check with the agent's password came from this address. An address that was another peer's is this one's from now on:
+    /// a browser may use one socket after the other from the same port.
+    /// - Returns: false when the peer has too many addresses.
+    mutating func bind(_ address: PeerAddress, to agent: PeerAgent) -> Bool {
+        if let place = places[address], place.agent === agent { return true }
+        let mine = places.filter { $0.value.agent === agent }
+        if mine.count >= ICELiteAgent.mostAddresses {
+            guard let unused = mine.first(where: { $0.key != agent.ice.selected && !$0.value.isProven }) else { return false }
+            places[unused.key] = nil
+        }
+        places[address] = Place(agent: agent)
+        return true
+    }
+
+    mutating func recordReceived(_ size: Int, from address: PeerAddress) { places[address]?.received += size }
+
+    mutating func prove(_ address: PeerAddress) { places[address]?.isProven = true }
+
+    /// Counts bytes that are to be sent to an address.
+    /// - Returns: false when they may not be.
+    mutating func spend(_ size: Int, to address: PeerAddress) -> Bool {
+        guard let place = places[address] else { return false }
+        if place.allows(size) {
+            places[address]!.sent += size
+            return true
+        }
+        guard place.agent.credit >= size else { return false }
+        place.agent.credit -= size
+        return true
+    }
+}

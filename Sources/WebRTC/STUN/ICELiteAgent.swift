@@ -1,0 +1,135 @@
+import Media
+
+/// ICE's lite side for one peer (RFC 8445, 2.5 and 7.3): it answers the peer's checks and follows its nominations.
+///
+/// **Consent** (RFC 7675). A lite side sends no checks of its own, so it counts what only the peer can have made: a request with
+/// our password, or media with a right tag that did not come before. Thirty seconds without either, and nothing more is sent.
+///
+/// **Moving.** Until the call is up, the peer is where its newest nominated check came from, or its first check. After that a new
+/// address is used only when the peer has answered a check of ours there: whoever has our password could otherwise write
+/// somebody else's address into a request, and have the picture sent to him.
+public struct ICELiteAgent: Sendable {
+    /// RFC 7675, 5.1.
+    public static let consentTimeout = Nanoseconds.seconds(30)
+    /// Addresses that one peer may use. A browser has a few candidates.
+    static let mostAddresses = 8
+
+    public let local: ICECredentials
+    public let remote: ICECredentials
+    private let localPassword: [UInt8]
+    private let remotePassword: [UInt8]
+
+    /// Where the peer is; nil until its first check.
+    public private(set) var selected: PeerAddress?
+    private var isNominated = false
+    /// When the peer last showed that it is there.
+    public private(set) var lastEvidence: MonotonicTime
+    /// The check of ours that is under way, and where it went.
+    private var challenge: (transaction: STUNMessage.TransactionID, address: PeerAddress, sent: MonotonicTime)?
+    private var challengeNumber: UInt64
+
+    static let challengeInterval = Nanoseconds.milliseconds(50)
+
+    public init(local: ICECredentials, remote: ICECredentials, seed: UInt64, at now: MonotonicTime) {
+        (self.local, self.remote) = (local, remote)
+        (localPassword, remotePassword) = (Array(local.password.utf8), Array(remote.password.utf8))
+        lastEvidence = now
+        challengeNumber = seed
+    }
+
+    /// What a message led to.
+    public enum Outcome: Equatable, Sendable {
+        /// Nothing; the message is dropped.
+        case dropped
+        /// The password is not ours.
+        case wrongPassword
+        /// A check with the right password.
+        case answered([UInt8])
+        /// The peer answered our check at this address: it is its own.
+        case proven(PeerAddress)
+    }
+
+    /// Reads a message whose user name is ours, or an answer to a check of ours.
+    /// - Parameter isConnected: the call is up, so a new address must be proven first.
+    public mutating func receive(
+        _ message: STUNMessage, in bytes: Span<UInt8>, from address: PeerAddress, at now: MonotonicTime, isConnected: Bool
+    ) -> Outcome {
+        guard message.method == STUNMessage.bindingMethod else { return .dropped }
+        switch message.kind {
+        case .request: return answer(message, in: bytes, from: address, at: now, isConnected: isConnected)
+        case .success:
+            guard let challenge, challenge.transaction == message.transaction, challenge.address == address,
+                message.hasIntegrity(of: remotePassword.span, in: bytes)
+            else { return .dropped }
+            self.challenge = nil
+            (selected, isNominated, lastEvidence) = (address, true, now)
+            return .proven(address)
+        // Nobody signs indications, and an error of a check leaves everything as it is.
+        case .indication, .error: return .dropped
+        }
+    }
+
+    private mutating func answer(
+        _ message: STUNMessage, in bytes: Span<UInt8>, from address: PeerAddress, at now: MonotonicTime, isConnected: Bool
+    ) -> Outcome {
+        guard message.hasIntegrity(of: localPassword.span, in: bytes) else { return .wrongPassword }
+        lastEvidence = now
+        // Both sides cannot be controlled. We are lite and always are, so the peer changes its role (RFC 8445, 7.3.1.1).
+        if message.controlled != nil { return .answered(error(487, to: message)) }
+        if let unknown = message.unknownAttribute {
+            return .answered(error(420, to: message, unknown: unknown))
+        }
+        if !isConnected, selected == nil || message.usesCandidate || (!isNominated && selected == address) {
+            selected = address
+            isNominated = message.usesCandidate
+        }
+        var writer = STUNWriter(.success, transaction: message.transaction)
+        writer.append(mapped: address)
+        writer.appendIntegrity(password: localPassword.span)
+        return .answered(writer.finish())
+    }
+
+    private func error(_ code: Int, to message: STUNMessage, unknown: UInt16? = nil) -> [UInt8] {
+        var writer = STUNWriter(.error, transaction: message.transaction)
+        writer.append(errorCode: code)
+        if let unknown { writer.append(unknownAttribute: unknown) }
+        writer.appendIntegrity(password: localPassword.span)
+        return writer.finish()
+    }
+
+    /// A check of ours for an address that a connected peer nominates and that is not where it is; nil when there is none to be
+    /// sent now.
+    public mutating func check(_ address: PeerAddress, at now: MonotonicTime) -> [UInt8]? {
+        guard address != selected else { return nil }
+        if let challenge, challenge.address == address, now - challenge.sent < Self.challengeInterval { return nil }
+        var generator = SplitMix64(seed: challengeNumber)
+        challengeNumber = generator.next()
+        let transaction = STUNMessage.TransactionID(first: UInt32(truncatingIfNeeded: generator.next()), rest: generator.next())
+        challenge = (transaction, address, now)
+        var writer = STUNWriter(.request, transaction: transaction)
+        writer.append(username: remote.userFragment + ":" + local.userFragment)
+        writer.append(priority: 110 << 24 | 65535 << 8 | 255)
+        writer.append(controlled: challengeNumber)
+        writer.appendIntegrity(password: remotePassword.span)
+        return writer.finish()
+    }
+
+    /// Something came that only the peer can have made, and for the first time.
+    public mutating func recordEvidence(at now: MonotonicTime) { lastEvidence = max(lastEvidence, now) }
+
+    public func hasConsent(at now: MonotonicTime) -> Bool { now - lastEvidence < Self.consentTimeout }
+}
+
+extension ICELiteAgent {
+    /// A short error for a request that names no peer of ours (RFC 8489, 9.1.3): 400 without the attributes, 401 with a wrong name
+    /// or password. It is not signed.
+    /// - Returns: nil when the answer would be longer than the request: nobody is to reach others through us with more bytes than
+    ///   he sends.
+    static func refusal(_ message: STUNMessage, size: Int) -> [UInt8]? {
+        guard message.kind == .request, message.method == STUNMessage.bindingMethod else { return nil }
+        var writer = STUNWriter(.error, transaction: message.transaction)
+        writer.append(errorCode: message.username == nil || message.integrityOffset == nil ? 400 : 401)
+        let answer = writer.finish()
+        return answer.count <= size ? answer : nil
+    }
+}
