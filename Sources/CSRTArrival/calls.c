@@ -76,6 +76,7 @@ static burnish_srt_tap *receiving_tap(int descriptor) {
     receiver.tap = tap;
     receiver.descriptor = descriptor;
     receiver.brought_one = false;
+    atomic_store(&tap->descriptor, descriptor + 1);
     return tap;
 }
 

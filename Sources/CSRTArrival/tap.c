@@ -99,6 +99,39 @@ burnish_srt_tap *tap_of(int descriptor, bool as_receiver) {
     return tap;
 }
 
+static uint16_t port_of(const struct sockaddr_storage *address) {
+    if (address->ss_family == AF_INET) return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
+    return ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port);
+}
+
+/// An IPv4 address as a socket for both families knows it (RFC 4291, 2.5.5.2).
+static struct sockaddr_in6 mapped(const struct sockaddr_in *address) {
+    struct sockaddr_in6 result = {.sin6_family = AF_INET6, .sin6_port = address->sin_port};
+    result.sin6_addr.s6_addr[10] = result.sin6_addr.s6_addr[11] = 0xff;
+    memcpy(result.sin6_addr.s6_addr + 12, &address->sin_addr, sizeof address->sin_addr);
+    return result;
+}
+
+bool burnish_srt_send_from(
+    uint16_t port, const void *packet, size_t count, const struct sockaddr *to, socklen_t length) {
+    bool sent = false;
+    // Under the lock: the socket stays open while its tap is attached.
+    pthread_mutex_lock(&lock);
+    for (burnish_srt_tap *tap = attached; tap && !sent; tap = tap->next) {
+        int descriptor = atomic_load(&tap->descriptor) - 1;
+        if (descriptor < 0 || port_of(&tap->address) != port) continue;
+        struct sockaddr_in6 copy;
+        if (tap->address.ss_family == AF_INET6 && to->sa_family == AF_INET) {
+            copy = mapped((const struct sockaddr_in *)(const void *)to);
+            to = (const struct sockaddr *)&copy;
+            length = sizeof copy;
+        }
+        sent = sendto(descriptor, packet, count, MSG_DONTWAIT | MSG_NOSIGNAL, to, length) == (ssize_t)count;
+    }
+    pthread_mutex_unlock(&lock);
+    return sent;
+}
+
 void burnish_srt_tap_break(burnish_srt_tap *tap, burnish_srt_fault fault) { atomic_store(&tap->fault, (int)fault); }
 
 // MARK: SRT sockets

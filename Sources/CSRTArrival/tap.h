@@ -42,6 +42,8 @@ struct burnish_srt_tap {
     _Atomic uint32_t opened;
     burnish_srt_gate *gate;
     _Atomic int64_t handshakes_dropped;
+    /// The UDP socket's descriptor plus 1; 0 while its thread has not asked for a datagram yet.
+    _Atomic int descriptor;
     /// The sockets' numbers; zero while there is none. Apart from the memories, so that a search stays in few cache lines.
     _Atomic int32_t numbers[kept_sockets];
     /// The memory is zero pages until packets come.

@@ -41,8 +41,8 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var handshakesDropped: Int64 = 0
     /// Whether messages can be read early; nil where nobody wants that.
     public var earlyIngest: EarlyIngest?
-    /// False where the protocol did not say what it has buffered.
-    var knowsBuffered = true
+    /// False where the protocol did not say just now what it has buffered.
+    public internal(set) var knowsBuffered = true
     /// All packets of the peer that are counted: data, acknowledgements and loss reports.
     var packetsFromPeer: Int64 = 0
 
@@ -56,6 +56,13 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     }
 
     public init() {}
+
+    /// Nothing is known.
+    static var unknown: LegStatistics {
+        var figures = LegStatistics()
+        figures.knowsBuffered = false
+        return figures
+    }
 
     /// This leg's totals go on from those of its earlier connections.
     mutating func addCounters(of earlier: LegStatistics) {

@@ -9,7 +9,7 @@ public final class Sink: Sendable {
     /// One of the sink's connections, as the one who sends names it.
     public struct Connection: Hashable, Sendable {
         /// Below ``Sink/places``.
-        let place: Int
+        public let place: Int
         /// libsrt's number of the socket; 0 where nothing is connected.
         let socket: Int32
     }
@@ -65,8 +65,8 @@ public final class Sink: Sendable {
         }
     }
 
-    /// Waits for a caller's first connection. Returns at once for everything else, because a listener or one side of a
-    /// rendezvous may be there first.
+    /// Waits for a caller's first connection, or a named pipe's reader. Returns at once for everything else, because a listener
+    /// or one side of a rendezvous may be there first.
     /// - Parameter stopped: asked every ``pollInterval``; when it says so, this returns without a connection.
     /// - Throws: why the first attempt failed, or `unreachable` when the time came first. The sink goes on calling.
     public func awaitConnection(
@@ -86,13 +86,22 @@ public final class Sink: Sendable {
             if failures.count == sinks.count { throw failures[0] }
             guard MonotonicTime.now() < limit else {
                 throw failures.first
-                    ?? TransportError(.unreachable, place: sinks[0].url.description, "nobody answers there")
+                    ?? TransportError(
+                        .unreachable, place: sinks[0].url.description,
+                        sinks[0].hasConnections ? "nobody answers there" : "nobody reads the pipe")
             }
             (MonotonicTime.now() + pollInterval).sleep()
         }
     }
 
-    private var isCaller: Bool { if case .srt(let endpoint) = url { endpoint.mode == .caller } else { false } }
+    /// Whether somebody has to be there at the start: the one that is called, or a named pipe's reader.
+    private var isCaller: Bool {
+        switch leg {
+        case .srt: if case .srt(let endpoint) = url { endpoint.mode == .caller } else { false }
+        case .file(let sink): sink.awaitsReader
+        case .rtp, .udp: false
+        }
+    }
 
     private var failureBeforeFirstConnection: TransportError? {
         if case .srt(let sink) = leg { sink.failureBeforeFirstConnection } else { nil }
@@ -137,15 +146,19 @@ public final class Sink: Sendable {
     /// How many connections there can be at a time.
     public var places: Int { if case .srt(let sink) = leg { sink.places } else { 1 } }
 
-    /// Whether connections come and go. Otherwise there is one from the beginning, which no event reports.
+    /// Whether connections come and go. Otherwise there is one from the beginning, which no event reports. A named pipe has none
+    /// until somebody reads it.
     public var hasConnections: Bool { if case .srt = leg { true } else { false } }
 
     /// The connection at a place, below ``places``; nil when there is none. Costs an atomic load.
     public func connection(at place: Int) -> Connection? {
-        guard case .srt(let sink) = leg else { return isBroken ? nil : Connection(place: 0, socket: 0) }
+        guard case .srt(let sink) = leg else { return isConnected ? Connection(place: 0, socket: 0) : nil }
         let socket = sink.socket(at: place)
         return socket < 0 ? nil : Connection(place: place, socket: socket)
     }
+
+    /// How many connections there are.
+    public var connections: Int { (0..<places).count { connection(at: $0) != nil } }
 
     /// Whether the connection is there still. Costs an atomic load.
     public func hasConnection(_ connection: Connection) -> Bool { self.connection(at: connection.place) == connection }
@@ -181,7 +194,7 @@ public final class Sink: Sendable {
         switch leg {
         case .srt(let sink): sink.isConnected
         case .rtp, .udp: true
-        case .file(let sink): !sink.isBroken
+        case .file(let sink): !sink.isBroken && !sink.awaitsReader
         }
     }
 

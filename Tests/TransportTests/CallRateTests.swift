@@ -11,7 +11,7 @@ struct CallRateTests {
 
     @Test func oneAddressHasABurstThenItsRate() {
         var rate = CallRate()
-        let burst = Int(CallRate.perAddress.burst)
+        let burst = Int(rate.perAddress.burst)
         var first = 0
         for _ in 0..<1_000 where rate.admits("a", at: at(0)) { first += 1 }
         #expect(first == burst)
@@ -19,7 +19,7 @@ struct CallRateTests {
         #expect(other, "another address is not the worse for it")
         var admitted = 0
         for millisecond in 1...10_000 where rate.admits("a", at: at(Int64(millisecond))) { admitted += 1 }
-        #expect(admitted == 10 * Int(CallRate.perAddress.perSecond))
+        #expect(admitted == 10 * Int(rate.perAddress.perSecond))
         // A pause fills the bucket, but no further than to its rim.
         var later = 0
         for _ in 0..<1_000 where rate.admits("a", at: at(1_000_000)) { later += 1 }
@@ -30,10 +30,21 @@ struct CallRateTests {
         var rate = CallRate()
         var first = 0
         for caller in 0..<1_000 where rate.admits("\(caller)", at: at(0)) { first += 1 }
-        #expect(first == Int(CallRate.inAll.burst))
+        #expect(first == Int(rate.inAll.burst))
         var admitted = 0
         for millisecond in 1...10_000 where rate.admits("\(millisecond)", at: at(Int64(millisecond))) { admitted += 1 }
-        #expect(admitted == 10 * Int(CallRate.inAll.perSecond))
+        #expect(admitted == 10 * Int(rate.inAll.perSecond))
+    }
+
+    @Test func theOperatorMaySetAnotherRate() {
+        for perSecond in [1, 20, 1_000] {
+            var rate = CallRate(perSecond: perSecond)
+            for millisecond in 0..<10_000 { _ = rate.admits("\(millisecond)", at: at(Int64(millisecond))) }
+            var admitted = 0
+            for millisecond in 10_000..<20_000 where rate.admits("\(millisecond)", at: at(Int64(millisecond))) { admitted += 1 }
+            #expect(abs(admitted - 10 * perSecond) <= 1)
+            #expect(rate.perAddress.perSecond == max(1, Int64(perSecond) / 2))
+        }
     }
 
     // MARK: Handshakes

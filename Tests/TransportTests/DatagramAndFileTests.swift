@@ -159,6 +159,64 @@ struct DatagramAndFileTests {
         #expect(sink.nextEvent() == nil)
     }
 
+    /// It must not hold up the start: the other outputs would wait for it.
+    @Test func aPipeWithoutAReaderIsNotConnected() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("burnish-\(UUID()).pipe").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(mkfifo(path, 0o600) == 0)
+        let sink = try Sink(StreamURL(path))
+        #expect(!sink.isConnected && !sink.isBroken && sink.connection(at: 0) == nil)
+        #expect(sink.send(numbered(0)) == .notConnected)
+        #expect(!sink.isBroken && sink.statistics().connections == 0)
+        let late = #expect(throws: TransportError.self) { try sink.awaitConnection(until: .now()) }
+        #expect(late?.code == .unreachable && late?.message == "nobody reads the pipe")
+        let reader = try Reader(path)
+        #expect(sink.isConnected && sink.connection(at: 0) != nil && sink.statistics().connections == 1)
+        #expect(sink.nextEvent() == .connected(Connection(peer: "a reader of the pipe")))
+        try sink.awaitConnection(until: .now())
+        #expect(sink.send(numbered(1)) == .sent)
+        #expect(reader.next()?.bytes == numbered(1))
+    }
+
+    /// A disk that stands still: what waits in the queue is not sent, and the end does not wait for it for ever.
+    @Test func whatADiskHasNotTakenIsNotSent() throws {
+        var ends: (Int32, Int32) = (0, 0)
+        try #require(
+            withUnsafeMutablePointer(to: &ends) { $0.withMemoryRebound(to: Int32.self, capacity: 2) { pipe($0) } } == 0)
+        let disk = SharedDescriptor(Descriptor(owning: ends.0))
+        weak var ended: FileWriter?
+        do {
+            let writer = FileWriter(SharedDescriptor(Descriptor(owning: ends.1))) { _ in }
+            ended = writer
+            var offered = 0
+            while numbered(offered).withUnsafeBytes({ writer.offer($0) }) { offered += 1 }
+            // The pipe has room for 64 KiB.
+            #expect(writer.written.bytes <= 65_536 && writer.written.messages < 50 && offered > 3_000)
+            let hasEnded = writer.close(until: .now())
+            #expect(!hasEnded)
+        }
+        // It ends when the disk goes on.
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while read(disk.descriptor.number, &buffer, buffer.count) > 0 {}
+        let limit = MonotonicTime.now() + Reader.timeout
+        while ended != nil, .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+        #expect(ended == nil)
+    }
+
+    /// Bytes count when the kernel has them, and messages when it has all of them.
+    @Test func aFileBesideOthersHasEverythingInTheEnd() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("burnish-\(UUID()).ts").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        do {
+            let sink = try Sink(StreamURL(path), waits: false)
+            for i in 0..<500 { #expect(sink.send(numbered(i, count: 4 + i)) == .sent) }
+            sink.flush(until: .now() + Reader.timeout)
+            #expect(sink.statistics().packetsSent == 500 && sink.statistics().bytesSent == 126_750)
+        }
+        let written = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+        #expect(written == 126_750)
+    }
+
     @Test func aFullDiskIsTold() throws {
         let sink = try Sink(StreamURL("/dev/full"))
         #expect(sink.send(numbered(0)) == .notConnected)

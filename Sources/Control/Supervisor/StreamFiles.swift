@@ -41,7 +41,13 @@ enum StreamFiles {
         let link = folders == nil ? 0 : O_NOFOLLOW
         // A pipe without a reader or writer must not hold up the supervisor.
         let flags = (isInput ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND) | O_CLOEXEC | O_NONBLOCK | link
-        let number = unsafe Glibc.open(path, flags, 0o640)
+        var number = unsafe Glibc.open(path, flags, 0o640)
+        if number < 0, errno == ENXIO, !isInput {
+            // Nobody reads the pipe yet. The worker waits for a reader.
+            let reader = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | link)
+            number = unsafe Glibc.open(path, flags, 0o640)
+            if reader >= 0 { close(reader) }
+        }
         guard number >= 0 else { throw Fault(description: "\(path): \(unsafe String(cString: strerror(errno)))") }
         let file = PassedDescriptor(owning: number)
         // The folders may have been exchanged for links meanwhile.

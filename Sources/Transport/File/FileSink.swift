@@ -4,9 +4,9 @@ import Media
 import Synchronization
 
 /// Writes a file or pipe. A file's writes wait for the kernel, unless a thread of its own does that; a full pipe says so instead.
-/// `send` belongs to one thread.
+/// A named pipe that nobody reads is not connected until somebody does. `send` belongs to one thread.
 final class FileSink: Sendable {
-    private let file: Descriptor
+    private let file: SharedDescriptor
     private let bell = Bell()
     private let isPipe: Bool
     private let packets = Atomic<Int64>(0)
@@ -17,6 +17,8 @@ final class FileSink: Sendable {
 
     private final class State: Sendable {
         let broken = Atomic<Bool>(false)
+        /// A named pipe that nobody has read yet.
+        let awaitsReader = Atomic<Bool>(false)
         let events = EventQueue()
 
         func fail(_ reason: String) {
@@ -30,6 +32,8 @@ final class FileSink: Sendable {
     private static let pipeCapacity: Int32 = 1 << 20
     /// Linux's F_SETPIPE_SZ, which Glibc's module leaves out.
     private static let setPipeCapacity: Int32 = 1031
+    /// How long the end waits for a disk.
+    private static let closeTimeout = Nanoseconds.seconds(5)
 
     /// - Parameters:
     ///   - path: nil for standard output.
@@ -39,34 +43,68 @@ final class FileSink: Sendable {
         // When the reader has gone, write() fails and the process goes on.
         signal(SIGPIPE, SIG_IGN)
         if let descriptor {
-            file = Descriptor(owning: descriptor)
+            file = SharedDescriptor(Descriptor(owning: descriptor))
         } else if let path {
-            let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-            guard number >= 0 else {
-                throw TransportError(.inaccessible, place: oneLine(path), "cannot be written: \(Descriptor.lastError)")
-            }
-            file = Descriptor(owning: number)
+            file = SharedDescriptor(try Self.open(path))
         } else {
-            file = Descriptor(lending: STDOUT_FILENO)
+            file = SharedDescriptor(Descriptor(lending: STDOUT_FILENO))
         }
+        let number = file.descriptor.number
         var status = stat()
-        isPipe = unsafe fstat(file.number, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+        isPipe = unsafe fstat(number, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
         // The kernel refuses where the user's pipes hold too much already.
-        if isPipe { _ = fcntl(file.number, Self.setPipeCapacity, Self.pipeCapacity) }
-        writer = waits || isPipe ? nil : FileWriter(file.number) { [state] in state.fail($0) }
+        if isPipe { _ = fcntl(number, Self.setPipeCapacity, Self.pipeCapacity) }
+        writer = waits || isPipe ? nil : FileWriter(file) { [state] in state.fail($0) }
+        // Nobody else can open a pipe without a name.
+        state.awaitsReader.store(isPipe && path != nil && !Self.hasReader(number), ordering: .relaxed)
     }
 
-    deinit { writer?.close() }
+    /// Opens a file to be written. Does not wait for a pipe's reader.
+    private static func open(_ path: String) throws(TransportError) -> Descriptor {
+        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK
+        var number = unsafe Glibc.open(path, flags, 0o666)
+        if number < 0, errno == ENXIO {
+            // The kernel refuses a pipe that nobody reads. This process reads it until it is open.
+            let reader = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            number = unsafe Glibc.open(path, flags, 0o666)
+            let reason = errno
+            if reader >= 0 { Glibc.close(reader) }
+            errno = reason
+        }
+        guard number >= 0 else {
+            throw TransportError(.inaccessible, place: oneLine(path), "cannot be written: \(Descriptor.lastError)")
+        }
+        _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) & ~O_NONBLOCK)
+        return Descriptor(owning: number)
+    }
+
+    /// Whether anybody has the reading end of a pipe open.
+    private static func hasReader(_ number: Int32) -> Bool {
+        var pipe = pollfd(fd: number, events: Int16(POLLOUT), revents: 0)
+        return unsafe poll(&pipe, 1, 0) < 0 || Int32(pipe.revents) & POLLERR == 0
+    }
+
+    deinit { writer?.close(until: .now() + Self.closeTimeout) }
+
+    /// Whether this is a named pipe that nobody has read yet. Costs an atomic load for all others.
+    var awaitsReader: Bool {
+        guard state.awaitsReader.load(ordering: .acquiring) else { return false }
+        guard Self.hasReader(file.descriptor.number) else { return true }
+        if state.awaitsReader.exchange(false, ordering: .acquiringAndReleasing) {
+            state.events.append(.connected(Connection(peer: "a reader of the pipe")))
+        }
+        return false
+    }
 
     /// Whether the kernel has everything.
     var isFlushed: Bool { writer?.isFlushed ?? true }
 
     func statistics() -> LegStatistics {
         var figures = LegStatistics()
-        figures.connected = !isBroken
-        figures.connections = 1
-        figures.packetsSent = packets.load(ordering: .relaxed)
-        figures.bytesSent = bytes.load(ordering: .relaxed)
+        figures.connected = !isBroken && !awaitsReader
+        figures.connections = awaitsReader ? 0 : 1
+        (figures.packetsSent, figures.bytesSent) =
+            writer?.written ?? (packets.load(ordering: .relaxed), bytes.load(ordering: .relaxed))
         return figures
     }
 
@@ -75,13 +113,13 @@ final class FileSink: Sendable {
     func nextEvent() -> LegEvent? { state.events.pop() }
 
     func send(_ message: UnsafeRawBufferPointer) -> Sent {
-        guard !isBroken else { return .notConnected }
+        guard !isBroken, !awaitsReader else { return .notConnected }
         // Ready means that PIPE_BUF bytes fit, more than a message: the write below will not wait.
-        if isPipe && file.wait(for: POLLOUT, or: bell, until: .now()) != .ready { return .wouldBlock }
-        if let writer, unsafe !writer.offer(message) { return .wouldBlock }
-        var written = writer == nil ? 0 : message.count
+        if isPipe && file.descriptor.wait(for: POLLOUT, or: bell, until: .now()) != .ready { return .wouldBlock }
+        if let writer { return unsafe writer.offer(message) ? .sent : .wouldBlock }
+        var written = 0
         while written < message.count {
-            let count = unsafe write(file.number, message.baseAddress! + written, message.count - written)
+            let count = unsafe write(file.descriptor.number, message.baseAddress! + written, message.count - written)
             if count < 0 && errno == EINTR { continue }
             // Another program may have made a lent descriptor non-blocking.
             if count < 0 && errno == EAGAIN && written == 0 { return .wouldBlock }

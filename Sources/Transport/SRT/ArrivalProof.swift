@@ -26,7 +26,8 @@ enum ArrivalProof {
             let tap = ArrivalTap(raising: signal, fault: fault)
             let calling = SRTEndpoint(mode: .caller, host: "127.0.0.1", port: listener.localPort)
             guard let address = SocketAddress.numeric(host: calling.host, port: calling.port) else { return .inconclusive }
-            let receiver = try SRTSocket.calling(address, for: calling, early: true, tap: tap)
+            let port = try CallingPort(to: address, for: calling, tap: tap)
+            let receiver = try port.call(address, for: calling, early: true)
             let limit = MonotonicTime.now() + timeout
             guard let sender = accept(from: listener, receiver, isOver: { isStopping() || .now() > limit }) else {
                 return .inconclusive

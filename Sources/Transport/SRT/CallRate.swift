@@ -1,4 +1,5 @@
 import Media
+import Synchronization
 
 /// How many callers a second get as far as the passphrase, from one address and in all: checking one costs a millisecond of
 /// the thread that receives the stream (PBKDF2 with 2048 rounds), and a megabyte until libsrt collects the socket.
@@ -15,11 +16,18 @@ struct CallRate {
     }
 
     /// A caller whose answer is lost calls every 250 ms. Behind one address there may be many callers.
-    static let perAddress = Limit(perSecond: 10, burst: 32)
-    static let inAll = Limit(perSecond: 20, burst: 48)
+    let perAddress: Limit
+    let inAll: Limit
 
     /// So many addresses are remembered. The bucket of one that is forgotten is full again.
     private static let mostAddresses = 256
+
+    /// - Parameter perSecond: callers in all; half as many from one address.
+    init(perSecond: Int = CallLimit.perSecond) {
+        let rate = Int64(perSecond)
+        inAll = Limit(perSecond: rate, burst: max(1, rate * 12 / 5))
+        perAddress = Limit(perSecond: max(1, rate / 2), burst: max(1, rate * 8 / 5))
+    }
 
     private var all = MonotonicTime(nanoseconds: 0)
     private var addresses: [String: MonotonicTime] = [:]
@@ -27,10 +35,10 @@ struct CallRate {
     /// Whether one more caller may come. It is counted only then.
     mutating func admits(_ address: String, at now: MonotonicTime) -> Bool {
         let own = addresses[address] ?? now
-        guard Self.hasRoom(own, Self.perAddress, at: now), Self.hasRoom(all, Self.inAll, at: now) else { return false }
-        all = max(all, now) + Self.inAll.interval
+        guard Self.hasRoom(own, perAddress, at: now), Self.hasRoom(all, inAll, at: now) else { return false }
+        all = max(all, now) + inAll.interval
         if addresses[address] == nil && addresses.count == Self.mostAddresses { makeRoom(at: now) }
-        addresses[address] = max(own, now) + Self.perAddress.interval
+        addresses[address] = max(own, now) + perAddress.interval
         return true
     }
 
@@ -43,5 +51,18 @@ struct CallRate {
         addresses = addresses.filter { $0.value > now }
         guard addresses.count == Self.mostAddresses, let fullest = addresses.min(by: { $0.value < $1.value }) else { return }
         addresses[fullest.key] = nil
+    }
+}
+
+/// How many callers a second get as far as the passphrase, on each listening port that is opened from now on.
+public enum CallLimit {
+    public static let range = 1...1000
+    public static let usual = 20
+    private static let rate = Atomic<Int>(usual)
+
+    /// For the whole process. Any thread may set it.
+    public static var perSecond: Int {
+        get { rate.load(ordering: .relaxed) }
+        set { rate.store(min(max(newValue, range.lowerBound), range.upperBound), ordering: .relaxed) }
     }
 }

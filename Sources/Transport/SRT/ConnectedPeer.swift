@@ -8,6 +8,8 @@ public struct ConnectedPeer: Hashable, Sendable {
     public var id: UInt64
     /// The other end's address and port.
     public var peer: String
+    /// The same without the port.
+    public var host: String
     /// The stream that it asked for, or that we asked it for; empty when none was named.
     public var streamID: String
     public var connectedAt: MonotonicTime
@@ -34,8 +36,8 @@ final class PresentPeer: Sendable {
     ) {
         let id = Self.lastID.add(1, ordering: .relaxed).newValue
         let connected = ConnectedPeer(
-            id: id, peer: peer?.description ?? CallAdmission.unknown, streamID: streamID, connectedAt: .now(),
-            statistics: LegStatistics(), farewell: farewell)
+            id: id, peer: peer?.description ?? CallAdmission.unknown, host: peer?.host ?? CallAdmission.unknown,
+            streamID: streamID, connectedAt: .now(), statistics: LegStatistics(), farewell: farewell)
         state.withLock { $0 = State(peer: connected, socket: socket, host: peer?.host) }
     }
 
@@ -44,7 +46,8 @@ final class PresentPeer: Sendable {
     func peer(window: Nanoseconds) -> ConnectedPeer? {
         let (found, socket) = state.withLock { ($0.peer, $0.socket) }
         guard var peer = found else { return nil }
-        if let figures = LegStatistics(of: socket, window: window) { peer.statistics = figures }
+        // libsrt says nothing of a connection that has just broken.
+        peer.statistics = LegStatistics(of: socket, window: window) ?? .unknown
         return peer
     }
 

@@ -1,4 +1,5 @@
 import CSRT  // Some of the kernel's names are filed under whichever module includes them first.
+import CSRTArrival
 import Endpoint
 import Glibc
 
@@ -36,29 +37,41 @@ public struct SRTFarewell: Hashable, Sendable, Codable {
         return bytes
     }
 
-    /// Ends these connections. Their local ports must be free: call it when the process that had them has ended, and before the
-    /// next one binds them. Nothing confirms a packet, so each is sent twice.
+    /// Ends these connections. Their local ports must be free, or have been opened by libsrt in this process. Call it when the process
+    /// that had them has ended. Nothing confirms a packet, so each is sent twice.
     /// - Returns: for how many connections the packet went out.
     @discardableResult
     public static func send(_ farewells: [SRTFarewell]) -> Int {
         var sent = 0
         for (local, group) in Dictionary(grouping: farewells, by: \.local) {
-            guard let own = SocketAddress(parsing: local), let socket = try? openUDP(own, place: local),
-                unsafe own.withSockaddr({ unsafe bind(socket.number, $0, $1) }) == 0
-            else { continue }
-            for farewell in group {
-                guard let peer = SocketAddress(parsing: farewell.peer) else { continue }
-                let packet = packet(to: farewell.socket)
-                var count = 0
-                for _ in 0..<2 {
-                    count = unsafe peer.withSockaddr {
-                        unsafe sendto(socket.number, packet, packet.count, Int32(MSG_NOSIGNAL), $0, $1)
-                    }
-                }
-                if count == packet.count { sent += 1 }
-            }
+            guard let own = SocketAddress(parsing: local) else { continue }
+            // Another stream of this process may have opened the port already.
+            sent += send(group, from: own) ?? group.count { unsafe send($0) { unsafe burnish_srt_send_from(own.port, $0, $1, $2, $3) } }
         }
         return sent
+    }
+
+    /// - Returns: nil where the port is taken.
+    private static func send(_ group: [SRTFarewell], from own: SocketAddress) -> Int? {
+        guard let socket = try? openUDP(own, place: own.description),
+            unsafe own.withSockaddr({ unsafe bind(socket.number, $0, $1) }) == 0
+        else { return nil }
+        return group.count { unsafe send($0) { unsafe sendto(socket.number, $0, $1, Int32(MSG_NOSIGNAL), $2, $3) == $1 } }
+    }
+
+    private static func send(
+        _ farewell: SRTFarewell,
+        by transmit: (UnsafeRawPointer, Int, UnsafePointer<sockaddr>, socklen_t) -> Bool
+    ) -> Bool {
+        guard let peer = SocketAddress(parsing: farewell.peer) else { return false }
+        let packet = packet(to: farewell.socket)
+        return unsafe packet.withUnsafeBytes { bytes in
+            unsafe peer.withSockaddr { address, length in
+                let first = unsafe transmit(bytes.baseAddress!, bytes.count, address, length)
+                let second = unsafe transmit(bytes.baseAddress!, bytes.count, address, length)
+                return first || second
+            }
+        }
     }
 }
 

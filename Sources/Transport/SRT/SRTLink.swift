@@ -53,7 +53,7 @@ final class SRTLink: Sendable {
     private let hasReportedHealth = Atomic<Bool>(false)
 
     private let stopping = Atomic<Bool>(false)
-    private let totals = Lock(LegStatistics())
+    private let counters = ConnectionCounters()
     private let firstFailure = Lock<TransportError?>(nil)
     private let thread = Lock<StageThread?>(nil)
     private let resolver: any NameResolver
@@ -122,14 +122,7 @@ final class SRTLink: Sendable {
     func abandon(_ id: SRTSOCKET) { abandoned.store(id, ordering: .relaxed) }
 
     func statistics() -> LegStatistics {
-        let id = socket.load(ordering: .acquiring)
-        let earlier = totals.withLock { $0 }
-        var figures = earlier
-        if id >= 0, let now = LegStatistics(of: id, window: negotiatedWindow) {
-            figures = now
-            figures.addCounters(of: earlier)
-            figures.connections = earlier.connections
-        }
+        var figures = counters.sum()
         if let listener = listener.withLock({ $0 }) {
             figures.refusals = listener.refusalCounts
             figures.handshakesDropped = listener.handshakesDropped
@@ -159,18 +152,19 @@ final class SRTLink: Sendable {
     private func call() {
         var backoff = Backoff(seed: UInt64(bitPattern: MonotonicTime.now().nanoseconds) ^ UInt64(getpid()))
         var attempt = 0
+        var ports: [CallingPort] = []
         while !isStopping {
             pause(until: silentUntil.withLock { $0 })
             do throws(TransportError) {
                 guard let address = try findPeer(attempt: attempt) else { return }
                 attempt += 1
                 let early = willReadEarly
-                let tap = ArrivalTap(raising: signal, fault: health.fault)
-                let connection = try connect(to: address, early: early, tap: tap)
+                let port = try port(for: address, among: &ports)
+                let connection = try connect(to: address, early: early, from: port)
                 let began = MonotonicTime.now()
-                let asked = tap.windowOfPeer(of: connection.id)
+                let asked = port.tap.windowOfPeer(of: connection.id)
                 attend(
-                    connection, tap: tap, peer: address, streamID: endpoint.streamID ?? "", early: early, windowAsked: asked
+                    connection, tap: port.tap, peer: address, streamID: endpoint.streamID ?? "", early: early, windowAsked: asked
                 ) { _, _ in false }
                 if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
             } catch {
@@ -250,13 +244,28 @@ final class SRTLink: Sendable {
         return nil
     }
 
+    /// The port to call an address from: one for each family of the host's addresses.
+    private func port(
+        for address: SocketAddress, among ports: inout [CallingPort]
+    ) throws(TransportError) -> CallingPort {
+        if let port = ports.first(where: { $0.reaches(address, for: endpoint) }) { return port }
+        do throws(SRTFailure) {
+            let tap = ArrivalTap(raising: signal, fault: health.fault)
+            let port = try CallingPort(to: address, for: endpoint, tap: tap)
+            ports.append(port)
+            return port
+        } catch {
+            throw TransportError(.system, place: place, error.text)
+        }
+    }
+
     /// One attempt of a caller (or of one side of a rendezvous).
     private func connect(
-        to address: SocketAddress, early: Bool, tap: ArrivalTap
+        to address: SocketAddress, early: Bool, from port: CallingPort
     ) throws(TransportError) -> SRTSocket {
         let socket: SRTSocket
         do throws(SRTFailure) {
-            socket = try SRTSocket.calling(address, for: endpoint, early: early, tap: tap)
+            socket = try port.call(address, for: endpoint, early: early)
         } catch {
             throw TransportError(.system, place: place, error.text)
         }
@@ -274,7 +283,7 @@ final class SRTLink: Sendable {
 
     private func record(_ error: TransportError) {
         firstFailure.withLock { failure in
-            if failure == nil && totals.withLock({ $0.connections }) == 0 { failure = error }
+            if failure == nil && counters.connections == 0 { failure = error }
         }
         report(.refused(reason: error.message))
     }
@@ -301,7 +310,7 @@ final class SRTLink: Sendable {
         present.begin(
             id, peer: peer, streamID: streamID,
             farewell: SRTFarewell(peer: peer, socket: tap.peerSocket(of: id), local: local))
-        totals.withLock { $0.connections += 1 }
+        counters.begin(id, window: negotiatedWindow)
         firstFailure.withLock { $0 = nil }
         // A sender that hears of the connection can send at once. A reader hears of it before its first message.
         if direction == .output { socket.store(id, ordering: .releasing) }
@@ -313,8 +322,7 @@ final class SRTLink: Sendable {
         socket.store(id, ordering: .releasing)
         signal.raise()
 
-        var figures = LegStatistics()
-        let reason = watch(connection, &figures, isReplaced: isReplaced)
+        let reason = watch(connection, isReplaced: isReplaced)
         if direction == .input {
             let limit = MonotonicTime.now() + Self.drainTimeout
             signal.raise()
@@ -327,22 +335,21 @@ final class SRTLink: Sendable {
         socket.store(-1, ordering: .releasing)
         present.end()
         tap.pin(id, false)
-        figures = LegStatistics(of: id, window: .zero) ?? figures
-        totals.withLock { $0.addCounters(of: figures) }
+        counters.end(id)
         report(.disconnected(reason: reason))
     }
 
     /// Samples a connection until it is over.
-    /// - Parameter figures: the last ones. libsrt gives none of a broken connection.
     /// - Returns: why it is over.
     private func watch(
-        _ connection: borrowing SRTSocket, _ figures: inout LegStatistics,
-        isReplaced: (PeerSilence, LegStatistics) -> Bool
+        _ connection: borrowing SRTSocket, isReplaced: (PeerSilence, LegStatistics) -> Bool
     ) -> String {
+        // The last ones. libsrt gives none of a broken connection.
+        var figures = LegStatistics()
         var silence = PeerSilence(since: .now(), samplingEvery: Self.connectionPollInterval)
         while !isStopping {
             let begin = MonotonicTime.now()
-            if var now = LegStatistics(of: connection.id, window: .zero) {
+            if var now = counters.sample(connection.id) {
                 if !now.knowsBuffered { now.packetsBuffered = figures.packetsBuffered }
                 figures = now
             }
@@ -352,7 +359,7 @@ final class SRTLink: Sendable {
             if connection.state != SRTS_CONNECTED { return "the peer has gone" }
             if abandoned.load(ordering: .relaxed) == connection.id {
                 connection.close()
-                return "it takes nothing any more"
+                return SendStall.words
             }
             if keepOutKicked() {
                 connection.close()
@@ -400,7 +407,7 @@ extension SRTLink: SRTLibraryUser {
         beginStopping()
         thread.withLock { $0.take() }?.join()
         let figures = statistics()
-        totals.withLock { ($0.refusals, $0.handshakesDropped) = (figures.refusals, figures.handshakesDropped) }
+        counters.keep(figures.refusals, handshakesDropped: figures.handshakesDropped)
         listener.withLock { $0 = nil }
         SRTLibrary.remove(self)
     }

@@ -18,11 +18,14 @@ final class SRTReaders: Sendable {
         fileprivate var negotiatedWindow: Nanoseconds { Nanoseconds(window.load(ordering: .acquiring)) }
     }
 
+    /// What every network carries (IPv4's least). A message in packets of a few bytes would cost a packet for each.
+    private static let smallestPackets: Int32 = 576
+
     let places: [Place]
     let events = EventQueue()
     let localPort: UInt16
     private let stopping = Atomic<Bool>(false)
-    private let totals = Lock(LegStatistics())
+    private let counters = ConnectionCounters()
     private let thread = Lock<StageThread?>(nil)
     /// Nil once this is stopped: the port is free then.
     private let listener: Lock<SRTListener?>
@@ -45,20 +48,9 @@ final class SRTReaders: Sendable {
         thread.withLock { $0 = StageThread(name: "srt-out") { [self] in serve(listener) } }
     }
 
-    /// Counters of all readers together. Of the gauges, the round trip time and the window are the largest ones, and what is
-    /// buffered is the sum.
+    /// All readers together, see ``ConnectionCounters/sum()``.
     func statistics() -> LegStatistics {
-        var sum = totals.withLock { $0 }
-        for place in places {
-            let id = place.socket.load(ordering: .acquiring)
-            guard id >= 0, let now = LegStatistics(of: id, window: place.negotiatedWindow) else { continue }
-            sum.connected = true
-            sum.roundTripTime = max(sum.roundTripTime, now.roundTripTime)
-            sum.window = max(sum.window, now.window)
-            sum.packetsBuffered += now.packetsBuffered
-            sum.timeBuffered = max(sum.timeBuffered, now.timeBuffered)
-            sum.addCounters(of: now)
-        }
+        var sum = counters.sum()
         if let listener = listener.withLock({ $0 }) {
             sum.refusals = listener.refusalCounts
             sum.handshakesDropped = listener.handshakesDropped
@@ -82,11 +74,13 @@ final class SRTReaders: Sendable {
         let place: Place
         let connection: SRTSocket
         let peer: String
+        private let counters: ConnectionCounters
         private var silence = PeerSilence(since: .now(), samplingEvery: SRTLink.connectionPollInterval)
         /// The last ones. libsrt gives none of a broken connection.
         private(set) var figures = LegStatistics()
 
-        init(_ connection: consuming SRTSocket, at place: Place) {
+        init(_ connection: consuming SRTSocket, at place: Place, _ counters: ConnectionCounters) {
+            self.counters = counters
             peer = connection.peer?.description ?? CallAdmission.unknown
             self.connection = connection
             self.place = place
@@ -103,7 +97,7 @@ final class SRTReaders: Sendable {
         /// - Returns: why the connection is over; nil while it is not.
         func sample(_ listener: SRTListener) -> String? {
             let begin = MonotonicTime.now()
-            if var now = LegStatistics(of: connection.id, window: .zero) {
+            if var now = counters.sample(connection.id) {
                 if !now.knowsBuffered { now.packetsBuffered = figures.packetsBuffered }
                 figures = now
             }
@@ -111,7 +105,7 @@ final class SRTReaders: Sendable {
             // A receiver that has all that was sent need not say anything.
             if figures.packetsBuffered == 0 { silence.expectNothing() }
             if connection.state != SRTS_CONNECTED { return "the peer has gone" }
-            if place.abandoned.load(ordering: .relaxed) == connection.id { return "it takes nothing any more" }
+            if place.abandoned.load(ordering: .relaxed) == connection.id { return SendStall.words }
             if let kicked = place.present.kicked {
                 if let host = kicked.host { listener.bar(host, until: kicked.until) }
                 return "ended on request"
@@ -155,8 +149,14 @@ final class SRTReaders: Sendable {
         guard let place = places.first(where: { $0.socket.load(ordering: .relaxed) < 0 }),
             let caller = listener.accept(leaving: left > 0 ? .room(left) : .held(heard: .now()))
         else { return }
-        let reader = Reader(caller.connection, at: place)
+        let reader = Reader(caller.connection, at: place, counters)
         let id = reader.connection.id
+        if let size = reader.connection.integer(SRTO_MSS), size < Self.smallestPackets {
+            listener.tap.pin(id, false)
+            events.append(
+                .refused(reason: "\(reader.peer) asks for packets of \(size) bytes, and gets none below \(Self.smallestPackets)"))
+            return
+        }
         let (peer, streamID) = (reader.connection.peer, reader.connection.text(SRTO_STREAMID))
         let milliseconds = reader.connection.integer(SRTO_PEERLATENCY) ?? 0
         place.window.store(Int64(milliseconds) * 1_000_000, ordering: .releasing)
@@ -165,7 +165,7 @@ final class SRTReaders: Sendable {
             farewell: SRTFarewell(peer: peer, socket: listener.tap.peerSocket(of: id), local: listener.address))
         // Its memory of arrivals is of no further use to one that only receives.
         listener.tap.pin(id, false)
-        totals.withLock { $0.connections += 1 }
+        counters.begin(id, window: place.negotiatedWindow)
         readers.append(reader)
         place.socket.store(id, ordering: .releasing)
         events.append(
@@ -175,9 +175,7 @@ final class SRTReaders: Sendable {
     private func end(_ reader: Reader, _ reason: String, _ readers: inout [Reader]) {
         reader.place.socket.store(-1, ordering: .releasing)
         reader.place.present.end()
-        let id = reader.connection.id
-        let figures = LegStatistics(of: id, window: .zero) ?? reader.figures
-        totals.withLock { $0.addCounters(of: figures) }
+        counters.end(reader.connection.id)
         reader.connection.close()
         readers.removeAll { $0 === reader }
         events.append(.disconnected(reason: places.count > 1 ? "\(reader.peer): \(reason)" : reason))
@@ -193,7 +191,7 @@ extension SRTReaders: SRTLibraryUser {
         beginStopping()
         thread.withLock { $0.take() }?.join()
         let figures = statistics()
-        totals.withLock { ($0.refusals, $0.handshakesDropped) = (figures.refusals, figures.handshakesDropped) }
+        counters.keep(figures.refusals, handshakesDropped: figures.handshakesDropped)
         listener.withLock { $0 = nil }
         SRTLibrary.remove(self)
     }

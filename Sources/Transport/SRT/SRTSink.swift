@@ -150,13 +150,7 @@ final class SRTSink: Sendable {
         private var id: SRTSOCKET = -1
         /// libsrt refuses times from before the connection, in its own microseconds.
         private var earliest: Int64 = 0
-        /// Since when libsrt has accepted no message; nil while it accepts them.
-        private var refusesSince: MonotonicTime?
-
-        /// A connection that has accepted nothing for so long accepts nothing any more. Where all that is under way is lost
-        /// and fills libsrt's buffers, or those of a receiver that is read early (TSBPD off) have been full, each side of
-        /// libsrt 1.5.1 waits for the other for ever. libsrt waits as long for a silent peer.
-        private static let sendStallTimeout = Nanoseconds.seconds(5)
+        private var stall = SendStall()
 
         init(clockOffset: Int64, marksOrder: Bool) {
             self.clockOffset = clockOffset
@@ -168,7 +162,7 @@ final class SRTSink: Sendable {
             guard present != id, present >= 0 else { return }
             id = present
             earliest = srt_connection_time(id) + 1
-            refusesSince = nil
+            stall = SendStall()
         }
 
         mutating func send(
@@ -184,14 +178,14 @@ final class SRTSink: Sendable {
             let count = unsafe srt_sendmsg2(
                 id, message.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(message.count), &control)
             guard count == SRT_ERROR else {
-                refusesSince = nil
+                stall.accepted(message.count)
                 return .sent
             }
-            guard srt_getlasterror(nil) == SRT_EASYNCSND.rawValue else { return .notConnected }
-            let now = MonotonicTime.now()
-            let since = refusesSince ?? now
-            refusesSince = since
-            return now - since >= Self.sendStallTimeout ? .stalled : .wouldBlock
+            let code = srt_getlasterror(nil)
+            // The connection has ended, and its thread sees that.
+            if SendStall.isOver(code) { return .notConnected }
+            let isFull = code == SRT_EASYNCSND.rawValue
+            return stall.refused(message.count, isFull: isFull, at: .now()) ? .stalled : .wouldBlock
         }
     }
 }

@@ -16,29 +16,6 @@ struct SRTSocket: ~Copyable {
 
     init(adopting id: SRTSOCKET) { self.id = id }
 
-    /// A socket that calls: non-blocking, its handshake is under way when this returns.
-    /// - Parameters:
-    ///   - early: whether it is to read with TSBPD off.
-    ///   - tap: sees its UDP socket from the first packet on.
-    static func calling(
-        _ address: SocketAddress, for endpoint: SRTEndpoint, early: Bool, tap: ArrivalTap
-    ) throws(SRTFailure) -> SRTSocket {
-        let socket = try SRTSocket()
-        try socket.configure(for: endpoint, early: early, tap: tap)
-        // Bound first, so that the tap is there when the answer comes.
-        let port = endpoint.mode == .rendezvous ? endpoint.localPort ?? endpoint.port : 0
-        // A call within this machine opens no port to others. The peer of a rendezvous may call another address of this machine.
-        let local =
-            endpoint.mode == .caller && address.isLoopback ? address.with(port: 0) : address.anyAddress(port: port)
-        // libsrt demands a choice. IPv4 addresses may be written as IPv6 ones.
-        if local.isAnyIPv6 { try socket.set(SRTO_IPV6ONLY, Int32(0)) }
-        unsafe try socket.use(local, with: srt_bind)
-        guard let bound = socket.localAddress else { throw .last }
-        tap.attach(to: bound)
-        unsafe try socket.use(address, with: srt_connect)
-        return socket
-    }
-
     deinit { close() }
 
     /// Ends the connection at once. Any call on the socket fails from now on.

@@ -48,6 +48,13 @@ package struct Descriptor: ~Copyable {
     }
 }
 
+/// A descriptor that several objects use. The last one closes it.
+final class SharedDescriptor: Sendable {
+    let descriptor: Descriptor
+
+    init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+}
+
 /// Ends another thread's wait on a descriptor: a pipe that is readable while the bell rings. Thread-safe.
 package final class Bell: Sendable {
     /// The end that is waited on.
