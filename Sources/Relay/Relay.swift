@@ -244,7 +244,7 @@ public final class Relay: Sendable {
     private func write(_ figures: inout MapFigures?) {
         figures?.write(
             rung: channels.schedule.rungs.rung, demand: channels.schedule.demand, input: source.statistics(),
-            output: sinks[0].statistics())
+            outputs: sinks)
     }
 
     private func startStages() -> [StageThread] {

@@ -6,6 +6,8 @@ public enum OutputDropReason: UInt8, Sendable, CaseIterable {
     case refused
     /// It has come just now, or missed a part of an earlier unit, and cannot decode before the next keyframe.
     case awaitsKeyframe
+    /// It waited for its turn in a process that was killed.
+    case shutdown
 
     /// As metrics and reports have it.
     public var name: String {
@@ -13,6 +15,7 @@ public enum OutputDropReason: UInt8, Sendable, CaseIterable {
         case .notConnected: "not_connected"
         case .refused: "refused"
         case .awaitsKeyframe: "awaits_keyframe"
+        case .shutdown: "shutdown"
         }
     }
 }
@@ -29,7 +32,7 @@ public struct OutputBooks: Sendable, Equatable {
     /// Units that wait for their turn.
     public var queued: UInt64 = 0
     /// By the raw value of the reason.
-    private var droppedByReason: InlineArray<3, UInt64> = .init(repeating: 0)
+    private var droppedByReason: InlineArray<4, UInt64> = .init(repeating: 0)
 
     public init() {}
 
@@ -49,7 +52,7 @@ public struct OutputBooks: Sendable, Equatable {
     }
 }
 
-/// Keeps the books of a stream's outputs in this process, and their sum in the stream's telemetry map.
+/// Keeps the books of a stream's outputs in this process, and in the stream's telemetry map.
 ///
 /// A value that one thread at a time uses.
 public struct OutputLedger: Sendable {
@@ -57,30 +60,33 @@ public struct OutputLedger: Sendable {
     public private(set) var books: [OutputBooks]
     private let map: TelemetryMap.Writer?
 
-    /// - Parameter map: where other processes read the sums; nil where none do.
-    public init(outputs: Int = 1, map: TelemetryMap.Writer? = nil) {
-        books = Array(repeating: OutputBooks(), count: outputs)
+    /// - Parameters:
+    ///   - outputs: a number for each output that tells it from others. The map's books go on where the number is the same.
+    ///   - map: where other processes read the books; nil where none do.
+    public init(outputs: [UInt64] = [1], map: TelemetryMap.Writer? = nil) {
+        books = Array(repeating: OutputBooks(), count: outputs.count)
         self.map = map
+        map?.begin(outputs: outputs)
     }
 
     public mutating func countOffered(_ output: Int) {
         books[output].offered += 1
-        map?.count(.offered)
+        map?.countOffered(output)
     }
 
     public mutating func countSent(_ output: Int) {
         books[output].sent += 1
-        map?.count(.sent)
+        map?.countSent(output)
     }
 
     public mutating func countDropped(_ output: Int, _ reason: OutputDropReason) {
         books[output][reason] += 1
-        map?.count(.dropped)
+        map?.countDropped(output, reason)
     }
 
     /// How many units wait now for their turn at every output.
     public mutating func setQueued(_ n: Int) {
         for output in books.indices { books[output].queued = UInt64(n) }
-        map?.setQueued(n * books.count)
+        map?.setQueued(n, outputs: books.count)
     }
 }

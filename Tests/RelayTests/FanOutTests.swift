@@ -15,7 +15,7 @@ import Transport
     @Test func theFirstReceiverGetsOneAtOnce() {
         var demand = KeyframeDemand()
         let before = demand.claim(at: at(0), othersAreServed: false)
-        demand.want(at: at(0), missed: 0)
+        demand.want(at: at(0))
         let asked = (0..<2).map { demand.claim(at: at($0), othersAreServed: false) }
         #expect(!before && asked == [true, false])
     }
@@ -25,7 +25,7 @@ import Transport
         var demand = KeyframeDemand()
         var asked = 0
         for milliseconds in stride(from: Int64(0), to: 10_000, by: 10) {
-            if milliseconds % 100 == 0 { demand.want(at: at(milliseconds), missed: 0) }
+            if milliseconds % 100 == 0 { demand.want(at: at(milliseconds)) }
             if demand.claim(at: at(milliseconds), othersAreServed: true) {
                 asked += 1
                 demand.keyframeWasSent()
@@ -34,24 +34,39 @@ import Transport
         #expect(asked == 10)
     }
 
-    /// One whose link is too slow for keyframes misses each, and asks less and less often: after 2, 4, 8 and 16 seconds.
-    @Test func aLinkThatIsTooSlowAsksLessAndLess() {
+    /// One that misses something of whatever it gets asks less and less often: after 1, 2, 4, 8 and 16 seconds. It does not matter
+    /// whether that is a keyframe, or what follows a keyframe that came whole.
+    @Test(arguments: [false, true]) func aLinkThatIsTooSlowAsksLessAndLess(keyframesComeWhole: Bool) {
         var demand = KeyframeDemand()
-        var missed = 0
+        var backoff = KeyframeBackoff()
         var asked: [Int64] = []
-        demand.want(at: at(0), missed: missed)
+        demand.want(at: at(0))
         for milliseconds in stride(from: Int64(0), to: 60_000, by: 10)
         where demand.claim(at: at(milliseconds), othersAreServed: true) {
             asked.append(milliseconds / 1_000)
-            missed += 1
             demand.keyframeWasSent()
-            demand.want(at: at(milliseconds), missed: missed)
+            if keyframesComeWhole { backoff.served(at: at(milliseconds)) }
+            demand.want(at: at(milliseconds), after: backoff.missed(at: at(milliseconds)))
         }
-        #expect(asked == [0, 2, 6, 14, 30, 46])
+        #expect(asked == [0, 1, 3, 7, 15, 31, 47])
         // It waits for nobody when it is alone.
-        demand.want(at: at(60_000), missed: missed)
+        demand.want(at: at(60_000), after: backoff.missed(at: at(60_000)))
         let isAlone = demand.claim(at: at(60_000), othersAreServed: false)
         #expect(isAlone)
+    }
+
+    /// One that misses something now and then gets its keyframe at once.
+    @Test func aLinkThatHasKeptUpBeginsAnew() {
+        var backoff = KeyframeBackoff()
+        for second in stride(from: Int64(0), to: 200, by: 20) {
+            backoff.served(at: at(second * 1_000))
+            backoff.served(at: at(second * 1_000 + 5_000))
+            let wait = backoff.missed(at: at(second * 1_000 + 10_000))
+            #expect(wait == .zero)
+        }
+        backoff.served(at: at(200_000))
+        let wait = backoff.missed(at: at(201_000))
+        #expect(wait == .seconds(2))
     }
 }
 

@@ -14,13 +14,15 @@ import Transport
     /// A link that carries so many bits a second and drops what has waited for a second, as SRT does.
     private struct SimulatedLink {
         var id: UInt64
+        var host = "203.0.113.1"
         var capacity: Double
         private var bits = 0.0
         private var dropped: Int64 = 0
         private var rate = 1.0
 
-        init(id: UInt64, capacity: Double) {
+        init(id: UInt64, host: String? = nil, capacity: Double) {
             self.id = id
+            self.host = host ?? "203.0.113.\(id)"
             self.capacity = capacity
         }
 
@@ -35,7 +37,7 @@ import Transport
 
         var sample: LinkRate.Sample {
             LinkRate.Sample(
-                id: id, waiting: .milliseconds(bits / rate * 1_000 + 20), roundTripTime: .milliseconds(20),
+                id: id, host: host, waiting: .milliseconds(bits / rate * 1_000 + 20), roundTripTime: .milliseconds(20),
                 window: .milliseconds(120), packetsDropped: dropped)
         }
     }
@@ -103,6 +105,74 @@ import Transport
         links.remove(at: 1)
         let later = run(120, &links, &rate, from: 300).suffix(60)
         #expect(Double(later.reduce(0, +)) / 60 > 3.7e6)
+    }
+
+    /// A receiver that does not keep up, goes and comes again, for ever. It lowers the rate once, and the others have the ceiling
+    /// from then on, although each of its links is a new one.
+    @Test(arguments: [4, 7, 20]) func aReaderThatComesAgainAndAgainHoldsNobodyDown(life: Int) {
+        var rate = LinkRate(1_000_000...6_000_000, at: start)
+        var links = [SimulatedLink(id: 1, capacity: 20e6), SimulatedLink(id: 2, host: "198.51.100.7", capacity: 0.2e6)]
+        var rates: [Int] = []
+        for visit in 0..<300 / life {
+            links[1] = SimulatedLink(id: UInt64(2 + visit), host: "198.51.100.7", capacity: 0.2e6)
+            rates += run(life, &links, &rate, from: visit * life)
+        }
+        #expect(rates.suffix(200).allSatisfy { $0 == 6_000_000 }, "\(rates)")
+        // It has found a better network. When it has kept up for a while, it counts as any other.
+        links[1] = SimulatedLink(id: 1_000, host: "198.51.100.7", capacity: 20e6)
+        _ = run(30, &links, &rate, from: 300)
+        links[1].capacity = 3e6
+        let later = run(100, &links, &rate, from: 330).suffix(50)
+        #expect(Double(later.reduce(0, +)) / 50 < 3.1e6)
+    }
+
+    /// What a link has to send at its beginning says nothing of what it carries.
+    @Test func linksThatEndWithinTwoSecondsChangeNothing() {
+        var rate = LinkRate(1_000_000...6_000_000, at: start)
+        var links = [SimulatedLink(id: 1, capacity: 20e6), SimulatedLink(id: 2, capacity: 0)]
+        for second in 0..<60 {
+            links[1] = SimulatedLink(id: UInt64(2 + second), capacity: 0)
+            #expect(run(1, &links, &rate, from: second) == [6_000_000])
+        }
+    }
+
+    /// One that left is forgotten at once: nothing waits for it to keep up.
+    @Test func theRateRisesAtOnceWhenTheSlowestLinkLeaves() {
+        var rate = LinkRate(1_000_000...6_000_000, at: start)
+        var links = [SimulatedLink(id: 1, capacity: 20e6), SimulatedLink(id: 2, capacity: 2e6)]
+        let low = run(30, &links, &rate).last ?? 0
+        links.remove(at: 1)
+        let next = run(1, &links, &rate, from: 30)
+        #expect(low < 3_000_000 && next[0] > low)
+    }
+
+    /// The only one that receives stays at the floor, because the ceiling would help nobody. Beside a file it does not count.
+    @Test func theOnlyLinkStaysAtTheFloor() {
+        for othersReceive in [false, true] {
+            var rate = LinkRate(2_000_000...6_000_000, at: start)
+            var link = SimulatedLink(id: 1, capacity: 0.5e6)
+            for second in 0..<120 {
+                link.run(1, rate: rate.rate)
+                let now = MonotonicTime(nanoseconds: Int64(second) * 1_000_000_000)
+                _ = rate.observe([link.sample], othersReceive: othersReceive, at: now)
+            }
+            #expect(rate.rate == (othersReceive ? 6_000_000 : 2_000_000))
+        }
+    }
+
+    /// libsrt does not always say what waits. Then nothing is known, neither that a link is behind nor that it keeps up.
+    @Test func whatIsNotKnownChangesNothing() {
+        var rate = LinkRate(1_000_000...6_000_000, at: start)
+        func observe(_ waiting: Nanoseconds?, at second: Int) -> Int {
+            let sample = LinkRate.Sample(
+                id: 1, host: "203.0.113.1", waiting: waiting, roundTripTime: .milliseconds(20), window: .milliseconds(120),
+                packetsDropped: 0)
+            return rate.observe([sample], at: MonotonicTime(nanoseconds: Int64(second) * 1_000_000_000))
+        }
+        #expect((0..<10).allSatisfy { observe(nil, at: $0) == 6_000_000 })
+        let lowered = observe(.seconds(1), at: 10)
+        #expect(lowered == 4_500_000)
+        #expect(observe(nil, at: 12) < lowered)
     }
 
     @Test func otherLimitsHoldAtOnce() {

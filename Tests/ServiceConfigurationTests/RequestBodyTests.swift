@@ -58,7 +58,7 @@ import Testing
         for path in ["/etc/passwd", "/srv/media/../../etc/passwd", "/srv/mediaplayer/x", "/srv/media", "file:///etc/passwd"] {
             #expect(fault { _ = try input(path) }?.contains("not below one of") == true, "\(path)")
         }
-        for key in ["passphrase-file", "input-passphrase-credential", "outputs", "callers"] {
+        for key in ["passphrase-file", "input-passphrase-credential", "callers"] {
             #expect(
                 fault { _ = try input("udp://:1", [key: "x"]) } == "\(key): can only be given in the configuration file")
         }
@@ -66,6 +66,27 @@ import Testing
             fault {
                 _ = try ServiceConfiguration().stream("a", ["input": "/srv/x", "output": "udp://h:1"], beside: [])
             }?.contains("has no files.folders") == true)
+    }
+
+    @Test func severalOutputsAreMadeAndChanged() throws {
+        let configuration = try configuration()
+        let urls = "srt://:9001?mode=listener\nudp://h:2"
+        let old = try configuration.stream(
+            "a", ["input": "srt://:9000", "outputs": urls, "passphrase": "a long secret"], beside: [])
+        #expect(old.outputs.map(\.description) == ["srt://:9001?mode=listener", "udp://h:2"])
+        // Another setting leaves all of them as they are.
+        let faster = try configuration.stream(old, changedBy: ["budget": "50ms"], beside: [old])
+        #expect(faster.outputs == old.outputs && !old.difference(to: faster).needsRestart)
+        // One that stays keeps its passphrase.
+        let more = try configuration.stream(old, changedBy: ["outputs": "udp://h:3\nsrt://:9001?mode=listener"], beside: [old])
+        #expect(more.outputs.map(\.passphrase) == [nil, Secret("a long secret")])
+        #expect(old.difference(to: more).restart == ["output"])
+        #expect(
+            fault { _ = try configuration.stream(old, changedBy: ["outputs": urls, "output": "udp://h:4"], beside: [old]) }
+                == "outputs: is given beside output: give one of them")
+        #expect(
+            fault { _ = try configuration.stream(old, changedBy: ["outputs": ""], beside: [old]) }
+                == "outputs: has 0 entries; it has 1 to 12")
     }
 
     @Test func aStreamIsChanged() throws {

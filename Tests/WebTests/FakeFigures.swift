@@ -16,6 +16,9 @@ extension FakeService {
         leg.packetsReceived = 12_345
         leg.packetsLost = 3
         leg.messagesUnstamped = 2
+        leg.refusals.busy = 4
+        leg.handshakesDropped = 5
+        leg.earlyIngest = .proven
         leg.bytesReceived = 16_000_000
         return leg
     }
@@ -47,6 +50,12 @@ extension FakeService {
         snapshot.gauges.writtenAt = .now()
         snapshot.inputLeg = leg
         snapshot.outputLeg = leg
+        snapshot.outputs = [OutputFigures(), OutputFigures()]
+        snapshot.outputs[0].state = .connected
+        snapshot.outputs[0].receivers = 2
+        snapshot.outputs[0].leg = leg
+        snapshot.outputs[0].books.offered = 60
+        snapshot.outputs[0].books.sent = 60
         return snapshot
     }
 

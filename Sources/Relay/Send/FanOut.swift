@@ -21,7 +21,7 @@ struct FanOut: ~Copyable {
 
     init(_ sinks: [Sink], map: TelemetryMap.Writer?) {
         self.sinks = sinks
-        ledger = OutputLedger(outputs: sinks.count, map: map)
+        ledger = OutputLedger(outputs: sinks.map(\.url.identity), map: map)
         // Outputs that no receiver connects to. They get the encoder's first picture, which is a keyframe.
         for output in sinks.indices where !sinks[output].hasConnections { adoptConnections(of: output) }
         for index in receivers.indices { receivers[index].awaitsKeyframe = false }
@@ -42,20 +42,29 @@ struct FanOut: ~Copyable {
             while let event = sinks[output].nextEvent() { report(event, sinks.count > 1 ? output + 1 : nil) }
             come += adoptConnections(of: output)
         }
-        if come > 0 { demand.want(at: .now(), missed: 0) }
+        if come > 0 { demand.want(at: .now()) }
         return come
     }
 
+    /// Brings the receivers of an output in line with its connections. Both are in the order of the places.
     /// - Returns: how many receivers are new.
     @discardableResult private mutating func adoptConnections(of output: Int) -> Int {
         let sink = sinks[output]
-        receivers.removeAll { $0.output == output && !sink.hasConnection($0.connection) }
+        var index = receivers.firstIndex { $0.output >= output } ?? receivers.endIndex
         var come = 0
         for place in 0..<sink.places {
-            guard let connection = sink.connection(at: place) else { continue }
-            guard !receivers.contains(where: { $0.output == output && $0.connection == connection }) else { continue }
-            let index = receivers.firstIndex { $0.output > output } ?? receivers.endIndex
+            let connection = sink.connection(at: place)
+            let isKnown = index < receivers.endIndex && receivers[index].output == output
+            if isKnown, receivers[index].connection.place == place {
+                if receivers[index].connection == connection {
+                    index += 1
+                    continue
+                }
+                receivers.remove(at: index)
+            }
+            guard let connection else { continue }
             receivers.insert(Receiver(output: output, connection: connection, awaitsKeyframe: true), at: index)
+            index += 1
             come += 1
         }
         return come
@@ -64,7 +73,7 @@ struct FanOut: ~Copyable {
     /// All receivers need a keyframe. For tests.
     mutating func restart() {
         for index in receivers.indices { receivers[index].awaitsKeyframe = true }
-        demand.want(at: .now(), missed: 0)
+        demand.want(at: .now())
     }
 
     /// Whether the encoder is to make a keyframe for receivers that wait for one.
@@ -107,17 +116,28 @@ struct FanOut: ~Copyable {
         var outcome = unsafe send(stamp: stamp, to: { isKeyframe || !$0.awaitsKeyframe }, write: write)
         if outcome.receivers == 0 { outcome.sent = .now() }
         if isKeyframe, outcome.receivers > 0 { demand.keyframeWasSent() }
-        for index in receivers.indices { settle(index, wasSent: isKeyframe || !receivers[index].awaitsKeyframe, isKeyframe) }
-        for output in sinks.indices {
-            let count = receivers.count { $0.output == output }
-            if count == 0 { ledger.countDropped(output, .notConnected) }
-            // The first reader's is the one that was counted when the unit was delivered.
-            for _ in 0..<max(0, count - 1) { ledger.countOffered(output) }
+        var served = -1
+        for index in receivers.indices {
+            let output = receivers[index].output
+            if output == served {
+                // The first reader's is the one that was counted when the unit was delivered.
+                ledger.countOffered(output)
+            } else {
+                countUnserved(served + 1..<output)
+                served = output
+            }
+            settle(index, wasSent: isKeyframe || !receivers[index].awaitsKeyframe)
         }
+        countUnserved(served + 1..<sinks.count)
         return outcome
     }
 
-    private mutating func settle(_ index: Int, wasSent: Bool, _ isKeyframe: Bool) {
+    /// A unit went by these outputs, which have no receiver.
+    private mutating func countUnserved(_ outputs: Range<Int>) {
+        for output in outputs { ledger.countDropped(output, .notConnected) }
+    }
+
+    private mutating func settle(_ index: Int, wasSent: Bool) {
         let output = receivers[index].output
         receivers[index].books.offered += 1
         guard wasSent else {
@@ -125,16 +145,18 @@ struct FanOut: ~Copyable {
             return ledger.countDropped(output, .awaitsKeyframe)
         }
         guard !receivers[index].isWhole else {
-            receivers[index].awaitsKeyframe = false
-            if isKeyframe { receivers[index].keyframesMissed = 0 }
+            if receivers[index].awaitsKeyframe {
+                receivers[index].awaitsKeyframe = false
+                receivers[index].backoff.served(at: .now())
+            }
             receivers[index].books.sent += 1
             return ledger.countSent(output)
         }
         receivers[index].books[.refused] += 1
         ledger.countDropped(output, .refused)
         receivers[index].awaitsKeyframe = true
-        if isKeyframe { receivers[index].keyframesMissed += 1 }
-        demand.want(at: .now(), missed: receivers[index].keyframesMissed)
+        let now = MonotonicTime.now()
+        demand.want(at: now, after: receivers[index].backoff.missed(at: now))
     }
 
     /// Sends a unit of another stream to every receiver.
@@ -184,5 +206,12 @@ struct FanOut: ~Copyable {
         guard unsafe sink.send(message, sourceTime: stamp, to: receivers[index].connection) != .sent else { return }
         receivers[index].isWhole = false
         refusals += 1
+    }
+}
+
+extension StreamURL {
+    /// The same for the same URL in every process, without its secrets (FNV-1a). Tells outputs apart in the telemetry map.
+    fileprivate var identity: UInt64 {
+        description.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }

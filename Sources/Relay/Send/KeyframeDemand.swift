@@ -7,21 +7,18 @@ import Media
 struct KeyframeDemand {
     /// While other receivers are served, keyframes are asked for at most this often.
     static let interval = Nanoseconds.seconds(1)
-    /// A receiver that has missed several keyframes in a row waits longer for the next: twice as long for each, up to this.
-    static let longestInterval = Nanoseconds.seconds(16)
 
     /// From when on a keyframe may be asked for; nil while nobody needs one.
     private var due: MonotonicTime?
     private var lastAsked: MonotonicTime?
 
     /// A receiver needs a keyframe.
-    /// - Parameter missed: how many keyframes in a row it has missed.
-    mutating func want(at now: MonotonicTime, missed: Int) {
-        let wait = missed == 0 ? Nanoseconds.zero : min(Self.interval * Int64(1 << min(missed, 8)), Self.longestInterval)
+    /// - Parameter wait: the least time before it is asked for.
+    mutating func want(at now: MonotonicTime, after wait: Nanoseconds = .zero) {
         due = min(due ?? now + wait, now + wait)
     }
 
-    /// A keyframe has gone out. Everybody who needed one has it, except those that ``want(at:missed:)`` names from now on.
+    /// A keyframe has gone out. Everybody who needed one has it, except those that ``want(at:after:)`` names from now on.
     mutating func keyframeWasSent() { due = nil }
 
     /// Whether to ask the encoder for a keyframe now. Counts as asked when it says so.
@@ -32,5 +29,34 @@ struct KeyframeDemand {
         self.due = nil
         lastAsked = now
         return true
+    }
+}
+
+/// How long a receiver waits for a keyframe after it has missed a part of a unit. It waits longer each time, unless it has been
+/// served well in between: a link may carry each keyframe and nothing of what follows it.
+///
+/// A pure value.
+struct KeyframeBackoff {
+    /// The wait after the second loss in a row. It doubles with each further one.
+    static let first = Nanoseconds.seconds(2)
+    static let longest = Nanoseconds.seconds(16)
+    /// One that has received everything for so long begins anew.
+    static let recovery = Nanoseconds.seconds(10)
+
+    /// In a row.
+    private var losses = 0
+    /// Since when it has received everything; nil while it waits for a keyframe.
+    private var servedSince: MonotonicTime?
+
+    /// It has received a whole unit that it can use.
+    mutating func served(at now: MonotonicTime) { servedSince = servedSince ?? now }
+
+    /// It has missed a part of a unit.
+    /// - Returns: how long it waits before a keyframe is asked for.
+    mutating func missed(at now: MonotonicTime) -> Nanoseconds {
+        if let servedSince, now - servedSince >= Self.recovery { losses = 0 }
+        servedSince = nil
+        losses += 1
+        return losses == 1 ? .zero : min(Self.first * Int64(1 << min(losses - 2, 8)), Self.longest)
     }
 }

@@ -1,3 +1,4 @@
+import Endpoint
 import Media
 import Settings
 import Telemetry
@@ -13,6 +14,8 @@ struct LinkWatch {
     private let output: OutputRate
     private let settings: LiveSettings
     private let control: StreamControl
+    /// Whether there are outputs whose links say nothing.
+    private let othersReceive: Bool
     private var rate: LinkRate?
     private var next = MonotonicTime(nanoseconds: 0)
     private var isLowered = false
@@ -21,6 +24,7 @@ struct LinkWatch {
         output = channels.outputRate
         settings = channels.settings
         control = channels.control
+        othersReceive = channels.configuration.outputs.contains { if case .srt = $0 { false } else { true } }
     }
 
     mutating func follow(_ peers: () -> [ConnectedPeer], at now: MonotonicTime) {
@@ -32,7 +36,7 @@ struct LinkWatch {
             return
         }
         if rate == nil { rate = LinkRate(floor...ceiling, at: now) } else { rate!.set(floor...ceiling) }
-        let carried = rate!.observe(peers().map { LinkRate.Sample($0) }, at: now)
+        let carried = rate!.observe(peers().map { LinkRate.Sample($0) }, othersReceive: othersReceive, at: now)
         output.carried = carried < ceiling ? carried : .max
         report(carried, ceiling)
     }
@@ -52,7 +56,9 @@ struct LinkWatch {
 extension LinkRate.Sample {
     init(_ peer: ConnectedPeer) {
         self.init(
-            id: peer.id, waiting: peer.statistics.timeBuffered, roundTripTime: peer.statistics.roundTripTime,
-            window: peer.statistics.window, packetsDropped: peer.statistics.packetsDropped)
+            id: peer.id, host: peer.host,
+            waiting: peer.statistics.knowsBuffered ? peer.statistics.timeBuffered : nil,
+            roundTripTime: peer.statistics.roundTripTime, window: peer.statistics.window,
+            packetsDropped: peer.statistics.packetsDropped)
     }
 }

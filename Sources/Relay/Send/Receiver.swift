@@ -11,8 +11,8 @@ struct Receiver {
     var awaitsKeyframe: Bool
     /// Whether everything of the unit that goes out now has been accepted.
     var isWhole = false
-    /// Keyframes in a row that went out to it in part.
-    var keyframesMissed = 0
+    /// How long it waits for a keyframe when it misses something.
+    var backoff = KeyframeBackoff()
     /// What became of the units that were due to it.
     var books = OutputBooks()
 }

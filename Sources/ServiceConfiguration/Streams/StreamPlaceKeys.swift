@@ -42,7 +42,7 @@ public enum StreamPlaceKeys {
         StreamPlaceKey(
             name: "outputs", help: "In place of output: several, which all get the same.",
             allowed: "a list of 1 to 12 URLs",
-            example: "srt://player.example:9002", isForAPI: false),
+            example: "srt://player.example:9002", isForAPI: true),
     ]
 
     /// For both legs, and for one.

@@ -133,21 +133,35 @@ struct StreamReading {
     private mutating func outputs(
         _ entries: [String: ConfigurationNode.Entry], base: [StreamLeg]?, line: Int
     ) -> [StreamLeg] {
-        guard let list = entries["outputs"], isForFile else {
+        guard let list = entries["outputs"] else {
+            if entries["output"] == nil, let base { return base }
             return leg(entries["output"], "output", base: base?.first, line: line).map { [$0] } ?? []
         }
         guard entries["output"] == nil else {
             fault(list.line, SettingFault("outputs", "is given beside output: give one of them"))
             return []
         }
-        let items: [ConfigurationNode] = if case .sequence(let nodes) = list.value.content { nodes } else { [list.value] }
+        let items: [ConfigurationNode]
+        switch list.value.content {
+        case .sequence(let nodes): items = nodes
+        // From the API, one URL a line.
+        case .scalar(let text) where !isForFile:
+            items = text.split(separator: "\n").map { ConfigurationNode(line: 0, content: .scalar(String($0))) }
+        default: items = [list.value]
+        }
         guard (1...StreamDefinition.mostOutputs).contains(items.count) else {
             let text = "has \(items.count) entries; it has 1 to \(StreamDefinition.mostOutputs)"
             fault(list.line, SettingFault("outputs", text))
             return []
         }
         return items.compactMap { item in
-            leg(ConfigurationNode.Entry(key: "outputs", line: item.line, value: item), "outputs", base: nil, line: list.line)
+            // One that was there before keeps its passphrase.
+            var former: StreamLeg?
+            if case .scalar(let text) = item.content, let leg = try? StreamLeg(text) {
+                former = base?.first { $0.url.description == leg.url.description }
+            }
+            let entry = ConfigurationNode.Entry(key: "outputs", line: item.line, value: item)
+            return leg(entry, "outputs", base: former, line: list.line)
         }
     }
 

@@ -6,10 +6,13 @@ public struct StreamSnapshot: Sendable {
     public var books = Books()
     /// All outputs together.
     public var output = OutputTotals()
+    /// Each output.
+    public var outputs: [OutputFigures] = []
     public var latency = Latency()
     public var counters: [StreamCounters.Counter: UInt64] = [:]
     public var gauges = StreamGauges()
     public var inputLeg = LegFigures()
+    /// The first output's.
     public var outputLeg = LegFigures()
     /// How many workers have written the map so far, the present one, and since when it has.
     public var writers: UInt64 = 0
@@ -54,41 +57,6 @@ public struct StreamGauges: Sendable, BitwiseCopyable {
     public var writtenAt = MonotonicTime(nanoseconds: 0)
 
     public init() {}
-}
-
-/// A leg's figures: counters are totals over its life, gauges belong to the present connection.
-public struct LegFigures: Sendable, BitwiseCopyable {
-    public var isConnected = false
-    public var connections: Int64 = 0
-    public var roundTripTime = Nanoseconds.zero
-    public var window = Nanoseconds.zero
-    public var packetsBuffered: Int64 = 0
-    public var packetsSent: Int64 = 0
-    public var packetsReceived: Int64 = 0
-    public var packetsLost: Int64 = 0
-    public var packetsRetransmitted: Int64 = 0
-    public var packetsDropped: Int64 = 0
-    public var packetsUnexpected: Int64 = 0
-    public var reports: Int64 = 0
-    public var reportsRejected: Int64 = 0
-    public var messagesUnstamped: Int64 = 0
-    public var bytesSent: Int64 = 0
-    public var bytesReceived: Int64 = 0
-
-    public init() {}
-
-    /// The totals, in the order in which the telemetry map has them.
-    static let counters: [any WritableKeyPath<LegFigures, Int64> & Sendable] = [
-        \.connections, \.packetsSent, \.packetsReceived, \.packetsLost, \.packetsRetransmitted, \.packetsDropped,
-        \.packetsUnexpected, \.reports, \.reportsRejected, \.messagesUnstamped, \.bytesSent, \.bytesReceived,
-    ]
-
-    /// These figures, with totals that go on from those of earlier connections.
-    func adding(countersOf earlier: LegFigures) -> LegFigures {
-        var sum = self
-        for field in Self.counters { sum[keyPath: field] &+= earlier[keyPath: field] }
-        return sum
-    }
 }
 
 /// A frame's record and what became of it.

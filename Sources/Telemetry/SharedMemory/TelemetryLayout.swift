@@ -8,7 +8,7 @@ import Schedule
 enum TelemetryLayout {
     /// The bytes "BRNSHMAP".
     static let magic: UInt64 = 0x5041_4D48_534E_5242
-    static let version: UInt64 = 2
+    static let version: UInt64 = 3
 
     // Header.
     static let magicWord = 0
@@ -32,7 +32,7 @@ enum TelemetryLayout {
     static let misses = 51
     static let bypassed = 52
 
-    // Books of the output.
+    // Books of all outputs together.
     static let output = 56
     static let outputWords = 4
 
@@ -42,32 +42,37 @@ enum TelemetryLayout {
     static let gauges = 128
     static let gaugeWords = 8
 
-    /// A leg each: input, then output.
-    static let legs = 144
-    static let legStride = 24
-
     // What a successor goes on from.
     /// Two copies: the writer fills them in turns, so that one is whole even when it is killed in the middle of the other.
     static let positions = 192
     static let positionStride = 12
     static let continuity = 216
     static let continuityCount = 32
-    /// Two copies for each leg.
-    static let peers = 248
-    static let peersStride = 26
-    static let peerWords = 6
-    static let peersOfALeg = 4
+    /// A leg each: input, then the first output.
+    static let legs = 248
+    static let legStride = 40
 
     /// For each series: its buckets, the sum, the largest.
     static let histograms = 384
     static let histogramStride = 472
 
+    // The outputs.
+    static let outputs = 6656
+    static let outputStride = 48
+    static let mostOutputs = 12
+
+    /// Two copies for each leg.
+    static let peers = 7232
+    static let peersStride = 200
+    static let peerWords = 6
+    static let peersOfALeg = 32
+
     // The ring of records.
-    static let records = 6656
+    static let records = 8192
     static let recordStride = 24
     static let recordCount = 1800
 
-    static let wordCount = 50_176
+    static let wordCount = 51_712
     static let byteCount = wordCount * 8
 
     static func dropWord(_ kind: FrameKind, _ reason: DropReason) -> Int {

@@ -30,7 +30,12 @@ public enum TelemetryMap {
     public static func create(file path: String) throws(TelemetryMapError) -> Int32 {
         // A relay that still writes an older map of this name keeps it: the name goes to a new file.
         if unsafe access(path, F_OK) == 0 {
-            _ = try Reader(path: path)
+            do throws(TelemetryMapError) {
+                _ = try Reader(path: path)
+            } catch {
+                // Another version of this program made it.
+                guard error.kind == .otherVersion else { throw error }
+            }
             guard unsafe unlink(path) == 0 else { throw .system("\(path) cannot be replaced") }
         }
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

@@ -74,11 +74,11 @@ extension TelemetryMap {
             copy(0..<TelemetryLayout.wordCount).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
         }
 
-        /// What the map says now. Copies 53 KB and allocates. Numbers that change at the same time may be a frame apart.
+        /// What the map says now. Copies 66 KB and allocates. Numbers that change at the same time may be a frame apart.
         public func snapshot() -> StreamSnapshot { MapWords(copy(0..<TelemetryLayout.records)).snapshot() }
 
         /// What a worker that dies now would leave for its successor.
-        public func resumePoint() -> ResumePoint { MapWords(copy(0..<TelemetryLayout.histograms)).resumePoint() }
+        public func resumePoint() -> ResumePoint { MapWords(copy(0..<TelemetryLayout.records)).resumePoint() }
 
         /// The records of the frames that were closed last, oldest first, at most ``recordCapacity``. Copies 345 KB twice and
         /// allocates.
@@ -119,6 +119,30 @@ private final class OwnedFile: Sendable {
 extension FrameRecord {
     /// The time of the last point that the frame passed.
     public var newestStamp: MonotonicTime? { Stamp.allCases.compactMap { self[$0] }.max() }
+}
+
+/// Words of a map that are checked one by one. What no worker writes is zero, and counts as a fault.
+struct CheckedWords {
+    private let words: [UInt64]
+    private(set) var faults = 0
+
+    init(_ words: [UInt64]) { self.words = words }
+
+    /// What is there, unchecked.
+    subscript(index: Int) -> UInt64 { words[index] }
+
+    mutating func count(_ index: Int, upTo most: UInt64 = Bounds.count) -> UInt64 {
+        if words[index] <= most { return words[index] }
+        faults += 1
+        return 0
+    }
+
+    mutating func duration(_ index: Int) -> Nanoseconds {
+        let value = Int64(bitPattern: words[index])
+        if (0...Bounds.duration.upperBound).contains(value) { return Nanoseconds(value) }
+        faults += 1
+        return .zero
+    }
 }
 
 /// The words of a map before its ring.
@@ -194,22 +218,11 @@ struct MapWords {
         snapshot.gauges.outputSize = size(gauges + 5)
         snapshot.gauges.writtenAt = MonotonicTime(nanoseconds: time(gauges + 6, Bounds.time))
 
-        func leg(_ leg: TelemetryMap.Leg) -> LegFigures {
-            let start = TelemetryLayout.legs + leg.rawValue * TelemetryLayout.legStride
-            var figures = LegFigures()
-            if words[start] > 1 { faults += 1 }
-            figures.isConnected = words[start] == 1
-            for (index, field) in LegFigures.counters.enumerated() {
-                figures[keyPath: field] = Int64(count(start + 1 + index))
-            }
-            let gauges = start + 1 + LegFigures.counters.count
-            figures.roundTripTime = Nanoseconds(time(gauges))
-            figures.window = Nanoseconds(time(gauges + 1))
-            figures.packetsBuffered = Int64(count(gauges + 2))
-            return figures
-        }
-        snapshot.inputLeg = leg(.input)
-        snapshot.outputLeg = leg(.output)
+        var checked = CheckedWords(words)
+        snapshot.inputLeg = OutputWords.leg(&checked, at: TelemetryLayout.legs)
+        snapshot.outputLeg = OutputWords.leg(&checked, at: TelemetryLayout.legs + TelemetryLayout.legStride)
+        snapshot.outputs = OutputWords.outputs(&checked)
+        faults += checked.faults
 
         for series in Latency.Series.allCases {
             let start = TelemetryLayout.histogram(series)

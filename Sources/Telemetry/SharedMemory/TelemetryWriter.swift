@@ -15,8 +15,9 @@ extension TelemetryMap {
     /// Each method says which thread may call it. A map has one writer at a time.
     public final class Writer: Sendable {
         private let words: MappedWords
-        /// What the legs' counters of the earlier writers add up to.
+        /// What the legs' counters of the earlier writers add up to, and the same of the outputs that go on.
         private let earlierLegs: [LegFigures]
+        private let earlierOutputs: Lock<[LegFigures]>
         /// What an earlier writer left for this one.
         public let resumePoint: ResumePoint
         /// The number of the first frame that this writer opens.
@@ -29,6 +30,7 @@ extension TelemetryMap {
             words = try MappedWords(descriptor, isWritable: true)
             let found = reader.snapshot()
             earlierLegs = [found.inputLeg, found.outputLeg]
+            earlierOutputs = Lock(found.outputs.map(\.leg))
             resumePoint = reader.resumePoint()
             firstFrame = found.books.originals + found.books.synthesised + found.books.repeated
             closeLeftFrames()
@@ -107,10 +109,66 @@ extension TelemetryMap {
 
         enum OutputWord: Int { case offered, sent, dropped, queued }
 
-        @inline(__always) func count(_ word: OutputWord) { words.advance(TelemetryLayout.output + word.rawValue) }
+        /// Says which outputs there are. Books of an output that an earlier writer had go on: what was queued there is dropped. Those
+        /// of others begin at zero.
+        /// - Parameter identities: a number for each output, not 0. The first 12 outputs are kept.
+        func begin(outputs identities: [UInt64]) {
+            earlierOutputs.withLock { earlier in
+                var known = earlier
+                earlier = []
+                for output in 0..<TelemetryLayout.mostOutputs {
+                    let start = OutputWords.start(output)
+                    let identity = output < identities.count ? max(1, identities[output]) : 0
+                    if identity != 0, words[start + OutputWords.identity] == identity, output < known.count {
+                        dropLeft(at: start)
+                    } else {
+                        for word in 0..<TelemetryLayout.outputStride { words.store(0, at: start + word) }
+                        if output < known.count { known[output] = LegFigures() }
+                    }
+                    if identity != 0 { earlier.append(output < known.count ? known[output] : LegFigures()) }
+                    words.store(identity, at: start + OutputWords.identity)
+                }
+            }
+        }
 
-        @inline(__always) func setQueued(_ n: Int) {
-            words.store(UInt64(n), at: TelemetryLayout.output + OutputWord.queued.rawValue)
+        /// Balances the books of an output.
+        private func dropLeft(at start: Int) {
+            var closed = words[start + OutputWords.sent]
+            for reason in OutputDropReason.allCases { closed &+= words[start + OutputWords.dropped + Int(reason.rawValue)] }
+            let offered = words[start + OutputWords.offered]
+            let shutdown = start + OutputWords.dropped + Int(OutputDropReason.shutdown.rawValue)
+            words.advance(shutdown, by: offered > closed ? offered - closed : 0)
+            words.store(0, at: start + OutputWords.queued)
+        }
+
+        @inline(__always) private func advance(_ output: Int, _ word: Int) {
+            guard output < TelemetryLayout.mostOutputs else { return }
+            words.advance(OutputWords.start(output) + word)
+        }
+
+        @inline(__always) func countOffered(_ output: Int) {
+            words.advance(TelemetryLayout.output + OutputWord.offered.rawValue)
+            advance(output, OutputWords.offered)
+        }
+
+        @inline(__always) func countSent(_ output: Int) {
+            words.advance(TelemetryLayout.output + OutputWord.sent.rawValue)
+            advance(output, OutputWords.sent)
+        }
+
+        @inline(__always) func countDropped(_ output: Int, _ reason: OutputDropReason) {
+            words.advance(TelemetryLayout.output + OutputWord.dropped.rawValue)
+            advance(output, OutputWords.dropped + Int(reason.rawValue))
+        }
+
+        /// - Parameters:
+        ///   - n: units that wait at each output.
+        ///   - outputs: how many outputs there are.
+        @inline(__always) func setQueued(_ n: Int, outputs: Int) {
+            words.store(UInt64(n * outputs), at: TelemetryLayout.output + OutputWord.queued.rawValue)
+            for output in 0..<min(outputs, TelemetryLayout.mostOutputs) {
+                words.store(UInt64(n), at: OutputWords.start(output) + OutputWords.queued)
+            }
         }
 
         // MARK: Figures; the observer
@@ -135,15 +193,18 @@ extension TelemetryMap {
         /// - Parameter figures: counters since this writer began; those of earlier writers are added.
         public func write(_ figures: LegFigures, of leg: Leg) {
             let all = figures.adding(countersOf: earlierLegs[leg.rawValue])
-            let start = TelemetryLayout.legs + leg.rawValue * TelemetryLayout.legStride
-            words.store(all.isConnected ? 1 : 0, at: start)
-            for (index, field) in LegFigures.counters.enumerated() {
-                words.store(UInt64(clamping: all[keyPath: field]), at: start + 1 + index)
-            }
-            let gauges = start + 1 + LegFigures.counters.count
-            words.store(UInt64(signed: all.roundTripTime.count), at: gauges)
-            words.store(UInt64(signed: all.window.count), at: gauges + 1)
-            words.store(UInt64(clamping: all.packetsBuffered), at: gauges + 2)
+            OutputWords.write(all, words, at: TelemetryLayout.legs + leg.rawValue * TelemetryLayout.legStride)
+        }
+
+        /// Writes the figures of an output, but not its books. Takes a lock that nobody else holds for long.
+        /// - Parameter figures: counters since this writer began; those of earlier writers are added.
+        public func write(_ figures: OutputFigures, of output: Int) {
+            let earlier = earlierOutputs.withLock { output < $0.count ? $0[output] : nil }
+            guard let earlier, output < TelemetryLayout.mostOutputs else { return }
+            let start = OutputWords.start(output)
+            words.store(UInt64(figures.state.rawValue), at: start + OutputWords.state)
+            words.store(UInt64(clamping: figures.receivers), at: start + OutputWords.receivers)
+            OutputWords.write(figures.leg.adding(countersOf: earlier), words, at: start + OutputWords.leg)
         }
 
         // MARK: What a successor goes on from; one thread at a time for each call
@@ -168,7 +229,7 @@ extension TelemetryMap {
             words.store(ResumeWords.word(counter), at: TelemetryLayout.continuity + place)
         }
 
-        /// The peers that a leg is connected with, written when they change. The first four are kept.
+        /// The peers that a leg is connected with, written when they change. The first 32 are kept.
         public func write(_ peers: [LegPeer], of leg: Leg) {
             let (number, start) = nextCopy(
                 TelemetryLayout.peers + leg.rawValue * 2 * TelemetryLayout.peersStride, TelemetryLayout.peersStride)

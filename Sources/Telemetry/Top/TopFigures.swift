@@ -20,6 +20,16 @@ public struct TopFigures: Encodable, Sendable {
         public var packetsLostLately: Int64
     }
 
+    /// One output, in the order of the stream's URLs.
+    public struct Output: Encodable, Sendable {
+        public var state: String
+        public var receivers: Int64
+        public var link: Leg
+        public var unitsOffered, unitsSent, unitsQueued: UInt64
+        public var unitsDropped: [String: UInt64]
+        public var unitsBalance: Bool
+    }
+
     public struct Drops: Encodable, Sendable {
         public var reason: String
         public var total: UInt64
@@ -55,7 +65,9 @@ public struct TopFigures: Encodable, Sendable {
     /// Tiles for each of these originals.
     public var tilesComputed, tilesReused: Double
     public var drops: [Drops]
+    /// The input, and the first output.
     public var input, output: Leg
+    public var outputs: [Output]
     public var books: String
     public var booksBalance: Bool
     public var units: String
@@ -144,6 +156,14 @@ public struct TopFigures: Encodable, Sendable {
         }
         input = leg(snapshot.inputLeg, former?.inputLeg, \.bytesReceived)
         output = leg(snapshot.outputLeg, former?.outputLeg, \.bytesSent)
+        outputs = snapshot.outputs.enumerated().map { index, now in
+            let before = former.flatMap { index < $0.outputs.count ? $0.outputs[index].leg : nil }
+            let reasons = OutputDropReason.allCases.map { ($0.name, now.books[$0]) }.filter { $0.1 > 0 }
+            return Output(
+                state: now.state.name, receivers: now.receivers, link: leg(now.leg, before, \.bytesSent),
+                unitsOffered: now.books.offered, unitsSent: now.books.sent, unitsQueued: now.books.queued,
+                unitsDropped: Dictionary(uniqueKeysWithValues: reasons), unitsBalance: now.books.balance)
+        }
         books = snapshot.books.description
         booksBalance = snapshot.books.balance
         let units = snapshot.output

@@ -28,7 +28,12 @@ public struct TopScreen: Sendable {
         lines += stages(figures)
         lines.append(Line(text: ""))
         lines += [tiers(figures), drops(figures)].map { Line(text: $0) }
-        lines += [leg("input", figures.input), leg("output", figures.output)].map { Line(text: $0) }
+        lines.append(Line(text: leg("input", figures.input)))
+        if figures.outputs.count > 1 {
+            lines += figures.outputs.enumerated().map { Line(text: output($0 + 1, $1), style: $1.unitsBalance ? .plain : .inverse) }
+        } else {
+            lines.append(Line(text: leg("output", figures.output)))
+        }
         lines += split("books", figures.books, of: figures).map {
             Line(text: $0, style: figures.booksBalance ? .plain : .inverse)
         }
@@ -133,6 +138,18 @@ public struct TopScreen: Sendable {
         if leg.packetsDropped > 0 { parts.append("dropped \(leg.packetsDropped)") }
         if leg.connections > 1 { parts.append("connection \(leg.connections)") }
         return column(name) + parts.joined(separator: ", ")
+    }
+
+    /// One of several outputs.
+    private func output(_ number: Int, _ output: TopFigures.Output) -> String {
+        var parts = [output.state == "connected" ? "up" : output.state.uppercased()]
+        if output.receivers > 1 { parts.append("\(output.receivers) receivers") }
+        parts.append("\(fixed(output.link.bitsPerSecond / 1e6)) Mb/s")
+        if output.link.roundTripTime > 0 { parts.append("rtt \(fixed(output.link.roundTripTime)) ms") }
+        parts.append("units \(output.unitsSent) of \(output.unitsOffered)")
+        parts += output.unitsDropped.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        if output.unitsQueued > 0 { parts.append("queued \(output.unitsQueued)") }
+        return column("output \(number)") + parts.joined(separator: ", ") + (output.unitsBalance ? "" : "  DO NOT BALANCE")
     }
 
     /// The two sides of the books on a line each, where one is too narrow.

@@ -46,6 +46,20 @@ enum StatisticsAnswers {
                 ? .null : ["input": text(gauges.inputSize), "output": text(gauges.outputSize)],
             "cores": ["least": .number(gauges.coresLeast), "synthesising": .number(gauges.coresSynthesising)],
             "input": json(snapshot.inputLeg), "output": json(snapshot.outputLeg),
+            "outputs": .list(snapshot.outputs.map(json)),
+        ]
+    }
+
+    private static func json(_ output: OutputFigures) -> JSON {
+        [
+            "state": .text(output.state.name), "receivers": .count(output.receivers),
+            "units": [
+                "offered": .count(output.books.offered), "sent": .count(output.books.sent),
+                "dropped": .count(output.books.dropped), "queued": .count(output.books.queued),
+            ],
+            "unitsDropped": .object(
+                Dictionary(OutputDropReason.allCases.map { ($0.name, .count(output.books[$0])) }) { first, _ in first }),
+            "link": json(output.leg),
         ]
     }
 
@@ -96,6 +110,10 @@ enum StatisticsAnswers {
             "packetsUnexpected": .count(leg.packetsUnexpected), "reports": .count(leg.reports),
             "reportsRejected": .count(leg.reportsRejected), "messagesUnstamped": .count(leg.messagesUnstamped),
             "bytesSent": .count(leg.bytesSent), "bytesReceived": .count(leg.bytesReceived),
+            "handshakesDropped": .count(leg.handshakesDropped),
+            "callersRefused": .object(
+                Dictionary(CallerRefusals.all.map { ($0.name, .count(leg.refusals[keyPath: $0.count])) }) { first, _ in first }),
+            "earlyIngest": .text(leg.earlyIngest.name),
         ]
     }
 
@@ -124,12 +142,25 @@ enum StatisticsAnswers {
                 counts([
                     "connections", "packetsBuffered", "packetsSent", "packetsReceived", "packetsLost", "packetsRetransmitted",
                     "packetsDropped", "packetsUnexpected", "reports", "reportsRejected", "messagesUnstamped", "bytesSent",
-                    "bytesReceived",
-                ]).merging(["isConnected": .bool, "roundTripTime": .number(), "window": .number()]) { first, _ in first }),
+                    "bytesReceived", "handshakesDropped",
+                ]).merging([
+                    "isConnected": .bool, "roundTripTime": .number(), "window": .number(),
+                    "callersRefused": .object("By reason.", counts(CallerRefusals.all.map(\.name))),
+                    "earlyIngest": .choice(LegFigures.EarlyIngest.allCases.map(\.name)),
+                ]) { first, _ in first }),
+            "Output": .object(
+                "An output, in the order of the stream's URLs. Units are coded units of video, once for each of its readers.",
+                [
+                    "state": .choice(OutputFigures.State.allCases.map(\.name)), "receivers": count,
+                    "units": .object("offered = sent + dropped + queued", counts(["offered", "sent", "dropped", "queued"])),
+                    "unitsDropped": .object("By reason.", counts(OutputDropReason.allCases.map(\.name))),
+                    "link": .named("Leg"),
+                ]),
             "Statistics": .object(
                 """
                 A stream's figures. Times are in seconds. `latency` and `stages` are those of the last `seconds`; those of the \
-                stream's whole life are in `lifetime`. `rung` is an index in `rungs`, the best first.
+                stream's whole life are in `lifetime`. `rung` is an index in `rungs`, the best first. `output` is the first \
+                output's leg, and `units` is the sum over all `outputs`.
                 """,
                 [
                     "state": .choice(StreamStatus.State.allCases.map(\.rawValue)), "age": .number(), "rate": .number(),
@@ -147,7 +178,7 @@ enum StatisticsAnswers {
                     "rung": .nullable(.integer(0...255)), "rungs": .list(.text()),
                     "sizes": .nullable(.object("", ["input": .text(), "output": .text()])),
                     "cores": .object("", ["least": .number(), "synthesising": .number()]),
-                    "input": .named("Leg"), "output": .named("Leg"),
+                    "input": .named("Leg"), "output": .named("Leg"), "outputs": .list(.named("Output")),
                 ]),
         ]
     }()

@@ -24,7 +24,7 @@ enum StreamAnswers {
         }
         var values: [String: String] = [:]
         for (key, value) in try SettingsBody.texts(request.body?["settings"] ?? [:]) { values[key] = value }
-        for key in places.keys { if case .text(let text)? = request.body?[key] { values[key] = text } }
+        for (key, text) in Self.places(in: request) { values[key] = text }
         let stream = try await site.service.add(name, values)
         return .json(
             json(stream), status: .created, headers: [.location: "/api/v1/streams/\(PercentCoding.encode(name))"])
@@ -32,9 +32,21 @@ enum StreamAnswers {
 
     @Sendable static func change(_ request: RouteRequest, _ site: Site) async throws -> Response {
         var changes = try SettingsBody.texts(request.body?["settings"] ?? [:])
-        for key in places.keys { if case .text(let text)? = request.body?[key] { changes[key] = text } }
+        for (key, text) in Self.places(in: request) { changes[key] = text }
         let isRestarting = request["restart"] == "true"
         return .json(json(try await site.service.change(request["name"] ?? "", changes, restarting: isRestarting)))
+    }
+
+    /// What a body says of a stream's ends. A list has one text a line.
+    private static func places(in request: RouteRequest) -> [(key: String, text: String)] {
+        places.keys.sorted().compactMap { key in
+            switch request.body?[key] {
+            case .text(let text)?: return (key, text)
+            case .list(let items)?:
+                return (key, items.map { if case .text(let text) = $0 { text } else { "" } }.joined(separator: "\n"))
+            default: return nil
+            }
+        }
     }
 
     @Sendable static func remove(_ request: RouteRequest, _ site: Site) async throws -> Response {
@@ -92,7 +104,7 @@ enum StreamAnswers {
                 "restarts": .integer(0...Int64.max), "secondsRunning": .nullable(.number()),
             ]),
         "NewStream": .object(
-            "A stream to add. Input and output are URLs. Passphrases go in and never come out.",
+            "A stream to add. Input and output, or outputs, are URLs. Passphrases go in and never come out.",
             ["name": .text(pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", most: 64)].merging(ends) { first, _ in first },
             optional: places.filter { ends[$0.key] == nil }.merging(["settings": .named("Settings")]) { first, _ in first }),
         "StreamChange": .object(
@@ -117,9 +129,11 @@ enum StreamAnswers {
 
     /// Where a stream comes from and goes to, and with which passphrases.
     private static let places: [String: Schema] = Dictionary(
-        StreamPlaceKeys.all.filter(\.isForAPI).map { ($0.name, .text(most: 2048)) }
+        StreamPlaceKeys.all.filter(\.isForAPI).map { key in
+            (key.name, key.name == "outputs" ? .list(.text(most: 2048), atLeast: 1) : .text(most: 2048))
+        }
     ) { first, _ in first }
-    private static let ends = places.filter { ["input", "output"].contains($0.key) }
+    private static let ends = places.filter { $0.key == "input" }
 
     /// Numbers may come as text, too.
     private static func form(of key: StreamKey) -> Schema {

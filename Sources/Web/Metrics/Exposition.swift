@@ -52,7 +52,8 @@ struct Exposition {
     }
 
     private mutating func write(_ name: String, _ labels: [String], _ values: [String], _ value: Sample.Value) {
-        let pairs = zip(labels, values).map { "\($0)=\"\(Self.escape($1, quotes: true))\"" }
+        // Prometheus takes a label without a value for one that is not there.
+        let pairs = zip(labels, values).filter { !$1.isEmpty }.map { "\($0)=\"\(Self.escape($1, quotes: true))\"" }
         func line(_ name: String, _ pairs: [String], _ value: String) {
             text += pairs.isEmpty ? "\(name) \(value)\n" : "\(name){\(pairs.joined(separator: ","))} \(value)\n"
         }

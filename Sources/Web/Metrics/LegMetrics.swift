@@ -2,8 +2,21 @@ import Media
 import Telemetry
 
 extension Metrics {
-    /// Both legs of a stream. The names are SRT's; an RTP leg has the same figures as far as RTP knows them.
+    /// The input and each output of a stream. The names are SRT's; an RTP leg has the same figures as far as RTP knows them.
     static let legs: [Metric] = [
+        .stream(
+            "srt_callers_refused_total", .counter, labels: ["leg", "output", "reason"],
+            "Callers that a listening leg refused. What is refused before it is known which leg is meant counts on the port's oldest leg."
+        ) { reading in
+            places(reading).flatMap { place in
+                CallerRefusals.all.map { reason in
+                    Sample(
+                        labels: [place.leg, place.output, reason.label],
+                        .count(UInt64(clamping: place.figures.refusals[keyPath: reason.count])))
+                }
+            }
+        },
+        count("handshakes_dropped", "Handshakes of callers that came too fast and were dropped unread.", \.handshakesDropped),
         leg("connected", .gauge, "1 while the leg is connected.") { .count($0.isConnected ? 1 : 0) },
         leg("connections_total", .counter, "How often the leg was connected.") { .count(UInt64(clamping: $0.connections)) },
         leg("rtt_seconds", .gauge, unit: "seconds", "Round-trip time.") { .number($0.roundTripTime.seconds) },
@@ -33,12 +46,15 @@ extension Metrics {
         _ name: String, _ kind: Metric.Kind, unit: String? = nil, _ help: String,
         _ read: @escaping @Sendable (LegFigures) -> Sample.Value
     ) -> Metric {
-        .stream("srt_" + name, kind, unit: unit, labels: ["leg"], help) { reading in
-            guard let snapshot = reading.snapshot else { return [] }
-            return [
-                Sample("input", value: read(snapshot.inputLeg)), Sample("output", value: read(snapshot.outputLeg)),
-            ]
+        .stream("srt_" + name, kind, unit: unit, labels: ["leg", "output"], help) { reading in
+            places(reading).map { Sample(labels: [$0.leg, $0.output], read($0.figures)) }
         }
+    }
+
+    /// Each leg with its labels. Outputs are counted from 1.
+    private static func places(_ reading: StreamReading) -> [(leg: String, output: String, figures: LegFigures)] {
+        guard let snapshot = reading.snapshot else { return [] }
+        return [("input", "", snapshot.inputLeg)] + snapshot.outputs.enumerated().map { ("output", "\($0 + 1)", $1.leg) }
     }
 
     private static func count(

@@ -81,6 +81,11 @@ struct Sample: Sendable {
         self.value = value
     }
 
+    init(labels: [String], _ value: Value) {
+        self.labels = labels
+        self.value = value
+    }
+
     init(_ labels: String..., count: some BinaryInteger) {
         self.labels = labels
         value = .count(UInt64(clamping: count))

@@ -38,17 +38,32 @@ extension Metrics {
             return DropReason.allCases.map { Sample($0.name, count: books.originalsDropped($0)) }
         },
         .stream(
-            "output_units_total", .counter, labels: ["fate"],
-            "Coded units of video at the output: offered = sent + dropped + queued."
+            "output_units_total", .counter, labels: ["output", "fate"],
+            "Coded units of video at each output, counted from 1: offered = sent + dropped + queued."
         ) { reading in
-            guard let output = reading.snapshot?.output else { return [] }
-            return [
-                Sample("offered", count: output.offered), Sample("sent", count: output.sent),
-                Sample("dropped", count: output.dropped),
-            ]
+            outputs(reading) { number, output in
+                [
+                    Sample(number, "offered", count: output.books.offered), Sample(number, "sent", count: output.books.sent),
+                    Sample(number, "dropped", count: output.books.dropped),
+                ]
+            }
         },
-        .snapshot("output_units_queued", .gauge, "Coded units of video that wait for their turn at the output.") {
-            .count($0.output.queued)
+        .stream(
+            "output_units_dropped_total", .counter, labels: ["output", "reason"],
+            "Coded units of video that an output, or one of its readers, did not get."
+        ) { reading in
+            outputs(reading) { number, output in
+                OutputDropReason.allCases.map { Sample(number, $0.name, count: output.books[$0]) }
+            }
+        },
+        .stream(
+            "output_units_queued", .gauge, labels: ["output"], "Coded units of video that wait for their turn at an output."
+        ) { outputs($0) { number, output in [Sample(number, count: output.books.queued)] } },
+        .stream("output_receivers", .gauge, labels: ["output"], "How many receive an output now.") {
+            outputs($0) { number, output in [Sample(number, count: output.receivers)] }
+        },
+        .stream("output_broken", .gauge, labels: ["output"], "1 where a file or pipe cannot be written any more.") {
+            outputs($0) { number, output in [Sample(number, count: output.state == .broken ? 1 : 0)] }
         },
         .stream(
             "frame_latency_seconds", .histogram, unit: "seconds", labels: ["kind"],
@@ -106,6 +121,11 @@ extension Metrics {
             }
         },
     ]
+
+    /// Samples of each output, with its number from 1.
+    private static func outputs(_ reading: StreamReading, _ samples: (String, OutputFigures) -> [Sample]) -> [Sample] {
+        (reading.snapshot?.outputs ?? []).enumerated().flatMap { samples("\($0 + 1)", $1) }
+    }
 
     /// One metric for each of the stream's plain counters, and one with a label for those that belong together.
     static let counters: [Metric] =

@@ -122,6 +122,7 @@ async function showFigures() {
   showDrops(now);
   showLeg($("input"), now.input, "in");
   showLeg($("output"), now.output, "out");
+  showOutputs(now.outputs);
   text($("sizes"), (now.sizes ? `${now.sizes.input} → ${now.sizes.output}` : "") + (isBypassed ? ", sent as it came" : ""));
 }
 
@@ -174,6 +175,25 @@ function showLeg(list, leg, direction) {
     ["Dropped", whole.format(leg.packetsDropped)],
     ["Connections so far", whole.format(leg.connections)],
   ]);
+}
+
+const outputStates = { waiting: "nobody", connected: "up", broken: "broken" };
+const missed = {
+  not_connected: "nobody there", refused: "too slow", awaits_keyframe: "before a keyframe", shutdown: "process ended",
+};
+
+// Each output, where there are several or one has several readers.
+function showOutputs(outputs) {
+  $("outputs").hidden = outputs.length < 2 && !outputs.some((each) => each.receivers > 1);
+  $("outputs").querySelector("tbody").replaceChildren(...outputs.map((each, index) => {
+    const why = Object.entries(each.unitsDropped).filter(([, count]) => count > 0)
+      .map(([reason, count]) => `${missed[reason] ?? reason} ${whole.format(count)}`).join(", ");
+    const cells = [
+      whole.format(index + 1), outputStates[each.state] ?? each.state, whole.format(each.receivers),
+      milliseconds(each.link.roundTripTime), whole.format(each.units.sent), why || "none", whole.format(each.units.queued),
+    ];
+    return made("tr", {}, ...cells.map((cell) => made("td", {}, cell)));
+  }));
 }
 
 // MARK: Events

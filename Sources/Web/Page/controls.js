@@ -9,7 +9,8 @@ const fields = [
   { key: "budget", label: "Latency budget", range: [10, 300, 5], unit: "ms" },
   { key: "caution", label: "Caution", range: [1, 10, 0.5] },
   { key: "pacing", label: "Pacing", options: ["eager", "paced"] },
-  { key: "bitrate", label: "Bit rate (empty: from size and rate)", text: "4M" },
+  { key: "bitrate", label: "Bit rate (empty: from size and rate)", text: "4M", none: "auto" },
+  { key: "bitrate-floor", label: "Follow the outputs' links down to (empty: not)", text: "1M", none: "off" },
 ];
 
 export class Controls {
@@ -51,8 +52,7 @@ export class Controls {
     this.#stream = stream;
     for (const [key, { field, input, shown }] of this.#fields) {
       if (!isOther && input === document.activeElement) continue;
-      // A bit rate that follows from size and rate is shown as none.
-      const text = field.text && settings[key] === "auto" ? "" : settings[key] ?? "";
+      const text = field.none != null && settings[key] === field.none ? "" : settings[key] ?? "";
       input.value = field.unit && text ? parseFloat(text) * (text.endsWith("ms") ? 1 : 1000) : text;
       shown();
     }

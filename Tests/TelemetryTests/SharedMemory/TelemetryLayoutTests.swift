@@ -27,7 +27,8 @@ import Testing
             "output": (Layout.output, Layout.outputWords), "counters": (Layout.counters, Layout.counterCapacity),
             "gauges": (Layout.gauges, Layout.gaugeWords), "legs": (Layout.legs, 2 * Layout.legStride),
             "positions": (Layout.positions, 2 * Layout.positionStride),
-            "continuity": (Layout.continuity, Layout.continuityCount), "peers": (Layout.peers, 4 * Layout.peersStride),
+            "continuity": (Layout.continuity, Layout.continuityCount),
+            "outputs": (Layout.outputs, Layout.mostOutputs * Layout.outputStride), "peers": (Layout.peers, 4 * Layout.peersStride),
             "histograms": (Layout.histograms, Latency.Series.allCases.count * Layout.histogramStride),
             "records": (Layout.records, Layout.recordCount * Layout.recordStride),
         ]
@@ -46,7 +47,7 @@ import Testing
 
     /// What lies in the map in the order of an enumeration.
     @Test func theEnumerationsAreThoseOfThisVersion() {
-        #expect(TelemetryLayout.version == 2)
+        #expect(TelemetryLayout.version == 3)
         #expect(FrameKind.allCases.map(\.name) == ["original", "synthesised", "repeated"])
         #expect(
             DropReason.allCases.map(\.name) == [
@@ -60,7 +61,12 @@ import Testing
                 "wait_for_enhancement", "enhance", "wait_for_encoder", "encode", "send",
             ])
         #expect(Histogram.bucketCount + 2 <= TelemetryLayout.histogramStride)
-        #expect(1 + LegFigures.counters.count + 3 <= TelemetryLayout.legStride && LegFigures.counters.count == 12)
+        #expect(LegFigures.counters.count == 21 && OutputWords.legWords <= TelemetryLayout.legStride)
+        #expect(OutputWords.leg + OutputWords.legWords <= TelemetryLayout.outputStride)
+        #expect(OutputWords.dropped + OutputDropReason.allCases.count <= OutputWords.leg)
+        #expect(
+            OutputDropReason.allCases.map(\.name) == ["not_connected", "refused", "awaits_keyframe", "shutdown"])
+        #expect(2 + TelemetryLayout.peersOfALeg * TelemetryLayout.peerWords <= TelemetryLayout.peersStride)
         // New counters go to the end, within the capacity: older readers do not know them, newer ones find zero.
         #expect(StreamCounters.Counter.allCases.count <= TelemetryLayout.counterCapacity)
         #expect(
@@ -100,9 +106,9 @@ import Testing
                 2, 0x1122_3344, 0x2_0302_0801, .max - 1, 0x6_0000_0005, none, 7, none, 0x9_0000_0008, 0xB_0000_000A, none, none,
                 12,
             ] + Array(repeating: none, count: 10) + [13]
-        #expect(TelemetryMap.read(map.descriptor, 6656..<6680) == expected)
+        #expect(TelemetryMap.read(map.descriptor, 8192..<8216) == expected)
         let magic = withUnsafeBytes(of: map.word(0).littleEndian) { String(decoding: $0, as: UTF8.self) }
-        #expect(magic == "BRNSHMAP" && map.word(1) == 2 && map.word(2) == 401_408)
+        #expect(magic == "BRNSHMAP" && map.word(1) == 3 && map.word(2) == 413_696)
         #expect(map.word(TelemetryLayout.dropWord(.synthesised, .outputDown)) == 1)
         #expect(TelemetryLayout.dropWord(.synthesised, .outputDown) == 22 + 7 * 3 + 1)
     }

@@ -48,8 +48,8 @@ import Testing
         let writer = try map.writer()
         let counters = StreamCounters(map: writer)
         for counter in StreamCounters.Counter.allCases { counters.add(counter, UInt64(counter.rawValue) + 1) }
-        // Two outputs; the map has their sum.
-        var output = OutputLedger(outputs: 2, map: writer)
+        // Two outputs; the map has each, and their sum.
+        var output = OutputLedger(outputs: [11, 12], map: writer)
         for _ in 0..<5 { output.countOffered(0) }
         for _ in 0..<3 { output.countOffered(1) }
         for _ in 0..<3 { output.countSent(0) }
@@ -65,10 +65,19 @@ import Testing
         writer.write(gauges)
         writer.write(numberedLeg(10), of: .input)
         writer.write(numberedLeg(50), of: .output)
+        var figures = OutputFigures()
+        (figures.state, figures.receivers, figures.leg) = (.connected, 3, numberedLeg(70))
+        writer.write(figures, of: 1)
+        // There is no such output.
+        writer.write(figures, of: 2)
+        writer.write(figures, of: 99)
         let snapshot = try map.reader().snapshot()
         for counter in StreamCounters.Counter.allCases { #expect(snapshot.counters[counter] == UInt64(counter.rawValue) + 1) }
         let units = snapshot.output
         #expect(units.offered == 8 && units.sent == 3 && units.dropped == 1 && units.queued == 4 && units.balance)
+        #expect(snapshot.outputs.map(\.books) == output.books && snapshot.outputs.map(\.books.balance) == [true, true])
+        #expect(snapshot.outputs[1].state == .connected && snapshot.outputs[1].receivers == 3)
+        #expect("\(snapshot.outputs[1].leg)" == "\(numberedLeg(70))" && snapshot.outputs[0].state == .waiting)
         #expect(snapshot.gauges.rung == 3 && snapshot.gauges.coresLeast == 0.25 && snapshot.gauges.coresSynthesising == 1.5)
         #expect(snapshot.gauges.rate == 59.94 && snapshot.gauges.inputSize == gauges.inputSize)
         #expect(snapshot.gauges.outputSize == gauges.outputSize && snapshot.gauges.writtenAt.nanoseconds > 0)
@@ -86,7 +95,38 @@ import Testing
         leg.roundTripTime = .milliseconds(Double(n))
         leg.window = .milliseconds(120)
         leg.packetsBuffered = n * 2
+        leg.earlyIngest = .proven
         return leg
+    }
+
+    /// An output that stays goes on with its counts. What was queued there is dropped. One that another has replaced begins anew.
+    @Test func outputsThatStayGoOn() throws {
+        let map = try TestMap()
+        do {
+            let writer = try map.writer()
+            var ledger = OutputLedger(outputs: [1, 2, 3], map: writer)
+            for output in 0..<3 {
+                for _ in 0..<4 { ledger.countOffered(output) }
+                ledger.countSent(output)
+                ledger.countDropped(output, .awaitsKeyframe)
+                var figures = OutputFigures()
+                figures.leg.packetsSent = 10
+                writer.write(figures, of: output)
+            }
+            ledger.setQueued(2)
+        }
+        let writer = try map.writer()
+        var ledger = OutputLedger(outputs: [1, 7], map: writer)
+        ledger.countOffered(0)
+        ledger.countSent(0)
+        var figures = OutputFigures()
+        figures.leg.packetsSent = 5
+        for output in 0..<2 { writer.write(figures, of: output) }
+        let outputs = try map.reader().snapshot().outputs
+        #expect(outputs.count == 2 && outputs.map(\.leg.packetsSent) == [15, 5])
+        #expect(outputs[0].books.offered == 5 && outputs[0].books.sent == 2 && outputs[0].books[.shutdown] == 2)
+        #expect(outputs[0].books.balance && outputs[0].books.queued == 0)
+        #expect(outputs[1].books == OutputBooks())
     }
 
     /// A worker is killed with frames in flight. Its successor counts them as dropped and goes on.
@@ -185,7 +225,7 @@ import Testing
         ]
         for (place, counter) in counters.enumerated() { writer.write(counter, at: place) }
         writer.write(counters[0], at: 32)
-        let peers = (0..<5).map { (n: UInt8) -> LegPeer in
+        let peers = (0..<33).map { (n: UInt8) -> LegPeer in
             let address: [UInt8] = n % 2 == 0 ? [192, 0, 2, n] : Array(200..<216)
             return LegPeer(
                 address: address, port: 9000 + UInt16(n), scope: UInt32(n), localPort: 40_000,
@@ -203,7 +243,7 @@ import Testing
         map.write(map.word(newest) - 1, at: newest)
         let point = try map.writer().resumePoint
         #expect(point.position == torn && point.continuity == counters)
-        #expect(point.inputPeers.isEmpty && point.outputPeers == Array(peers.prefix(4)))
+        #expect(point.inputPeers.isEmpty && point.outputPeers == Array(peers.prefix(32)))
         // The successor has no peers yet, and its own position goes on.
         let successor = try map.writer()
         #expect(successor.resumePoint.outputPeers.isEmpty && successor.resumePoint.position == torn)

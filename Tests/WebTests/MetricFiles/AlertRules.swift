@@ -57,6 +57,10 @@ enum AlertRules {
             severity: "warning", summary: "The output of stream {{ $labels.stream }} accepts not all",
             action: "The receiver or the network is too slow: lower the bit rate."),
         Alert(
+            name: "BurnishOutputBroken", expression: "burnish_output_broken == 1", duration: "0m", severity: "critical",
+            summary: "Output {{ $labels.output }} of stream {{ $labels.stream }} cannot be written any more",
+            action: "See the stream's events for the reason (a full disk, a pipe whose reader has gone), then restart the stream."),
+        Alert(
             name: "BurnishEarlyIngestBroken",
             expression: #"increase(burnish_srt_messages_unstamped_total[15m]) > 0"#, duration: "0m", severity: "warning",
             summary: "Early ingest of stream {{ $labels.stream }} does not work as it should",

@@ -58,19 +58,27 @@ enum Dashboard {
                 (rate("burnish_tiles_reused_total"), "{{stream}} reused"),
             ]),
         Panel(
-            title: "Round-trip time", about: "Of both legs.", unit: "s",
-            expressions: [(#"burnish_srt_rtt_seconds{stream=~"$stream"}"#, "{{stream}} {{leg}}")]),
+            title: "Round-trip time", about: "Of the input and of each output.", unit: "s",
+            expressions: [(#"burnish_srt_rtt_seconds{stream=~"$stream"}"#, "{{stream}} {{leg}} {{output}}")]),
         Panel(
             title: "Packets lost and sent again", about: "Before recovery.", unit: "short",
             expressions: [
-                (rate("burnish_srt_packets_lost_total", by: "stream, leg"), "{{stream}} {{leg}} lost"),
-                (rate("burnish_srt_packets_retransmitted_total", by: "stream, leg"), "{{stream}} {{leg}} again"),
+                (rate("burnish_srt_packets_lost_total", by: "stream, leg, output"), "{{stream}} {{leg}} {{output}} lost"),
+                (rate("burnish_srt_packets_retransmitted_total", by: "stream, leg, output"), "{{stream}} {{leg}} {{output}} again"),
             ]),
         Panel(
             title: "Bit rate", about: "On the network.", unit: "bps",
             expressions: [
                 ("8 * " + rate("burnish_srt_received_bytes_total", #", leg="input""#), "{{stream}} in"),
-                ("8 * " + rate("burnish_srt_sent_bytes_total", #", leg="output""#), "{{stream}} out"),
+                ("8 * " + rate("burnish_srt_sent_bytes_total", by: "stream, output", #", leg="output""#), "{{stream}} out {{output}}"),
+            ]),
+        Panel(
+            title: "Receivers", about: "How many receive each output.", unit: "short",
+            expressions: [(#"burnish_output_receivers{stream=~"$stream"}"#, "{{stream}} {{output}}")]),
+        Panel(
+            title: "Units that receivers missed", about: "Coded units of video, by output and reason.", unit: "short",
+            expressions: [
+                (rate("burnish_output_units_dropped_total", by: "stream, output, reason"), "{{stream}} {{output}} {{reason}}")
             ]),
         Panel(
             title: "Cores", about: "What there is, what the originals need, and what is in use.", unit: "short",

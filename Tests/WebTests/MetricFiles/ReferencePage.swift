@@ -15,7 +15,7 @@ enum ReferencePage {
         (
             "Legs",
             """
-            Each has a label `leg`: `input` or `output`. Counts are totals over the stream's life; gauges belong to the present \
+            Each has a label `leg`: `input` or `output`. An output's number, from 1, is the label `output`. Counts are totals over the stream's life; gauges belong to the present \
             connection.
             """, Metrics.legs
         ),
