@@ -51,6 +51,8 @@ public struct ServiceConfiguration: Hashable, Sendable {
         public var httpConnections = 128
         /// WebRTC calls of all streams together.
         public var calls = 256
+        /// Callers a second that get as far as the passphrase, on each listening SRT port.
+        public var srtCalls = 20
     }
 
     public var http = HTTP()

@@ -93,6 +93,10 @@ public enum ServiceKeys {
             "limits", "http-connections", \.limits.httpConnections, 1...10_000, .restart,
             help: "Open connections to the page and the API."),
         .integer("limits", "calls", \.limits.calls, 1...10_000, .live, help: "WebRTC calls at a time, of all streams."),
+        .integer(
+            "limits", "srt-calls", \.limits.srtCalls, 1...1000, .live,
+            help: "Callers a second that get as far as the passphrase, on each SRT port that is opened from then on; half as many"
+                + " from one address. How many readers an output serves is maxreaders= in its URL."),
     ]
 
     /// The keys of a section, in the order of the documentation.

@@ -52,6 +52,10 @@ public enum Simulation {
         var meter = CoreMeter(streams: streams.count, cores: cores, threads: threads)
         var pool = OptionalPool()
         let cores = Double(cores)
+        var lost: UInt64 = 0
+        if load?.isSupervised == true {
+            for index in streams.indices { streams[index].use(Cores(dealt: cores, spare: cores, optional: 0)) }
+        }
         while true {
             let others = load?.otherThreads(at: moment.time) ?? 0
             var threads = others
@@ -86,7 +90,7 @@ public enum Simulation {
                     let others = meter.usedByOthers(length)
                     let size = pool.update(
                         idle: cores - meter.busy(length), cores: cores, estimate: deal.leftover(claims, usedByOthers: others),
-                        seconds: length.seconds)
+                        seconds: length.seconds, streams: changes(in: streams, at: nextTime, &lost))
                     for (index, cores) in deal.deal(claims, usedByOthers: others, pool: size).enumerated() {
                         streams[index].use(cores)
                     }
@@ -99,6 +103,22 @@ public enum Simulation {
             moment.time = nextTime
         }
         for index in streams.indices { streams[index].close() }
+    }
+}
+
+extension Simulation {
+    /// What a supervisor sees of its streams. All of them begin at the beginning.
+    /// - Parameter lost: originals that were dropped up to the last call.
+    private static func changes<P: Policy>(
+        in streams: [SimulatedStream<P>], at time: MonotonicTime, _ lost: inout UInt64
+    ) -> OptionalPool.Streams {
+        var changes = OptionalPool.Streams()
+        let now = streams.reduce(UInt64(0)) { $0 + UInt64($1.outcome.dropped(.late) + $1.outcome.dropped(.overload)) }
+        changes.haveLost = now > lost
+        changes.areSettling = time - MonotonicTime(nanoseconds: 0) < OptionalPool.settlingTime
+        changes.areNew = changes.areSettling
+        lost = now
+        return changes
     }
 }
 

@@ -17,6 +17,8 @@ final class AssignedStream: Sendable {
         var values: StreamValues
         /// Nil before both ends are open.
         var relay: Relay?
+        /// What the supervisor has dealt before there was a relay.
+        var share: Cores?
         /// At the last second.
         var rung: Rung?
         var isStopping = false
@@ -68,6 +70,7 @@ final class AssignedStream: Sendable {
             throw StreamEnd(error)
         }
         configuration.telemetry = try openMap()
+        if let limit = assignment.callsPerSecond { CallLimit.perSecond = limit }
         do throws(TransportError) {
             return try Relay(configuration)
         } catch {
@@ -81,7 +84,15 @@ final class AssignedStream: Sendable {
         do throws(TelemetryMapError) {
             return try TelemetryMap.Writer(descriptor.number)
         } catch {
-            throw StreamEnd(code: SysExit.software, reason: "the telemetry map that burnishd passed: \(error)")
+            guard error.kind == .otherVersion else {
+                throw StreamEnd(code: SysExit.software, reason: "the telemetry map that burnishd passed: \(error)")
+            }
+            // Other figures than these nobody could read. The stream is worth more.
+            control.send(
+                .event(
+                    stream: name,
+                    StreamEvent(.message, "runs without figures, because burnishd is of another version: restart it (\(error))")))
+            return nil
         }
     }
 
@@ -91,6 +102,7 @@ final class AssignedStream: Sendable {
             state.relay = relay
             // They may have changed meanwhile. Under the lock, so that the newest settings come last.
             relay.change(state.values.settings)
+            if let share = state.share.take() { relay.use(share) }
             return !state.isStopping
         }
     }
@@ -166,7 +178,10 @@ final class AssignedStream: Sendable {
     ///   - dealt: for its originals.
     ///   - spare: for optional work, on average.
     func share(dealt: Double, spare: Double) {
-        relay?.use(Cores(dealt: max(0, dealt), spare: max(0, dealt), optional: max(0, spare)))
+        let cores = Cores(dealt: max(0, dealt), spare: max(0, dealt), optional: max(0, spare))
+        state.withLock { state in
+            if let relay = state.relay { relay.use(cores) } else { state.share = cores }
+        }
     }
 
     /// Ends one connection. One that is over already is no fault.

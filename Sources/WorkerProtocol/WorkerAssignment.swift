@@ -8,6 +8,8 @@ public struct WorkerAssignment: Codable, Hashable, Sendable {
     public var outputs: [String]
     /// Every setting that differs from its default, as text with units: the keys and values of the configuration file.
     public var settings: [String: String]
+    /// How many callers a second get as far as the passphrase on a listening SRT port; nil is the default.
+    public var callsPerSecond: Int?
 
     public init(stream: String, input: String, outputs: [String], settings: [String: String]) {
         self.stream = stream

@@ -62,17 +62,26 @@ import Testing
     private let demand = CoreSharing.Demand(least: 0.25, synthesising: 0.9, isFlowing: true)
     private func machine(idle: Double?) -> CoreSharing.Machine { .init(cores: 2, usedByOthers: 0, idle: idle) }
 
+    /// One call a second.
+    private func shares(
+        _ sharing: inout CoreSharing, of demands: [String: CoreSharing.Demand], idle: Double? = 1, times: Int = 1
+    ) -> [String: CoreSharing.Share] {
+        (0..<times).map { _ in sharing.shares(of: demands, on: machine(idle: idle), seconds: 1) }.last!
+    }
+
     @Test func aSingleStreamIsLeftToMeasureForItself() {
         var sharing = CoreSharing()
         var silent = demand
         silent.isFlowing = false
-        #expect(sharing.shares(of: ["a": demand, "b": silent], on: machine(idle: 1), seconds: 1).isEmpty)
+        #expect(shares(&sharing, of: ["a": demand]).isEmpty)
+        // When the source of the other one comes, it begins with its originals.
+        #expect(shares(&sharing, of: ["a": demand, "b": silent]) == ["b": .init(dealt: 2, spare: 0)])
     }
 
     @Test func equalStreamsGetEqualShares() {
         var sharing = CoreSharing()
         let demands = ["a": demand, "b": demand, "c": demand, "d": demand]
-        let shares = sharing.shares(of: demands, on: machine(idle: 1), seconds: 1)
+        let shares = shares(&sharing, of: demands, times: 3)
         #expect(shares.count == 4)
         for share in shares.values {
             #expect(abs(share.dealt - 1.25 - share.spare) < 1e-9 && abs(share.spare - (2 * 0.92 - 1) / 4) < 1e-9)
@@ -85,11 +94,41 @@ import Testing
         var demand = demand
         demand.least = 0.6
         let demands = ["a": demand, "b": demand, "c": demand, "d": demand]
-        var spare = 0.0
-        for _ in 0..<4 { spare = sharing.shares(of: demands, on: machine(idle: 1), seconds: 1)["a"]!.spare }
-        #expect(abs(spare - 3 * 0.84 / 4) < 1e-9)
+        // Two seconds pass before it counts.
+        #expect(shares(&sharing, of: demands, times: 2)["a"]!.spare == 0)
+        let spare = shares(&sharing, of: demands, times: 3)["a"]!.spare
+        #expect(abs(spare - 3 * 0.42 / 4) < 1e-9)
         // A single stream ends the deal, and the next one begins from the costs again.
-        _ = sharing.shares(of: ["a": demand], on: machine(idle: 1), seconds: 1)
-        #expect(sharing.shares(of: demands, on: machine(idle: 1), seconds: 1)["a"]!.spare == 0)
+        _ = shares(&sharing, of: ["a": demand])
+        #expect(shares(&sharing, of: demands)["a"]!.spare == 0)
+    }
+
+    /// A stream that begins takes what its originals need from the optional work of the others, at once, and does none itself until
+    /// its costs are known.
+    @Test func originalsOfANewStreamComeBeforeOptionalWork() {
+        var sharing = CoreSharing()
+        let demands = ["a": demand, "b": demand]
+        let before = shares(&sharing, of: demands, idle: 0.3, times: 5)["a"]!.spare
+        #expect(before > 0.6)
+        var all = demands
+        all["c"] = demand
+        for _ in 0..<2 {
+            let after = shares(&sharing, of: all, idle: 0)
+            #expect(after["c"]!.spare == 0 && abs(after["a"]!.spare - (before - 0.125)) < 1e-9)
+            #expect(after["c"]!.dealt >= demand.least)
+        }
+        #expect(shares(&sharing, of: all, idle: 0.16)["c"]!.spare > 0.3)
+    }
+
+    /// One original that was lost for want of time is one too many. The share comes back slowly.
+    @Test func aLostOriginalTakesAPartOfTheOptionalWorkFromAll() {
+        var sharing = CoreSharing()
+        var demands = ["a": demand, "b": demand]
+        let before = shares(&sharing, of: demands, idle: 0.16, times: 5)["a"]!.spare
+        demands["b"]?.lost = 1
+        let after = shares(&sharing, of: demands, idle: 1)["a"]!.spare
+        #expect(abs(after - 0.7 * before) < 1e-9)
+        let later = shares(&sharing, of: demands, idle: 1, times: 10)["a"]!.spare
+        #expect(later > 1.05 * after && later < 1.2 * after)
     }
 }

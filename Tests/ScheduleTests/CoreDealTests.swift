@@ -47,7 +47,7 @@ import Testing
 
 @Suite struct OptionalPoolTests {
     /// Streams that overstate what their work costs by `factor`, on two cores of which originals use one.
-    private func settle(_ factor: Double, from start: Double = 0, estimate: Double = 0, seconds: Int = 60) -> [Double] {
+    private func settle(_ factor: Double, from start: Double = 0, estimate: Double = 0, seconds: Int = 150) -> [Double] {
         var pool = OptionalPool()
         _ = pool.update(idle: nil, cores: 2, estimate: start, seconds: 1)
         var size = start
@@ -79,6 +79,30 @@ import Testing
         var pool = OptionalPool()
         for _ in 0..<100 { _ = pool.update(idle: 2, cores: 2, estimate: 0, seconds: 1) }
         #expect(pool.size == 8)
+    }
+
+    /// Nothing optional is done before the machine's idle time beside all streams is known.
+    @Test func streamsThatAllBeginGetNothing() {
+        var pool = OptionalPool()
+        var streams = OptionalPool.Streams()
+        (streams.joined, streams.areSettling, streams.areNew) = (1, true, true)
+        for _ in 0..<3 {
+            #expect(pool.update(idle: 2, cores: 2, estimate: 1.8, seconds: 1, streams: streams) == 0)
+            streams.joined = 0
+        }
+        #expect(abs(pool.update(idle: 1, cores: 2, estimate: 0, seconds: 1) - 0.42) < 1e-9)
+    }
+
+    /// Each loss lowers it, also when the costs say that there is room.
+    @Test func lossesLowerItAndItRisesSlowlyAgain() {
+        var pool = OptionalPool()
+        var streams = OptionalPool.Streams()
+        _ = pool.update(idle: 1, cores: 2, estimate: 1, seconds: 1)
+        streams.haveLost = true
+        let sizes = (0..<8).map { _ in pool.update(idle: 1, cores: 2, estimate: 1, seconds: 1, streams: streams) }
+        #expect(abs(sizes[0] - 0.7) < 1e-9 && sizes.last! < 0.1)
+        let later = (0..<200).map { _ in pool.update(idle: 1, cores: 2, estimate: 1, seconds: 1) }
+        #expect(zip(later, later.dropFirst()).allSatisfy { $1 >= $0 && $1 < $0 + 0.05 } && later.last! >= 1)
     }
 
     @Test func withoutAMeasurementTheEstimateHolds() {

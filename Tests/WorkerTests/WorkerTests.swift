@@ -154,6 +154,23 @@ import WorkerProtocol
         while !sender.isFinished { (MonotonicTime.now() + .milliseconds(2)).sleep() }
     }
 
+    /// A supervisor that still runs while its programs were replaced: the stream matters more than its figures.
+    @Test func aMapOfAnotherVersionCostsTheFiguresOnly() throws {
+        let worker = try WorkerUnderTest()
+        let map = try TelemetryMap.create()
+        defer { close(map) }
+        var other: UInt64 = 1
+        #expect(pwrite(map, &other, 8, 8) == 8)
+        let assignment = WorkerAssignment(
+            stream: "a", input: "srt://127.0.0.1:0?mode=listener", outputs: ["udp://127.0.0.1:9"], settings: [:])
+        worker.channel.send(.start(assignment), descriptors: [map])
+        #expect(worker.event("a", .message)?.hasPrefix("runs without figures, because burnishd is of another version") == true)
+        #expect(worker.next { if case .started("a", _, _) = $0 { true } else { nil } } == true)
+        worker.channel.send(.end)
+        #expect(worker.ended("a") == .ended(stream: "a", code: 0, reason: "stopped"))
+        #expect(worker.join()?.code == 0)
+    }
+
     @Test func settingsChangeWhileTheStreamRuns() throws {
         let worker = try WorkerUnderTest()
         let ports = try #require(worker.start("a", to: "udp://127.0.0.1:9", ["tier": "neural-s"]))

@@ -1,3 +1,4 @@
+import Media
 import Schedule
 
 /// Divides the machine's processor cores among the streams (``CoreDeal``, ``OptionalPool``). A value, asked once a second.
@@ -9,6 +10,8 @@ struct CoreSharing: Sendable {
         /// With what it would synthesise.
         var synthesising: Double
         var isFlowing: Bool
+        /// Originals that were dropped for want of time so far.
+        var lost: UInt64 = 0
     }
 
     /// What a stream may count on, in cores.
@@ -29,27 +32,63 @@ struct CoreSharing: Sendable {
         var idle: Double?
     }
 
+    /// What is known of a stream that flows.
+    private struct Record {
+        /// For how long.
+        var time = Nanoseconds.zero
+        var lost: UInt64
+
+        var isSettled: Bool { time >= OptionalPool.settlingTime }
+    }
+
     private var pool = OptionalPool()
+    private var records: [String: Record] = [:]
 
     /// The cores for optional work of all streams; nil while nothing is dealt.
     var optional: Double? { pool.size }
 
+    /// What a stream may count on before its needs are known, where there are others: nothing for optional work.
+    static func first(on cores: Double) -> Share { Share(dealt: cores, spare: 0) }
+
     /// - Parameter seconds: since the last call.
-    /// - Returns: the shares that streams are to be told. A single stream is told nothing: it measures what is left, as
+    /// - Returns: the shares that streams are to be told. A single stream that flows is told nothing: it measures what is left, as
     ///   `burnish relay` does.
     mutating func shares(of demands: [String: Demand], on machine: Machine, seconds: Double) -> [String: Share] {
         let flowing = demands.filter { $0.value.isFlowing && $0.value.least > 0 }.sorted { $0.key < $1.key }
+        let streams = observe(flowing, seconds: seconds)
+        var shares: [String: Share] = [:]
+        if demands.count > 1 {
+            for name in demands.keys where records[name] == nil { shares[name] = Self.first(on: machine.cores) }
+        }
         guard flowing.count > 1 else {
             pool = OptionalPool()
-            return [:]
+            return shares
         }
         let deal = CoreDeal(cores: machine.cores)
-        let claims = flowing.map { CoreDeal.Claim(least: $0.value.least) }
+        let claims = flowing.map {
+            CoreDeal.Claim(least: $0.value.least, optional: records[$0.key]?.isSettled == true ? .infinity : 0)
+        }
         let size = pool.update(
             idle: machine.idle, cores: machine.cores,
-            estimate: deal.leftover(claims, usedByOthers: machine.usedByOthers), seconds: seconds)
+            estimate: deal.leftover(claims, usedByOthers: machine.usedByOthers), seconds: seconds, streams: streams)
         let parts = deal.deal(claims, usedByOthers: machine.usedByOthers, pool: size)
-        return Dictionary(
-            uniqueKeysWithValues: zip(flowing, parts).map { ($0.key, Share(dealt: $1.dealt, spare: $1.optional)) })
+        for (stream, part) in zip(flowing, parts) { shares[stream.key] = Share(dealt: part.dealt, spare: part.optional) }
+        return shares
+    }
+
+    private mutating func observe(_ flowing: [(key: String, value: Demand)], seconds: Double) -> OptionalPool.Streams {
+        var streams = OptionalPool.Streams()
+        var new: [String: Record] = [:]
+        for (name, demand) in flowing {
+            var record = records[name] ?? Record(lost: demand.lost)
+            if records[name] == nil { streams.joined += demand.least } else { record.time = record.time + .seconds(seconds) }
+            if demand.lost > record.lost { streams.haveLost = true }
+            record.lost = demand.lost
+            if !record.isSettled { streams.areSettling = true }
+            new[name] = record
+        }
+        streams.areNew = new.values.allSatisfy { !$0.isSettled }
+        records = new
+        return streams
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import Media
+import Schedule
 import ServiceConfiguration
 import Settings
 import Telemetry
@@ -63,9 +64,15 @@ extension Supervisor {
         case .success(let files):
             worker.started.insert(name)
             worker.hasStarted = true
+            var assignment = stream.definition.assignment
+            assignment.callsPerSecond = configuration.limits.srtCalls
             send(
-                .start(stream.definition.assignment), to: worker,
+                .start(assignment), to: worker,
                 descriptors: [stream.map.descriptor] + files.map(\.number))
+            if supervised.count > 1 {
+                let share = CoreSharing.first(on: capacity.cores)
+                send(.share(stream: name, dealt: share.dealt, spare: share.spare), to: worker)
+            }
         case .failure(let fault):
             record(.ended, stream: name, fault.description)
             tell(stream, .ended(code: 69, reason: fault.description))

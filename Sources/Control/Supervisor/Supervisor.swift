@@ -186,7 +186,8 @@ public actor Supervisor {
             record(stream.gate.expire(now), of: stream)
             demands[stream.name] = CoreSharing.Demand(
                 least: snapshot.gauges.coresLeast, synthesising: snapshot.gauges.coresSynthesising,
-                isFlowing: stream.flow.isFlowing)
+                isFlowing: stream.flow.isFlowing,
+                lost: snapshot.books.originalsDropped(.late) + snapshot.books.originalsDropped(.overload))
         }
         for worker in workers.values {
             worker.messages = 0
