@@ -112,8 +112,8 @@ static struct sockaddr_in6 mapped(const struct sockaddr_in *address) {
     return result;
 }
 
-bool burnish_srt_send_from(
-    uint16_t port, const void *packet, size_t count, const struct sockaddr *to, socklen_t length) {
+bool burnish_srt_send_from(uint16_t port, const void *packet, size_t count, const struct sockaddr *to,
+                           socklen_t length) {
     bool sent = false;
     // Under the lock: the socket stays open while its tap is attached.
     pthread_mutex_lock(&lock);

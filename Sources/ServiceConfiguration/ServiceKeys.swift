@@ -95,7 +95,8 @@ public enum ServiceKeys {
         .integer("limits", "calls", \.limits.calls, 1...10_000, .live, help: "WebRTC calls at a time, of all streams."),
         .integer(
             "limits", "srt-calls", \.limits.srtCalls, 1...1000, .live,
-            help: "Callers a second that get as far as the passphrase, on each SRT port that is opened from then on; half as many"
+            help:
+                "Callers a second that get as far as the passphrase, on each SRT port that is opened from then on; half as many"
                 + " from one address. How many readers an output serves is maxreaders= in its URL."),
     ]
 

@@ -67,7 +67,8 @@ public struct CallerRefusals: Sendable, Hashable, BitwiseCopyable {
 
     /// Each reason as the API has it, and as metrics have it.
     public static let all: [(name: String, label: String, count: any WritableKeyPath<CallerRefusals, Int64> & Sendable)] = [
-        ("busy", "busy", \.busy), ("unknownStream", "unknown_stream", \.unknownStream), ("wrongMode", "wrong_mode", \.wrongMode),
+        ("busy", "busy", \.busy), ("unknownStream", "unknown_stream", \.unknownStream),
+        ("wrongMode", "wrong_mode", \.wrongMode),
         ("malformedStreamID", "malformed_stream_id", \.malformedStreamID),
         ("wrongPassphrase", "wrong_passphrase", \.wrongPassphrase), ("kicked", "kicked", \.kicked),
         ("forbidden", "forbidden", \.forbidden), ("tooManyCalls", "too_many_calls", \.tooManyCalls),

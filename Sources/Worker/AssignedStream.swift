@@ -91,7 +91,8 @@ final class AssignedStream: Sendable {
             control.send(
                 .event(
                     stream: name,
-                    StreamEvent(.message, "runs without figures, because burnishd is of another version: restart it (\(error))")))
+                    StreamEvent(.message, "runs without figures, because burnishd is of another version: restart it (\(error))")
+                ))
             return nil
         }
     }

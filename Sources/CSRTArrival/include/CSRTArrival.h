@@ -134,8 +134,8 @@ int64_t burnish_srt_tap_handshakes_dropped(burnish_srt_tap *tap);
 
 /// Sends a datagram from one of libsrt's UDP sockets, which has a tap and is bound to this port. Never waits. Any thread.
 /// - Returns: false when there is no such socket, or the kernel refuses.
-bool burnish_srt_send_from(
-    uint16_t port, const void *packet, size_t count, const struct sockaddr *to, socklen_t length);
+bool burnish_srt_send_from(uint16_t port, const void *packet, size_t count, const struct sockaddr *to,
+                           socklen_t length);
 
 // MARK: Packets
 

@@ -30,7 +30,9 @@ public struct TopScreen: Sendable {
         lines += [tiers(figures), drops(figures)].map { Line(text: $0) }
         lines.append(Line(text: leg("input", figures.input)))
         if figures.outputs.count > 1 {
-            lines += figures.outputs.enumerated().map { Line(text: output($0 + 1, $1), style: $1.unitsBalance ? .plain : .inverse) }
+            lines += figures.outputs.enumerated().map {
+                Line(text: output($0 + 1, $1), style: $1.unitsBalance ? .plain : .inverse)
+            }
         } else {
             lines.append(Line(text: leg("output", figures.output)))
         }

@@ -46,7 +46,9 @@ public struct SRTFarewell: Hashable, Sendable, Codable {
         for (local, group) in Dictionary(grouping: farewells, by: \.local) {
             guard let own = SocketAddress(parsing: local) else { continue }
             // Another stream of this process may have opened the port already.
-            sent += send(group, from: own) ?? group.count { unsafe send($0) { unsafe burnish_srt_send_from(own.port, $0, $1, $2, $3) } }
+            sent +=
+                send(group, from: own)
+                ?? group.count { unsafe send($0) { unsafe burnish_srt_send_from(own.port, $0, $1, $2, $3) } }
         }
         return sent
     }

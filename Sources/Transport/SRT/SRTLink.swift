@@ -164,7 +164,8 @@ final class SRTLink: Sendable {
                 let began = MonotonicTime.now()
                 let asked = port.tap.windowOfPeer(of: connection.id)
                 attend(
-                    connection, tap: port.tap, peer: address, streamID: endpoint.streamID ?? "", early: early, windowAsked: asked
+                    connection, tap: port.tap, peer: address, streamID: endpoint.streamID ?? "", early: early,
+                    windowAsked: asked
                 ) { _, _ in false }
                 if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
             } catch {

@@ -154,7 +154,8 @@ final class SRTReaders: Sendable {
         if let size = reader.connection.integer(SRTO_MSS), size < Self.smallestPackets {
             listener.tap.pin(id, false)
             events.append(
-                .refused(reason: "\(reader.peer) asks for packets of \(size) bytes, and gets none below \(Self.smallestPackets)"))
+                .refused(
+                    reason: "\(reader.peer) asks for packets of \(size) bytes, and gets none below \(Self.smallestPackets)"))
             return
         }
         let (peer, streamID) = (reader.connection.peer, reader.connection.text(SRTO_STREAMID))

@@ -28,7 +28,8 @@ import Testing
             "gauges": (Layout.gauges, Layout.gaugeWords), "legs": (Layout.legs, 2 * Layout.legStride),
             "positions": (Layout.positions, 2 * Layout.positionStride),
             "continuity": (Layout.continuity, Layout.continuityCount),
-            "outputs": (Layout.outputs, Layout.mostOutputs * Layout.outputStride), "peers": (Layout.peers, 4 * Layout.peersStride),
+            "outputs": (Layout.outputs, Layout.mostOutputs * Layout.outputStride),
+            "peers": (Layout.peers, 4 * Layout.peersStride),
             "histograms": (Layout.histograms, Latency.Series.allCases.count * Layout.histogramStride),
             "records": (Layout.records, Layout.recordCount * Layout.recordStride),
         ]

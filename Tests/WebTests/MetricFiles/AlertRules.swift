@@ -59,7 +59,8 @@ enum AlertRules {
         Alert(
             name: "BurnishOutputBroken", expression: "burnish_output_broken == 1", duration: "0m", severity: "critical",
             summary: "Output {{ $labels.output }} of stream {{ $labels.stream }} cannot be written any more",
-            action: "See the stream's events for the reason (a full disk, a pipe whose reader has gone), then restart the stream."),
+            action:
+                "See the stream's events for the reason (a full disk, a pipe whose reader has gone), then restart the stream."),
         Alert(
             name: "BurnishEarlyIngestBroken",
             expression: #"increase(burnish_srt_messages_unstamped_total[15m]) > 0"#, duration: "0m", severity: "warning",

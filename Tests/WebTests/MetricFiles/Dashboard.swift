@@ -64,13 +64,19 @@ enum Dashboard {
             title: "Packets lost and sent again", about: "Before recovery.", unit: "short",
             expressions: [
                 (rate("burnish_srt_packets_lost_total", by: "stream, leg, output"), "{{stream}} {{leg}} {{output}} lost"),
-                (rate("burnish_srt_packets_retransmitted_total", by: "stream, leg, output"), "{{stream}} {{leg}} {{output}} again"),
+                (
+                    rate("burnish_srt_packets_retransmitted_total", by: "stream, leg, output"),
+                    "{{stream}} {{leg}} {{output}} again"
+                ),
             ]),
         Panel(
             title: "Bit rate", about: "On the network.", unit: "bps",
             expressions: [
                 ("8 * " + rate("burnish_srt_received_bytes_total", #", leg="input""#), "{{stream}} in"),
-                ("8 * " + rate("burnish_srt_sent_bytes_total", by: "stream, output", #", leg="output""#), "{{stream}} out {{output}}"),
+                (
+                    "8 * " + rate("burnish_srt_sent_bytes_total", by: "stream, output", #", leg="output""#),
+                    "{{stream}} out {{output}}"
+                ),
             ]),
         Panel(
             title: "Receivers", about: "How many receive each output.", unit: "short",
