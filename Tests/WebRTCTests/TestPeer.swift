@@ -109,6 +109,8 @@ final class TestPeer {
         return [0x80, 96, UInt8(sequence >> 8), UInt8(sequence & 255), 0, 0, 0, 1] + source + payload
     }
 
+    static let header: [UInt8] = [0x80, 96, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5]
+
     /// A receiver report without blocks.
     static let report: [UInt8] = [0x80, 201, 0, 1, 0x12, 0x34, 0x56, 0x78]
 }

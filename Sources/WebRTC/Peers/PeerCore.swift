@@ -101,11 +101,11 @@ struct PeerCore: ~Copyable {
     ) -> Packet? {
         counts.datagrams += 1
         counts.bytes += Int64(datagram.count)
-        guard let first = unsafe datagram.first else {
+        guard datagram.count > 0 else {
             counts.unknown += 1
             return nil
         }
-        switch first {
+        switch unsafe datagram[0] {
         case 0...3: unsafe receiveSTUN(UnsafeRawBufferPointer(datagram), from: address, at: now)
         case 20...63: unsafe receiveDTLS(UnsafeRawBufferPointer(datagram), from: address)
         case 128...191: return unsafe receiveMedia(datagram, from: address, at: now)
