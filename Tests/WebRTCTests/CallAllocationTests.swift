@@ -68,7 +68,11 @@ struct CallAllocationTests {
                 for number in range {
                     buffer.copyBytes(from: TestPeer.header)
                     buffer.storeBytes(of: UInt16(number).bigEndian, toByteOffset: 2, as: UInt16.self)
-                    _ = peer.send(.rtp, buffer, count: 200)
+                    if number % 2 == 0 {
+                        _ = peer.send(.rtp, buffer, count: 200)
+                    } else {
+                        _ = peer.send(.rtp, copying: UnsafeRawBufferPointer(rebasing: buffer[..<200]))
+                    }
                 }
             }
             for (name, body) in [("receiving", receive), ("sending", send)] {

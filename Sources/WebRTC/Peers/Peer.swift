@@ -20,9 +20,12 @@ public final class Peer: Sendable {
 
     /// Everything between a packet and the network, under one lock: the protection counts packets, and they leave in its order.
     private struct Outbound: ~Copyable {
+        static let scratchSize = 2048
         var session: SRTPSession?
         var address: PeerAddress?
         var statistics = Statistics()
+        /// For copies.
+        let scratch = AlignedMemory(byteCount: scratchSize)
     }
 
     /// What was sent.
@@ -48,22 +51,40 @@ public final class Peer: Sendable {
     /// - Parameter buffer: has ``trailerRoom`` bytes more than the packet.
     public func send(_ kind: PacketKind, _ buffer: UnsafeMutableRawBufferPointer, count: Int) -> PacketSent {
         let lent = unsafe LentBuffer(buffer)
+        return outbound.withLock { unsafe transmit(kind, lent.bytes, count: count, &$0) }
+    }
+
+    /// Sends a copy of a packet, and leaves the packet as it is.
+    public func send(_ kind: PacketKind, copying packet: UnsafeRawBufferPointer) -> PacketSent {
+        let lent = unsafe LentBuffer(UnsafeMutableRawBufferPointer(mutating: packet))
         return outbound.withLock { outbound in
-            let buffer = unsafe lent.bytes
-            guard let address = outbound.address, outbound.session != nil else { return .notConnected }
-            guard let size = unsafe outbound.session!.protect(kind, buffer, count: count) else {
+            let packet = unsafe lent.bytes
+            guard packet.count + Self.trailerRoom <= Outbound.scratchSize else {
                 outbound.statistics.packetsMalformed += 1
                 return .malformed
             }
-            let datagram = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<size])
-            guard unsafe output.send(datagram, to: address) else {
-                outbound.statistics.packetsLost += 1
-                return .wouldBlock
-            }
-            outbound.statistics.packetsSent += 1
-            outbound.statistics.bytesSent += Int64(size)
-            return .sent
+            let scratch = unsafe UnsafeMutableRawBufferPointer(start: outbound.scratch.pointer(), count: Outbound.scratchSize)
+            unsafe scratch.copyMemory(from: UnsafeRawBufferPointer(packet))
+            return unsafe transmit(kind, scratch, count: packet.count, &outbound)
         }
+    }
+
+    private func transmit(
+        _ kind: PacketKind, _ buffer: UnsafeMutableRawBufferPointer, count: Int, _ outbound: inout Outbound
+    ) -> PacketSent {
+        guard let address = outbound.address, outbound.session != nil else { return .notConnected }
+        guard let size = unsafe outbound.session!.protect(kind, buffer, count: count) else {
+            outbound.statistics.packetsMalformed += 1
+            return .malformed
+        }
+        let datagram = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<size])
+        guard unsafe output.send(datagram, to: address) else {
+            outbound.statistics.packetsLost += 1
+            return .wouldBlock
+        }
+        outbound.statistics.packetsSent += 1
+        outbound.statistics.bytesSent += Int64(size)
+        return .sent
     }
 
     public func statistics() -> Statistics { outbound.withLock { $0.statistics } }

@@ -115,6 +115,8 @@ public final class WebRTCPort: Sendable {
         wire.socket.interrupt()
     }
 
+    /// More peers are refused.
+    public var mostPeers: Int { configuration.mostPeers }
     public var peerCount: Int { core.withLock { $0.peerCount } }
     public func counts() -> PortCounts { core.withLock { $0.counts } }
     /// What came from a peer; nil when it is gone.
