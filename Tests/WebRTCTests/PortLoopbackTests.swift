@@ -72,9 +72,11 @@ struct PortLoopbackTests {
         #expect(buffer.withUnsafeMutableBytes { unsafe peer.send(.rtp, $0, count: count) } == .sent)
         #expect(caller.run { far.packets.last?.bytes == TestPeer.rtp(sequence: 3, source: 9) })
 
+        let silence = try #require(port.silence(of: peer))
+        #expect(silence < Self.timeout)
         port.close(peer)
         #expect(caller.run { far.state == .closed && receiver.changes.last == .ended(.closedHere) })
-        #expect(port.peerCount == 0)
+        #expect(port.peerCount == 0 && port.silence(of: peer) == nil)
     }
 
     /// The driver may be the caller's own thread.

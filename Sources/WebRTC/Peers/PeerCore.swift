@@ -81,6 +81,9 @@ struct PeerCore: ~Copyable {
     /// What came from a peer; nil when it is gone.
     func statistics(of id: PeerID) -> InboundStatistics? { table.agent(of: id)?.statistics }
 
+    /// When a peer last showed that it is there, or was added; nil when it is gone.
+    func lastEvidence(of id: PeerID) -> MonotonicTime? { table.agent(of: id)?.ice.lastEvidence }
+
     private mutating func end(_ agent: PeerAgent, _ reason: PeerEnd) {
         guard agent.phase != .ended else { return }
         let address = agent.ice.selected

@@ -122,6 +122,10 @@ public final class WebRTCPort: Sendable {
     /// What came from a peer; nil when it is gone.
     public func statistics(of peer: Peer) -> InboundStatistics? { core.withLock { $0.statistics(of: peer.id) } }
 
+    /// For how long nothing has come that only this peer can have made; nil when it is gone. A peer that vanished without a goodbye
+    /// is gone after ``ICELiteAgent/consentTimeout``, and shows by its silence before: a browser checks every few seconds.
+    public func silence(of peer: Peer) -> Nanoseconds? { core.withLock { $0.lastEvidence(of: peer.id) }.map { .now() - $0 } }
+
     // MARK: Receiving
 
     /// Handles what has come, or waits for it until the time. Returns after one batch, soon after ``interrupt()``, and at once when the
