@@ -67,21 +67,29 @@ public struct AccessUnitScanner: Sendable {
     ///   - isEnd: nothing more will come before a decision: judge by what is there.
     public mutating func scan(_ bytes: UnsafeRawBufferPointer, isEnd: Bool = false) -> Finding {
         while let start = unsafe NALScanner.startCode(in: bytes, from: &position) {
-            let header: UInt8 = start + 3 < bytes.count ? unsafe bytes[start + 3] : 0
-            if !isEnd, start + 3 >= bytes.count || start + grammar.needed(header: header) > bytes.count {
+            guard start + 3 < bytes.count else {
+                if isEnd { break }
                 position = start
                 return .nothing
             }
-            guard start + 3 < bytes.count else { break }
+            let unit = unsafe UnsafeRawBufferPointer(rebasing: bytes[(start + 3)...])
+            if !isEnd, unsafe start + grammar.needed(unit) > bytes.count {
+                position = start
+                return .nothing
+            }
             unsafe closeNAL(bytes, end: start)
             position = start + 3
             openNAL = start + 3
             let begin = unsafe start > 0 && grammar.hasZeroByte && bytes[start - 1] == 0 ? start - 1 : start
             if let finding = unsafe classify(bytes, nal: start + 3, begin: begin) { return finding }
         }
-        if isEnd { unsafe closeNAL(bytes, end: bytes.count) }
+        // What the next picture begins with may have come in part only.
+        if isEnd, possibleStart < 0 { unsafe closeNAL(bytes, end: bytes.count) }
         return .nothing
     }
+
+    /// Bytes are missing before those that come next. The NAL unit that they belong to is not read.
+    public mutating func recordLoss() { openNAL = -1 }
 
     private mutating func classify(_ bytes: UnsafeRawBufferPointer, nal: Int, begin: Int) -> Finding? {
         let unit = unsafe UnsafeRawBufferPointer(rebasing: bytes[nal...])

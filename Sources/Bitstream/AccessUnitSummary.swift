@@ -11,6 +11,11 @@ public struct AccessUnitSummary: Equatable, Sendable {
     /// After how many frames the pictures are right again, where the unit says so: H.264's and HEVC's recovery point
     /// message. 0 for a picture of which those that are shown later need no earlier one, as with an open group of pictures.
     public var recoveryFrameCount: Int?
+    /// Whether the picture is shown before the entry point that it follows, and may refer to pictures before that; nil where only
+    /// the times tell.
+    public var leads: Bool?
+    /// The picture is one field, and the other field is another unit.
+    public var isField = false
     /// It cannot be decoded, because nothing that it refers to has come since decoding began: it precedes the first entry
     /// point, or refers to pictures from before it.
     public var precedesEntryPoint = false

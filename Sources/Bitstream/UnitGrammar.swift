@@ -37,9 +37,10 @@ protocol UnitGrammar: Sendable {
     /// A zero before a start code belongs to it (`zero_byte`), and not to what comes before.
     var hasZeroByte: Bool { get }
 
-    /// How many bytes from the start code's first byte on must be there to tell what a unit is.
-    /// - Parameter header: the byte behind the start code.
-    func needed(header: UInt8) -> Int
+    /// How many bytes from the start code's first byte on must be there to tell what a unit is, as far as those that are there
+    /// say.
+    /// - Parameter unit: from the byte behind the start code on, as far as it has come; not empty.
+    func needed(_ unit: UnsafeRawBufferPointer) -> Int
 
     /// What a unit is.
     /// - Parameters:
@@ -79,6 +80,8 @@ public struct ScannedPicture: Sendable {
     /// The first slice is one field of a frame, of this parity; its other field may follow.
     var field: Field?
     var hasBothFields = false
+    /// One field of a frame has come, and the other may follow.
+    public var isLoneField: Bool { field != nil && !hasBothFields }
 }
 
 /// A stream's newest parameter sets as they came, each once. Receivers that begin at an entry point need them before it.
@@ -107,6 +110,11 @@ public struct KeptParameterSets: Sendable {
     /// Whether a set with the same bytes is kept.
     func holds(_ unit: UnsafeRawBufferPointer) -> Bool {
         sets.contains { unsafe $0.bytes.count == unit.count && $0.bytes.elementsEqual(unit) }
+    }
+
+    /// Whether all sets of another stream's, or of another part of this one, are kept with the same bytes.
+    public func holdsAll(of others: KeptParameterSets) -> Bool {
+        others.sets.allSatisfy { other in sets.contains { $0.bytes == other.bytes } }
     }
 
     mutating func removeAll() { sets.removeAll() }

@@ -40,6 +40,8 @@ import Media
     public let isKeyframe: Bool
     public let damage: Damage
     public let evidence: EndEvidence
+    /// The stream's newest parameter sets, the unit's own among them; nil where no decoder can begin.
+    public let parameterSets: KeptParameterSets?
 
     public var isDamaged: Bool { !damage.isEmpty }
 }

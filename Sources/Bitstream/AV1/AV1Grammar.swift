@@ -5,17 +5,17 @@ struct AV1Grammar: UnitGrammar {
     private var sequence: AV1Sequence?
     private(set) var lastFault: BitstreamFault?
     private(set) var kept = KeptParameterSets()
-    /// The newest frame with tile groups of its own is shown.
+    /// The newest frame, to which the tile groups behind it belong, is shown.
     private var showsNewest = true
 
     var newest: VideoParameters? { sequence?.parameters }
 
     var hasZeroByte: Bool { false }
 
-    /// The unit's header, its size, and the front of a frame header.
-    func needed(header: UInt8) -> Int {
-        switch AV1Unit.Kind(rawValue: Int(header >> 3 & 15)) {
-        case .frameHeader, .frame: 3 + 12
+    /// The unit's header, its size, and the first byte of a frame header. A unit that shows a stored frame may have no more.
+    func needed(_ unit: UnsafeRawBufferPointer) -> Int {
+        switch unsafe AV1Unit.Kind(rawValue: Int(unit[0] >> 3 & 15)) {
+        case .frameHeader, .frame: unsafe 3 + Self.frontOffset(of: unit) + 1
         default: 4
         }
     }
@@ -41,23 +41,32 @@ struct AV1Grammar: UnitGrammar {
     /// The first byte of a frame header: whether a stored frame is shown (1 bit), the type of the frame (2 bits; 0 for a key
     /// frame), whether it is shown.
     private static func front(of unit: UnsafeRawBufferPointer) -> UInt8 {
-        // The header, its extension and the size come first; none of them can need emulation prevention.
+        let at = unsafe frontOffset(of: unit)
+        return at < unit.count ? unsafe unit[at] : 0
+    }
+
+    /// Where a frame header begins, or would begin at the earliest: behind the unit's header, its extension and its size.
+    private static func frontOffset(of unit: UnsafeRawBufferPointer) -> Int {
+        // None of them can need emulation prevention.
         let header = unsafe unit[0]
         var at = header & 4 != 0 ? 2 : 1
         if header & 2 != 0 {
-            while at < unit.count, unsafe unit[at] & 0x80 != 0 { at += 1 }
+            let end = at + 8
+            while at < min(unit.count, end), unsafe unit[at] & 0x80 != 0 { at += 1 }
             at += 1
         }
-        return at < unit.count ? unsafe unit[at] : 0
+        return at
     }
 
     private static func isShown(_ front: UInt8) -> Bool { front & 0x90 != 0 }
 
     mutating func close(_ unit: UnsafeRawBufferPointer, _ picture: inout ScannedPicture) {
-        if unsafe unit[0] >> 3 & 15 == 3 {
+        // Tile groups may follow either.
+        let kind = unsafe unit[0] >> 3 & 15
+        if kind == 3 || kind == 6 {
             showsNewest = unsafe Self.isShown(Self.front(of: unit)) || sequence?.isStill ?? false
         }
-        guard unsafe unit[0] >> 3 & 15 == 1, unit.count < 1024 else { return }
+        guard kind == 1, unit.count < 1024 else { return }
         picture.hasParameterSets = true
         if unsafe kept.holds(unit) { return }
         var plain: [UInt8] = []

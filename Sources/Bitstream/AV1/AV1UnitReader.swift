@@ -8,16 +8,22 @@ struct AV1UnitReader: AccessUnitReader {
     private var stored = InlineArray<8, AV1FrameHeader.Size>(repeating: .init())
     private var storedQuantisers = InlineArray<8, Float>(repeating: -1)
     private var hasStarted = false
+    /// Which stored frames are keyframes that have not been shown, a bit each. Where one is shown later, decoding can begin there.
+    private var hiddenKeys = 0
 
     init() {}
 
     var reordering: Int? { 0 }
 
-    mutating func reset() { hasStarted = false }
+    mutating func reset() {
+        hasStarted = false
+        hiddenKeys = 0
+    }
 
     mutating func read(_ unit: UnsafeRawBufferPointer) -> AccessUnitSummary {
         var summary = AccessUnitSummary()
         summary.isHidden = true
+        summary.leads = false
         summary.precedesEntryPoint = !hasStarted
         var at = 0
         while at < unit.count, let part = unsafe AV1Unit(UnsafeRawBufferPointer(rebasing: unit[at...])) {
@@ -49,6 +55,14 @@ struct AV1UnitReader: AccessUnitReader {
             summary.isHidden = false
             summary.isReference = true
             if storedQuantisers[place] >= 0 { summary.quantiser = storedQuantisers[place] }
+            guard hiddenKeys >> place & 1 == 1 else { return }
+            // It replaces all stored frames (7.21).
+            for other in 0..<8 {
+                stored[other] = stored[place]
+                storedQuantisers[other] = storedQuantisers[place]
+            }
+            hiddenKeys = 0
+            begin(&summary)
             return
         }
         let quantiser = header.quantiserIndex.map { QuantiserScale.vp9(index: $0) }
@@ -57,13 +71,22 @@ struct AV1UnitReader: AccessUnitReader {
             storedQuantisers[place] = quantiser ?? -1
         }
         if header.refreshes != 0 { summary.isReference = true }
-        guard header.isShown else { return }
+        hiddenKeys &= ~header.refreshes
+        guard header.isShown else {
+            guard header.kind == .key else { return }
+            hiddenKeys |= header.refreshes
+            // The decoder needs it, although what is shown until then may refer to frames from before it.
+            summary.precedesEntryPoint = false
+            return
+        }
         summary.isHidden = false
         summary.quantiser = quantiser
-        if header.kind == .key {
-            summary.isRefresh = true
-            summary.precedesEntryPoint = false
-            hasStarted = true
-        }
+        if header.kind == .key { begin(&summary) }
+    }
+
+    private mutating func begin(_ summary: inout AccessUnitSummary) {
+        summary.isRefresh = true
+        summary.precedesEntryPoint = false
+        hasStarted = true
     }
 }

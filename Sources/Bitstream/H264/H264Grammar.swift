@@ -6,8 +6,8 @@ struct H264Grammar: UnitGrammar {
     var newest: VideoParameters? { sets.newest?.parameters }
     var lastFault: BitstreamFault? { sets.lastFault }
 
-    func needed(header: UInt8) -> Int {
-        switch NALUnitType(header: header) {
+    func needed(_ unit: UnsafeRawBufferPointer) -> Int {
+        switch unsafe NALUnitType(header: unit[0]) {
         // The type and, of a slice, the first bits of its header; all of it where fields are possible.
         case .slice, .refreshSlice, .laterPartition: 3 + (sets.mayHaveFields ? 20 : 2)
         default: 4

@@ -8,7 +8,7 @@ struct HEVCGrammar: UnitGrammar {
     var kept: KeptParameterSets { sets.kept }
 
     /// The header, and of a slice its front up to the address.
-    func needed(header: UInt8) -> Int { header & 0x7F < 64 ? 3 + 12 : 5 }
+    func needed(_ unit: UnsafeRawBufferPointer) -> Int { unsafe unit[0] & 0x7F < 64 ? 3 + 12 : 5 }
 
     func classify(_ unit: UnsafeRawBufferPointer, _ picture: ScannedPicture) -> UnitPart {
         guard let type = unsafe HEVCUnitType(unit), type.layer == 0 else { return .other }

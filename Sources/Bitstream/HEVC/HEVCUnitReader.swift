@@ -20,8 +20,8 @@ struct HEVCUnitReader: AccessUnitReader {
 
     mutating func read(_ unit: UnsafeRawBufferPointer) -> AccessUnitSummary {
         var summary = AccessUnitSummary()
-        // What ends a sequence stands behind the slices of the unit before.
-        let beginsSequence = sequenceEnded
+        // What ends a sequence stands behind the slices of the unit before, or comes first where that unit was delivered early.
+        var beginsSequence = sequenceEnded
         var next = unsafe NALScanner.nextUnit(in: unit, from: 0)
         while let at = next {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: unit[at...])
@@ -32,6 +32,7 @@ struct HEVCUnitReader: AccessUnitReader {
                 sequenceEnded = unsafe endsSequence(unit)
                 return summary
             }
+            if type.endsSequence { beginsSequence = true }
             next = unsafe NALScanner.nextUnit(in: unit, from: at)
             let nal = unsafe UnsafeRawBufferPointer(rebasing: unit[at..<(next.map { $0 - 3 } ?? unit.count)])
             if type.isSupplemental, summary.recoveryFrameCount == nil {
@@ -40,6 +41,7 @@ struct HEVCUnitReader: AccessUnitReader {
                 unsafe sets.read(nal)
             }
         }
+        sequenceEnded = beginsSequence
         return summary
     }
 
@@ -56,6 +58,8 @@ struct HEVCUnitReader: AccessUnitReader {
         let isHighest = type.temporalLayer + 1 >= sequence?.temporalLayers ?? 1
         summary.isReference = !(type.isSubLayerNonReference && isHighest)
         summary.quantiser = header.quantiser.map { Float(max(0, $0)) }
+        summary.leads = type.isLeadingPicture
+        summary.isField = sequence.map { !$0.parameters.isProgressive } ?? false
         if type.isEntryPoint {
             // 8.1.3: the first picture, one behind the end of a sequence, and all but CRA.
             skipsLeading = !hasStarted || beginsSequence || !type.isCleanRandomAccess

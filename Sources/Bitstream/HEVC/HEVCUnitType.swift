@@ -23,6 +23,8 @@ struct HEVCUnitType {
     var isRefresh: Bool { code == 19 || code == 20 }
     /// CRA: pictures that follow it and are shown before it may refer to those before it.
     var isCleanRandomAccess: Bool { code == 21 }
+    /// A picture that is shown before the entry point that it follows (RADL, RASL).
+    var isLeadingPicture: Bool { 6...9 ~= code }
     /// A leading picture that refers to pictures before its entry point (RASL).
     var isSkippedLeading: Bool { code == 8 || code == 9 }
     /// No picture of the same temporal layer refers to it.

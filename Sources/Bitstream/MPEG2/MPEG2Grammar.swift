@@ -12,8 +12,8 @@ struct MPEG2Grammar: UnitGrammar {
 
     var hasZeroByte: Bool { false }
 
-    func needed(header: UInt8) -> Int {
-        switch header {
+    func needed(_ unit: UnsafeRawBufferPointer) -> Int {
+        switch unsafe unit[0] {
         case 0x00: 6
         // As far as the structure of the picture.
         case 0xB5: 8

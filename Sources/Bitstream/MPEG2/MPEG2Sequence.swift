@@ -94,7 +94,10 @@ struct MPEG2Sequences: Sendable {
                 unsafe kept.keep(unit, key: 0)
             case .sequenceExtension, .displayExtension:
                 if unsafe current == nil || kept.holds(unit) { return }
-                unsafe try current!.read(unit, type)
+                // All of it or nothing.
+                var extended = current!
+                unsafe try extended.read(unit, type)
+                current = extended
                 unsafe kept.keep(unit, key: type == .sequenceExtension ? 1 : 2)
             default: break
             }

@@ -6,6 +6,8 @@ struct MPEG2UnitReader: AccessUnitReader {
     private var references = 0
     /// The present group's first pictures do not refer to the group before.
     private var isClosed = false
+    /// Only B pictures have come since the newest entry point. They are shown before it.
+    private var isBehindEntry = false
 
     init() {}
 
@@ -39,6 +41,8 @@ struct MPEG2UnitReader: AccessUnitReader {
         guard let header, summary.hasSlice else { return summary }
         summary.displayPlace = header.displayPlace
         summary.isReference = header.kind != .bidirectional && header.kind != .means
+        summary.leads = header.kind == .bidirectional && isBehindEntry
+        if header.kind != .bidirectional { isBehindEntry = header.kind == .intra }
         switch header.kind {
         case .intra where sequences.newest != nil:
             // Pictures that follow it and are shown before it may refer to the group before.

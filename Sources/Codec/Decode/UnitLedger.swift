@@ -140,7 +140,8 @@ struct UnitLedger {
 
     private mutating func isCleanStart(_ summary: AccessUnitSummary) -> Bool {
         if summary.isCleanStart { return true }
-        if isTainted, refreshCountdown == nil { refreshCountdown = summary.recoveryFrameCount }
+        // Another refresh may be complete sooner.
+        if isTainted, let new = summary.recoveryFrameCount { refreshCountdown = min(refreshCountdown ?? new, new) }
         guard let count = refreshCountdown, summary.isReference else { return false }
         refreshCountdown = count - 1
         return count <= 0

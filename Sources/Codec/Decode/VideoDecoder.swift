@@ -127,6 +127,8 @@ import Media
         let summary = unsafe reader.read(unit)
         if summary.precedesEntryPoint {
             ledger.skipped(id: id, .awaitingKeyframe)
+            // Else the picture behind it in the order of display would wait for it.
+            if codec == .mpeg2Video, !summary.isReference { order.skipped(summary) }
             return false
         }
         if skipsNonReference, summary.hasSlice, !summary.isReference {

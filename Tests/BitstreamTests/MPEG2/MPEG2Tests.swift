@@ -1,4 +1,5 @@
 import Media
+import TestSupport
 import Testing
 
 @testable import Bitstream
@@ -71,6 +72,7 @@ import Testing
         #expect(all.map(\.isReference) == [true, false, true, false, false, true, false])
         #expect(all.map(\.isCleanStart) == [false, false, true, false, false, false, false])
         #expect(all.map(\.displayPlace) == [5, 4, 2, 0, 1, 5, 3] && all[2].beginsGroup)
+        #expect(all.map(\.leads) == [false, false, false, true, true, false, false])
     }
 
     @Test func aClosedGroupBeginsWithPicturesOfItsOwn() {
@@ -79,6 +81,18 @@ import Testing
             Stream.picture(place: 0, kind: 3),
         ])
         #expect(all.map(\.precedesEntryPoint) == [false, false])
+    }
+
+    /// Nothing is known of an extension that makes no sense: neither its size nor that pictures are interlaced.
+    @Test func aBrokenExtensionChangesNothing() throws {
+        var broken = Stream.sequence(isProgressive: false)
+        let extended = broken.count - 10
+        #expect(broken[extended + 3] == 0xB5)
+        // `chroma_format` 0.
+        broken[extended + 5] &= ~0x06
+        let found = ScannedUnits(broken + Stream.picture(place: 0, kind: 1), .mpeg2Video, piece: 99)
+        let parameters = try #require(found.parameters)
+        #expect(parameters.chromaFormat == 1 && parameters.isProgressive && parameters.frameRate == Rational(25))
     }
 
     @Test func brokenHeadersAreRefused() {

@@ -1,48 +1,13 @@
 import Bitstream
 import Container
 import Media
+import TestSupport
 import Testing
 
 @testable import Codec
 
 /// AV1 in a transport stream. No program here writes it, so the test does (AOM, Carriage of AV1 in MPEG-2 TS).
 @Suite struct AV1TransportTests {
-    /// Gives each unit of a temporal unit a start code and prevents start codes inside.
-    static func withStartCodes(_ unit: [UInt8], keepsSizes: Bool = true, dropsDelimiters: Bool = false) -> [UInt8] {
-        var out: [UInt8] = []
-        var at = 0
-        while at < unit.count {
-            let header = unit[at]
-            let headerBytes = header & 4 != 0 ? 2 : 1
-            var (size, place, sizeBytes) = (0, 0, 0)
-            repeat {
-                size |= Int(unit[at + headerBytes + sizeBytes] & 0x7F) << place
-                place += 7
-                sizeBytes += 1
-            } while unit[at + headerBytes + sizeBytes - 1] & 0x80 != 0
-            let end = at + headerBytes + sizeBytes + size
-            var plain = Array(unit[at..<end])
-            if !keepsSizes {
-                plain.removeSubrange(headerBytes..<(headerBytes + sizeBytes))
-                plain[0] &= ~2
-            }
-            if !(dropsDelimiters && header >> 3 & 15 == 2) {
-                out += [0, 0, 1]
-                var zeros = 0
-                for byte in plain {
-                    if zeros >= 2, byte <= 3 {
-                        out.append(3)
-                        zeros = 0
-                    }
-                    out.append(byte)
-                    zeros = byte == 0 ? zeros + 1 : 0
-                }
-            }
-            at = end
-        }
-        return out
-    }
-
     private func multiplexed(_ units: [[UInt8]]) throws -> [UInt8] {
         var layout = TransportStreamLayout()
         layout.video = .init(streamType: 0x06, descriptors: [0x05, 4] + Array("AV01".utf8) + [0x80, 4, 0x81, 0, 0x0C, 0])
@@ -60,9 +25,10 @@ import Testing
     @Test(arguments: ["av1.ivf", "av1-hidden.ivf"], [true, false])
     func everyUnitComesOutAndIsDecoded(name: String, isPlain: Bool) throws {
         let golden = try GoldenUnits(name)
-        let coded = golden.units.map { Self.withStartCodes($0, keepsSizes: isPlain, dropsDelimiters: !isPlain) }
+        let coded = golden.units.map { AV1Stream.withStartCodes($0, keepsSizes: isPlain, dropsDelimiters: !isPlain) }
         let stream = try multiplexed(coded)
         var units: [[UInt8]] = []
+        var times: [Int64?] = []
         var entries: [Int] = []
         var format: VideoParameters?
         var demuxer = TransportStreamDemuxer()
@@ -72,6 +38,7 @@ import Testing
             case .unit(let unit):
                 if unit.isKeyframe { entries.append(units.count) }
                 units.append(Array(unit.bytes))
+                times.append(unit.presentation?.ticks)
                 #expect(unit.codec == .av1 && unit.damage.isEmpty)
             default: break
             }
@@ -84,6 +51,9 @@ import Testing
         #expect(!demuxer.parameterSets.isEmpty)
         demuxer.finish(handler: handler)
         #expect(units == coded)
+        // Also a unit of a few bytes, which shows a stored frame, has its own.
+        let expectedTimes: [Int64?] = coded.indices.map { 90_000 + Int64($0) * 3_000 }
+        #expect(times == expectedTimes)
         #expect(format?.size == PictureSize(width: 128, height: 96) && format?.codec == .av1 && format?.reordering == 0)
         #expect(entries == (name == "av1.ivf" ? [0, 15] : [0, 12]))
 
@@ -99,7 +69,7 @@ import Testing
         let hostile: [UInt8] = [0x2A, 9, 0, 0, 1, 0, 0, 3, 0, 0, 0]
         for unit in golden.units + [hostile] {
             for keepsSizes in [true, false] {
-                let coded = Self.withStartCodes(unit, keepsSizes: keepsSizes)
+                let coded = AV1Stream.withStartCodes(unit, keepsSizes: keepsSizes)
                 #expect(!coded.dropFirst(3).elementsEqual(unit) && AV1TransportTests.isUsed(coded))
                 var plain: [UInt8] = [1, 2, 3]
                 coded.withUnsafeBytes { AV1StartCodes.remove(from: $0, into: &plain) }

@@ -5,7 +5,25 @@ import Testing
 @testable import Container
 
 /// Whatever the bytes are: typed facts, no crash, bounded memory.
-@Suite struct BadStreamTests {
+@Suite(.timeLimit(.minutes(5))) struct BadStreamTests {
+    /// Zeros without end behind a unit that was delivered early. Each is read once: read again with each packet, they would
+    /// take minutes.
+    @Test func zerosBehindAnEarlyEnd() {
+        var random = SplitMix64(seed: 8)
+        var stream = SyntheticStream()
+        let units = EndOfUnitTests.plain(10, bounded: true, into: &stream, &random)
+        let zeros = [UInt8](repeating: 0, count: 184)
+        stream.addPacket(SyntheticStream.header(pts: nil) + zeros.dropLast(9), startsUnit: true)
+        let packets = 20_000
+        for _ in 0..<packets { stream.addPacket(zeros) }
+        let after = EndOfUnitTests.plain(2, bounded: true, into: &stream, from: 30, &random)
+        let (harvest, _, _) = Harvest.of(stream.bytes)
+        #expect(harvest.video.prefix(10).map(\.bytes) == units && harvest.video[4].evidence == .length)
+        // Zeros before a start code belong to what follows.
+        #expect(harvest.video.count == 12 && harvest.video[10].bytes.count == 175 + packets * 184 + after[0].count)
+        #expect(harvest.video[11].bytes == after[1])
+    }
+
     @Test func randomBytesAreNoStream() {
         var random = SplitMix64(seed: 31)
         let noise = (0..<200_000).map { _ in UInt8.random(in: 0...255, using: &random) }

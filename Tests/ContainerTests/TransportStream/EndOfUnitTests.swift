@@ -1,4 +1,5 @@
 import Media
+import TestSupport
 import Testing
 
 @testable import Container
@@ -155,6 +156,37 @@ import Testing
     }
 
     /// A unit too large for a PES length, continued in a second PES packet, after a long time of small ones.
+    /// Each field in a PES packet of its own, behind frames whose lengths were right: a field ends no unit, and its length
+    /// contradicts nothing.
+    @Test(arguments: [true, false]) func eachFieldInAPacketOfItsOwn(isMPEG2: Bool) {
+        var stream = SyntheticStream(tables: false)
+        stream.addTables(streams: [(SyntheticStream.videoID, isMPEG2 ? 0x02 : 0x1B, [])])
+        var units: [[UInt8]] = []
+        for picture in 0..<40 {
+            let time = 90_000 + Int64(picture) * 3_600
+            let sets: [UInt8] =
+                if picture > 0 { [] } else {
+                    isMPEG2 ? MPEG2Stream.sequence(isProgressive: false) : H264Stream.parameterSets(isProgressive: false)
+                }
+            func coded(_ isBottom: Bool?) -> [UInt8] {
+                guard isMPEG2 else {
+                    return H264Stream.slice(
+                        frame: picture & 15, isRefresh: picture == 0, isBottom: isBottom, isFrame: isBottom == nil)
+                }
+                let structure = isBottom.map { $0 ? 2 : 1 } ?? 3
+                return MPEG2Stream.picture(place: picture, kind: picture == 0 ? 1 : 2, structure: structure)
+            }
+            let parts = picture < 10 ? [sets + coded(nil)] : [coded(false), coded(true)]
+            for (place, part) in parts.enumerated() { stream.addPES(part, pts: place == 0 ? time : nil, bounded: true) }
+            units.append(parts.flatMap { $0 })
+        }
+        let (harvest, counters, _) = Harvest.of(stream.bytes, size: 188)
+        Self.expectExact(harvest, units)
+        let times: [MediaTime?] = (0..<40).map { MediaTime(ticks: 90_000 + Int64($0) * 3_600) }
+        #expect(harvest.video.map(\.presentation) == times)
+        #expect(counters[.length] == 37 && counters[.nextStart] == 3)
+    }
+
     @Test func aLengthNearItsLimitIsNotAnEnd() {
         var random = SplitMix64(seed: 10)
         var stream = SyntheticStream()

@@ -169,6 +169,19 @@ import Testing
         }
     }
 
+    /// Program tables have at most 1,024 bytes (2.4.4.9). What says that it is longer is no table.
+    @Test(arguments: [true, false]) func aProgramMapThatIsTooLongIsBroken(isTooLong: Bool) {
+        var random = SplitMix64(seed: 9)
+        var stream = SyntheticStream(tables: false)
+        // 12 bytes before the streams and 4 behind, 5 for each stream.
+        let length = 1024 - 16 - 2 * 5 + (isTooLong ? 1 : 0)
+        stream.addTables(streams: [(SyntheticStream.videoID, 0x1B, []), (0x102, 0x0F, [UInt8](repeating: 0x80, count: length))])
+        _ = EndOfUnitTests.plain(5, into: &stream, &random)
+        let (harvest, counters, _) = Harvest.of(stream.bytes)
+        #expect(counters.sectionFaults == (isTooLong ? 1 : 0))
+        #expect(harvest.video.count == (isTooLong ? 0 : 5))
+    }
+
     /// The first packet of a unit is lost after the unit before was delivered. What is left of the unit belongs to
     /// nothing, and the unit after it keeps its stamps and slices.
     @Test(arguments: [true, false]) func aLostBeginningLeavesTheNextUnitWhole(hasDelimiters: Bool) {

@@ -33,6 +33,8 @@ struct AccessUnitAssembly {
     private var newestEvidence = EndEvidence.nextStart
     /// Bytes of the unit that the newest signs may have ended.
     private var size = 0
+    /// After an early end: how many zeros have come since. Whatever comes is read once.
+    private var leadingZeros = 0
     /// When the unit counts as complete if nothing more comes.
     private(set) var deadline: MonotonicTime?
 
@@ -77,7 +79,8 @@ struct AccessUnitAssembly {
         if startsPES {
             if ready != nil { deliverReady(&context, handler) }
             boundary = storage.count
-            boundarySigns = signs
+            // Behind one field of a frame, signs say whether the packet has ended, and not the unit.
+            boundarySigns = scanner.picture.isLoneField ? [] : signs
         } else {
             if !isAfterLoss {
                 // It continues the PES packet: whatever announced an end was wrong. (The packet layer ignores what lies
@@ -119,7 +122,7 @@ struct AccessUnitAssembly {
     mutating func endPacket(stuffed: Bool) {
         guard stuffed else { return }
         signs.insert(.stuffing)
-        if phase == .open, scanner.picture.hasSlice { ready = trust.accepts(signs, scanner.picture) }
+        if mayBeComplete { ready = trust.accepts(signs, scanner.picture) }
     }
 
     mutating func lengthReached(
@@ -128,7 +131,7 @@ struct AccessUnitAssembly {
         // A muxer that spreads a large unit over several packets writes a length near the field's end.
         guard declared <= 65_000 else { return }
         signs.insert(.length)
-        guard phase == .open, scanner.picture.hasSlice, damage.isEmpty else { return }
+        guard mayBeComplete, damage.isEmpty else { return }
         if let evidence = trust.accepts(.length, scanner.picture) { deliverWhole(evidence, &context, handler) }
     }
 
@@ -136,7 +139,7 @@ struct AccessUnitAssembly {
     mutating func messageFlushed(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
         signs.insert(.flush)
         if phase == .open { size = storage.count }
-        guard phase == .open, scanner.picture.hasSlice else { return }
+        guard mayBeComplete else { return }
         if damage.isEmpty, trust.acceptsFlush(scanner.picture, size: size) {
             deliverWhole(.flush, &context, handler)
         } else if let quiet = trust.quiet(after: scanner.picture) {
@@ -163,6 +166,7 @@ struct AccessUnitAssembly {
         deadline = nil
         isAfterLoss = true
         lossOffset = storage.count
+        scanner.recordLoss()
         switch phase {
         case .open: damage.insert(.packetsLost)
         case .delivered:
@@ -183,6 +187,9 @@ struct AccessUnitAssembly {
     }
 
     // MARK: Units
+
+    /// A picture has come, and none of its fields is missing.
+    private var mayBeComplete: Bool { phase == .open && scanner.picture.hasSlice && !scanner.picture.isLoneField }
 
     /// When a unit that ends with the newest packet had arrived, and when it was sent.
     private var newestEnd: MessageTime { MessageTime(arrival: max(latest, last.arrival), source: last.source) }
@@ -238,13 +245,12 @@ struct AccessUnitAssembly {
     }
 
     /// After an early end only a start code, or zeros before one, may come.
-    private func mayBeginUnit() -> Bool {
-        var zeros = 0
-        // swift-format joins the two words, which does not compile.
-        // swift-format-ignore
-        for unsafe byte in unsafe storage.bytes {
-            if byte != 0 { return byte == 1 && zeros >= 2 }
-            zeros += 1
+    private mutating func mayBeginUnit() -> Bool {
+        let bytes = unsafe storage.bytes
+        while leadingZeros < bytes.count {
+            let byte = unsafe bytes[leadingZeros]
+            if byte != 0 { return byte == 1 && leadingZeros >= 2 }
+            leadingZeros += 1
         }
         return true
     }
@@ -301,7 +307,8 @@ struct AccessUnitAssembly {
             stream: stream, isMainVideo: true, codec: codec, serial: serial,
             bytes: UnsafeRawBufferPointer(rebasing: storage.bytes[..<count]), presentation: stamp.presentation,
             decode: stamp.decode, firstArrival: first.arrival, lastArrival: end.arrival,
-            lastSourceTime: end.source, isKeyframe: isKeyframe, damage: damage, evidence: evidence)
+            lastSourceTime: end.source, isKeyframe: isKeyframe, damage: damage, evidence: evidence,
+            parameterSets: isKeyframe ? scanner.keptSets : nil)
         handler(.unit(unit))
         serial += 1
         size = count
@@ -316,6 +323,7 @@ struct AccessUnitAssembly {
     /// Removes the first bytes of the storage.
     private mutating func shift(_ at: Int) {
         storage.removeFirst(at)
+        leadingZeros = 0
         packetStart = max(0, packetStart - at)
         lossOffset = lossOffset > at ? lossOffset - at : -1
         if boundary >= 0 { boundary = max(0, boundary - at) }

@@ -74,7 +74,8 @@ struct PassingAssembly {
             stream: stream, isMainVideo: isMainVideo, codec: nil, serial: serial, bytes: storage.bytes,
             presentation: stamp.presentation, decode: stamp.decode, firstArrival: first.arrival,
             lastArrival: last.arrival, lastSourceTime: last.source,
-            isKeyframe: isMainVideo && (isRandomAccess || !marksRandomAccess), damage: damage, evidence: evidence)
+            isKeyframe: isMainVideo && (isRandomAccess || !marksRandomAccess), damage: damage, evidence: evidence,
+            parameterSets: nil)
         handler(.unit(unit))
         serial += 1
         // What may still come of the payload has no stamp of its own.

@@ -1,5 +1,6 @@
 /// Puts the sections of one PID together (ISO/IEC 13818-1, 2.4.4): a section may span packets, a packet may hold
-/// several. Only sections with a right CRC-32 come out. It holds at most one section (4,096 bytes).
+/// several. Only sections with a right CRC-32 come out. It holds at most one section. Those of the program tables have at most
+/// 1,024 bytes (2.4.4.4, 2.4.4.9); one that says it is longer is dropped.
 struct SectionAssembler {
     private var bytes: [UInt8] = []
     /// The section that came out last: tables repeat several times a second.
@@ -9,7 +10,9 @@ struct SectionAssembler {
     /// Sections of the packet at hand that were dropped for a wrong checksum or an impossible length.
     private var broken = 0
 
-    init() { bytes.reserveCapacity(4096) }
+    private static let limit = 1024
+
+    init() { bytes.reserveCapacity(Self.limit) }
 
     /// Processes one packet's payload.
     /// - Parameters:
@@ -57,7 +60,7 @@ struct SectionAssembler {
             bytes.append(byte)
             guard bytes.count >= 3 else { continue }
             let length = 3 + (Int(bytes[1] & 0x0F) << 8 | Int(bytes[2]))
-            guard length >= 12 else {
+            guard length >= 12, length <= Self.limit else {
                 broken += 1
                 return abandon()
             }

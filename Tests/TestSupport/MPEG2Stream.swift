@@ -1,9 +1,7 @@
-import TestSupport
-
 /// Writes MPEG-2 headers that are right and slices that are none.
-enum MPEG2Stream {
+public enum MPEG2Stream {
     /// 720x576 at 25, 16:9 of the whole picture.
-    static func sequence(isMPEG1: Bool = false, isLowDelay: Bool = false, isProgressive: Bool = true) -> [UInt8] {
+    public static func sequence(isMPEG1: Bool = false, isLowDelay: Bool = false, isProgressive: Bool = true) -> [UInt8] {
         var w = BitWriter()
         for (value, bits) in [(720, 12), (576, 12), (3, 4), (3, 4), (0x3FFFF, 18), (1, 1), (112, 10), (0, 3)] {
             w.bits(value, bits)
@@ -20,12 +18,12 @@ enum MPEG2Stream {
         return bytes
     }
 
-    static func group(isClosed: Bool) -> [UInt8] { [0, 0, 1, 0xB8, 0x00, 0x08, 0x00, isClosed ? 0x40 : 0x00] }
+    public static func group(isClosed: Bool) -> [UInt8] { [0, 0, 1, 0xB8, 0x00, 0x08, 0x00, isClosed ? 0x40 : 0x00] }
 
     /// - Parameters:
     ///   - kind: 1 for an intra picture, 2 for a predicted one, 3 for B.
     ///   - structure: 1 for a top field, 2 for a bottom field, 3 for a frame; nil for MPEG-1.
-    static func picture(place: Int, kind: Int, structure: Int? = 3, rows: Int = 2) -> [UInt8] {
+    public static func picture(place: Int, kind: Int, structure: Int? = 3, rows: Int = 2) -> [UInt8] {
         var w = BitWriter()
         for (value, bits) in [(place, 10), (kind, 3), (0xFFFF, 16), (0, 3)] { w.bits(value, bits) }
         var bytes: [UInt8] = [0, 0, 1, 0x00] + plain(w)
