@@ -58,7 +58,8 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     /// Set for a frame without a time stamp of its own, in a stream that is reordered: how many ticks it is shown after the
     /// frame before it. Its presentation time is set when it is decoded.
     public var untimedStep: Int64?
-    /// The relay knew the end of its access unit, or of the unit of the original it came with, only when the next one began.
+    /// The relay knew the end of its access unit, or of the unit of the original it came with, only when the next one began or
+    /// the source ended. Or the decoder gave it only because the source had ended.
     public var isLateUnit = false
     public var isKeyframe = false
     /// Other pictures may refer to it. Known after decoding.

@@ -7,6 +7,7 @@ import Schedule
 import Settings
 import Telemetry
 import TestStreams
+import TestSupport
 import Testing
 import Transport
 @testable import Relay
@@ -85,6 +86,68 @@ import Transport
             $0.makeEncoder = { (configuration) throws(CodecError) in try FailingEncoder(configuration) { _ in .refusal } }
         }
         #expect(report.frames.dropped == 20 && report.frames.bypassed == 100, "\(report.frames)")
+    }
+
+    /// A size that the encoder refused is tried again in the next run.
+    @Test func anEncoderThatRefusedASizeIsTriedAgain() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 60, keyframeEvery: 10)
+        let opened = Count()
+        let (report, _, _) = try relayPictureByPicture(
+            stream, scratch, changes: [14: { $0.mode = .bypass }, 24: { $0.mode = .enhance }]
+        ) {
+            $0.makeEncoder = { (configuration) throws(CodecError) in
+                if opened.next() == 0 { throw .injectedForGood }
+                return try VideoEncoder(configuration)
+            }
+        }
+        #expect(report.frames.dropped == 10 && report.frames.bypassed == 20 && report.frames.emitted == 30, "\(report.frames)")
+    }
+
+    /// Parameter sets that came elsewhere than in entry points reach whoever begins there: the receivers where a bypass begins,
+    /// the decoder where it ends.
+    @Test(arguments: [StreamSettings.Mode.enhance, .bypass]) func parameterSetsOutsideOfEntryPoints(
+        from mode: StreamSettings.Mode
+    )
+        throws
+    {
+        let scratch = try Scratch()
+        var units = TestStream.coded(in: try TestStream.video(frames: 40, keyframeEvery: 10))
+        for index in units.indices.dropFirst() { units[index].bytes = Self.withoutParameterSets(units[index].bytes) }
+        // Another picture parameter set comes with a picture that is no entry point.
+        var w = BitWriter()
+        w.bits(0x68, 8)
+        for code in [1, 0] { w.unsigned(code) }
+        w.bits(0, 2)
+        for _ in 0..<3 { w.unsigned(0) }
+        w.bits(0, 3)
+        for _ in 0..<3 { w.signed(0) }
+        w.bits(0, 3)
+        let other = [0, 0, 0, 1] + w.finished
+        units[15].bytes = other + units[15].bytes
+        let (report, _, output) = try relayPictureByPicture(
+            try TestStream.multiplexed(units), scratch, changes: [17: { $0.mode = mode == .bypass ? .enhance : .bypass }]
+        ) { $0.settings.mode = mode }
+        #expect(report.frames.bypassed == 20 && report.frames.emitted == 20 && report.frames.dropped == 0, "\(report.frames)")
+        guard mode == .enhance else { return }
+        let first = TestStream.payloads(in: output)[20]
+        #expect(Self.kinds(of: first).starts(with: [7, 8, 8]) && Self.contains(other, in: first))
+        #expect(first.suffix(units[20].bytes.count) == units[20].bytes[...])
+    }
+
+    private static func starts(of unit: [UInt8]) -> [Int] {
+        unit.indices.dropLast(3).filter { unit[$0] == 0 && unit[$0 + 1] == 0 && unit[$0 + 2] == 1 }
+    }
+
+    private static func kinds(of unit: [UInt8]) -> [UInt8] { starts(of: unit).map { unit[$0 + 3] & 31 } }
+
+    private static func contains(_ part: [UInt8], in unit: [UInt8]) -> Bool {
+        unit.indices.contains { unit[$0...].starts(with: part) }
+    }
+
+    private static func withoutParameterSets(_ unit: [UInt8]) -> [UInt8] {
+        let starts = starts(of: unit) + [unit.count]
+        return zip(starts, starts.dropFirst()).flatMap { [7, 8].contains(unit[$0 + 3] & 31) ? [] : Array(unit[$0..<$1]) }
     }
 
     /// The operator asks for a second attempt before the next entry point, where the bypass would begin.

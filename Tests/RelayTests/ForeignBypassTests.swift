@@ -148,7 +148,7 @@ import Transport
     /// How many pictures come out of a decoder.
     private static func pictures(in path: String) throws -> Int {
         let text = try run(
-            ["ffprobe", "-v", "error", "-count_frames", "-select_streams", "v:0", "-show_entries"]
+            ["ffprobe", "-v", "fatal", "-count_frames", "-select_streams", "v:0", "-show_entries"]
                 + ["stream=nb_read_frames", "-of", "csv=p=0", path])
         return text.split(whereSeparator: \.isWhitespace).compactMap { Int($0.prefix { $0.isNumber }) }.first ?? -1
     }

@@ -52,7 +52,10 @@ import Testing
     }
 
     /// Every picture goes out once, by the way on which it can be decoded; presentation and decoding times stay in order.
-    @Test(arguments: [0, 1, 3], [false, true]) func nothingIsLostOrRepeated(reordered: Int, isOpen: Bool) {
+    /// - Parameter tellsLeading: the headers tell leading pictures, and not only their times.
+    @Test(arguments: [0, 1, 3], [(false, false), (true, false), (true, true)])
+    func nothingIsLostOrRepeated(reordered: Int, kind: (isOpen: Bool, tellsLeading: Bool)) {
+        let (isOpen, tellsLeading) = kind
         var random = SplitMix64(seed: UInt64(reordered))
         for _ in 0..<40 {
             let pictures = source(groups: 12, length: 12, reordered: reordered, isOpen: isOpen)
@@ -86,8 +89,10 @@ import Testing
                     for each in held { send(each, .bypassed) }
                     held = []
                 }
-                let decision = paths.decide(
-                    MediaTime(ticks: Int64(picture.presentation)), picture.entry, wishes, isSettled: held.isEmpty)
+                var facts = PathSwitch.Picture(MediaTime(ticks: Int64(picture.presentation)))
+                facts.entry = picture.entry
+                facts.leads = tellsLeading ? picture.isLeading : nil
+                let decision = paths.decide(facts, wishes, isSettled: held.isEmpty)
                 if decision.endsRun {
                     decoded = []
                     if held.isEmpty { showDecoded() }
@@ -126,10 +131,12 @@ import Testing
 
     private func decide(
         _ paths: inout PathSwitch, _ time: Int64, _ entry: PathSwitch.EntryPoint? = nil, mode: Bool = false,
-        isForced: Bool = false, isSettled: Bool = true
+        isForced: Bool = false, isSettled: Bool = true, adjust: (inout PathSwitch.Picture) -> Void = { _ in }
     ) -> PathSwitch.Decision {
-        paths.decide(
-            MediaTime(ticks: time), entry, PathSwitch.Wishes(mode: mode, isForced: isForced), isSettled: isSettled)
+        var picture = PathSwitch.Picture(MediaTime(ticks: time))
+        picture.entry = entry
+        adjust(&picture)
+        return paths.decide(picture, PathSwitch.Wishes(mode: mode, isForced: isForced), isSettled: isSettled)
     }
 
     @Test func aStreamWithoutEntryPointsStaysWhereItIs() {
@@ -187,5 +194,97 @@ import Testing
         #expect(decide(&paths, 8, refresh).step == .prime)
         #expect(decide(&paths, 9, mode: true) == .init(step: .bypass, endsRun: true))
         #expect(paths.isBypassed)
+    }
+
+    private func bypassed() -> PathSwitch {
+        var paths = PathSwitch()
+        #expect(decide(&paths, 0, mode: true).step == .bypass)
+        return paths
+    }
+
+    /// A refresh counts the pictures that others refer to. It ends at one that is shown after all that went out.
+    @Test func aGradualRefreshWithBPictures() {
+        var paths = bypassed()
+        #expect(decide(&paths, 10, .init(isRefresh: false, recovery: 2)).step == .prime)
+        #expect(decide(&paths, 40).step == .prime)
+        for time in [20, 30] as [Int64] { #expect(decide(&paths, time) { $0.advancesRefresh = false }.step == .prime) }
+        // The count is complete with 40, and the others are shown before it.
+        #expect(decide(&paths, 70).step == .enhance)
+        paths = bypassed()
+        #expect(decide(&paths, 10, .init(isRefresh: false, recovery: 3)).step == .prime)
+        #expect(decide(&paths, 70).step == .prime && decide(&paths, 40).step == .prime)
+        #expect(decide(&paths, 50) { $0.advancesRefresh = false }.step == .prime)
+        #expect(decide(&paths, 80) == .init(step: .enhance, beginsRun: true))
+    }
+
+    /// A count that no stream can mean is no refresh. A shorter refresh takes the place of a longer one.
+    @Test func aRefreshIsBounded() {
+        var paths = bypassed()
+        #expect(decide(&paths, 1, .init(isRefresh: false, recovery: 65_535)) == .init(step: .bypass))
+        #expect(decide(&paths, 2, .init(isRefresh: false, recovery: 300)).step == .prime)
+        #expect(decide(&paths, 3, .init(isRefresh: false, recovery: 2)).step == .prime)
+        #expect(decide(&paths, 4).step == .prime)
+        #expect(decide(&paths, 5) == .init(step: .enhance, beginsRun: true))
+        // Times that stay behind end it, too.
+        paths = bypassed()
+        #expect(decide(&paths, 1_000, .init(isRefresh: false)).step == .prime)
+        var left = 0
+        while decide(&paths, 2).step != .enhance, left < 1_000 { left += 1 }
+        #expect(left < 1_000)
+    }
+
+    /// Headers tell leading pictures whose times do not.
+    @Test func leadingPicturesWithoutTimes() {
+        let open = PathSwitch.EntryPoint(isRefresh: false)
+        var paths = PathSwitch()
+        #expect(decide(&paths, 0, .init()).step == .enhance)
+        #expect(decide(&paths, 10, open, mode: true).step == .prime && paths.isLeaving)
+        for time in [11, 12] as [Int64] { #expect(decide(&paths, time, mode: true) { $0.leads = true }.step == .enhance) }
+        #expect(decide(&paths, 13, mode: true) { $0.leads = false } == .init(step: .bypass, endsRun: true))
+        #expect(decide(&paths, 20, open).step == .prime)
+        for time in [21, 22] as [Int64] { #expect(decide(&paths, time) { $0.leads = true }.step == .bypass) }
+        #expect(decide(&paths, 23) { $0.leads = false } == .init(step: .enhance, beginsRun: true))
+    }
+
+    /// The entry point's second field comes before the leading fields.
+    @Test func fields() {
+        let open = PathSwitch.EntryPoint(isRefresh: false)
+        func decideField(
+            _ paths: inout PathSwitch, _ time: Int64, _ entry: PathSwitch.EntryPoint? = nil, leads: Bool, mode: Bool
+        )
+            -> PathSwitch.Decision
+        {
+            decide(&paths, time, entry, mode: mode) { ($0.isField, $0.leads) = (true, leads) }
+        }
+        for mode in [true, false] {
+            var paths = mode ? PathSwitch() : bypassed()
+            if mode { #expect(decide(&paths, 0, .init()).step == .enhance) }
+            let (former, now) = mode ? (PathSwitch.Step.enhance, PathSwitch.Step.bypass) : (.bypass, .enhance)
+            #expect(decideField(&paths, 40, open, leads: false, mode: mode).step == .prime)
+            #expect(decideField(&paths, 41, leads: false, mode: mode).step == .prime)
+            for time in [20, 21, 30, 31] as [Int64] {
+                #expect(decideField(&paths, time, leads: true, mode: mode).step == former)
+            }
+            #expect(decideField(&paths, 60, leads: false, mode: mode).step == now)
+        }
+    }
+
+    /// More leading pictures than any decoder can hold are none. Where none come at all, the way changes on request.
+    @Test func theEntryPointIsNotHeldForEver() {
+        let open = PathSwitch.EntryPoint(isRefresh: false)
+        var paths = PathSwitch()
+        #expect(decide(&paths, 0, .init()).step == .enhance)
+        #expect(decide(&paths, 1_000_000, open, mode: true).step == .prime)
+        for time in 1...32 as ClosedRange<Int64> { #expect(decide(&paths, time, mode: true).step == .enhance) }
+        #expect(decide(&paths, 33, mode: true) == .init(step: .bypass, endsRun: true))
+
+        paths = PathSwitch()
+        #expect(decide(&paths, 0, .init()).step == .enhance)
+        var wasRunning = paths.leave()
+        #expect(!wasRunning && !paths.isBypassed)
+        #expect(decide(&paths, 10, open, mode: true).step == .prime)
+        wasRunning = paths.leave()
+        #expect(wasRunning && paths.isBypassed && !paths.isLeaving)
+        #expect(decide(&paths, 8, mode: true) == .init(step: .bypass))
     }
 }

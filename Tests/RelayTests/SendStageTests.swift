@@ -200,6 +200,24 @@ import Transport
         #expect(programs[0].mainVideo?.descriptors.count == (count == 900 ? 900 : 0))
     }
 
+    /// A layout that no program map can hold is tried once, and refused for each picture. The next one is tried again.
+    @Test func aLayoutThatDoesNotFitIsRefused() throws {
+        try SendStageTests(.eager).refuseALayout()
+    }
+
+    private func refuseALayout() throws {
+        var layout = TransportStreamLayout()
+        layout.passedStreams = Array(repeating: .aac, count: 300)
+        passing.layout = layout
+        for _ in 0..<3 { #expect(throws: ContainerError.self) { try output.prepare() } }
+
+        layout.passedStreams = [.aac]
+        passing.layout = layout
+        try output.prepare()
+        bypass(1, .h264, ticket(1))
+        #expect(channels.books.ledger.books.bypassed == 1)
+    }
+
     /// A receiver waits for an entry point, but not where the stream has none.
     @Test func aStreamWithoutEntryPointsBeginsAnywhere() throws {
         try SendStageTests(.eager).beginAnywhere()

@@ -56,6 +56,8 @@ final class DecodeStage: Sendable {
         var isBroken = false
         /// Units that gave no picture since the run began, while none has.
         var undecodable: Int? = 0
+        /// The decoder gives what it held back, because no more units come.
+        var drained: DrainedDeadlines?
 
         init(showing shown: ShownPictures) { self.shown = shown }
     }
@@ -73,7 +75,7 @@ final class DecodeStage: Sendable {
         var settings = LiveSettings.Copy(of: settings)
         while let unit = units.pop() {
             if unit.buffer == nil {
-                end(&run)
+                end(&run, &settings)
                 activity.framesKept = 0
                 continue
             }
@@ -87,19 +89,23 @@ final class DecodeStage: Sendable {
             activity.framesKept = run.shelf.count
             activity.frameInside = nil
         }
-        end(&run)
+        end(&run, &settings)
     }
 
     /// The decoder shows what it holds back. What it lost is dropped.
-    private func end(_ run: inout Run) {
+    private func end(_ run: inout Run, _ settings: inout LiveSettings.Copy) {
         do throws(CodecError) {
             if let decoder = run.decoder {
+                _ = settings.refresh()
+                decoder.exportsQuantisers = settings.value.tier > .base
+                run.drained = DrainedDeadlines(drained: .now(), budget: settings.value.budget)
                 decoder.drain()
                 _ = try collectPictures(of: decoder, &run)
             }
         } catch {
             fail(error, at: nil, &run)
         }
+        run.drained = nil
         run.shown.forget()
         while let ticket = run.shelf.removeAny() { books.drop(ticket, .decodeError) }
         run.isBroken = false
@@ -121,7 +127,7 @@ final class DecodeStage: Sendable {
     ) throws(CodecError) {
         if unit.codec != run.codec {
             // The source has changed its format.
-            end(&run)
+            end(&run, &settings)
             run.decoder = nil
             run.codec = unit.codec
         }
@@ -229,6 +235,7 @@ final class DecodeStage: Sendable {
                 run.undecodable = nil
                 guard var ticket = run.shelf.remove(key: picture.id) else { continue }
                 run.times.settle(&ticket.record)
+                run.drained?.settle(&ticket.record)
                 ticket.record.isKeyframe = picture.isKeyframe
                 ticket.record.isReference = picture.isReference
                 if !picture.damage.isEmpty {

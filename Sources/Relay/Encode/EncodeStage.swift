@@ -150,6 +150,7 @@ final class EncodeStage {
     private func beginRun() {
         runs = path.runs
         failures = 0
+        refused = nil
         needsKeyframe = true
         slots?.restart()
         filledSlot.newest = nil

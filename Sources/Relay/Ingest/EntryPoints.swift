@@ -2,18 +2,18 @@ import Bitstream
 import Container
 import Media
 
-/// Reads of a unit at which a decoder can begin what kind of entry point it is, and keeps the parameter sets that came with the
-/// newest one that had them.
+/// Reads what ``PathSwitch`` must know of a unit: what kind of entry point it is, and where it lies beside the newest one.
 ///
-/// A value, confined to its owner. Allocates only where a parameter set is new.
+/// A value, confined to its owner. Allocates only where AV1 is read.
 struct EntryPoints {
     private var codec = VideoCodec.h264
     private var reader = VideoCodec.h264.makeUnitReader()
-    private var sets: [UInt8] = []
 
     /// When the stream's first picture was shown, and whether an entry point has come.
     private var first: MediaTime?
     private var hasCome = false
+    /// Pictures have come without a time stamp of their own, in an order other than that in which they are shown.
+    private var hasUntimed = false
 
     /// A stream that has had no entry point for so long (5 s) has none.
     private static let longestInterval = 5 * MediaTime.ticksPerSecond
@@ -22,7 +22,11 @@ struct EntryPoints {
     private static let searched = 4096
 
     /// Another stream begins.
-    mutating func restart() { (first, hasCome) = (nil, false) }
+    mutating func restart() { (first, hasCome, hasUntimed) = (nil, false, false) }
+
+    /// Call for each picture.
+    /// - Parameter isTimed: its time stamp is its own, or follows from those before.
+    mutating func observe(isTimed: Bool) { if !isTimed { hasUntimed = true } }
 
     /// Whether the stream has no entry points, as far as its pictures up to this one show.
     mutating func areMissing(upTo presentation: MediaTime, isEntry: Bool) -> Bool {
@@ -33,40 +37,54 @@ struct EntryPoints {
         return presentation - first >= Self.longestInterval
     }
 
-    mutating func read(_ unit: StreamUnit) -> PathSwitch.EntryPoint? {
-        guard let codec = unit.codec else { return nil }
+    /// Reads a unit. Call for all units from an entry point on for as long as ``PathSwitch`` is changing.
+    mutating func read(_ unit: StreamUnit, into picture: inout PathSwitch.Picture) {
+        guard let codec = unit.codec else { return }
         if codec != self.codec {
             self.codec = codec
             reader = codec.makeUnitReader()
-            sets = []
         }
-        let own = unsafe Self.sets(in: unit.bytes, codec)
-        if !own.isEmpty { sets = own }
-        let summary = unsafe reader.read(unit.bytes)
-        return PathSwitch.EntryPoint(
+        // The unit's own headers may refer to sets that came before it.
+        if unit.isKeyframe, let sets = unit.parameterSets?.bytes { _ = unsafe sets.withUnsafeBytes { unsafe read($0, codec) } }
+        let summary = unsafe read(unit.bytes, codec)
+        picture.leads = summary.leads
+        picture.isField = summary.isField
+        // HEVC counts all pictures of a gradual refresh, H.264 those that others refer to (by frame_num).
+        picture.advancesRefresh = codec != .h264 || summary.isReference
+        guard unit.isKeyframe else { return }
+        // Where neither headers nor times tell which pictures lead, only a refresh is safe.
+        guard summary.isRefresh || summary.leads != nil || !hasUntimed else { return }
+        picture.entry = PathSwitch.EntryPoint(
             isRefresh: summary.isRefresh, recovery: summary.recoveryFrameCount ?? 0,
-            beginsSequence: summary.isRefresh || codec != .h264)
+            beginsSequence: codec != .h264 || summary.isRefresh)
     }
 
-    /// An entry point with parameter sets: those of the entry point before it where it has none of its own.
+    private mutating func read(_ unit: UnsafeRawBufferPointer, _ codec: VideoCodec) -> AccessUnitSummary {
+        guard codec == .av1, unsafe AV1StartCodes.isUsed(in: unit) else { return unsafe reader.read(unit) }
+        var plain: [UInt8] = []
+        unsafe AV1StartCodes.remove(from: unit, into: &plain)
+        return unsafe plain.withUnsafeBytes { unsafe reader.read($0) }
+    }
+
+    /// An entry point with all parameter sets of the stream, also those that came elsewhere than in entry points.
     /// - Returns: nil where nothing is missing.
-    func completed(_ unit: StreamUnit) -> [UInt8]? {
-        guard let codec = unit.codec, codec == self.codec, !sets.isEmpty,
-            unsafe Self.sets(in: unit.bytes, codec).isEmpty
+    static func completed(_ unit: StreamUnit) -> [UInt8]? {
+        guard let codec = unit.codec, let sets = unit.parameterSets, !sets.isEmpty,
+            unsafe !self.sets(in: unit.bytes, codec).holdsAll(of: sets)
         else { return nil }
-        // A delimiter stays the first.
+        // A delimiter stays the first. A set that is there already may come twice.
         let delimiter = codec == .h264 ? 6 : 7
         let header: UInt8 = codec == .h264 ? 0x09 : 0x46
         let bytes = unsafe Array(unit.bytes)
         let place = bytes.count > delimiter && bytes.starts(with: [0, 0, 0, 1]) && bytes[4] == header ? delimiter : 0
-        return bytes[..<place] + sets + bytes[place...]
+        return bytes[..<place] + sets.bytes + bytes[place...]
     }
 
-    private static func sets(in unit: UnsafeRawBufferPointer, _ codec: VideoCodec) -> [UInt8] {
+    private static func sets(in unit: UnsafeRawBufferPointer, _ codec: VideoCodec) -> KeptParameterSets {
         var scanner = AccessUnitScanner(codec)
         let head = unsafe UnsafeRawBufferPointer(rebasing: unit.prefix(searched))
         var findings = 0
         while findings < 8, unsafe scanner.scan(head, isEnd: true) != .nothing { findings += 1 }
-        return scanner.keptSets.bytes
+        return scanner.keptSets
     }
 }

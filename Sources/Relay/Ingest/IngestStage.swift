@@ -304,7 +304,9 @@ final class IngestStage {
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
         let origin = sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering)
         let earliness = line.observe(own: origin.time, presentation: stamp, isIdle: queue.count == 0)
-        let emitBy = emitBy(origin) + earliness
+        var emitBy = emitBy(origin) + earliness
+        // Nobody could know before the end that the unit was complete.
+        if unit.evidence == .endOfStream { emitBy = max(emitBy, .now() + deadline.budget) }
         let mapped = timeline.map(frame: stamp, arrival: arrival, emitBy: emitBy, filled: filledSlot.newest)
         follow(mapped)
 
@@ -317,12 +319,12 @@ final class IngestStage {
         ticket.record.deadline = emitBy
         ticket.record.earliness = earliness
         ticket.record.untimedStep = timing.step
-        ticket.record.isLateUnit = unit.evidence == .nextStart
+        ticket.record.isLateUnit = unit.evidence == .nextStart || unit.evidence == .endOfStream
         ticket.record.isKeyframe = unit.isKeyframe
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)
         let offset = mapped.output - stamp
-        let decision = router.decide(unit, at: mapped.output)
+        let decision = router.decide(unit, at: mapped.output, isTimed: timing.step == nil)
         if decision.step == .enhance {
             arrivals.record(
                 mapped.output, emitBy: emitBy, budget: deadline.budget - line.caughtUp, isEarly: earliness > .zero,

@@ -35,8 +35,8 @@ final class PictureRouter {
     private var entries = EntryPoints()
     /// The pictures' size, as their headers have it; nil where they cannot be read.
     private var size: PictureSize?
-    /// The parameter sets have changed since an entry point was read.
-    private var needsSets = true
+    /// Since when leading pictures have been awaited, and why pictures are bypassed after them.
+    private var leaving: (since: MonotonicTime, wishes: PathSwitch.Wishes)?
     private var video = TransportStreamLayout.Video.h264
     /// The main video's; nil before the first.
     private var format: (streamType: UInt8, codec: StreamCodec)?
@@ -46,6 +46,8 @@ final class PictureRouter {
 
     /// How long the end of the stream waits for the next frame that comes before what is held.
     private static let finishTimeout = Nanoseconds.seconds(3)
+    /// How long a live source may leave out leading pictures. Until they come, the entry point is held.
+    private static let leavingTimeout = Nanoseconds.seconds(3)
     /// How often ingest checks whether held units may go.
     private static let holdPollInterval = Nanoseconds.milliseconds(1)
 
@@ -72,7 +74,15 @@ final class PictureRouter {
     /// Sends what is held, once everything before it is out.
     func turn() { turn(besides: 0) }
 
-    private func turn(besides own: Int) { if line.isHolding, !paths.isLeaving { line.open(besides: own) } }
+    private func turn(besides own: Int) {
+        guard line.isHolding else { return }
+        if let leaving, paths.isLeaving {
+            guard !mayWait, .now() - leaving.since >= Self.leavingTimeout else { return }
+            if paths.leave() { queue.endRun() }
+            beginBypass(leaving.wishes)
+        }
+        line.open(besides: own)
+    }
 
     // MARK: The stream
 
@@ -91,7 +101,6 @@ final class PictureRouter {
 
     /// The pictures from here on have another format.
     func beginFormat(_ size: PictureSize) {
-        needsSets = true
         self.size = size
         path.removeObstacles(from: books.ledger.nextFrame)
     }
@@ -106,7 +115,8 @@ final class PictureRouter {
     // MARK: Pictures
 
     /// Decides a picture's way. Call ``send(_:_:_:_:)`` next.
-    func decide(_ unit: StreamUnit, at presentation: MediaTime) -> PathSwitch.Decision {
+    /// - Parameter isTimed: its time stamp is its own, or follows from those before.
+    func decide(_ unit: StreamUnit, at presentation: MediaTime, isTimed: Bool) -> PathSwitch.Decision {
         turn(besides: 1)
         var wishes = PathSwitch.Wishes()
         if unit.codec == nil {
@@ -116,19 +126,22 @@ final class PictureRouter {
             wishes.ladder = path.ladderWantsBypass
             wishes.isForced = !path.obstacles.isEmpty
         }
-        // In the steady state nobody asks what kind of entry point it is.
-        var entry: PathSwitch.EntryPoint?
-        if unit.isKeyframe, needsSets || wishes.wantBypass != paths.isBypassed {
-            needsSets = false
-            entry = entries.read(unit)
-        }
-        let decision = paths.decide(presentation, entry, wishes, isSettled: !line.isHolding)
-        if paths.isBypassed, !path.isBypassed {
-            path.beginBypass()
-            if let size { control.report(.picture(input: size, output: size)) }
-            control.report(.message(Self.beginning(wishes)))
-        }
+        entries.observe(isTimed: isTimed)
+        var picture = PathSwitch.Picture(presentation)
+        // In the steady state nobody asks what a unit is.
+        if paths.isChanging || unit.isKeyframe && wishes.wantBypass != paths.isBypassed { entries.read(unit, into: &picture) }
+        let decision = paths.decide(picture, wishes, isSettled: !line.isHolding)
+        leaving = paths.isLeaving ? leaving ?? (.now(), wishes) : nil
+        if paths.isBypassed { beginBypass(wishes) }
         return decision
+    }
+
+    /// Pictures go out as they came, from now on.
+    private func beginBypass(_ wishes: PathSwitch.Wishes) {
+        guard !path.isBypassed else { return }
+        path.beginBypass()
+        if let size { control.report(.picture(input: size, output: size)) }
+        control.report(.message(Self.beginning(wishes)))
     }
 
     /// Sends a picture the way that was decided.
@@ -140,22 +153,35 @@ final class PictureRouter {
             path.beginRun()
             control.report(.message("pictures are enhanced again"))
         }
-        // Receivers have the encoder's parameter sets.
-        let isFirst = unit.isKeyframe && (decision.endsRun || paths.isLeaving && decision.step == .prime)
-        switch decision.step {
+        // Receivers have the encoder's parameter sets, and the decoder those of pictures before the bypass.
+        let isFirst = decision.endsRun || decision.beginsRun || decision.step == .prime
+        guard isFirst, let whole = EntryPoints.completed(unit) else {
+            return unsafe send(unit.bytes, of: unit, decision.step, picture, ticket)
+        }
+        var pending: FrameTicket? = consume ticket
+        unsafe whole.withUnsafeBytes { unsafe send($0, of: unit, decision.step, picture, pending.take()!) }
+    }
+
+    private func send(
+        _ bytes: UnsafeRawBufferPointer, of unit: StreamUnit, _ step: PathSwitch.Step, _ picture: Picture,
+        _ ticket: consuming FrameTicket
+    ) {
+        let codec = unit.codec ?? .h264
+        switch step {
         case .enhance:
             unsafe queue.add(
-                ticket, unit.bytes, codec: unit.codec ?? .h264, flags: picture.flags, isKeyframe: unit.isKeyframe,
-                mayWait: mayWait)
+                ticket, bytes, codec: codec, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
         case .prime:
             unsafe queue.prime(
-                unit.bytes, codec: unit.codec ?? .h264, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
-            bypass(unit, picture, ticket, isFirst: isFirst)
-        case .bypass: bypass(unit, picture, ticket, isFirst: isFirst)
+                bytes, codec: codec, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+            unsafe bypass(bytes, of: unit, picture, ticket)
+        case .bypass: unsafe bypass(bytes, of: unit, picture, ticket)
         }
     }
 
-    private func bypass(_ unit: StreamUnit, _ picture: Picture, _ ticket: consuming FrameTicket, isFirst: Bool) {
+    private func bypass(
+        _ bytes: UnsafeRawBufferPointer, of unit: StreamUnit, _ picture: Picture, _ ticket: consuming FrameTicket
+    ) {
         if mayWait {
             while !line.hasRoom, !control.isStopping {
                 turns.sleep(until: .now() + Self.holdPollInterval, as: .ingest)
@@ -173,12 +199,7 @@ final class PictureRouter {
             presentation: picture.presentation, decode: picture.decode, isKeyframe: unit.isKeyframe,
             beginsAnywhere: entries.areMissing(upTo: picture.presentation, isEntry: unit.isKeyframe), video: video,
             isTimed: picture.isTimed, fate: .bypassed)
-        if isFirst, let whole = entries.completed(unit) {
-            var pending: FrameTicket? = consume ticket
-            unsafe whole.withUnsafeBytes { unsafe line.deliver($0, facts, pending.take()!, source: picture.source) }
-        } else {
-            unsafe line.deliver(unit.bytes, facts, ticket, source: picture.source)
-        }
+        unsafe line.deliver(bytes, facts, ticket, source: picture.source)
         turn()
     }
 

@@ -35,6 +35,8 @@ final class SendStage: Sendable {
         var layoutNumber = -1
         /// The layout for the next picture, and its number. The multiplexer gets it when that picture is sent.
         var prepared = (layout: TransportStreamLayout(), number: -1)
+        /// The number of a layout that a program map cannot hold, and why.
+        var refused: (number: Int, error: ContainerError)?
         /// The video that the multiplexer was made for, as it was asked for.
         var described: TransportStreamLayout.Video?
         var clock = CadenceClock()
@@ -152,9 +154,15 @@ final class SendStage: Sendable {
         try state.withLock { state throws(ContainerError) in
             let (layout, number) = passing.numberedLayout
             guard number != state.prepared.number else { return }
+            if let refused = state.refused, refused.number == number { throw refused.error }
             if state.prepared.number < 0 || state.prepared.layout != layout {
                 // The multiplexer is made when the picture is sent: until then pictures of the present layout may wait.
-                _ = try TransportStreamMuxer(layout)
+                do throws(ContainerError) {
+                    _ = try TransportStreamMuxer(layout)
+                } catch {
+                    state.refused = (number, error)
+                    throw error
+                }
                 keyframes.request()
             }
             state.prepared = (layout, number)
