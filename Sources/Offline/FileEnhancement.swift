@@ -16,6 +16,8 @@ public struct FileEnhancement: Sendable {
     /// 0…1; 0 leaves pictures as they are.
     public var sharpness = 0.0
     public var reusesTiles = true
+    /// Whether interlaced pictures become progressive before they are enlarged.
+    public var deinterlaces = true
     public var motion = Motion.quality
     public var threads = 2
     /// x264's constant rate factor, where the output is coded.
@@ -99,6 +101,8 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var synthesised = 0
     /// Pictures that were dropped because their time was not after that of the picture before.
     public var picturesLeftOut = 0
+    /// Interlaced pictures that were made progressive.
+    public var picturesDeinterlaced = 0
     /// Damaged packets and unreadable parts of the file.
     public var damagedPackets = 0
     /// How often the time stamps went back.
@@ -121,6 +125,7 @@ private final class FileWork {
     private let video: FileVideo
     private let superResolution: SuperResolutionSession
     private let interpolation: FrameInterpolation?
+    private let deinterlacing: FileDeinterlacing?
     /// The last two enlarged pictures. Two are kept because interpolation may need one picture of lookahead.
     private let enlarged: [Picture]
     private let between: Picture
@@ -160,6 +165,7 @@ private final class FileWork {
         } catch {
             throw .enhance(error)
         }
+        deinterlacing = settings.deinterlaces ? FileDeinterlacing() : nil
         enlarged = (0..<2).map { [superResolution] _ in Picture(size: superResolution.outputSize) }
         between = Picture(size: superResolution.outputSize)
         // The time unit of the output is a K-th of the input's, so that all its times are whole numbers.
@@ -191,18 +197,21 @@ private final class FileWork {
         }
         do throws(EnhanceError) {
             let started = MonotonicTime.now()
+            let made = deinterlacing?.progressive(picture)
+            let view = unsafe made?.view ?? picture.view
             let parameters = SuperResolutionParameters(
                 quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
                 chromaLocation: picture.color.chromaLocation)
             let result = unsafe try superResolution.process(
-                picture.view, into: enlarged[pictures % 2].mutableView, tier: settings.tier, parameters)
+                view, into: enlarged[pictures % 2].mutableView, tier: settings.tier, parameters)
             tilesComputed += result.tilesSmall + result.tilesMedium
             tilesReused += result.tilesReused
             enlargeTimes.record(.now() - started)
-            unsafe try interpolation?.push(picture.view, enhanced: enlarged[pictures % 2].view)
+            unsafe try interpolation?.push(view, enhanced: enlarged[pictures % 2].view)
         } catch {
             throw .enhance(error)
         }
+        deinterlacing?.keep(picture)
         if interpolation?.lookahead != 1 {
             try emit(enlarged[pictures % 2], at: time)
         } else if let lastTime {
@@ -264,7 +273,8 @@ private final class FileWork {
         try withCodecErrors { () throws(CodecError) in try writer.finish() }
         return FileEnhancementReport(
             picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
-            picturesLeftOut: leftOut, damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps,
+            picturesLeftOut: leftOut, picturesDeinterlaced: deinterlacing?.count ?? 0, damagedPackets: reader.damagedPackets,
+            timelineJumps: reader.jumps,
             tilesComputed: tilesComputed, tilesReused: tilesReused, decode: .init(decodeTimes),
             enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), encode: .init(encodeTimes),
             seconds: (.now() - start).seconds)

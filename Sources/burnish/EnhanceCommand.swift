@@ -26,6 +26,8 @@ struct EnhanceCommand: ParsableCommand {
             the live relay uses.
             """)
     var motion = FileEnhancement.Motion.quality
+    @Flag(inversion: .prefixedNo, help: "Whether to make interlaced pictures progressive, one frame of each.")
+    var deinterlace = true
     @Option(help: "Threads that enhance a picture together.") var threads = 2
     @Option(help: "x264's constant rate factor, 0 to 51, for coded output.") var quality = 18.0
     @Option(help: "Write a report to this file, as JSON.") var report: String?
@@ -58,6 +60,7 @@ struct EnhanceCommand: ParsableCommand {
         work.tier = tier.value
         work.sharpness = sharpness
         work.reusesTiles = reuse
+        work.deinterlaces = deinterlace
         work.motion = motion
         work.threads = threads
         work.quality = quality
@@ -96,6 +99,9 @@ struct EnhanceCommand: ParsableCommand {
             (result.picturesLeftOut, "pictures left out because their times went back"),
         ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
         if !faults.isEmpty, !json { StandardError.line("in \(input): \(faults.joined(separator: ", "))") }
+        if result.picturesDeinterlaced > 0, !quiet, !json {
+            StandardError.line("\(result.picturesDeinterlaced) interlaced pictures made progressive")
+        }
         try file?.write(text + "\n")
     }
 }

@@ -50,6 +50,32 @@ import Testing
         #expect(try times(of: scratch.path("out.mp4")).count == 26)
     }
 
+    /// Interlaced pictures lose their combs, those that are only marked as interlaced stay as they are.
+    @Test(arguments: [
+        ("interlaced-top", true), ("interlaced-bottom", true), ("interlaced-top", false), ("marked-interlaced", true),
+    ])
+    func interlacedPicturesBecomeProgressive(name: String, deinterlaces: Bool) throws {
+        let scratch = try Scratch()
+        var work = FileEnhancement(
+            input: try scratch.write(try TestStream.golden(name + ".ts"), to: "in.ts"), output: scratch.path("out.y4m"))
+        (work.tier, work.scale, work.deinterlaces) = (.base, 1, deinterlaces)
+        let report = try work.run { _, _ in true }
+        #expect(report.picturesOut == 24)
+        var combs: [Double] = []
+        let reader = try FileReader(path: scratch.path("out.y4m"))
+        while let item = try reader.next() {
+            if case .picture(let picture, _) = consume item { combs.append(TestStream.combs(of: picture)) }
+        }
+        #expect(combs.count == 24)
+        if name == "marked-interlaced" {
+            #expect((0...4).contains(report.picturesDeinterlaced))
+        } else if deinterlaces {
+            #expect(report.picturesDeinterlaced == 24 && combs.max()! < 0.9, "\(combs)")
+        } else {
+            #expect(report.picturesDeinterlaced == 0 && combs.dropFirst().min()! > 1.1, "\(combs)")
+        }
+    }
+
     @Test(arguments: [1, 2]) func whatWasWrittenBeforeAFailureCanBePlayed(interpolate: Int) throws {
         let scratch = try Scratch()
         let stream =

@@ -41,25 +41,11 @@ import Testing
         let reader = try FileReader(path: scratch.path("out.ts"))
         while let item = try reader.next() {
             guard case .picture(let picture, _) = consume item else { continue }
-            combs.append(Self.combs(of: picture))
+            combs.append(TestStream.combs(of: picture))
         }
         return Outcome(
             report: report, messages: messages, combs: combs,
             times: TestStream.units(in: try scratch.read("out.ts")).map(\.presentation))
-    }
-
-    /// How much rows differ from the rows beside them, against how much they differ from those two away.
-    private static func combs(of picture: borrowing DecodedPicture) -> Double {
-        let plane = picture.view.y
-        var (beside, same) = (0, 1)
-        for y in 2..<plane.height - 2 {
-            for x in 0..<plane.width {
-                let here = 2 * Int(plane.row(y)[x])
-                beside += abs(here - Int(plane.row(y - 1)[x]) - Int(plane.row(y + 1)[x]))
-                same += abs(here - Int(plane.row(y - 2)[x]) - Int(plane.row(y + 2)[x]))
-            }
-        }
-        return Double(beside) / Double(same)
     }
 
     @Test(arguments: ["top", "bottom"]) func eachPictureBecomesOneFrameWithoutCombs(first: String) throws {
