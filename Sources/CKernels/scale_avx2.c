@@ -102,9 +102,53 @@ static void horizontal(uint8_t *out, const int16_t *in, const burnish_scale_filt
     else horizontal_row(out, in, filter, 2, width);
 }
 
+/// The products of one new sample's taps in the lower half, and of another's in the upper half, summed in pairs.
+static inline __m256i two(const int16_t *in, const int32_t *first, const int16_t *weights, int x, int other) {
+    const __m256i samples = _mm256_inserti128_si256(
+        _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(in + first[x]))),
+        _mm_loadu_si128((const __m128i *)(in + first[other])), 1);
+    const __m256i taps = _mm256_inserti128_si256(
+        _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(weights + 8 * x))),
+        _mm_loadu_si128((const __m128i *)(weights + 8 * other)), 1);
+    return _mm256_madd_epi16(samples, taps);
+}
+
+/// 8 new samples.
+static inline __m256i resample_block(const int16_t *in, const int32_t *first, const int16_t *weights, int x) {
+    const __m256i a = _mm256_hadd_epi32(two(in, first, weights, x, x + 4), two(in, first, weights, x + 1, x + 5));
+    const __m256i b = _mm256_hadd_epi32(two(in, first, weights, x + 2, x + 6), two(in, first, weights, x + 3, x + 7));
+    return _mm256_srai_epi32(_mm256_add_epi32(_mm256_hadd_epi32(a, b), _mm256_set1_epi32(1 << 19)), 20);
+}
+
+static inline void resample_eight(uint8_t *out, const int16_t *in, const int32_t *first, const int16_t *weights, int x) {
+    const __m256i sums = resample_block(in, first, weights, x);
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    _mm_storel_epi64((__m128i *)out, _mm_packus_epi16(words, words));
+}
+
+static void resample(uint8_t *out, const int16_t *in, const int32_t *first, const int16_t *weights, int width) {
+    int x = 0;
+    for (; x + 8 <= width; x += 8) resample_eight(out + x, in, first, weights, x);
+    if (x == width) return;
+    if (width >= 8) {
+        // The last block overlaps the one before.
+        resample_eight(out + width - 8, in, first, weights, width - 8);
+        return;
+    }
+    int32_t places[8] = {0};
+    int16_t taps[64] = {0};
+    uint8_t block[8];
+    memcpy(places, first, (size_t)width * sizeof *first);
+    for (int k = width; k < 8; k++) places[k] = places[0];
+    memcpy(taps, weights, (size_t)width * 8 * sizeof *weights);
+    resample_eight(block, in, places, taps, 0);
+    memcpy(out, block, (size_t)width);
+}
+
 void burnish_scale_init_avx2(burnish_scale_kernels *kernels) {
     kernels->vertical = vertical;
     kernels->horizontal = horizontal;
+    kernels->resample = resample;
 }
 
 BURNISH_TARGET_END

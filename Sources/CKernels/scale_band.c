@@ -35,3 +35,25 @@ void burnish_scale_band(const burnish_scale_kernels *kernels, const burnish_scal
         }
     }
 }
+
+enum { RESAMPLE_MARGIN = 32 };
+
+size_t burnish_scale_resample_scratch(int width) { return ((size_t)width + 2 * RESAMPLE_MARGIN) * sizeof(int16_t); }
+
+void burnish_scale_resample(const burnish_scale_kernels *kernels, const burnish_scale_axis *across,
+                            const burnish_scale_axis *down, uint8_t *out, ptrdiff_t out_stride, const uint8_t *in,
+                            ptrdiff_t in_stride, int first, int last, void *scratch) {
+    int16_t *const line = (int16_t *)scratch + RESAMPLE_MARGIN;
+    const int width = across->in, height = down->in;
+    for (int y = first; y < last; y++) {
+        const uint8_t *rows[8];
+        for (int k = 0; k < 8; k++) {
+            int row = down->first[y] + k;
+            row = row < 0 ? 0 : row >= height ? height - 1 : row;
+            rows[k] = in + row * in_stride;
+        }
+        kernels->vertical(line, rows, down->weights + 8 * y, 8, width);
+        for (int x = 1; x <= 8; x++) line[-x] = line[0], line[width - 1 + x] = line[width - 1];
+        kernels->resample(out + y * out_stride, line, across->first, across->weights, across->out);
+    }
+}

@@ -19,7 +19,17 @@ static void horizontal(uint8_t *out, const int16_t *in, const burnish_scale_filt
     }
 }
 
+static void resample(uint8_t *out, const int16_t *in, const int32_t *first, const int16_t *weights, int width) {
+    for (int x = 0; x < width; x++) {
+        int32_t sum = 1 << 19;
+        for (int k = 0; k < 8; k++) sum += weights[8 * x + k] * in[first[x] + k];
+        const int32_t value = sum >> 20;
+        out[x] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+    }
+}
+
 void burnish_scale_init_scalar(burnish_scale_kernels *kernels) {
     kernels->vertical = vertical;
     kernels->horizontal = horizontal;
+    kernels->resample = resample;
 }

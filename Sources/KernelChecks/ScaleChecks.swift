@@ -4,6 +4,7 @@ import Kernels
 extension CheckedKernels {
     static func scale() -> [any KernelCheck] {
         [4, 8].flatMap { [VerticalScaleCheck(taps: $0), HorizontalScaleCheck(taps: $0)] as [any KernelCheck] }
+            + [ResampleCheck()]
     }
 }
 
@@ -92,6 +93,44 @@ private final class HorizontalScaleCheck: KernelCheck {
             unsafe kernels.table.scale.horizontal(
                 outputs[destination].row(0), samples.baseAddress! + Int(BURNISH_SCALE_MARGIN), &filter,
                 Int32(width))
+        }
+    }
+
+    func difference() -> String? {
+        outputs[0].firstDifference(from: outputs[1]).map { "sample \($0.x)" }
+    }
+}
+
+/// Places and weights as a filter may have them, and worse: no two neighbours need to be near each other.
+private final class ResampleCheck: KernelCheck {
+    private var input: [Int16] = []
+    private var places: [Int32] = []
+    private var taps: [Int16] = []
+    private var outputs: [CheckMemory] = []
+    private var width = 0
+
+    let name = "scale.resample"
+    var sizes: [CheckSize] { widths }
+    var benchmarkSize: CheckSize { CheckSize(960) }
+    var unit: WorkUnit { .samples }
+    func work(_ size: CheckSize) -> Double { Double(size.width) }
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.scale.resample!, to: UnsafeRawPointer.self)
+    }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        width = size.width
+        input = (0..<width + 8).map { Int16(content.byte(x: $0, y: 0, &random)) * 90 - 3000 }
+        places = (0..<width).map { _ in Int32(random.number(in: 0...width)) }
+        taps = (0..<width).flatMap { $0 % 2 == 0 ? weights(8) : weights(8).reversed() }
+        outputs = (0..<2).map { _ in CheckMemory(width: width, height: 1) }
+    }
+
+    func run(_ kernels: Kernels, into destination: Int) {
+        unsafe input.withUnsafeBufferPointer { samples in
+            unsafe kernels.table.scale.resample(
+                outputs[destination].row(0), samples.baseAddress!, places, taps, Int32(width))
         }
     }
 

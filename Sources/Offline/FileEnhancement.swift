@@ -8,8 +8,7 @@ import Telemetry
 public struct FileEnhancement: Sendable {
     public var input: String
     public var output: String
-    /// 1 or 2.
-    public var scale = 2
+    public var size = OutputSize.double
     /// The factor of the frame rate: with K, N frames become K·(N−1)+1.
     public var interpolate = 1
     public var tier = SuperResolutionTier.neuralMedium
@@ -146,17 +145,20 @@ private final class FileWork {
 
     init(_ settings: FileEnhancement, _ reader: FileReader) throws(FileEnhancementError) {
         var settings = settings
-        // The networks only refine enlarged pictures.
-        if settings.scale == 1 { settings.tier = .base }
-        self.settings = settings
         video = reader.video
+        let enlargement = Enlargement(from: video.size, to: settings.size.size(of: video.size))
+        // The networks only refine doubled pictures.
+        if !enlargement.doubles { settings.tier = .base }
+        self.settings = settings
         let workers = WorkerPool(threadCount: settings.threads)
         var enlarging = SuperResolutionConfiguration(size: video.size)
-        enlarging.scaleFactor = settings.scale
+        enlarging.scaleFactor = enlargement.doubles ? 2 : 1
+        enlarging.outputSize = enlargement.output
         enlarging.sharpness = settings.sharpness
         enlarging.reusesTiles = settings.reusesTiles
         var interpolating = FrameInterpolationConfiguration(size: video.size)
-        interpolating.scaleFactor = settings.scale
+        interpolating.scaleFactor = enlargement.doubles ? 2 : 1
+        interpolating.outputSize = enlargement.output
         do throws(EnhanceError) {
             if settings.tier > .base { enlarging.useShippedNetworks() }
             superResolution = try SuperResolutionSession(enlarging, workers: workers)
@@ -175,6 +177,7 @@ private final class FileWork {
             frameRate: Rational(video.frameRate.numerator * outputUnit, video.frameRate.denominator),
             timeBase: Rational(video.timeBase.numerator, video.timeBase.denominator * outputUnit))
         output.color = video.color
+        if case .exactly = settings.size { output.color = video.color.shaped(from: enlargement.input, to: enlargement.output) }
         var coding = FileWriter.Settings()
         coding.quality = settings.quality
         coding.threads = settings.threads
@@ -207,7 +210,9 @@ private final class FileWork {
             tilesComputed += result.tilesSmall + result.tilesMedium
             tilesReused += result.tilesReused
             enlargeTimes.record(.now() - started)
-            unsafe try interpolation?.push(view, enhanced: enlarged[pictures % 2].view)
+            interpolation?.chromaLocation = picture.color.chromaLocation
+            unsafe try interpolation?.push(
+                view, enhanced: superResolution.beforeResampling(view) ?? enlarged[pictures % 2].view)
         } catch {
             throw .enhance(error)
         }

@@ -29,7 +29,7 @@ public final class Relay: Sendable {
     public init(_ configuration: RelayConfiguration) throws(TransportError) {
         channels = StreamChannels(configuration)
         units = UnitQueue(books: channels.books, turns: channels.turns)
-        if configuration.fitsMachine { _ = StartCosts.measured }
+        if configuration.choosesOutput, let fault = StartCosts.measured.fault { channels.control.report(.message(fault)) }
         let end = configuration.telemetry?.resumePoint
         // Before the ends are opened: the packets must come from their ports.
         if let end { SRTFarewell.send(end.farewells) }
@@ -206,7 +206,7 @@ public final class Relay: Sendable {
         RelayReport(
             seconds: (MonotonicTime.now() - start).seconds, ledger: channels.books.ledger, counters: channels.books.counters,
             targetRate: configuration.options.fps,
-            schedule: .init(channels.schedule.rungs, channels.schedule.demand, cores: channels.cores),
+            schedule: .init(channels.schedule.rungs, channels.schedule.demand, cores: channels.cores, channels.chosen),
             input: .init(url: configuration.input, source.statistics()),
             outputs: zip(sinks, output.outputBooks).map { .init(url: $0.url, $0.statistics(), units: $1) })
     }
@@ -215,11 +215,14 @@ public final class Relay: Sendable {
     private func chooseOutput(at now: MonotonicTime) {
         let text = channels.chosen.update(
             at: now, costs: channels.schedule.costs, isStruggling: channels.schedule.rungs.rung?.decodesAll == false,
-            cores: channels.available.cores(at: now).dealt)
+            cores: channels.available.cores(at: now))
         guard let text else { return }
         channels.path.ladderWantsBypass = channels.chosen.current?.isBypass == true
         control.report(.message(text))
     }
+
+    /// What the stream needs of the machine; nil while no picture is enhanced.
+    private var demand: Capacity.Demand? { channels.path.isBypassed ? nil : channels.schedule.demand }
 
     private func openTrace() throws(RelayFailure) -> TraceFile? {
         guard let path = configuration.tracePath else { return nil }
@@ -242,8 +245,9 @@ public final class Relay: Sendable {
     }
 
     private func write(_ figures: inout MapFigures?) {
+        figures?.record(channels.chosen.place)
         figures?.write(
-            rung: channels.schedule.rungs.rung, demand: channels.schedule.demand, input: source.statistics(),
+            rung: channels.schedule.rungs.rung, demand: demand, input: source.statistics(),
             outputs: sinks)
     }
 
@@ -272,7 +276,8 @@ public final class Relay: Sendable {
         RelayStatus(
             seconds: (MonotonicTime.now() - start).seconds, books: channels.books.ledger.books,
             latency: channels.books.ledger.withLatency { $0.original.quantile(0.5) },
-            rung: channels.schedule.rungs.rung, demand: channels.schedule.demand, cores: channels.cores,
+            chosen: channels.chosen.place.flatMap { $0.step > 0 ? $0.text : nil }, rung: channels.schedule.rungs.rung,
+            demand: demand, cores: channels.cores,
             input: source.statistics(), output: sinks[0].statistics(), outputs: sinks.count,
             outputsConnected: sinks.count(where: \.isConnected),
             packetsLost: channels.books.counters[.inputPacketsLost])
@@ -293,6 +298,8 @@ public struct RelayStatus: Sendable {
     public var rate = 0.0
     /// The median latency of originals since the start.
     public var latency: Nanoseconds
+    /// What the output is made like, in words, where it is less than was asked for.
+    public var chosen: String?
     /// Where the stream stands on the ladder, and what it needs of the machine; nil before the first picture.
     public var rung: Rung?
     public var demand: Capacity.Demand?

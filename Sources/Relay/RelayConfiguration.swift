@@ -52,8 +52,11 @@ public struct RelayConfiguration: Sendable {
     /// Whether a frame waits until the processors that new settings need have been made. Tests that count what they do set it.
     var awaitsProcessors = false
     /// Whether the output is made smaller, or bypassed, where it does not fit the machine. What fits is measured before the first
-    /// frame. Tests about something else leave it off.
+    /// frame. Files can wait, so they are limited only where ``StreamOptions/Scale/fit`` asks for it. Tests about something else
+    /// leave it off.
     public var fitsMachine = false
+    /// Whether there is an output to choose.
+    var choosesOutput: Bool { fitsMachine && (input.isLive || options.scale == .fit) }
     /// What the scheduler weighs against what. The settings' caution replaces that of the weights.
     var weights = Planner.Weights()
     /// Whether what other programs use of the machine counts. Tests about something else use all of it.
@@ -65,17 +68,6 @@ public struct RelayConfiguration: Sendable {
     }
     var makeEncoder: @Sendable (VideoEncoderConfiguration) throws(CodecError) -> any PictureEncoder = {
         (configuration) throws(CodecError) in try VideoEncoder(configuration)
-    }
-
-    /// How many times larger a picture of this size leaves.
-    func scale(for size: PictureSize) -> Int {
-        let scaled = size.scaled(by: options.scale)
-        // The limit holds for landscape and portrait.
-        let largest = options.largestOutput
-        let fits =
-            max(scaled.width, scaled.height) <= max(largest.width, largest.height)
-            && min(scaled.width, scaled.height) <= min(largest.width, largest.height)
-        return fits ? options.scale : 1
     }
 
     /// The encoder's settings for pictures of one size.

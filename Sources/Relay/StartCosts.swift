@@ -5,19 +5,31 @@ import Media
 import Schedule
 
 /// What decoding, the base upscale and encoding cost on this machine, measured once with synthetic pictures, before the first
-/// stream of the process. It takes some tens of milliseconds.
-enum StartCosts {
-    /// The costs; the estimates of `Schedule` where they cannot be measured.
-    static let measured: OutputLadder.Costs = (try? measure()) ?? OutputLadder.Costs()
+/// stream of the process. It takes about a tenth of a second.
+struct StartCosts: Sendable {
+    /// The estimates of `Schedule` where nothing could be measured.
+    let costs: OutputLadder.Costs
+    /// Why nothing could be measured.
+    let fault: String?
+
+    static let measured: StartCosts = {
+        do {
+            return StartCosts(costs: try measure(), fault: nil)
+        } catch {
+            let text = "what work costs here could not be measured, so the output's size is chosen by estimates: \(error)"
+            return StartCosts(costs: OutputLadder.Costs(), fault: text)
+        }
+    }()
 
     private static let size = PictureSize(width: 640, height: 384)
-    private static let pictures = 6
+    private static let groups = 4
+    private static let picturesInGroup = 4
 
-    /// Processor time counts, on one thread, so other programs hardly show in it.
+    /// Processor time counts, on one thread. It does not contain the time for which other programs hold the core, but they slow the
+    /// thread down all the same: they share caches and, on some machines, the core itself. So the best of several groups of
+    /// pictures counts.
     private static func measure() throws -> OutputLadder.Costs {
-        var costs = OutputLadder.Costs()
         let pixels = Double(size.width * size.height)
-        let sources = (0..<pictures).map(picture)
         var configuration = VideoEncoderConfiguration(size: size, frameRate: Rational(30))
         configuration.preset = .ultrafast
         let encoder = try VideoEncoder(configuration)
@@ -27,7 +39,8 @@ enum StartCosts {
         let session = try SuperResolutionSession(enlarging, workers: WorkerPool(threadCount: 1))
         let enlarged = Picture(size: session.outputSize)
         var (encode, decode, base): ([Double], [Double], [Double]) = ([], [], [])
-        for (index, source) in sources.enumerated() {
+        for index in 0...(groups * picturesInGroup) {
+            let source = picture(index)
             var coded: [UInt8] = []
             encode.append(
                 try time {
@@ -45,14 +58,21 @@ enum StartCosts {
                     _ = unsafe try session.process(source.view, into: enlarged.mutableView, tier: .base)
                 })
         }
-        // The first picture is a keyframe, and works in untouched memory.
-        costs.encode = typical(encode) / pixels
-        costs.decode = typical(decode) / pixels
-        costs.base = typical(base) / (4 * pixels)
+        var costs = OutputLadder.Costs()
+        costs.encode = least(encode) / pixels
+        costs.decode = least(decode) / pixels
+        costs.base = least(base) / (4 * pixels)
         return costs
     }
 
-    private static func typical(_ times: [Double]) -> Double { times.dropFirst().sorted()[(times.count - 1) / 2] }
+    /// The least mean of a group. The first picture is in none: it is a keyframe, and works in untouched memory.
+    static func least(_ times: [Double]) -> Double {
+        let times = times.dropFirst()
+        return stride(from: times.startIndex, to: times.endIndex, by: picturesInGroup).map { first in
+            let group = times[first..<min(first + picturesInGroup, times.endIndex)]
+            return group.reduce(0, +) / Double(group.count)
+        }.min() ?? 0
+    }
 
     /// The processor time of this thread, in nanoseconds.
     private static func time(_ work: () throws -> Void) rethrows -> Double {

@@ -45,9 +45,22 @@ public struct CoreDeal: Sendable {
             // A stream whose originals need more than its even share gets what the others' originals leave. Its part of the pool
             // is added: the pool is the only bound for optional work, and while the machine has idle time, no original must be
             // dropped for costs that overstate.
-            let dealt = max(left - (needed - claim.least), left / Double(claims.count)) + optional
-            return Cores(dealt: dealt, spare: dealt, optional: optional)
+            let originals = max(left - (needed - claim.least), left / Double(claims.count))
+            let room = min(originals, claim.least + max(0, left - needed) / Double(claims.count))
+            return Cores(dealt: originals + optional, spare: originals + optional, optional: optional, room: room)
         }
+    }
+
+    /// What a stream may count on that is about to have its first pictures.
+    /// - Parameters:
+    ///   - claims: of the streams that have pictures.
+    ///   - newcomers: how many streams are about to have their first, this one included.
+    public func dealForNewcomer(beside claims: [Claim], newcomers: Int, usedByOthers: Double) -> Cores {
+        let left = left(usedByOthers)
+        let needed = claims.reduce(0) { $0 + $1.least }
+        let count = Double(max(1, newcomers))
+        let cores = max(max(0, left - needed) / count, left / (Double(claims.count) + count))
+        return Cores(dealt: cores, spare: cores, optional: 0)
     }
 
     private func left(_ usedByOthers: Double) -> Double { max(0, cores - max(0, usedByOthers)) }

@@ -8,12 +8,21 @@ public struct Cores: Hashable, Sendable, BitwiseCopyable {
     public var spare: Double
     /// What optional work may use on average, where a supervisor divides the machine (``CoreDeal``); infinite elsewhere.
     public var optional: Double
+    /// What the stream's originals may need when its output becomes larger. Where a supervisor divides the machine, all streams may
+    /// grow as far at the same time.
+    public var room: Double
 
-    public init(dealt: Double, spare: Double, optional: Double = .infinity) {
+    /// - Parameter room: nil for what is there for originals.
+    public init(dealt: Double, spare: Double, optional: Double = .infinity, room: Double? = nil) {
         self.dealt = dealt
         self.spare = spare
         self.optional = optional
+        self.room = 0
+        self.room = room ?? forOriginals
     }
+
+    /// The cores that originals may need now: those dealt, without the part for optional work.
+    public var forOriginals: Double { optional.isFinite ? max(0, dealt - optional) : dealt }
 
     /// The same number of cores for necessary and for optional work.
     public init(_ cores: Double) { self.init(dealt: cores, spare: cores) }

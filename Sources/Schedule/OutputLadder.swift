@@ -3,20 +3,20 @@ import Media
 /// What a stream's output is made like: how much larger its pictures leave, and with which preset they are encoded; or that
 /// they leave as they came.
 public struct OutputChoice: Hashable, Sendable, BitwiseCopyable {
-    /// How many times wider and higher pictures leave.
-    public var scale: Int
+    public var size: OutputSize
     public var preset: EncoderPreset
     /// Pictures go out as they came.
     public var isBypass = false
 
-    public init(scale: Int, preset: EncoderPreset, isBypass: Bool = false) {
-        self.scale = scale
+    public init(size: OutputSize, preset: EncoderPreset, isBypass: Bool = false) {
+        self.size = size
         self.preset = preset
         self.isBypass = isBypass
     }
 }
 
-/// Chooses an output that fits the machine: first a faster preset, then smaller pictures, then bypass.
+/// Chooses an output that fits the machine: first a faster preset, then pictures of 1.5 times the input's size, then of the input's
+/// own, then bypass.
 ///
 /// The choice at the start comes from costs that were measured before the first frame. Later ones come from what the frames cost.
 /// Receivers see each change, so there are few: the stream falls when its output has not fitted for a second, and climbs one
@@ -46,6 +46,19 @@ public struct OutputLadder: Sendable {
         public func fits(_ cores: Double, limit: Double) -> Bool { self.cores <= limit * cores && share <= limit }
     }
 
+    /// What frames have cost.
+    public struct Observation: Sendable, BitwiseCopyable {
+        /// By the low estimates: what work takes of a core when nobody interrupts it. They follow a slower machine slowly.
+        public var low: Costs
+        /// By the means, which other programs raise, too.
+        public var mean: Costs
+
+        public init(low: Costs, mean: Costs) {
+            self.low = low
+            self.mean = mean
+        }
+    }
+
     /// What is fixed for pictures of one size.
     public struct Stream: Sendable, BitwiseCopyable {
         public var input: PictureSize
@@ -72,35 +85,44 @@ public struct OutputLadder: Sendable {
     /// How long a better one must have fitted; doubled for each try that failed.
     static let timeToClimb = Nanoseconds.seconds(20)
     static let longestTimeToClimb = Nanoseconds.seconds(640)
+    /// The time in seconds in which two thirds of what bypassed pictures cost before is forgotten.
+    static let timeToForget = 30.0
     /// After a change the costs of the former choice still show for so long.
     static let settling = Nanoseconds.seconds(2)
-    /// What copying a picture takes of the base upscale's time for the same pixels.
-    static let copying = 0.25
-
     public let stream: Stream
     /// The choices, the best one first.
     public let choices: [OutputChoice]
     public private(set) var position = 0
     private var costs: Costs
+    /// What was measured at the start.
+    private let costsAtStart: Costs
     private var troubleSince: MonotonicTime?
     private var safeSince: MonotonicTime?
     private var changed: MonotonicTime?
     private var climbed: (to: Int, at: MonotonicTime)?
     private var waits: [Nanoseconds]
+    private var asked: MonotonicTime?
 
     /// - Parameters:
-    ///   - scale: the largest.
+    ///   - best: the largest.
     ///   - preset: the slowest.
     ///   - mayShrink: whether pictures may leave smaller or as they came.
-    public init(_ stream: Stream, scale: Int, preset: EncoderPreset, mayShrink: Bool, costs: Costs) {
+    public init(_ stream: Stream, best: OutputSize, preset: EncoderPreset, mayShrink: Bool, costs: Costs) {
         self.stream = stream
         self.costs = costs
+        costsAtStart = costs
         var choices: [OutputChoice] = []
-        for scale in stride(from: scale, through: mayShrink ? 1 : scale, by: -1) {
-            choices.append(OutputChoice(scale: scale, preset: preset))
-            if preset > .ultrafast { choices.append(OutputChoice(scale: scale, preset: .ultrafast)) }
+        var least = Double.infinity
+        for size in [best] + (mayShrink ? best.smallerSteps(for: stream.input) : []) {
+            for preset in [preset, .ultrafast] {
+                // A slower preset for smaller pictures is no step down where it takes as long as a faster one for larger pictures.
+                let choice = OutputChoice(size: size, preset: preset)
+                let need = Self.need(of: choice, stream, Costs()).cores
+                if need < least { choices.append(choice) }
+                least = min(least, need)
+            }
         }
-        if mayShrink { choices.append(OutputChoice(scale: 1, preset: preset, isBypass: true)) }
+        if mayShrink { choices.append(OutputChoice(size: .same, preset: preset, isBypass: true)) }
         self.choices = choices
         waits = Array(repeating: Self.timeToClimb, count: choices.count)
     }
@@ -108,13 +130,14 @@ public struct OutputLadder: Sendable {
     public var choice: OutputChoice { choices[position] }
 
     /// What a choice needs, by the present costs.
-    public func need(of choice: OutputChoice) -> Need {
+    public func need(of choice: OutputChoice) -> Need { Self.need(of: choice, stream, costs) }
+
+    private static func need(of choice: OutputChoice, _ stream: Stream, _ costs: Costs) -> Need {
         guard !choice.isBypass else { return Need(cores: 0, share: 0) }
-        let pixelsIn = Double(stream.input.width * stream.input.height)
-        let pixelsOut = pixelsIn * Double(choice.scale * choice.scale)
-        let decode = costs.decode * pixelsIn
-        let base = costs.base * pixelsOut * (choice.scale == 1 ? Self.copying : 1)
-        let encode = costs.encode * pixelsOut * choice.preset.weight
+        let enlargement = Enlargement(from: stream.input, to: choice.size.size(of: stream.input))
+        let decode = costs.decode * Double(stream.input.samples)
+        let base = costs.base * enlargement.work
+        let encode = costs.encode * Double(enlargement.output.samples) * choice.preset.weight
         let interval = Double(stream.interval.count)
         let busiest = max(
             decode, base / Double(stream.workers), encode / Planner.coresEncoding(threads: stream.encoders))
@@ -124,12 +147,17 @@ public struct OutputLadder: Sendable {
     public var need: Need { need(of: choice) }
 
     /// Chooses at the start.
-    public mutating func begin(cores: Double) {
-        position = firstThatFits(cores, from: 0, limit: Self.limitAtStart)
+    public mutating func begin(cores: Cores) {
+        position = firstThatFits(cores.room, from: 0, limit: Self.limitAtStart)
     }
 
     private func firstThatFits(_ cores: Double, from first: Int, limit: Double) -> Int {
-        choices.indices.first { $0 >= first && need(of: choices[$0]).fits(cores, limit: limit) } ?? choices.count - 1
+        firstThatFits(cores, from: first, limit: limit, costs)
+    }
+
+    private func firstThatFits(_ cores: Double, from first: Int, limit: Double, _ costs: Costs) -> Int {
+        choices.indices.first { $0 >= first && Self.need(of: choices[$0], stream, costs).fits(cores, limit: limit) }
+            ?? choices.count - 1
     }
 
     /// - Parameters:
@@ -137,19 +165,22 @@ public struct OutputLadder: Sendable {
     ///   - isStruggling: the stream has been left no rung but to skip pictures.
     ///   - cores: what the stream may count on.
     /// - Returns: whether the choice is another one now.
-    public mutating func update(now: MonotonicTime, observed: Costs?, isStruggling: Bool, cores: Double) -> Bool {
+    public mutating func update(now: MonotonicTime, observed: Observation?, isStruggling: Bool, cores: Cores) -> Bool {
+        defer { asked = now }
         if let changed, now - changed < Self.settling { return false }
-        if let observed { costs = observed }
-        if position < choices.count - 1, isStruggling || !need.fits(cores, limit: Self.limitToStay) {
+        if let observed { costs = observed.low } else if choice.isBypass { forget(until: now) }
+        let dealt = cores.forOriginals
+        if position < choices.count - 1, isStruggling || !need.fits(dealt, limit: Self.limitToStay) {
             safeSince = nil
             let since = troubleSince ?? now
             troubleSince = since
             guard now - since >= Self.timeToFall else { return false }
-            fall(now: now, cores: cores)
+            // Where frames are lost, falling too far is better than falling too often.
+            fall(now: now, cores: dealt, isStruggling ? observed?.mean ?? costs : costs)
             return true
         }
         troubleSince = nil
-        guard position > 0, need(of: choices[position - 1]).fits(cores, limit: Self.limitToClimb) else {
+        guard position > 0, need(of: choices[position - 1]).fits(cores.room, limit: Self.limitToClimb) else {
             safeSince = nil
             return false
         }
@@ -162,12 +193,22 @@ public struct OutputLadder: Sendable {
         return true
     }
 
-    private mutating func fall(now: MonotonicTime, cores: Double) {
+    /// While pictures are bypassed nobody knows what they would cost. So what they cost last is forgotten slowly, and enhancement is
+    /// tried again, ever more seldom.
+    private mutating func forget(until now: MonotonicTime) {
+        guard let asked else { return }
+        let share = min(1, (now - asked).seconds / Self.timeToForget)
+        costs.decode += (costsAtStart.decode - costs.decode) * share
+        costs.base += (costsAtStart.base - costs.base) * share
+        costs.encode += (costsAtStart.encode - costs.encode) * share
+    }
+
+    private mutating func fall(now: MonotonicTime, cores: Double, _ costs: Costs) {
         if let climbed, climbed.to == position {
             let held = now - climbed.at
             waits[position] = held > waits[position] * 4 ? Self.timeToClimb : min(waits[position] * 2, Self.longestTimeToClimb)
         }
-        position = firstThatFits(cores, from: position + 1, limit: Self.limitToFall)
+        position = firstThatFits(cores, from: position + 1, limit: Self.limitToFall, costs)
         climbed = nil
         change(at: now)
     }
@@ -179,28 +220,39 @@ public struct OutputLadder: Sendable {
     }
 }
 
+extension OutputLadder.Observation {
+    /// What frames have cost, from the times that a planner has learnt; nil before the first ones.
+    /// - Parameter preset: the one with which they were encoded.
+    public init?(_ planner: Planner, _ preset: EncoderPreset) {
+        guard planner.costs.hasObserved(.encode), planner.costs.hasObserved(.decode), planner.costs.hasObserved(.base) else {
+            return nil
+        }
+        low = OutputLadder.Costs(planner, preset) { $0.low }
+        mean = OutputLadder.Costs(planner, preset) { $0.mean }
+    }
+}
+
 extension OutputLadder.Costs {
-    /// What frames have cost, from the times that a planner has learnt.
-    /// - Parameter choice: the one with which they were made.
-    public init(_ planner: Planner, _ choice: OutputChoice) {
+    /// - Parameter cost: one estimate of a planner's.
+    fileprivate init(_ planner: Planner, _ preset: EncoderPreset, _ cost: (Cost) -> Double) {
         self.init()
         let configuration = planner.configuration
-        let pixelsIn = Double(configuration.input.width * configuration.input.height)
-        let pixelsOut = Double(configuration.output.width * configuration.output.height)
         let workers = Double(min(configuration.workers, configuration.cores))
         let encoders = Planner.coresEncoding(threads: min(configuration.encoders, configuration.cores))
-        decode = planner.costs[.decode].low / pixelsIn
-        base = workers * planner.costs[.base].low / pixelsOut / (choice.scale == 1 ? OutputLadder.copying : 1)
-        encode = encoders * planner.costs[.encode].low / pixelsOut / choice.preset.weight
+        let enlargement = Enlargement(from: configuration.input, to: configuration.output)
+        decode = cost(planner.costs[.decode]) / Double(configuration.input.samples)
+        base = workers * cost(planner.costs[.base]) / enlargement.work
+        encode = encoders * cost(planner.costs[.encode]) / Double(configuration.output.samples) / preset.weight
     }
 
     /// The same costs as a planner's seeds.
-    public func seeds(_ choice: OutputChoice, workers: Int, encoders: Int) -> CostModel.Seeds {
+    public func seeds(
+        _ enlargement: Enlargement, _ preset: EncoderPreset, workers: Int, encoders: Int
+    ) -> CostModel.Seeds {
         var seeds = CostModel.Seeds()
         seeds.decode = decode
-        let scaled = Double(choice.scale * choice.scale) * (choice.scale == 1 ? OutputLadder.copying : 1)
-        seeds.base = base * scaled / Double(workers)
-        seeds.encode = encode * choice.preset.weight / Planner.coresEncoding(threads: encoders)
+        seeds.base = base * enlargement.work / Double(enlargement.input.samples) / Double(workers)
+        seeds.encode = encode * preset.weight / Planner.coresEncoding(threads: encoders)
         return seeds
     }
 }

@@ -6,7 +6,21 @@ import Schedule
 public enum StreamKeys {
     /// Every setting, in the order of the documentation.
     public static let all: [StreamKey] = [
-        .integer("scale", \.options.scale, 1...2, .restart, help: "How many times wider and higher pictures leave."),
+        .choice(
+            "scale", \.options.scale, StreamOptions.Scale.allCases.map { ($0.rawValue, $0) }, .restart,
+            help: """
+                How many times wider and higher pictures leave. Where the machine is too slow for it, they leave smaller. fit is as \
+                large as the machine carries, up to 2, for files too.
+                """),
+        StreamKey(
+            "size", \.options.size, or: "scale", .restart, .size,
+            "an even width and height from 16x16 up to 139264 blocks of 16x16 (H.264's level 6.2), as 1280x720",
+            help: """
+                The exact size of the output, in place of `scale`. The picture keeps its shape: where width and height are not in \
+                proportion to the input's, the samples are no squares.
+                """,
+            read: SizeText.read, write: SizeText.write,
+            isAllowed: { $0.width % 2 == 0 && $0.height % 2 == 0 && StreamOptions.isCodable($0) }),
         .choice(
             "mode", \.settings.mode, StreamSettings.Mode.allCases.map { ($0.rawValue, $0) }, .live,
             help: """
@@ -21,7 +35,7 @@ public enum StreamKeys {
             help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1."),
         StreamKey(
             "max-size", \.options.largestOutput, .restart, .size, "a size from 16x16 to 16384x16384, as 3840x2160",
-            help: "The largest picture size to enlarge to. A picture that would become larger keeps its size.",
+            help: "The largest picture size to enlarge to. A picture that would become larger leaves at a smaller scale.",
             read: SizeText.read, write: SizeText.write),
         .choice(
             "keep-size", \.options.keepSize, [("true", true), ("false", false)], .restart,

@@ -3,8 +3,29 @@ import Schedule
 
 /// What is fixed while a stream runs. Another value needs a restart of the stream.
 public struct StreamOptions: Hashable, Sendable {
-    /// How many times wider and higher pictures leave: 1 or 2.
-    public var scale = 2
+    /// How many times wider and higher pictures leave.
+    public enum Scale: String, Sendable, CaseIterable {
+        case same = "1"
+        case oneAndHalf = "1.5"
+        case double = "2"
+        case triple = "3"
+        /// As large as the machine carries from the first picture on, up to twice. Unlike ``double`` it holds for files, too.
+        case fit
+
+        /// The largest size that is meant.
+        public var output: OutputSize {
+            switch self {
+            case .same: .same
+            case .oneAndHalf: .oneAndHalf
+            case .double, .fit: .double
+            case .triple: .triple
+            }
+        }
+    }
+
+    public var scale = Scale.double
+    /// The exact size of the output; nil follows ``scale``. The shape of the samples changes so that the picture keeps its own.
+    public var size: PictureSize?
     /// The output never changes its size. So pictures never go out as they came, and where the machine is too slow, frames are
     /// dropped.
     public var keepSize = false
@@ -26,4 +47,20 @@ public struct StreamOptions: Hashable, Sendable {
     public var largestOutput = PictureSize(width: 3840, height: 2160)
 
     public init() {}
+
+    /// How large pictures of a size leave at most: the scale, or a smaller one where the pictures would be larger than allowed.
+    public func output(for input: PictureSize) -> OutputSize {
+        if let size { return .exactly(size) }
+        let largest = largestOutput
+        return scale.output.limited(for: input) { size in
+            // The limit holds for landscape and portrait.
+            max(size.width, size.height) <= max(largest.width, largest.height)
+                && min(size.width, size.height) <= min(largest.width, largest.height) && Self.isCodable(size)
+        }
+    }
+
+    /// Whether H.264's highest level has pictures of this size (ITU-T H.264, table A-1, level 6.2).
+    public static func isCodable(_ size: PictureSize) -> Bool {
+        (size.width + 15) / 16 * ((size.height + 15) / 16) <= 139_264
+    }
 }

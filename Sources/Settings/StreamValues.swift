@@ -69,6 +69,12 @@ public struct StreamValues: Hashable, Sendable {
         if options.keepSize, settings.mode == .bypass {
             faults.append(SettingFault("keep-size", "forbids `mode` bypass: a bypassed stream has the input's size"))
         }
+        if options.size != nil, options.scale != .double || given.contains("scale") {
+            faults.append(SettingFault("size", "takes the place of `scale`: give one"))
+        }
+        if options.keepSize, options.scale == .fit {
+            faults.append(SettingFault("keep-size", "forbids `scale` fit, which chooses the size: give a number"))
+        }
         if let floor = settings.bitRateFloor, let rate = settings.bitRate, floor > rate {
             faults.append(SettingFault("bitrate-floor", "is at most `bitrate`, not \(BitRateText.write(floor))"))
         }

@@ -76,6 +76,17 @@ public struct Disturbance: Sendable {
     func covers(_ time: MonotonicTime) -> Bool { time >= from && time < to }
 }
 
+/// The output of a load that may be made smaller where it does not fit the machine.
+public struct LoadOutput: Sendable {
+    /// The best choice, to which the load's costs belong.
+    public var size = OutputSize.double
+    public var preset = EncoderPreset.superfast
+    /// What is measured at the start, as a multiple of the real costs.
+    public var measured = 1.0
+
+    public init() {}
+}
+
 /// A synthetic input and the machine that it runs on. Virtual time begins at zero.
 public struct Load: Sendable {
     public var name: String
@@ -115,6 +126,8 @@ public struct Load: Sendable {
     public var ceiling: Tier = .neuralM
     public var input = PictureSize(width: 640, height: 360)
     public var seed: UInt64 = 1
+    /// Nil where the output never changes.
+    public var output: LoadOutput?
 
     public init(name: String, frames: Int, interval: Nanoseconds, budget: Nanoseconds, costs: FrameLoad) {
         self.name = name

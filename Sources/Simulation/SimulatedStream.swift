@@ -21,6 +21,8 @@ struct SimulatedStream<P: Policy> {
         var plan: FramePlan?
         var tiles = 0
         var emitBy: MonotonicTime
+        /// Of the output for which it is made.
+        var factors = SimulatedOutput.Factors()
     }
 
     /// A piece of work that runs on one of the stream's threads.
@@ -56,10 +58,13 @@ struct SimulatedStream<P: Policy> {
     private var encoding: (picture: Picture, job: Job)?
     private var lastEmission: MonotonicTime?
     private var lastRung = -1
+    private var output: SimulatedOutput?
+    /// Pictures go out as they come. It begins and ends at keyframes.
+    private(set) var isBypassed = false
 
     init(
         _ source: FrameSource, policy: P, order: SynthesisOrder, workers: Int, encoders: Int, keepsTimeline: Bool,
-        overstated: Double = 1
+        overstated: Double = 1, output: SimulatedOutput? = nil
     ) {
         self.source = source
         scheduler = StreamScheduler(policy, order: order)
@@ -67,7 +72,36 @@ struct SimulatedStream<P: Policy> {
         self.encoders = Planner.coresEncoding(threads: encoders)
         self.keepsTimeline = keepsTimeline
         self.overstated = overstated
+        self.output = output
         nextFrame = self.source.next()
+        if let output {
+            outcome.outputs = [(MonotonicTime(nanoseconds: 0), output.choice)]
+            isBypassed = output.choice.isBypass
+            reconfigure()
+        }
+    }
+
+    // MARK: The output
+
+    /// Chooses the output again. Call it as often as cores are measured.
+    mutating func chooseOutput(at now: MonotonicTime, cores: Cores) {
+        guard let planner = scheduler.policy as? Planner, output?.update(planner, at: now, cores: cores) == true else { return }
+        outcome.outputs.append((now, output!.choice))
+        if !output!.choice.isBypass { reconfigure() }
+    }
+
+    /// Another size is another planner's, as in the relay.
+    private mutating func reconfigure() {
+        guard let output, var known = scheduler as? StreamScheduler<Planner> else { return }
+        known.reconfigure(output.configuration(known.policy.configuration))
+        scheduler = known as! StreamScheduler<P>
+    }
+
+    /// A frame that goes out as it came.
+    private mutating func bypass(_ frame: FrameLoad, _ moment: Moment) {
+        outcome.bypassed += 1
+        if let last = lastEmission { outcome.longestFreeze = max(outcome.longestFreeze, moment.time - last) }
+        lastEmission = moment.time
     }
 
     /// The threads that run now.
@@ -94,7 +128,8 @@ struct SimulatedStream<P: Policy> {
     private var stopped = false
 
     mutating func use(_ cores: Cores) { scheduler.use(cores) }
-    var demand: Capacity.Demand? { scheduler.demand }
+    /// Nil while no picture is enhanced.
+    var demand: Capacity.Demand? { isBypassed ? nil : scheduler.demand }
 
     private var order: SynthesisOrder { scheduler.order }
 
@@ -141,9 +176,15 @@ struct SimulatedStream<P: Policy> {
             frame.earliness = line.observe(own: frame.emitBy, presentation: presentation, isIdle: coded.isEmpty)
             frame.emitBy = frame.emitBy + frame.earliness
         }
+        outcome.originals += 1
+        if frame.isKeyframe, let output { isBypassed = output.choice.isBypass }
+        if isBypassed {
+            bypass(frame, moment)
+            nextFrame = source.next()
+            return true
+        }
         coded.append(frame)
         if frame.isKeyframe { codedKeyframes += 1 }
-        outcome.originals += 1
         outcome.deepestCodedQueue = max(outcome.deepestCodedQueue, coded.count)
         newestEmitBy = frame.emitBy
         nextFrame = source.next()
@@ -218,8 +259,9 @@ struct SimulatedStream<P: Policy> {
         }
         if frame.synthesised > 0, plan.synthesised == 0 { outcome.withoutSynthesis += 1 }
         enhanced = Picture(frame: frame, kind: .original, plan: plan, emitBy: frame.emitBy)
+        if let output { enhanced!.factors = output.factors }
         enhancing = .base
-        enhanceJob = job(frame.base, moment, load)
+        enhanceJob = job(frame.base * enhanced!.factors.base, moment, load)
         return true
     }
 
@@ -258,7 +300,7 @@ struct SimulatedStream<P: Policy> {
         let picture = enhanced!
         if number <= picture.plan!.synthesised, scheduler.synthesise(picture.plan!, at: moment.time) {
             enhancing = .synthesising(number)
-            enhanceJob = job(picture.frame.synthesise, moment, load)
+            enhanceJob = job(picture.frame.synthesise * picture.factors.synthesise, moment, load)
         } else if order == .beforeOriginal {
             enhancing = .handingOver(0)
         } else {
@@ -300,7 +342,8 @@ struct SimulatedStream<P: Policy> {
             }
         } else {
             let cost = picture.kind == .original ? picture.frame.encode : picture.frame.encodeSynthesised
-            encoding = (picture, job(cost, moment, load))
+            let cold = output?.claimCold() ?? 1
+            encoding = (picture, job(cost * picture.factors.encode * cold, moment, load))
         }
         return true
     }

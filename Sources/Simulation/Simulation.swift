@@ -24,7 +24,7 @@ public enum Simulation {
             SimulatedStream(
                 FrameSource(load, stream: $0), policy: makePolicy(load.configuration), order: load.order,
                 workers: load.workers, encoders: min(load.encoders, load.cores), keepsTimeline: timeline,
-                overstated: load.overstated)
+                overstated: load.overstated, output: SimulatedOutput(load))
         }
         play(&streams, load, cores: load.cores, threads: max(load.workers, load.encoders), until: end)
         return streams.map(\.outcome)
@@ -85,17 +85,28 @@ public enum Simulation {
             meter.recordRunning(threads, for: nextTime - moment.time)
             if let length = meter.length(at: nextTime) {
                 if load?.isSupervised == true {
-                    let demands = streams.map { $0.demand ?? Capacity.Demand(least: 0, synthesising: 0) }
-                    let (deal, claims) = (CoreDeal(cores: cores), demands.map { CoreDeal.Claim(least: $0.least) })
+                    let flowing = streams.indices.filter { !streams[$0].isBypassed }
+                    let claims = flowing.map { CoreDeal.Claim(least: streams[$0].demand?.least ?? 0) }
+                    let deal = CoreDeal(cores: cores)
                     let others = meter.usedByOthers(length)
                     let size = pool.update(
                         idle: cores - meter.busy(length), cores: cores, estimate: deal.leftover(claims, usedByOthers: others),
                         seconds: length.seconds, streams: changes(in: streams, at: nextTime, &lost))
-                    for (index, cores) in deal.deal(claims, usedByOthers: others, pool: size).enumerated() {
+                    for (index, cores) in zip(flowing, deal.deal(claims, usedByOthers: others, pool: size)) {
                         streams[index].use(cores)
+                        streams[index].chooseOutput(at: nextTime, cores: cores)
+                    }
+                    let newcomers = streams.count - flowing.count
+                    let share = deal.dealForNewcomer(beside: claims, newcomers: newcomers, usedByOthers: others)
+                    for index in streams.indices where streams[index].isBypassed {
+                        streams[index].chooseOutput(at: nextTime, cores: share)
                     }
                 } else {
-                    for index in streams.indices { streams[index].use(meter.available(index, length)) }
+                    for index in streams.indices {
+                        let cores = meter.available(index, length)
+                        streams[index].use(cores)
+                        streams[index].chooseOutput(at: nextTime, cores: cores)
+                    }
                 }
                 meter.restart(at: nextTime)
             }

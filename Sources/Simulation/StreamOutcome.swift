@@ -26,6 +26,8 @@ public struct StreamOutcome: Sendable {
     public internal(set) var synthesised = 0
     public internal(set) var emittedOriginals = 0
     public internal(set) var emittedSynthesised = 0
+    /// Originals that went out as they came.
+    public internal(set) var bypassed = 0
     /// Frames between arrival and emission at the end.
     public internal(set) var inFlight = 0
     /// Dropped originals by the raw value of the reason, and all dropped synthesised frames.
@@ -48,6 +50,8 @@ public struct StreamOutcome: Sendable {
     public internal(set) var longestFreeze = Nanoseconds.zero
     /// The cores that the stream needed at the end; nil where the policy does not know.
     public internal(set) var demand: Capacity.Demand?
+    /// The choices of the output: the one at the start, and when others took its place. Empty where the output is fixed.
+    public internal(set) var outputs: [(at: MonotonicTime, choice: OutputChoice)] = []
     /// One point for each original; empty unless a timeline was requested.
     public internal(set) var timeline: [TimelinePoint] = []
 
@@ -55,9 +59,9 @@ public struct StreamOutcome: Sendable {
     public var dropped: Int { droppedOriginals.reduce(0, +) + droppedSynthesised }
     /// Originals that were late or dropped.
     public var missed: Int { lateOriginals + droppedOriginals.reduce(0, +) }
-    /// `in + synthesised = emitted + dropped + in flight`.
+    /// `in + synthesised = emitted + bypassed + dropped + in flight`.
     public var balances: Bool {
-        originals + synthesised == emittedOriginals + emittedSynthesised + dropped + inFlight
+        originals + synthesised == emittedOriginals + emittedSynthesised + bypassed + dropped + inFlight
     }
 }
 

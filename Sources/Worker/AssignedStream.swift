@@ -178,8 +178,9 @@ final class AssignedStream: Sendable {
     /// - Parameters:
     ///   - dealt: for its originals.
     ///   - spare: for optional work, on average.
-    func share(dealt: Double, spare: Double) {
-        let cores = Cores(dealt: max(0, dealt), spare: max(0, dealt), optional: max(0, spare))
+    ///   - room: for its originals, when its output becomes larger.
+    func share(dealt: Double, spare: Double, room: Double) {
+        let cores = Cores(dealt: max(0, dealt), spare: max(0, dealt), optional: max(0, spare), room: max(0, room))
         state.withLock { state in
             if let relay = state.relay { relay.use(cores) } else { state.share = cores }
         }

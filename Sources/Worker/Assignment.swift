@@ -18,6 +18,7 @@ extension RelayConfiguration {
         )
         // A receiver may come at any time, and the stream waits for it.
         firstConnection = nil
+        fitsMachine = true
         var files = files.makeIterator()
         if case .file = self.input { inputDescriptor = files.next()?.claim() }
         for (index, output) in outputs.enumerated() {

@@ -133,7 +133,7 @@ public final class Worker: Sendable {
             stream.showPicture(side, width: width, in: descriptor) { count, fault in
                 answer.send(.picture(id: id, byteCount: count, fault: fault))
             }
-        case .share(let name, let dealt, let spare): stream(name)?.share(dealt: dealt, spare: spare)
+        case .share(let name, let dealt, let spare, let room): stream(name)?.share(dealt: dealt, spare: spare, room: room)
         case .offer(let id, let name, let side, let description):
             offer(OfferedCall(number: id, stream: name, side: side, description: description))
         case .hangUp(let id): desk?.hangUp(id)

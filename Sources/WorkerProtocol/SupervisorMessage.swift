@@ -21,8 +21,9 @@ public enum SupervisorMessage: ChannelMessage {
     case verdict(id: UInt64, isAdmitted: Bool, reason: String)
     /// Encode the next picture as JPEG into the descriptor beside it (a sealed memory file), at most `width` pixels wide.
     case showPicture(id: UInt64, stream: String, side: PictureSide, width: Int)
-    /// The processor cores that a stream may count on: for all originals, and for optional work.
-    case share(stream: String, dealt: Double, spare: Double)
+    /// The processor cores that a stream may count on: for all work on originals, for optional work, and for originals when its
+    /// output becomes larger.
+    case share(stream: String, dealt: Double, spare: Double, room: Double)
     /// Answer a peer's offer (SDP), with ``WorkerMessage/answered(id:description:)`` or ``WorkerMessage/refusedCall(id:_:)``. The
     /// call has the number `id` from then on.
     case offer(id: UInt64, stream: String, side: CallSide, description: String)

@@ -1,8 +1,10 @@
 import ArgumentParser
 import Enhance
 import Foundation
+import Media
 import Offline
 import Relay
+import Settings
 import Telemetry
 import Synchronization
 
@@ -16,7 +18,9 @@ struct EnhanceCommand: ParsableCommand {
 
     @Option(help: "The file to read; - is standard input.") var input: String
     @Option(help: "The file to write; - is standard output.") var output: String
-    @Option(help: "How many times wider and higher: 1 or 2.") var scale = 2
+    @Option(help: "How many times wider and higher.") var scale: FileScale?
+    @Option(help: "The exact size of the output, in place of --scale: an even width and height, as 1280x720. The picture keeps its shape.")
+    var size: SizeArgument?
     @Option(help: "Frames out for each frame in, 1 to 16: K turns N frames into K*(N-1)+1.") var interpolate = 1
     @Option(help: "Quality of the enlargement.") var tier = NetworkTierArgument(.neuralMedium)
     @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
@@ -40,7 +44,10 @@ struct EnhanceCommand: ParsableCommand {
 
     func validate() throws {
         guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
-        guard (1...2).contains(scale) else { throw ValidationError("--scale is 1 or 2, not \(scale)") }
+        guard scale == nil || size == nil else { throw ValidationError("--size takes the place of --scale: give one") }
+        if let size = size?.value, size.width % 2 != 0 || size.height % 2 != 0 || !StreamOptions.isCodable(size) {
+            throw ValidationError("--size is an even width and height up to 139264 blocks of 16x16, not \(size)")
+        }
         guard (1...16).contains(interpolate) else {
             throw ValidationError("--interpolate is 1 to 16, not \(interpolate)")
         }
@@ -55,7 +62,7 @@ struct EnhanceCommand: ParsableCommand {
         try files.write(report, "--report")
         let file = try report.map { try ReportFile(path: $0) }
         var work = FileEnhancement(input: input, output: output)
-        work.scale = scale
+        work.size = size.map { .exactly($0.value) } ?? (scale ?? .double).output
         work.interpolate = interpolate
         work.tier = tier.value
         work.sharpness = sharpness
@@ -111,6 +118,23 @@ extension FileEnhancementReport {
     fileprivate var stages: [(name: String, time: Quantiles)] {
         [("decoding", decode), ("enlarging", enlarge), ("synthesising", synthesise), ("encoding", encode)]
             .filter { $0.time.count > 0 }
+    }
+}
+
+/// The scales of a file, which has all the time that it needs.
+enum FileScale: String, CaseIterable, ExpressibleByArgument {
+    case same = "1"
+    case oneAndHalf = "1.5"
+    case double = "2"
+    case triple = "3"
+
+    var output: OutputSize {
+        switch self {
+        case .same: .same
+        case .oneAndHalf: .oneAndHalf
+        case .double: .double
+        case .triple: .triple
+        }
     }
 }
 

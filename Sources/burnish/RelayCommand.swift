@@ -23,7 +23,8 @@ struct RelayCommand: ParsableCommand {
 
     @Option(help: "Where the stream comes from.") var input: String
     @Option(help: "Where it goes to. Give it several times for several outputs: all get the same.") var output: [String]
-    @Option(help: .setting("scale")) var scale = 2
+    @Option(help: .setting("scale", showsDefault: true)) var scale: StreamOptions.Scale?
+    @Option(help: .setting("size")) var size: SizeArgument?
     @Option(help: .setting("deinterlace")) var deinterlace = StreamSettings.Deinterlacing.auto
     @Option(help: .setting("interpolate", showsDefault: true)) var interpolate: Int?
     @Option(help: .setting("fps")) var fps: FrameRateArgument?
@@ -56,6 +57,7 @@ struct RelayCommand: ParsableCommand {
 
     func validate() throws {
         var given: Set<String> = []
+        if scale != nil { given.insert("scale") }
         if interpolate != nil { given.insert("interpolate") }
         if hold != nil { given.insert("hold") }
         if lookahead != StreamOptions().lookahead { given.insert("lookahead") }
@@ -64,7 +66,8 @@ struct RelayCommand: ParsableCommand {
 
     private var values: StreamValues {
         var values = StreamValues()
-        values.options.scale = scale
+        if let scale { values.options.scale = scale }
+        values.options.size = size?.value
         values.options.fps = fps?.value
         values.options.keepOutput = keepOutput
         if let hold { values.options.hold = hold.value }
@@ -155,6 +158,7 @@ struct RelayCommand: ParsableCommand {
 extension StreamSettings.Pacing: ExpressibleByArgument {}
 extension StreamSettings.Mode: ExpressibleByArgument {}
 extension StreamSettings.Deinterlacing: ExpressibleByArgument {}
+extension StreamOptions.Scale: ExpressibleByArgument {}
 extension EncoderPreset: ExpressibleByArgument {}
 
 /// The best tier that may be used; `auto` is the best there is.

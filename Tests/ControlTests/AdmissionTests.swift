@@ -75,7 +75,7 @@ import Testing
         silent.isFlowing = false
         #expect(shares(&sharing, of: ["a": demand]).isEmpty)
         // When the source of the other one comes, it begins with its originals.
-        #expect(shares(&sharing, of: ["a": demand, "b": silent]) == ["b": .init(dealt: 2, spare: 0)])
+        #expect(shares(&sharing, of: ["a": demand, "b": silent]) == ["b": .init(Cores(dealt: 1.75, spare: 1.75, optional: 0))])
     }
 
     @Test func equalStreamsGetEqualShares() {
@@ -86,6 +86,15 @@ import Testing
         for share in shares.values {
             #expect(abs(share.dealt - 1.25 - share.spare) < 1e-9 && abs(share.spare - (2 * 0.92 - 1) / 4) < 1e-9)
         }
+    }
+
+    /// It has not one picture yet, and must not count on what another stream uses.
+    @Test func aStreamThatIsAboutToBeginIsToldWhatTheOthersLeave() {
+        var sharing = CoreSharing()
+        let coming = CoreSharing.Demand(least: 0, synthesising: 0, isFlowing: false, isComing: true)
+        let shares = sharing.shares(of: ["a": demand, "b": coming], on: machine(idle: 1), seconds: 1)
+        #expect(shares.keys.sorted() == ["b"] && shares["b"]!.room == 1.75 && shares["b"]!.dealt == 1.75)
+        #expect(sharing.shares(of: ["b": coming], on: machine(idle: 1), seconds: 1).isEmpty)
     }
 
     /// By their own costs the streams fill the machine, but it is half idle.

@@ -13,18 +13,18 @@ import TestStreams
         let stream = OutputLadder.Stream(input: PictureSize(width: 160, height: 96), interval: .seconds(1 / 30))
         var costs = OutputLadder.Costs()
         costs.encode = encode
-        return OutputLadder(stream, scale: 2, preset: .superfast, mayShrink: true, costs: costs)
+        return OutputLadder(stream, best: .double, preset: .superfast, mayShrink: true, costs: costs)
     }
 
     @Test func whatIsChosenIsReported() {
         let chosen = ChosenOutput()
         #expect(chosen.current == nil)
-        #expect(chosen.begin(ladder(encode: 9), cores: 2) == nil)
-        #expect(chosen.current == OutputChoice(scale: 2, preset: .superfast))
-        let text = chosen.begin(ladder(encode: 800), cores: 2)
-        #expect(text == "needs 2.7 of 2 cores at 320x192 with superfast: sends 160x96 with superfast", "\(text ?? "")")
-        #expect(chosen.current == OutputChoice(scale: 1, preset: .superfast))
-        let bypass = chosen.begin(ladder(encode: 8000), cores: 2)
+        #expect(chosen.begin(ladder(encode: 9), cores: Cores(2)) == nil)
+        #expect(chosen.current == OutputChoice(size: .double, preset: .superfast))
+        let text = chosen.begin(ladder(encode: 800), cores: Cores(2))
+        #expect(text == "needs 2.7 of 2 cores at 320x192 with superfast: sends 240x144 with ultrafast", "\(text ?? "")")
+        #expect(chosen.current == OutputChoice(size: .oneAndHalf, preset: .ultrafast))
+        let bypass = chosen.begin(ladder(encode: 8000), cores: Cores(2))
         #expect(bypass?.hasSuffix("sends pictures as they come") == true && chosen.current?.isBypass == true)
     }
 
@@ -36,16 +36,17 @@ import TestStreams
             output: .file(path: scratch.path("out.ts")))
         configuration.settings.budget = .seconds(60)
         configuration.watchesMachine = false
+        configuration.awaitsProcessors = true
         let relay = try Relay(configuration)
         let sizes = Lock<[String]>([])
         let report = try relay.run { observation in
             switch observation {
             case .event(.picture(_, let output)): sizes.withLock { $0.append("\(output)") }
             case .event: break
-            case .second: _ = relay.channels.chosen.begin(ladder(encode: 800), cores: 2)
+            case .second: _ = relay.channels.chosen.begin(ladder(encode: 800), cores: Cores(2))
             }
         }
-        #expect(sizes.withLock { $0 } == ["320x192", "160x96"])
+        #expect(sizes.withLock { $0 } == ["320x192", "240x144"])
         #expect(report.frames.emitted == 75 && report.frames.balance)
         let units = TestStream.units(in: try scratch.read("out.ts"))
         #expect(units.count == 75)

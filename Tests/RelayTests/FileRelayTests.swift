@@ -174,7 +174,7 @@ import Transport
     @Test func aPictureThatWouldGrowBeyondTheLimitPassesAtItsOwnSize() throws {
         let scratch = try Scratch()
         let report = try relay(try TestStream.video(frames: 3), scratch) {
-            $0.options.largestOutput = PictureSize(width: 319, height: 192)
+            $0.options.largestOutput = PictureSize(width: 239, height: 144)
         }
         #expect(report.frames.emitted == 3)
         #expect(TestStream.size(of: try scratch.read("out.ts")) == PictureSize(width: 160, height: 96))

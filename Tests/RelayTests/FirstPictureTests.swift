@@ -8,7 +8,7 @@ import Testing
 import Transport
 @testable import Relay
 
-/// What the first picture costs an encoder says nothing of the next ones: the schedule does not hear of it.
+/// What the first three pictures cost an encoder says nothing of the next ones: the schedule does not hear of it.
 @Suite struct FirstPictureTests {
     /// Whether the schedule knows what encoding costs when pictures of these sizes have gone out.
     private func knowsEncoding(after sizes: [PictureSize]) throws -> Bool? {
@@ -35,7 +35,8 @@ import Transport
     @Test func itsEncodingIsNotLearntFrom() throws {
         let (small, large) = (PictureSize(width: 160, height: 96), PictureSize(width: 320, height: 192))
         #expect(try knowsEncoding(after: [small]) == false)
-        #expect(try knowsEncoding(after: [small, large]) == false, "another size is another encoder")
-        #expect(try knowsEncoding(after: [small, small]) == true)
+        #expect(try knowsEncoding(after: [small, small, small]) == false)
+        #expect(try knowsEncoding(after: [small, small, small, large]) == false, "another size is another encoder")
+        #expect(try knowsEncoding(after: [small, small, small, small]) == true)
     }
 }

@@ -29,7 +29,7 @@ import Testing
         configuration.settings.tier = .base
         configuration.settings.bitRate = 20_000_000
         configuration.settings.deinterlace = setting
-        configuration.options.scale = 1
+        configuration.options.scale = .same
         configuration.watchesMachine = false
         configuration.pacesFiles = false
         var messages: [String] = []

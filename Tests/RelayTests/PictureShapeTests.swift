@@ -24,7 +24,7 @@ import Testing
             input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
         configuration.settings.budget = .seconds(60)
         configuration.settings.tier = .base
-        configuration.options.scale = scale
+        configuration.options.scale = scale == 2 ? .double : .same
         configuration.watchesMachine = false
         configuration.pacesFiles = false
         var outcome = Outcome()

@@ -60,7 +60,7 @@ import Testing
 @Suite struct StreamKeyTests {
     /// A text for each key that is not the default.
     static let others = [
-        "scale": "1", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "sharpness": "0.25", "max-size": "1920x1080",
+        "scale": "1", "size": "854x480", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "sharpness": "0.25", "max-size": "1920x1080",
         "deinterlace": "fields",
         "interpolate": "2",
         "fps": "30000/1001", "hold": "1500ms", "keep-output": "false", "lookahead": "0", "budget": "120ms", "caution": "2.5",
@@ -122,7 +122,7 @@ import Testing
 @Suite struct StreamValuesTests {
     @Test func textsHoldOnlyWhatDiffersAndComeBack() throws {
         #expect(StreamValues().texts.isEmpty)
-        for without in [["interpolate", "keep-size"], ["fps", "mode"]] {
+        for without in [["interpolate", "keep-size", "size"], ["fps", "mode", "scale"]] {
             let texts = StreamKeyTests.others.filter { !without.contains($0.key) }
             let values = try StreamValues(texts)
             #expect(values.texts == texts)
@@ -147,6 +147,31 @@ import Testing
     @Test func anOutputThatKeepsItsSizeIsNotBypassed() {
         #expect(fault { try StreamValues(["keep-size": "true", "mode": "bypass"]) }?.key == "keep-size")
         #expect((try? StreamValues(["keep-size": "true"])) != nil)
+    }
+
+    @Test(arguments: [("scale", "2.5"), ("scale", "0"), ("size", "641x360"), ("size", "640x0"), ("size", "16384x16384"), ("size", "14x16")])
+    func aSizeThatCannotBeMadeIsAFault(key: String, text: String) {
+        let fault = fault { try StreamValues([key: text]) }
+        #expect(fault?.key == key && fault?.text.hasSuffix("not \(text)") == true, "\(fault?.text ?? "")")
+    }
+
+    @Test func aSizeAndAScaleContradictEachOther() throws {
+        #expect(fault { try StreamValues(["size": "1280x720", "scale": "1"]) }?.key == "size")
+        #expect(fault { try StreamValues().applying(["size": "1280x720", "scale": "2"]) }?.key == "size")
+        #expect(fault { try StreamValues(["scale": "fit", "keep-size": "true"]) }?.key == "keep-size")
+        #expect(try StreamValues(["size": "1280x720"]).options.output(for: PictureSize(width: 640, height: 360)) == .exactly(PictureSize(width: 1280, height: 720)))
+    }
+
+    @Test func anOutputIsNeverLargerThanAllowed() {
+        var options = StreamOptions()
+        let input = PictureSize(width: 2560, height: 1440)
+        #expect(options.output(for: input) == .oneAndHalf, "3840x2160 is the largest")
+        options.scale = .triple
+        #expect(options.output(for: PictureSize(width: 720, height: 1280)) == .triple, "a portrait")
+        options.largestOutput = PictureSize(width: 16_384, height: 16_384)
+        #expect(options.output(for: PictureSize(width: 3840, height: 2160)) == .double, "H.264 has no larger pictures")
+        options.largestOutput = PictureSize(width: 320, height: 200)
+        #expect(options.output(for: input) == .same)
     }
 
     @Test func whatHasNoEffectIsAFaultOnlyWhereItIsGiven() throws {

@@ -12,6 +12,8 @@ struct CoreSharing: Sendable {
         var isFlowing: Bool
         /// Originals that were dropped for want of time so far.
         var lost: UInt64 = 0
+        /// Its source is there, and no picture is enhanced: the first has not come, or pictures go out as they come.
+        var isComing = false
     }
 
     /// What a stream may count on, in cores.
@@ -20,6 +22,14 @@ struct CoreSharing: Sendable {
         var dealt: Double
         /// For optional work, on average.
         var spare: Double
+        /// For all originals, when its output becomes larger.
+        var room: Double
+
+        init(_ cores: Cores) {
+            dealt = cores.dealt
+            spare = cores.optional.isFinite ? cores.optional : 0
+            room = cores.room
+        }
     }
 
     /// What the machine shows of the last second, in cores.
@@ -48,7 +58,10 @@ struct CoreSharing: Sendable {
     var optional: Double? { pool.size }
 
     /// What a stream may count on before its needs are known, where there are others: nothing for optional work.
-    static func first(on cores: Double) -> Share { Share(dealt: cores, spare: 0) }
+    /// It chooses its output by an even share, since the others may begin at the same time.
+    static func first(on cores: Double, streams: Int) -> Share {
+        Share(Cores(dealt: cores, spare: cores, optional: 0, room: cores / Double(max(1, streams))))
+    }
 
     /// - Parameter seconds: since the last call.
     /// - Returns: the shares that streams are to be told. A single stream that flows is told nothing: it measures what is left, as
@@ -56,23 +69,26 @@ struct CoreSharing: Sendable {
     mutating func shares(of demands: [String: Demand], on machine: Machine, seconds: Double) -> [String: Share] {
         let flowing = demands.filter { $0.value.isFlowing && $0.value.least > 0 }.sorted { $0.key < $1.key }
         let streams = observe(flowing, seconds: seconds)
+        let deal = CoreDeal(cores: machine.cores)
+        let claims = flowing.map {
+            CoreDeal.Claim(least: $0.value.least, optional: records[$0.key]?.isSettled == true ? .infinity : 0)
+        }
         var shares: [String: Share] = [:]
         if demands.count > 1 {
-            for name in demands.keys where records[name] == nil { shares[name] = Self.first(on: machine.cores) }
+            // Before a stream enhances pictures it chooses the size of its output, by what the others leave.
+            let share = deal.dealForNewcomer(
+                beside: claims, newcomers: demands.values.count(where: \.isComing), usedByOthers: machine.usedByOthers)
+            for name in demands.keys where records[name] == nil { shares[name] = Share(share) }
         }
         guard flowing.count > 1 else {
             pool = OptionalPool()
             return shares
         }
-        let deal = CoreDeal(cores: machine.cores)
-        let claims = flowing.map {
-            CoreDeal.Claim(least: $0.value.least, optional: records[$0.key]?.isSettled == true ? .infinity : 0)
-        }
         let size = pool.update(
             idle: machine.idle, cores: machine.cores,
             estimate: deal.leftover(claims, usedByOthers: machine.usedByOthers), seconds: seconds, streams: streams)
         let parts = deal.deal(claims, usedByOthers: machine.usedByOthers, pool: size)
-        for (stream, part) in zip(flowing, parts) { shares[stream.key] = Share(dealt: part.dealt, spare: part.optional) }
+        for (stream, cores) in zip(flowing, parts) { shares[stream.key] = Share(cores) }
         return shares
     }
 

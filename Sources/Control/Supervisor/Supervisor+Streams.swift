@@ -70,8 +70,8 @@ extension Supervisor {
                 .start(assignment), to: worker,
                 descriptors: [stream.map.descriptor] + files.map(\.number))
             if supervised.count > 1 {
-                let share = CoreSharing.first(on: capacity.cores)
-                send(.share(stream: name, dealt: share.dealt, spare: share.spare), to: worker)
+                let share = CoreSharing.first(on: capacity.cores, streams: supervised.count)
+                send(.share(stream: name, dealt: share.dealt, spare: share.spare, room: share.room), to: worker)
             }
         case .failure(let fault):
             record(.ended, stream: name, fault.description)

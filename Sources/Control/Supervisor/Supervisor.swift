@@ -187,6 +187,7 @@ public actor Supervisor {
             demands[stream.name] = CoreSharing.Demand(
                 least: snapshot.gauges.coresLeast, synthesising: snapshot.gauges.coresSynthesising,
                 isFlowing: stream.flow.isFlowing,
+                isComing: snapshot.inputLeg.isConnected && snapshot.gauges.coresLeast == 0,
                 lost: snapshot.books.originalsDropped(.late) + snapshot.books.originalsDropped(.overload))
         }
         for worker in workers.values {
@@ -206,7 +207,7 @@ public actor Supervisor {
             guard let stream = supervised[name], let worker = workers[stream.worker], worker.started.contains(name) else {
                 continue
             }
-            send(.share(stream: name, dealt: share.dealt, spare: share.spare), to: worker)
+            send(.share(stream: name, dealt: share.dealt, spare: share.spare, room: share.room), to: worker)
         }
         let status = statusLine
         if status != lastStatus { manager.status(status) }

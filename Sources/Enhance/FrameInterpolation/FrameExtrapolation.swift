@@ -37,6 +37,12 @@ public final class FrameExtrapolation {
     public var configuration: FrameInterpolationConfiguration { synthesis.configuration }
     /// The size of the pictures that are written.
     public var outputSize: PictureSize { synthesis.outputSize }
+    /// Where the chroma samples of the pictures lie, as in ``ColorDescription/chromaLocation``. It matters where the configuration
+    /// has an output size.
+    public var chromaLocation: UInt8 {
+        get { synthesis.chromaLocation }
+        set { synthesis.chromaLocation = newValue }
+    }
 
     /// Forgets the pictures. Call it after a gap, a seek or a change of the source.
     public func reset() {
@@ -49,7 +55,7 @@ public final class FrameExtrapolation {
     /// Adds the next picture of the sequence.
     /// - Parameters:
     ///   - source: the picture to find motion in, of the configured size.
-    ///   - enhanced: the same picture at ``outputSize``.
+    ///   - enhanced: the same picture at ``FrameInterpolationConfiguration/enhancedSize``.
     ///   - stop: when the search for motion from the last picture must end. The search is what costs time here.
     /// - Throws: `sizeMismatch`; the session is then as before.
     @unsafe public func push(
@@ -92,9 +98,10 @@ public final class FrameExtrapolation {
         let start = MonotonicTime.now()
         var result = FrameInterpolationResult()
         let last = pictures[newest]
+        let target = unsafe synthesis.target(for: destination)
         if count < 3 {
             result.method = .held
-            unsafe synthesis.hold(last, into: destination)
+            unsafe synthesis.hold(last, into: target)
         } else {
             let motion = unsafe FrameSynthesis.Motion.ahead(
                 last: flow.backward(level: layer.level), before: flow.backward(level: layer.level, age: 1),
@@ -103,8 +110,9 @@ public final class FrameExtrapolation {
                 layer, (pictures[1 - newest], last), motion, phase: max(Int((distance * 256).rounded()), 1))
             // The vectors cover the whole distance, and all of the picture comes from the last one.
             unsafe synthesis.synthesise(
-                layer, (last, last), phase: 256, weight: 0, into: destination, until: stop, nearer: last)
+                layer, (last, last), phase: 256, weight: 0, into: target, until: stop, nearer: last)
         }
+        unsafe synthesis.finish(into: destination)
         let end = MonotonicTime.now()
         result.synthesisTime = end - start
         result.isComplete = stop.map { end < $0 } ?? true

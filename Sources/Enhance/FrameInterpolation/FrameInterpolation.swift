@@ -19,6 +19,12 @@ public class FrameInterpolation {
     public var configuration: FrameInterpolationConfiguration { engine.synthesis.configuration }
     /// The size of the pictures that are written.
     public var outputSize: PictureSize { engine.synthesis.outputSize }
+    /// Where the chroma samples of the pictures lie, as in ``ColorDescription/chromaLocation``. It matters where the configuration
+    /// has an output size.
+    public var chromaLocation: UInt8 {
+        get { engine.synthesis.chromaLocation }
+        set { engine.synthesis.chromaLocation = newValue }
+    }
     /// How many pictures after the two that it makes new ones between must have been pushed: 0 or 1.
     public var lookahead: Int { engine.lookahead }
     /// Whether there are two pictures to make one between. They are the two before the last ``lookahead`` ones.
@@ -27,7 +33,7 @@ public class FrameInterpolation {
     /// Adds the next picture of the sequence.
     /// - Parameters:
     ///   - source: the picture to find motion in, of the configured size.
-    ///   - enhanced: the same picture at ``outputSize``. With a scale factor of 1 it is usually `source` again; its
+    ///   - enhanced: the same picture at ``FrameInterpolationConfiguration/enhancedSize``. With a scale factor of 1 it is usually `source` again; its
     ///     luma is not read then.
     /// - Throws: `sizeMismatch`; the session is then as before.
     @unsafe public func push(_ source: PictureView, enhanced: PictureView) throws(EnhanceError) {

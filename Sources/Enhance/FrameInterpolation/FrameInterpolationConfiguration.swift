@@ -8,6 +8,8 @@ public struct FrameInterpolationConfiguration: Sendable {
     /// How many times larger the enhanced pictures and the result are than the pictures that motion is found in. Motion
     /// is found before super-resolution, and new pictures are made after it.
     public var scaleFactor = 1
+    /// The size of the result. Nil is the size of the enhanced pictures; a polyphase filter makes any other size from that.
+    public var outputSize: PictureSize?
     /// Which instruction sets to use. The result is the same with all of them.
     public var kernels = Kernels.best
 
@@ -22,6 +24,9 @@ public struct FrameInterpolationConfiguration: Sendable {
 
     /// The longest side of a picture, in samples.
     public static let maximumSide = 8192
+
+    /// The size of the pictures that new ones are made from.
+    public var enhancedSize: PictureSize { size.scaled(by: scaleFactor) }
 
     func check() throws(EnhanceError) {
         guard Self.supportedScaleFactors(for: size).contains(scaleFactor) else {

@@ -9,6 +9,11 @@ final class FrameSynthesis {
     let workers: WorkerPool
     private let taps = BlendTaps()
     private let bands: OutputBands
+    /// Where results have a size of their own: what makes it, and where new pictures are made before.
+    private let resampler: PictureResampler?
+    private let draft: Picture?
+    /// Where the chroma samples of the pictures lie, as in ``ColorDescription/chromaLocation``.
+    var chromaLocation: UInt8 = 0
     private var kernels: Kernels { configuration.kernels }
 
     /// Two pictures, the earlier one first.
@@ -28,8 +33,25 @@ final class FrameSynthesis {
         try configuration.check()
         self.configuration = configuration
         self.workers = workers
-        outputSize = configuration.size.scaled(by: configuration.scaleFactor)
-        bands = OutputBands(size: outputSize)
+        let enhancedSize = configuration.enhancedSize
+        outputSize = configuration.outputSize ?? enhancedSize
+        bands = OutputBands(size: enhancedSize)
+        let resamples = outputSize != enhancedSize
+        resampler =
+            resamples
+            ? PictureResampler(from: enhancedSize, to: outputSize, kernels: configuration.kernels, workers: workers) : nil
+        draft = resamples ? Picture(size: enhancedSize) : nil
+    }
+
+    /// Where a new picture is made: where it is wanted, or in the size of the enhanced pictures.
+    @unsafe func target(for destination: MutablePictureView) -> MutablePictureView {
+        unsafe draft?.mutableView ?? destination
+    }
+
+    /// Brings a new picture to the size of the results.
+    @unsafe func finish(into destination: MutablePictureView) {
+        guard let draft else { return }
+        unsafe resampler?.resample(draft.view, into: destination, chromaLocation: chromaLocation)
     }
 
     func makePictures(_ count: Int) -> [InterpolationPicture] {
@@ -47,7 +69,7 @@ final class FrameSynthesis {
     /// - Throws: `sizeMismatch`, where pictures are not of this session's sizes.
     @unsafe func check(_ source: PictureView, enhanced: PictureView) throws(EnhanceError) {
         unsafe try source.check(size: configuration.size, "a source picture")
-        unsafe try enhanced.check(size: outputSize, "an enhanced picture")
+        unsafe try enhanced.check(size: configuration.enhancedSize, "an enhanced picture")
     }
 
     /// Copies a picture.

@@ -42,7 +42,7 @@ final class InterpolationEngine {
         // A small picture has not all levels.
         let levels = effort.levels.allSatisfy { $0 < shape.levels.count } ? effort.levels : [flow.finestLevel]
         layers = levels.map { synthesis.makeLayer(level: $0, of: flow) }
-        drafts = layers.dropFirst().map { _ in Picture(size: synthesis.outputSize) }
+        drafts = layers.dropFirst().map { _ in Picture(size: configuration.enhancedSize) }
     }
 
     /// Whether there are two pictures to make one between.
@@ -92,7 +92,8 @@ final class InterpolationEngine {
         }
         let begin = MonotonicTime.now()
         result.method = unsafe makePicture(
-            phase: min(max(Int((phase * 256).rounded()), 1), 255), into: destination, until: stop)
+            phase: min(max(Int((phase * 256).rounded()), 1), 255), into: synthesis.target(for: destination), until: stop)
+        unsafe synthesis.finish(into: destination)
         let end = MonotonicTime.now()
         result.synthesisTime = end - begin
         result.isComplete = isComplete[age] && (stop.map { end < $0 } ?? true)

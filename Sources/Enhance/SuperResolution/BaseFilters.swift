@@ -34,7 +34,7 @@ enum BaseFilters {
     }
 
     /// Keys' cubic convolution with a = −1/2 (IEEE Trans. ASSP 29, 1981).
-    private static func catmullRom(_ x: Double) -> Double {
+    static func catmullRom(_ x: Double) -> Double {
         let x = abs(x)
         if x < 1 { return 1.5 * x * x * x - 2.5 * x * x + 1 }
         if x < 2 { return -0.5 * x * x * x + 2.5 * x * x - 4 * x + 2 }

@@ -55,8 +55,10 @@ public struct TileOutcome: Hashable, Sendable, BitwiseCopyable {
 public struct SuperResolutionConfiguration: Sendable {
     /// The input picture.
     public var size: PictureSize
-    /// 1 copies the picture, 2 doubles both sides.
+    /// 1 copies the picture, 2 doubles both sides, which networks need.
     public var scaleFactor = 2
+    /// The size of the result. Nil is the input's size times ``scaleFactor``; a polyphase filter makes any other size from that.
+    public var outputSize: PictureSize?
     /// The networks of the neural tiers. A request for a tier without one is an error. See ``useShippedNetworks()``.
     public var networks: [SuperResolutionTier: SuperResolutionNetwork] = [:]
     /// How much the finished luma is sharpened: 0 not at all, 1 strongly. What it gains in the eyes of some it loses in
@@ -76,6 +78,8 @@ public struct SuperResolutionConfiguration: Sendable {
 
     public static let minimumSize = PictureSize(width: 1, height: 1)
     public static let maximumSize = PictureSize(width: 8192, height: 8192)
+    /// Of the result, in samples.
+    public static let longestSide = 16_384
 
     /// The scale factors that an input size supports. Empty where the size itself is not supported.
     public static func supportedScaleFactors(for size: PictureSize) -> [Int] {

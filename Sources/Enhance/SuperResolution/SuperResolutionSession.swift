@@ -19,9 +19,14 @@ public final class SuperResolutionSession {
     private let workers: WorkerPool
     private let base: BaseUpscaler
     private let neural: NeuralTiles?
+    /// Where the result has a size of its own: what makes it, and the picture that it is made from.
+    private let resampler: PictureResampler?
+    private let enlarged: Picture?
+    /// The last result was made from the source itself.
+    private var resampledSource = false
     private let sharpener: Sharpener
-    /// The time that sharpening a frame takes: the longest of late, since the time to stop must leave room for it.
-    private var sharpening = Nanoseconds.zero
+    /// The time that sharpening and resampling a frame take: the longest of late, since the time to stop must leave room for them.
+    private var finishing = Nanoseconds.zero
     /// Requests for the whole grid at one tier.
     private var everything: [TileRequest]
     private let exclusive = ExclusiveUse()
@@ -44,7 +49,18 @@ public final class SuperResolutionSession {
         try Self.check(sharpness: configuration.sharpness)
         self.configuration = configuration
         self.workers = workers
-        outputSize = configuration.size.scaled(by: configuration.scaleFactor)
+        let enlargedSize = configuration.size.scaled(by: configuration.scaleFactor)
+        outputSize = configuration.outputSize ?? enlargedSize
+        let sides = 1...SuperResolutionConfiguration.longestSide
+        guard sides.contains(outputSize.width), sides.contains(outputSize.height) else {
+            throw EnhanceError(
+                .unsupportedSize, "pictures of \(outputSize) cannot be made: sides go from 1 to \(sides.upperBound) samples")
+        }
+        let resamples = outputSize != enlargedSize
+        resampler =
+            resamples
+            ? PictureResampler(from: enlargedSize, to: outputSize, kernels: configuration.kernels, workers: workers) : nil
+        enlarged = resamples ? Picture(size: enlargedSize) : nil
         grid = TileGrid(size: configuration.size, tileSize: Self.tileSize)
         base = BaseUpscaler(
             size: configuration.size, kernels: configuration.kernels, threadCount: workers.threadCount)
@@ -63,7 +79,7 @@ public final class SuperResolutionSession {
             : NeuralTiles(
                 grid: grid, networks: networks, base: base, kernels: configuration.kernels,
                 reusesTiles: configuration.reusesTiles, threadCount: workers.threadCount)
-        sharpener = Sharpener(size: outputSize, kernels: configuration.kernels, threadCount: workers.threadCount)
+        sharpener = Sharpener(size: enlargedSize, kernels: configuration.kernels, threadCount: workers.threadCount)
         everything = (0..<grid.count).map { TileRequest(tile: $0, tier: .base) }
     }
 
@@ -84,7 +100,7 @@ public final class SuperResolutionSession {
     ///   - destination: a picture of ``outputSize``; every sample is written, and nothing around them.
     ///   - tiles: what to refine beyond `base`, most important first. A tile named twice is done once.
     ///   - afterBase: called when `base` is done, if there is a time to stop and a tile to compute. It gets the time
-    ///     that `base` takes, including sharpening, which comes last. It returns a better time to stop, or nil for the
+    ///     that `base` takes, including sharpening and resampling, which come last. It returns a better time to stop, or nil for the
     ///     one in `parameters`. Runs on the calling thread.
     /// - Throws: `sizeMismatch`, `noSuchTile`, `tierNotConfigured`, `badParameter`, before anything is written.
     @unsafe public func process(
@@ -111,30 +127,41 @@ public final class SuperResolutionSession {
 
         var result = SuperResolutionResult()
         var parameters = parameters
-        if sharpness == 0 { sharpening = .zero }
-        parameters.until = parameters.until.map { $0 - sharpening }
+        if sharpness == 0, resampler == nil { finishing = .zero }
+        parameters.until = parameters.until.map { $0 - finishing }
+        let target = unsafe enlarged?.mutableView ?? destination
+        resampledSource = resampler != nil && configuration.scaleFactor == 1 && sharpness == 0
         if let neural {
-            unsafe neural.enhance(source, into: destination, tiles: tiles, parameters, with: workers, &result) {
-                afterBase($0 + sharpening).map { $0 - sharpening }
+            unsafe neural.enhance(source, into: target, tiles: tiles, parameters, with: workers, &result) {
+                afterBase($0 + finishing).map { $0 - finishing }
             }
         } else {
             let start = MonotonicTime.now()
-            if configuration.scaleFactor == 1 {
-                unsafe destination.copy(source)
-            } else {
-                unsafe base.upscale(
-                    source, into: destination, chromaLocation: parameters.chromaLocation, with: workers)
+            if configuration.scaleFactor == 2 {
+                unsafe base.upscale(source, into: target, chromaLocation: parameters.chromaLocation, with: workers)
+            } else if !resampledSource {
+                unsafe target.copy(source)
             }
             result.baseTime = MonotonicTime.now() - start
         }
-        if sharpness > 0 {
+        if sharpness > 0 || resampler != nil {
             let start = MonotonicTime.now()
-            unsafe sharpener.sharpen(destination.y, sharpness: sharpness, with: workers)
+            if sharpness > 0 { unsafe sharpener.sharpen(target.y, sharpness: sharpness, with: workers) }
+            unsafe resampler?.resample(
+                resampledSource ? source : target.readOnly, into: destination, chromaLocation: parameters.chromaLocation)
             let time = MonotonicTime.now() - start
-            sharpening = max(time, Nanoseconds(sharpening.count / 16 * 15))
+            finishing = max(time, Nanoseconds(finishing.count / 16 * 15))
             result.baseTime = result.baseTime + time
         }
         return result
+    }
+
+    /// The picture of the last frame from which a polyphase filter has made the result: the enlarged one, or the source. Nil where
+    /// the result has not been resampled. The view holds until the next call of `process`.
+    /// - Parameter source: the source of that frame.
+    @unsafe public func beforeResampling(_ source: PictureView) -> PictureView? {
+        guard let enlarged else { return nil }
+        return resampledSource ? unsafe source : unsafe enlarged.view
     }
 
     /// Enhances one frame, with the same tier for all tiles, row by row.

@@ -4,34 +4,58 @@ import Synchronization
 
 /// Channel: what the output is made like, so that it fits the machine.
 ///
-/// - Writers: ingest (``begin(_:cores:_:)``, when the size of the pictures is known) and the observer
+/// - Writers: ingest (``begin(_:cores:)``, when the size of the pictures is known) and the observer
 ///   (``update(at:costs:isStruggling:cores:)``, five times a second).
-/// - Readers: enhance (the scale, for each picture), encode (the preset, for each picture), the observer.
-/// - Read together: the scale and the preset of ``current``.
+/// - Readers: enhance (for each picture; the preset goes with the picture to encode), the observer.
+/// - Read together: the size and the preset of ``current``.
 ///
 /// Thread-safe. Reading is one atomic load.
 final class ChosenOutput: Sendable {
     private let ladder = Lock<OutputLadder?>(nil)
-    /// The choice in one word, or -1: the scale, the preset's place and the bypass, four bits each.
+    /// The choice in one word, or -1: four bits each for the preset's place, the bypass, and how many halves of the input's size; 0
+    /// halves stand for a width and a height of 16 bits.
     private let word = Atomic<Int>(-1)
 
     /// Nil while nothing limits the output.
     var current: OutputChoice? {
         let word = word.load(ordering: .relaxed)
         guard word >= 0 else { return nil }
+        let halves = word >> 8 & 15
+        let size = PictureSize(width: word >> 12 & 0xffff, height: word >> 28 & 0xffff)
         return OutputChoice(
-            scale: word & 15, preset: EncoderPreset.allCases[word >> 4 & 15], isBypass: word >> 8 & 1 == 1)
+            size: halves > 0 ? .halves(halves) : .exactly(size), preset: EncoderPreset.allCases[word & 15],
+            isBypass: word >> 4 & 1 == 1)
     }
+
+    /// A choice, and how many better ones there are.
+    struct Place {
+        var choice: OutputChoice
+        var step: Int
+        /// The input's size.
+        var input: PictureSize
+
+        /// The choice in words.
+        var text: String { choice.text(input) }
+    }
+
+    /// The present choice among the others; nil while nothing limits the output.
+    var place: Place? {
+        ladder.withLock { $0.map { Place(choice: $0.choice, step: $0.position, input: $0.stream.input) } }
+    }
+
+    /// How often the choice has changed since the first.
+    var changes: Int { changed.load(ordering: .relaxed) }
+    private let changed = Atomic<Int>(0)
 
     /// Chooses at the start of a stream.
     /// - Returns: what to report; nil where the output is the best that was asked for.
-    func begin(_ new: OutputLadder, cores: Double) -> String? {
+    func begin(_ new: OutputLadder, cores: Cores) -> String? {
         ladder.withLock { ladder in
             ladder = new
             ladder!.begin(cores: cores)
             store(ladder!.choice)
             let best = new.choices[0]
-            return ladder!.position == 0 ? nil : Self.reason(new, best, cores) + ladder!.choice.text(new.stream.input)
+            return ladder!.position == 0 ? nil : Self.reason(new, best, cores.room) + "sends " + ladder!.choice.text(new.stream.input)
         }
     }
 
@@ -39,26 +63,33 @@ final class ChosenOutput: Sendable {
     /// - Parameter costs: what frames have cost with a choice; nil where there were none.
     /// - Returns: what to report; nil where nothing has changed.
     func update(
-        at now: MonotonicTime, costs: (OutputChoice) -> OutputLadder.Costs?, isStruggling: Bool, cores: Double
+        at now: MonotonicTime, costs: (OutputChoice) -> OutputLadder.Observation?, isStruggling: Bool, cores: Cores
     ) -> String? {
         ladder.withLock { ladder in
             guard let former = ladder else { return nil }
             let observed = former.choice.isBypass ? nil : costs(former.choice)
             guard ladder!.update(now: now, observed: observed, isStruggling: isStruggling, cores: cores) else { return nil }
             store(ladder!.choice)
+            changed.add(1, ordering: .relaxed)
             let isBetter = ladder!.position < former.position
-            let reason = Self.reason(ladder!, isBetter ? ladder!.choice : former.choice, cores)
-            return reason + ladder!.choice.text(former.stream.input)
+            let reason = Self.reason(
+                ladder!, isBetter ? ladder!.choice : former.choice, isBetter ? cores.room : cores.forOriginals)
+            return reason + "sends " + ladder!.choice.text(former.stream.input)
         }
     }
 
     private func store(_ choice: OutputChoice) {
-        word.store(choice.scale | choice.preset.place << 4 | (choice.isBypass ? 1 << 8 : 0), ordering: .relaxed)
+        let size =
+            switch choice.size {
+            case .halves(let halves): halves << 8
+            case .exactly(let size): size.width << 12 | size.height << 28
+            }
+        word.store(choice.preset.place | (choice.isBypass ? 1 << 4 : 0) | size, ordering: .relaxed)
     }
 
     private static func reason(_ ladder: OutputLadder, _ choice: OutputChoice, _ cores: Double) -> String {
         let need = ladder.need(of: choice)
-        let size = ladder.stream.input.scaled(by: choice.scale)
+        let size = choice.size.size(of: ladder.stream.input)
         let output = "at \(size) with \(choice.preset.rawValue)"
         // There may be cores enough, and one thread has too much to do.
         guard need.cores > 0.8 * cores || need.share < 0.8 else {
@@ -76,6 +107,6 @@ private func tenths(_ value: Double) -> String {
 extension OutputChoice {
     /// What the output is, in words.
     func text(_ input: PictureSize) -> String {
-        isBypass ? "sends pictures as they come" : "sends \(input.scaled(by: scale)) with \(preset.rawValue)"
+        isBypass ? "pictures as they come" : "\(size.size(of: input)) with \(preset.rawValue)"
     }
 }

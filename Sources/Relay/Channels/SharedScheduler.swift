@@ -12,6 +12,7 @@ final class SharedScheduler: Sendable {
     private struct State {
         var scheduler: StreamScheduler<Planner>?
         var rungs = RungRecord()
+        var choice: OutputChoice?
     }
 
     private let state = Lock(State())
@@ -60,13 +61,17 @@ final class SharedScheduler: Sendable {
     /// Where the stream has stood on the ladder.
     var rungs: RungRecord { state.withLock { $0.rungs } }
 
-    /// What frames have cost since the last choice of the output was made; nil before the first.
-    func costs(_ choice: OutputChoice) -> OutputLadder.Costs? {
+    /// What pictures are made like now; nil where nothing limits the output. Enhance sets it when it takes over a choice.
+    var choice: OutputChoice? {
+        get { state.withLock { $0.choice } }
+        set { state.withLock { $0.choice = newValue } }
+    }
+
+    /// What frames have cost with a choice of the output; nil while pictures are not made like this.
+    func costs(_ choice: OutputChoice) -> OutputLadder.Observation? {
         state.withLock { state in
-            guard let planner = state.scheduler?.policy, planner.costs.hasObserved(.encode), planner.costs.hasObserved(.decode),
-                planner.costs.hasObserved(.base)
-            else { return nil }
-            return OutputLadder.Costs(planner, choice)
+            guard state.choice == choice, let planner = state.scheduler?.policy else { return nil }
+            return OutputLadder.Observation(planner, choice.preset)
         }
     }
 

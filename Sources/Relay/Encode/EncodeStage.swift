@@ -33,12 +33,14 @@ final class EncodeStage {
     /// Pictures in a row that could not be encoded.
     private var failures = 0
     private var settings: LiveSettings.Copy
-    private let chosen: ChosenOutput
+    /// Of the newest picture.
+    private var preset: EncoderPreset
 
     private var encoder: (any PictureEncoder)?
-    /// The encoder has encoded nothing yet. Its first picture is a keyframe into memory that it has never touched, so what
-    /// it costs says nothing of the next ones.
-    private var isCold = true
+    /// How many pictures of this encoder still cost more than later ones will: the first is a keyframe into memory that it has
+    /// never touched, and for those after it the rate control has few bits left, so that it encodes rows twice.
+    private var coldPictures = coldPicturesOfAnEncoder
+    private static let coldPicturesOfAnEncoder = 3
     /// The source's real rate, and the rate that the encoder was opened for.
     private var rate = RateWatch()
     private var assumedRate = Rational(30)
@@ -80,8 +82,8 @@ final class EncodeStage {
         turns = channels.turns
         path = channels.path
         settings = LiveSettings.Copy(of: channels.settings)
-        chosen = channels.chosen
         let options = configuration.options
+        preset = options.preset
         let goesOn = options.fps != nil || options.keepOutput && configuration.input.isLive
         slots = goesOn ? SlotFiller(grid: configuration.grid, hold: options.hold) : nil
     }
@@ -134,6 +136,7 @@ final class EncodeStage {
             return books.drop(frame.intoTicket(), .encodeError)
         }
         let (turn, color, time) = (frame.turn, frame.color, frame.ticket.record.presentation)
+        preset = frame.preset
         fillSlots(before: frame.ticket.record, turn: turn)
         if frame.ticket.record.kind == .original { rate.observe(frame.interval) }
         let picture = frame.picture.share()
@@ -236,10 +239,11 @@ final class EncodeStage {
     private func reportCost(_ cost: Nanoseconds, of kind: FrameKind) {
         if kind == .repeated {
             slots?.observe(repeatCost: cost)
-        } else if !isCold {
+        } else if coldPictures > 0 {
+            coldPictures -= 1
+        } else {
             _ = schedule.withScheduler { $0.observe(.encode, cost) }
         }
-        isCold = false
     }
 
     private func report(_ error: any Error) {
@@ -254,7 +258,7 @@ final class EncodeStage {
         if keyframes.claim() { needsKeyframe = true }
         let hasNewSettings = settings.refresh() || outputRate.carried != carried
         if let encoder, encoder.configuration.size == size, encoder.configuration.color == color,
-            encoder.configuration.preset == chosen.current?.preset ?? configuration.options.preset,
+            encoder.configuration.preset == preset,
             !hasNewSettings || takesOverSettings(encoder)
         {
             // Another rate is another allowance of bits for each picture. It is worth no keyframe of its own.
@@ -275,7 +279,7 @@ final class EncodeStage {
         }
         slots?.makeSlate(of: size)
         needsKeyframe = true
-        isCold = true
+        coldPictures = Self.coldPicturesOfAnEncoder
     }
 
     /// Originals a second by the stream's headers, each field counted where it becomes a frame.
@@ -287,7 +291,7 @@ final class EncodeStage {
     private func encoding(of size: PictureSize, _ color: ColorDescription) -> VideoEncoderConfiguration {
         var encoding = configuration.encoding(
             of: size, color: color, rate: configuration.outputRate(source: assumedRate, settings.value),
-            preset: chosen.current?.preset, settings.value)
+            preset: preset, settings.value)
         carried = outputRate.carried
         outputRate.ceiling = encoding.rateControl.maximumRate ?? 0
         encoding.rateControl.limit(to: carried)

@@ -10,6 +10,8 @@ struct FinishedFrame: ~Copyable, Sendable {
     var ticket: FrameTicket
     let picture: PictureLease
     let color: ColorDescription
+    /// With which it is to be encoded.
+    var preset = EncoderPreset.superfast
     /// From the original before to this frame's original; zero when it is not known.
     let interval: Nanoseconds
     /// The frame's own time at the source, or else at the relay's input; later where it came early. The output's cadence is
@@ -46,6 +48,10 @@ final class EnhanceStage {
     private var settings: LiveSettings.Copy
     private let maker = ProcessorMaker()
     private var enhancement: Enhancement?
+    /// What pictures are made like; nil where nothing limits the output.
+    private var choice: OutputChoice?
+    /// What there can be no enhancement for.
+    private var impossible: Enlargement?
     /// No picture has come since the enhancement was made. The first one works in untouched memory, so its cost says nothing of
     /// the next ones.
     private var isCold = true
@@ -116,13 +122,12 @@ final class EnhanceStage {
     }
 
     private func enhance(_ frame: consuming DecodedFrame) {
-        let hasNewSettings = settings.refresh()
         do throws(EnhanceError) {
-            let isNew = try prepare(for: frame.picture.size)
-            if !isNew, path.runs != runs, let enhancement {
+            let former = enhancement
+            try prepare(for: frame.picture.size)
+            if let enhancement, enhancement === former, path.runs != runs {
                 control.report(.picture(input: enhancement.input, output: enhancement.output))
             }
-            followSettings(hasNewSettings || isNew)
         } catch {
             if refused != frame.picture.size { control.report(.message("pictures of this input cannot be enhanced: \(error)")) }
             refused = frame.picture.size
@@ -134,16 +139,66 @@ final class EnhanceStage {
         if pictures.count == 0 { enhancement!.touchMemory() }
     }
 
-    /// Makes an enhancement for pictures of this size.
-    /// - Returns: false when it was there.
-    private func prepare(for size: PictureSize) throws(EnhanceError) -> Bool {
-        let scale = scale(for: size)
-        if let enhancement, enhancement.input == size, enhancement.scale == scale { return false }
-        let made = try Enhancement(recipe(for: size), abilities(for: size))
+    // MARK: Processors
+
+    /// Makes everything ready for a picture: takes over settings, a choice of the output, and processors that have come since the
+    /// last one.
+    private func prepare(for size: PictureSize) throws(EnhanceError) {
+        var isChanged = settings.refresh()
+        isChanged = try makeEnhancement(for: size) || isChanged
+        if configuration.awaitsProcessors { maker.finish() }
+        isChanged = takeProcessors(for: size) || isChanged
+        guard isChanged else { return }
+        followSettings()
+        guard configuration.awaitsProcessors, maker.isBusy else { return }
+        maker.finish()
+        if takeProcessors(for: size) { followSettings() }
+    }
+
+    /// Makes an enhancement for pictures of this size. Where they only leave in another size than before, it is made beside the
+    /// stream.
+    /// - Returns: whether there is another one now.
+    private func makeEnhancement(for size: PictureSize) throws(EnhanceError) -> Bool {
+        let wanted = chosen.current
+        let enlargement = enlargement(of: size, wanted)
+        guard let enhancement, enhancement.input == size else {
+            use(try Enhancement(recipe(enlargement), abilities(enlargement)), wanted)
+            return true
+        }
+        if enhancement.enlargement == enlargement {
+            // Another preset needs no processors.
+            if wanted != choice { adopt(wanted) }
+        } else if !maker.isBusy, enlargement != impossible {
+            maker.make(recipe(enlargement), abilities(enlargement))
+        }
+        return false
+    }
+
+    /// Takes over what has been made.
+    /// - Returns: whether there was something.
+    private func takeProcessors(for size: PictureSize) -> Bool {
+        switch maker.take() {
+        case nil: return false
+        case .processors(let made): if enhancement!.adopt(made) { isCold = true }
+        case .enhancement(let made):
+            let wanted = chosen.current
+            let enlargement = enlargement(of: size, wanted)
+            if let made {
+                // The choice, or the size of the pictures, may have changed meanwhile.
+                if made.enlargement == enlargement { use(made, wanted) }
+            } else {
+                impossible = enlargement
+                control.report(.message("pictures cannot leave at \(enlargement.output): they leave as before"))
+            }
+        }
+        return true
+    }
+
+    private func use(_ made: Enhancement, _ choice: OutputChoice?) {
         enhancement = made
         isCold = true
-        control.report(.picture(input: size, output: made.output))
-        var planning = Planner.Configuration(input: size, output: made.output, interval: .milliseconds(33.3))
+        control.report(.picture(input: made.input, output: made.output))
+        var planning = Planner.Configuration(input: made.input, output: made.output, interval: .milliseconds(33.3))
         planning.ceiling = made.tileCount > 0 ? settings.value.tier : .base
         planning.tilePixels = made.tilePixels
         planning.synthesises = configuration.synthesises(settings.value)
@@ -152,46 +207,42 @@ final class EnhanceStage {
         planning.cores = cores
         planning.weights = configuration.weights
         planning.weights.caution = settings.value.caution
-        if configuration.fitsMachine, let choice = chosen.current {
-            planning.seeds = StartCosts.measured.seeds(choice, workers: planning.workers, encoders: planning.encoders)
+        if configuration.choosesOutput, let choice {
+            planning.seeds = StartCosts.measured.costs.seeds(
+                made.enlargement, choice.preset, workers: planning.workers, encoders: planning.encoders)
         }
         schedule.configure(planning)
-        return true
+        adopt(choice)
     }
 
-    /// How many times larger a picture of this size leaves: as was asked for, or less where that does not fit the machine.
-    private func scale(for size: PictureSize) -> Int {
-        let asked = configuration.scale(for: size)
-        return chosen.current.map { min($0.scale, asked) } ?? asked
+    private func adopt(_ choice: OutputChoice?) {
+        self.choice = choice
+        schedule.choice = choice
     }
 
-    private func recipe(for size: PictureSize) -> EnhancementRecipe {
-        EnhancementRecipe(
-            input: size, scale: scale(for: size), order: configuration.synthesisOrder, workers: workers)
+    /// How pictures of a size become those that leave: as was asked for, or smaller where that does not fit the machine.
+    private func enlargement(of size: PictureSize, _ choice: OutputChoice?) -> Enlargement {
+        let output = choice?.size ?? configuration.options.output(for: size)
+        return Enlargement(from: size, to: output.size(of: size))
+    }
+
+    private func recipe(_ enlargement: Enlargement) -> EnhancementRecipe {
+        EnhancementRecipe(enlargement: enlargement, order: configuration.synthesisOrder, workers: workers)
     }
 
     /// What the settings ask of an enhancement.
-    private func abilities(for size: PictureSize) -> EnhancementAbilities {
+    private func abilities(_ enlargement: Enlargement) -> EnhancementAbilities {
         EnhancementAbilities(
-            usesNetworks: settings.value.tier > .base && scale(for: size) > 1,
+            usesNetworks: settings.value.tier > .base && enlargement.doubles,
             synthesises: configuration.synthesises(settings.value))
     }
 
-    /// Takes over settings and processors that have come since the last frame. A setting that needs processors holds when they
-    /// have been made.
-    private func followSettings(_ hasNewSettings: Bool) {
-        let made = maker.take()
-        guard let enhancement, hasNewSettings || made != nil else { return }
-        defer {
-            if configuration.awaitsProcessors, maker.isBusy {
-                maker.finish()
-                followSettings(false)
-            }
-        }
-        if let made, enhancement.adopt(made) { isCold = true }
-        let wanted = abilities(for: enhancement.input)
+    /// Takes over the settings. One that needs processors holds when they have been made.
+    private func followSettings() {
+        guard let enhancement else { return }
+        let wanted = abilities(enhancement.enlargement)
         if !enhancement.abilities.suffice(for: wanted), !maker.isBusy {
-            maker.make(recipe(for: enhancement.input), wanted, lacking: enhancement.abilities)
+            maker.make(recipe(enhancement.enlargement), wanted, lacking: enhancement.abilities)
         }
         isSynthesising = wanted.synthesises && enhancement.abilities.synthesises
         if configuration.options.fps == nil {
@@ -202,6 +253,8 @@ final class EnhanceStage {
             ceiling: enhancement.tileCount > 0 ? settings.value.tier : .base, synthesises: isSynthesising,
             caution: settings.value.caution)
     }
+
+    // MARK: Pictures
 
     private func process(_ frame: consuming DecodedFrame, with enhancement: Enhancement) {
         let time = frame.ticket.record.presentation
@@ -237,7 +290,9 @@ final class EnhanceStage {
 
         if step.pair == nil { enhancement.forget() }
         let record = frame.ticket.record
-        let color = frame.picture.color
+        let color =
+            configuration.options.size == nil
+            ? frame.picture.color : frame.picture.color.shaped(from: enhancement.input, to: enhancement.output)
         switch configuration.synthesisOrder {
         case .beforeOriginal:
             if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy) }
@@ -264,7 +319,7 @@ final class EnhanceStage {
         }
         let turn = turn(of: place, beside: ticket.record)
         ticket.record.presentation = place
-        push(FinishedFrame(ticket: ticket, picture: picture, color: color, interval: interval(of: step), turn: turn))
+        push(ticket, picture, color, step, turn)
     }
 
     private func interval(of step: Cadence.Step) -> Nanoseconds {
@@ -363,11 +418,17 @@ final class EnhanceStage {
         ticket.stamp(.enhanceOut)
         _ = schedule.withScheduler { $0.observe(.synthesise, .now() - started) }
         let turn = turn(of: slot.presentation, beside: original)
-        push(FinishedFrame(ticket: ticket, picture: target, color: color, interval: interval(of: step), turn: turn))
+        push(ticket, target, color, step, turn)
         return true
     }
 
-    private func push(_ frame: consuming FinishedFrame) {
+    private func push(
+        _ ticket: consuming FrameTicket, _ picture: consuming PictureLease, _ color: ColorDescription, _ step: Cadence.Step,
+        _ turn: MonotonicTime
+    ) {
+        let frame = FinishedFrame(
+            ticket: ticket, picture: picture, color: color, preset: choice?.preset ?? configuration.options.preset,
+            interval: interval(of: step), turn: turn)
         if let refused = turns.push(frame, to: finished, as: .enhance) { books.drop(refused.intoTicket(), .shutdown) }
     }
 }

@@ -5,11 +5,11 @@ import Schedule
 
 /// The processors for pictures of one size, and the memory for their results.
 ///
-/// Confined to the enhance thread.
+/// Confined to one thread at a time: the one that makes it, then the enhance thread.
 final class Enhancement {
-    let input: PictureSize
-    let output: PictureSize
-    let scale: Int
+    let enlargement: Enlargement
+    var input: PictureSize { enlargement.input }
+    var output: PictureSize { enlargement.output }
     private(set) var abilities: EnhancementAbilities
     private var superResolution: SuperResolutionSession
     private var synthesis: EnhancementProcessors.Synthesis
@@ -23,13 +23,11 @@ final class Enhancement {
     private static let pictures = 9
 
     init(_ recipe: EnhancementRecipe, _ abilities: EnhancementAbilities) throws(EnhanceError) {
-        input = recipe.input
-        scale = recipe.scale
+        enlargement = recipe.enlargement
         self.abilities = abilities
         superResolution = try recipe.makeSuperResolution(usesNetworks: abilities.usesNetworks)
-        output = superResolution.outputSize
         synthesis = abilities.synthesises ? try recipe.makeSynthesis() : .none
-        pool = PicturePool(size: output, count: Self.pictures)
+        pool = PicturePool(size: enlargement.output, count: Self.pictures)
         let grid = superResolution.grid
         tiles = TileOrder(grid: grid)
         requests = []
@@ -40,7 +38,7 @@ final class Enhancement {
     /// Replaces processors between two frames.
     /// - Returns: false when they were made for pictures of another size, so that nothing has changed.
     func adopt(_ made: EnhancementProcessors) -> Bool {
-        guard made.input == input, made.scale == scale else { return false }
+        guard made.enlargement == enlargement else { return false }
         if let superResolution = made.superResolution {
             self.superResolution = superResolution
             abilities.usesNetworks = made.abilities.usesNetworks
@@ -108,11 +106,16 @@ final class Enhancement {
     /// Appends a picture and its enlarged version to the sequence that frames are synthesised from.
     func append(_ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, until: MonotonicTime) {
         mustSucceed { () throws(EnhanceError) in
+            // Frames are synthesised at the size at which networks work, and then brought to the output's.
+            let before = unsafe superResolution.beforeResampling(picture.view) ?? enlarged.picture.view
             switch synthesis {
             case .none: break
-            case .between(let processor): unsafe try processor.push(picture.view, enhanced: enlarged.picture.view)
+            case .between(let processor):
+                processor.chromaLocation = picture.color.chromaLocation
+                unsafe try processor.push(picture.view, enhanced: before)
             case .ahead(let processor):
-                unsafe try processor.push(picture.view, enhanced: enlarged.picture.view, until: until)
+                processor.chromaLocation = picture.color.chromaLocation
+                unsafe try processor.push(picture.view, enhanced: before, until: until)
             }
         }
     }

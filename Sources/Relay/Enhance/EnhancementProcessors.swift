@@ -17,21 +17,22 @@ struct EnhancementAbilities: Hashable, Sendable {
 
 /// How to make the processors for pictures of one size.
 struct EnhancementRecipe: Sendable {
-    let input: PictureSize
-    let scale: Int
+    let enlargement: Enlargement
     let order: SynthesisOrder
     let workers: WorkerPool
 
     func makeSuperResolution(usesNetworks: Bool) throws(EnhanceError) -> SuperResolutionSession {
-        var enlarging = SuperResolutionConfiguration(size: input)
-        enlarging.scaleFactor = scale
+        var enlarging = SuperResolutionConfiguration(size: enlargement.input)
+        enlarging.scaleFactor = enlargement.doubles ? 2 : 1
+        enlarging.outputSize = enlargement.output
         if usesNetworks { enlarging.useShippedNetworks() }
         return try SuperResolutionSession(enlarging, workers: workers)
     }
 
     func makeSynthesis() throws(EnhanceError) -> EnhancementProcessors.Synthesis {
-        var interpolating = FrameInterpolationConfiguration(size: input)
-        interpolating.scaleFactor = scale
+        var interpolating = FrameInterpolationConfiguration(size: enlargement.input)
+        interpolating.scaleFactor = enlargement.doubles ? 2 : 1
+        interpolating.outputSize = enlargement.output
         return switch order {
         case .beforeOriginal: .between(try LowLatencyFrameInterpolation(interpolating, workers: workers))
         case .afterOriginal: .ahead(try FrameExtrapolation(interpolating, workers: workers))
@@ -40,7 +41,7 @@ struct EnhancementRecipe: Sendable {
 
     /// Makes what an enhancement for the same size lacks. Only a size can be refused, so nothing is refused here.
     func make(_ wanted: EnhancementAbilities, lacking present: EnhancementAbilities) -> EnhancementProcessors {
-        var made = EnhancementProcessors(input: input, scale: scale, abilities: wanted)
+        var made = EnhancementProcessors(enlargement: enlargement, abilities: wanted)
         if wanted.usesNetworks != present.usesNetworks {
             made.superResolution = try? makeSuperResolution(usesNetworks: wanted.usesNetworks)
         }
@@ -60,22 +61,29 @@ struct EnhancementProcessors {
         case ahead(FrameExtrapolation)
     }
 
-    let input: PictureSize
-    let scale: Int
+    let enlargement: Enlargement
     let abilities: EnhancementAbilities
     var superResolution: SuperResolutionSession?
     var synthesis: Synthesis?
 }
 
 /// Makes processors beside the stream, on a thread of its own with low priority: no frame waits for their memory, nor until
-/// networks have been read.
+/// networks have been read. It also makes whole enhancements, for pictures that are to leave in another size.
 ///
 /// Confined to the enhance thread.
 final class ProcessorMaker {
+    /// What was made.
+    enum Product {
+        /// What an enhancement lacked.
+        case processors(EnhancementProcessors)
+        /// Nil where there is none for such pictures.
+        case enhancement(Enhancement?)
+    }
+
     /// What the maker's thread and the enhance thread share.
     private final class Delivery: Sendable {
         let isReady = Atomic<Bool>(false)
-        let processors = Lock<EnhancementProcessors?>(nil)
+        let product = Lock<Product?>(nil)
     }
 
     private let delivery = Delivery()
@@ -87,22 +95,36 @@ final class ProcessorMaker {
     /// Begins to make what an enhancement lacks.
     /// - Precondition: ``isBusy`` is false.
     func make(_ recipe: EnhancementRecipe, _ wanted: EnhancementAbilities, lacking present: EnhancementAbilities) {
+        start { .processors(recipe.make(wanted, lacking: present)) }
+    }
+
+    /// Begins to make an enhancement, and touches its memory.
+    /// - Precondition: ``isBusy`` is false.
+    func make(_ recipe: EnhancementRecipe, _ abilities: EnhancementAbilities) {
+        start {
+            let made = try? Enhancement(recipe, abilities)
+            made?.touchMemory()
+            return .enhancement(made)
+        }
+    }
+
+    private func start(_ make: @escaping @Sendable () -> sending Product) {
         precondition(!isBusy, "one thing is made at a time")
         thread = StageThread(name: "prepare", niceness: 10) { [delivery] in
-            // Nobody waits for this lock: the enhance thread comes when they are ready.
-            delivery.processors.withLock { $0 = recipe.make(wanted, lacking: present) }
+            // Nobody waits for this lock: the enhance thread comes when it is ready.
+            delivery.product.withLock { $0 = make() }
             delivery.isReady.store(true, ordering: .releasing)
         }
     }
 
     /// What has been made, once; nil while it is not ready. Costs one atomic load then.
-    func take() -> EnhancementProcessors? {
+    func take() -> Product? {
         guard delivery.isReady.load(ordering: .acquiring) else { return nil }
         delivery.isReady.store(false, ordering: .relaxed)
         // The thread has nothing left to do. Its low priority must not hold up a frame until it has ended.
         thread?.detach()
         thread = nil
-        return delivery.processors.withLock { $0.take() }
+        return delivery.product.withLock { $0.take() }
     }
 
     /// Waits until nothing is being made.

@@ -277,16 +277,16 @@ final class IngestStage {
 
     /// Chooses what the output is made like, by costs that were measured before the first frame.
     private func chooseOutput(for format: VideoParameters) {
-        guard configuration.fitsMachine, configuration.input.isLive else { return }
+        guard configuration.choosesOutput else { return }
         let options = configuration.options
         let rate = format.frameRate?.value ?? 30
         var stream = OutputLadder.Stream(input: format.size, interval: .seconds(1 / min(max(rate, 1), 240)))
         stream.workers = options.threads
         stream.encoders = options.encodeThreads
         let ladder = OutputLadder(
-            stream, scale: configuration.scale(for: format.size), preset: options.preset, mayShrink: !options.keepSize,
-            costs: StartCosts.measured)
-        if let text = chosen.begin(ladder, cores: available.cores(at: .now()).dealt) { control.report(.message(text)) }
+            stream, best: options.output(for: format.size), preset: options.preset, mayShrink: !options.keepSize,
+            costs: StartCosts.measured.costs)
+        if let text = chosen.begin(ladder, cores: available.cores(at: .now())) { control.report(.message(text)) }
         path.ladderWantsBypass = chosen.current?.isBypass == true
     }
 

@@ -22,6 +22,10 @@ struct MapFigures {
         (gauges.inputSize, gauges.outputSize) = (input, output)
     }
 
+    mutating func record(_ output: ChosenOutput.Place?) {
+        gauges.output = output.map { StreamGauges.Output(step: UInt8(clamping: $0.step), preset: $0.choice.preset) }
+    }
+
     /// - Parameter rate: frames a second that went out in the last second.
     mutating func record(rate: Double) { gauges.rate = rate }
 

@@ -87,8 +87,17 @@ public struct RelayReport: Codable, Sendable {
         /// The ``Capacity/Demand`` of the stream with its present costs, and the cores of the machine.
         public var coresLeast, coresSynthesising: Double?
         public var cores: Int
+        /// What the output is made like, in words, and how many better choices there are; nil where nothing limits it.
+        public var output: String?
+        public var outputStep: Int?
+        /// How often another choice took its place.
+        public var outputChanges: Int
 
-        init(_ record: RungRecord, _ demand: Capacity.Demand?, cores: Int) {
+        init(_ record: RungRecord, _ demand: Capacity.Demand?, cores: Int, _ chosen: ChosenOutput) {
+            let place = chosen.place
+            output = place?.text
+            outputStep = place?.step
+            outputChanges = chosen.changes
             let now = MonotonicTime.now()
             let times = Rung.all.map { ($0.name, record.time(on: $0, until: now).seconds) }.filter { $0.1 > 0 }
             rung = record.rung?.name
@@ -190,6 +199,10 @@ extension RelayReport {
         if !losses.isEmpty { lines.append("not received: \(losses.joined(separator: ", "))") }
         if outputs.count > 1 { lines += outputs.enumerated().map { $1.line(number: $0 + 1) } }
         let rungs = Rung.all.compactMap { rung in schedule.secondsOnRung[rung.name].map { "\(rung.name) \(tenths($0)) s" } }
+        if let output = schedule.output {
+            let worse = (schedule.outputStep ?? 0) > 0 ? ", which fits the machine" : ""
+            lines.append("output: \(output)\(worse); changes \(schedule.outputChanges)")
+        }
         if !rungs.isEmpty { lines.append("rungs: \(rungs.joined(separator: ", ")); changes \(schedule.rungChanges)") }
         return lines.joined(separator: "\n")
     }
@@ -246,10 +259,11 @@ extension RelayStatus {
     /// missing and the transport packets that are missing in the messages that it delivered.
     public var line: String {
         let leftOut = books[.cadence]
+        let made = chosen.map { " \($0)," } ?? ""
         let schedule =
             if let rung, let demand {
-                " \(rung.name), needs \(tenths(demand.least)) to \(tenths(demand.synthesising)) of \(cores) cores,"
-            } else { "" }
+                made + " \(rung.name), needs \(tenths(demand.least)) to \(tenths(demand.synthesising)) of \(cores) cores,"
+            } else { made }
         return "\(tenths(seconds)) s: in \(books.originals), out \(books.emitted + books.bypassed) (\(tenths(rate))/s),"
             + (books.bypassed > 0 ? " bypassed \(books.bypassed)," : "")
             + (books.repeated > 0 ? " repeated \(books.repeated)," : "")

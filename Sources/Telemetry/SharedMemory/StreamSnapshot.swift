@@ -53,6 +53,22 @@ public struct StreamGauges: Sendable, BitwiseCopyable {
     public var rate = 0.0
     public var inputSize = PictureSize(width: 0, height: 0)
     public var outputSize = PictureSize(width: 0, height: 0)
+    /// What the output is made like, where it is chosen to fit the machine; nil elsewhere.
+    public var output: Output?
+
+    /// A choice of the output.
+    public struct Output: Hashable, Sendable, BitwiseCopyable {
+        /// How many better choices there are: 0 is what was asked for.
+        public var step: UInt8
+        public var preset: EncoderPreset
+        /// The largest number of a step.
+        static let lastStep: UInt8 = 63
+
+        public init(step: UInt8, preset: EncoderPreset) {
+            self.step = step
+            self.preset = preset
+        }
+    }
     /// When the map was last written by the observer.
     public var writtenAt = MonotonicTime(nanoseconds: 0)
 

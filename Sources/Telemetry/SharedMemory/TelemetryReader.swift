@@ -217,6 +217,12 @@ struct MapWords {
         snapshot.gauges.inputSize = size(gauges + 4)
         snapshot.gauges.outputSize = size(gauges + 5)
         snapshot.gauges.writtenAt = MonotonicTime(nanoseconds: time(gauges + 6, Bounds.time))
+        let (step, preset) = (words[gauges + 7] & 0xff, words[gauges + 7] >> 8)
+        if step > 0, step <= UInt64(StreamGauges.Output.lastStep) + 1, preset < UInt64(EncoderPreset.allCases.count) {
+            snapshot.gauges.output = StreamGauges.Output(step: UInt8(step - 1), preset: EncoderPreset.allCases[Int(preset)])
+        } else if words[gauges + 7] != 0 {
+            faults += 1
+        }
 
         var checked = CheckedWords(words)
         snapshot.inputLeg = OutputWords.leg(&checked, at: TelemetryLayout.legs)

@@ -183,6 +183,7 @@ extension TelemetryMap {
             words.store(Self.word(gauges.inputSize), at: start + 4)
             words.store(Self.word(gauges.outputSize), at: start + 5)
             words.store(UInt64(signed: MonotonicTime.now().nanoseconds), at: start + 6)
+            words.store(gauges.output.map { UInt64($0.step) + 1 | UInt64($0.preset.place) << 8 } ?? 0, at: start + 7)
         }
 
         private static func word(_ size: PictureSize) -> UInt64 {
@@ -252,6 +253,7 @@ extension StreamGauges {
     fileprivate var ofANewWriter: StreamGauges {
         var gauges = self
         gauges.rate = 0
+        gauges.output = nil
         return gauges
     }
 }

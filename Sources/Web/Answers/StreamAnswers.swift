@@ -139,6 +139,8 @@ enum StreamAnswers {
     private static func form(of key: StreamKey) -> Schema {
         let text = Schema.text(most: 64)
         return switch key.kind {
+        case .choice(let choices) where choices.contains { Double($0) != nil }:
+            .nullable(.either([.choice(choices), .number()]))
         case .choice(let choices): .nullable(.choice(choices))
         case .integer(let range): .nullable(.either([.integer(Int64(range.lowerBound)...Int64(range.upperBound)), text]))
         case .number(let range): .nullable(.either([.number(range), text]))

@@ -103,6 +103,12 @@ extension Metrics {
             "stream_rung", .gauge, "The stream's step on the ladder of quality; 0 is the top."
         ) { $0.snapshot?.gauges.rung.map { [Sample(count: $0)] } ?? [] },
         .stream(
+            "output_step", .gauge, labels: ["preset"],
+            "How many better choices there are for the output than the present one, by its preset; 0 is what was asked for. `burnish_picture_pixels` has its size."
+        ) { reading in
+            reading.snapshot?.gauges.output.map { [Sample($0.preset.rawValue, count: $0.step)] } ?? []
+        },
+        .stream(
             "stream_needed_cores", .gauge, unit: "cores", labels: ["work"],
             "Processor cores that the stream needs: for its originals alone, and with all synthesised frames."
         ) { reading in

@@ -62,6 +62,7 @@ import Testing
         gauges.rate = 59.94
         gauges.inputSize = PictureSize(width: 640, height: 360)
         gauges.outputSize = PictureSize(width: 1280, height: 720)
+        gauges.output = StreamGauges.Output(step: 2, preset: .superfast)
         writer.write(gauges)
         writer.write(numberedLeg(10), of: .input)
         writer.write(numberedLeg(50), of: .output)
@@ -81,6 +82,7 @@ import Testing
         #expect(snapshot.gauges.rung == 3 && snapshot.gauges.coresLeast == 0.25 && snapshot.gauges.coresSynthesising == 1.5)
         #expect(snapshot.gauges.rate == 59.94 && snapshot.gauges.inputSize == gauges.inputSize)
         #expect(snapshot.gauges.outputSize == gauges.outputSize && snapshot.gauges.writtenAt.nanoseconds > 0)
+        #expect(snapshot.gauges.output == gauges.output)
         #expect("\(snapshot.inputLeg)" == "\(numberedLeg(10))" && "\(snapshot.outputLeg)" == "\(numberedLeg(50))")
         #expect(snapshot.writers == 1 && snapshot.process == getpid() && snapshot.faults == 0)
         // The two clocks drift by less than a second in a test.
