@@ -58,7 +58,7 @@ import Testing
         let scratch = try Scratch()
         var work = FileEnhancement(
             input: try scratch.write(try TestStream.golden(name + ".ts"), to: "in.ts"), output: scratch.path("out.y4m"))
-        (work.tier, work.scale, work.deinterlaces) = (.base, 1, deinterlaces)
+        (work.tier, work.size, work.deinterlaces) = (.base, .same, deinterlaces)
         let report = try work.run { _, _ in true }
         #expect(report.picturesOut == 24)
         var combs: [Double] = []
