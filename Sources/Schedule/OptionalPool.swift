@@ -34,6 +34,8 @@ public struct OptionalPool: Sendable, BitwiseCopyable {
     static let fall = 0.25
     /// The share of the pool that is left when an original was lost. That is also its limit, which rises slowly again.
     static let afterLoss = 0.7
+    /// A loss counts only while less of the machine than this share is idle. Otherwise the frame was late when it came.
+    static let busy = 0.25
     /// Growth of that limit in a second: this share of it, and at least this share of the machine.
     static let recovery = (ofLimit: 0.01, ofMachine: 0.005)
     /// The largest pool, in machines. Streams that do not spend their parts leave the machine idle, so the pool grows for the
@@ -60,7 +62,7 @@ public struct OptionalPool: Sendable, BitwiseCopyable {
         let seconds = min(max(seconds, 0), 2)
         limit += max(limit * Self.recovery.ofLimit, cores * Self.recovery.ofMachine) * seconds
         var new = next(idle: idle, cores: cores, estimate: estimate, seconds: seconds, streams)
-        if streams.haveLost {
+        if streams.haveLost, idle.map({ $0 < Self.busy * cores }) ?? true {
             new = min(new, size ?? new) * Self.afterLoss
             limit = new
         }

@@ -135,7 +135,7 @@ import Testing
         var demands = ["a": demand, "b": demand]
         let before = shares(&sharing, of: demands, idle: 0.16, times: 5)["a"]!.spare
         demands["b"]?.lost = 1
-        let after = shares(&sharing, of: demands, idle: 1)["a"]!.spare
+        let after = shares(&sharing, of: demands, idle: 0.16)["a"]!.spare
         #expect(abs(after - 0.7 * before) < 1e-9)
         let later = shares(&sharing, of: demands, idle: 1, times: 10)["a"]!.spare
         #expect(later > 1.05 * after && later < 1.2 * after)

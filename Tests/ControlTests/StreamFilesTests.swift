@@ -26,6 +26,15 @@ import WorkerProtocol
         #expect(try StreamFiles.open(of: definition(input: "srt://127.0.0.1:9"), configured: nil, below: []).isEmpty)
     }
 
+    /// The worker waits for the reader, and the other outputs need not.
+    @Test func aPipeThatNobodyReadsIsOpened() throws {
+        let folder = try Folder()
+        #expect(mkfifo(folder.path + "/out", 0o600) == 0)
+        let stream = try definition(input: "srt://127.0.0.1:9", output: folder.path + "/out")
+        let files = try StreamFiles.open(of: stream, configured: stream, below: [])
+        #expect(try files.map { try target($0.number) } == [folder.path + "/out"])
+    }
+
     @Test func theFaultNamesTheFile() throws {
         let missing = try definition(input: "/nowhere/in.ts")
         do {

@@ -99,10 +99,19 @@ import Testing
         var streams = OptionalPool.Streams()
         _ = pool.update(idle: 1, cores: 2, estimate: 1, seconds: 1)
         streams.haveLost = true
-        let sizes = (0..<8).map { _ in pool.update(idle: 1, cores: 2, estimate: 1, seconds: 1, streams: streams) }
+        let sizes = (0..<8).map { _ in pool.update(idle: 0.3, cores: 2, estimate: 1, seconds: 1, streams: streams) }
         #expect(abs(sizes[0] - 0.7) < 1e-9 && sizes.last! < 0.1)
         let later = (0..<200).map { _ in pool.update(idle: 1, cores: 2, estimate: 1, seconds: 1) }
         #expect(zip(later, later.dropFirst()).allSatisfy { $1 >= $0 && $1 < $0 + 0.05 } && later.last! >= 1)
+    }
+
+    /// Frames that the network brought too late cost nobody anything, while the machine has time.
+    @Test func lossesOnAnIdleMachineChangeNothing() {
+        var pool = OptionalPool()
+        var streams = OptionalPool.Streams()
+        streams.haveLost = true
+        let sizes = (0..<5).map { _ in pool.update(idle: 1, cores: 2, estimate: 1, seconds: 1, streams: streams) }
+        #expect(zip(sizes, sizes.dropFirst()).allSatisfy { $1 > $0 })
     }
 
     @Test func withoutAMeasurementTheEstimateHolds() {

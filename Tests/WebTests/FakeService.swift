@@ -80,7 +80,8 @@ final class FakeService: StreamService {
     func add(_ name: String, _ values: [String: String]) async throws(ServiceFault) -> StreamStatus {
         var settings = values
         let input = settings.removeValue(forKey: "input") ?? ""
-        let outputs = [settings.removeValue(forKey: "output") ?? ""]
+        let outputs = (settings.removeValue(forKey: "outputs") ?? settings.removeValue(forKey: "output") ?? "")
+            .split(separator: "\n").map(String.init)
         guard input.hasPrefix("srt://") else {
             throw ServiceFault(.invalid, key: "input", "the input is an srt:// URL")
         }

@@ -33,6 +33,9 @@ import Testing
             #"{"name":"new","input":"srt://:1","output":"srt://:2","settings":{"sharpness":0.5}}"#, 201
         ),
         ("addStream", "POST", "/api/v1/streams", #"{"name":"cam1","input":"srt://:1","output":"srt://:2"}"#, 409),
+        ("addStream", "POST", "/api/v1/streams", #"{"name":"fan","input":"srt://:1","outputs":["srt://:2","udp://h:3"]}"#, 201),
+        ("addStream", "POST", "/api/v1/streams", #"{"name":"fan2","input":"srt://:1","outputs":[]}"#, 422),
+        ("addStream", "POST", "/api/v1/streams", #"{"name":"fan2","input":"srt://:1","outputs":[7]}"#, 422),
         ("addStream", "POST", "/api/v1/streams", #"{"name":"a/b","input":"srt://:1","output":"srt://:2"}"#, 422),
         ("addStream", "POST", "/api/v1/streams", #"{"name":"new2","input":"srt://:1","output":7}"#, 422),
         ("addStream", "POST", "/api/v1/streams", #"{"name":"new2","input":"file:///etc/passwd","output":"srt://:2"}"#, 422),
@@ -164,6 +167,10 @@ import Testing
             let stream = service.state.withLock { $0.streams["a.b"] }
             #expect(stream?.outputs == ["srt://:2"])
             #expect(stream?.settings == ["scale": "1", "tier": "base"])
+            _ = try await client.send(
+                "POST", "/api/v1/streams", headers: bearer,
+                body: #"{"name":"fan","input":"srt://:1","outputs":["srt://:2","udp://h:3"]}"#)
+            #expect(service.state.withLock { $0.streams["fan"]?.outputs } == ["srt://:2", "udp://h:3"])
             _ = try await client.send(
                 "PATCH", "/api/v1/streams/a.b", headers: bearer, body: #"{"settings":{"scale":null,"sharpness":0.5}}"#)
             #expect(service.state.withLock { $0.streams["a.b"]?.settings } == ["sharpness": "0.5", "tier": "base"])
