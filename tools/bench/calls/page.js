@@ -121,10 +121,12 @@ async function described(peer, description) {
   return peer.localDescription.sdp
 }
 
-function prefer(transceiver, codec) {
+/** Sends only the codec of the plan. What a server sends to viewers is its own choice: there the codec is preferred. */
+function prefer(transceiver, codec, isOnly) {
   const all = RTCRtpReceiver.getCapabilities("video").codecs
-  const wanted = all.filter((c) => c.mimeType.toLowerCase() === `video/${codec}`.toLowerCase())
-  transceiver.setCodecPreferences([...wanted, ...all.filter((c) => c.mimeType === "video/rtx")])
+  const isWanted = (c) => c.mimeType.toLowerCase() === `video/${codec}`.toLowerCase()
+  const others = all.filter((c) => !isWanted(c) && (!isOnly || c.mimeType === "video/rtx"))
+  transceiver.setCodecPreferences([...all.filter(isWanted), ...others])
 }
 
 async function limitRate(sender, bitRate) {
@@ -137,7 +139,7 @@ async function limitRate(sender, bitRate) {
 async function call(leg, direction, track, plan) {
   const peer = new RTCPeerConnection()
   const transceiver = peer.addTransceiver(track ?? "video", { direction })
-  prefer(transceiver, plan.codec)
+  prefer(transceiver, plan.codec, direction !== "recvonly")
   const offer = await described(peer, await peer.createOffer())
   if (track) await limitRate(transceiver.sender, plan.bitRate)
   const asked = performance.now()
@@ -149,7 +151,7 @@ async function call(leg, direction, track, plan) {
 async function callBetweenPeers(track, plan) {
   const [caller, callee] = [new RTCPeerConnection(), new RTCPeerConnection()]
   const transceiver = caller.addTransceiver(track, { direction: "sendonly" })
-  prefer(transceiver, plan.codec)
+  prefer(transceiver, plan.codec, true)
   const asked = performance.now()
   await callee.setRemoteDescription({ type: "offer", sdp: await signal("caller", await described(caller, await caller.createOffer())) })
   const answer = await signal("callee", await described(callee, await callee.createAnswer()))
