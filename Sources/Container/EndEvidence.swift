@@ -11,7 +11,9 @@ public enum EndEvidence: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case timer
     /// An access unit delimiter, or another NAL unit that begins an access unit, followed inside the PES packet.
     case delimiter
-    /// The next PES packet began.
+    /// The RTP packet is marked as the last one of a picture.
+    case marker
+    /// The next PES packet, or a packet with another RTP time stamp, began.
     case nextStart
     /// The stream ended or was restarted.
     case endOfStream

@@ -33,6 +33,14 @@
         return true
     }
 
+    /// - Returns: false when the unit would exceed `limit`; nothing is added then.
+    func append(_ more: Span<UInt8>, limit: Int) -> Bool {
+        unsafe more.withUnsafeBytes { unsafe append($0, limit: limit) }
+    }
+
+    /// Drops the last `n` bytes.
+    func removeLast(_ n: Int) { count -= n }
+
     /// Drops the first `n` bytes and moves the rest to the front.
     func removeFirst(_ n: Int) {
         let rest = count - n

@@ -1,9 +1,10 @@
 /// Where a stream comes from or goes to, as written on the command line:
-/// `srt://host:port?mode=…&latency=…`, `rtp://host:port?latency=…`, `udp://host:port`, a path, or `-`. The service also
-/// knows `whip:NAME` and `whep:NAME`.
+/// `srt://host:port?mode=…&latency=…`, `rtp://host:port?latency=…`, `udp://host:port`, a path, or `-`. A path that ends in
+/// `.sdp` is a session description: plain RTP. The service also knows `whip:NAME` and `whep:NAME`.
 public enum StreamURL: Hashable, Sendable {
     case srt(SRTEndpoint)
     case rtp(RTPEndpoint)
+    case sdp(SDPEndpoint)
     case udp(UDPEndpoint)
     /// WebRTC calls, which come by the service's HTTP interface.
     case call(CallEndpoint)
@@ -27,7 +28,7 @@ public enum StreamURL: Hashable, Sendable {
             return
         }
         guard let separator = text.firstIndex(ofSequence: "://") else {
-            self = .file(path: try Self.checked(path: text))
+            self = try Self.ofPath(text)
             return
         }
         let scheme = text[..<separator].lowercased()
@@ -36,21 +37,15 @@ public enum StreamURL: Hashable, Sendable {
         case "srt": self = .srt(try SRTEndpoint(parsing: rest))
         case "rtp": self = .rtp(try RTPEndpoint(parsing: rest))
         case "udp": self = .udp(try UDPEndpoint(parsing: rest))
-        case "file": self = .file(path: try Self.checked(path: String(rest)))
+        case "file": self = try Self.ofPath(String(rest))
         default:
             throw TransportError(
                 .badURL, place: "URL", "unknown kind of URL \(quoted(scheme)); known are srt://, rtp://, udp://, a path and -")
         }
     }
 
-    /// Refuses session descriptions, which name streams of a kind that is not read.
-    private static func checked(path: String) throws(TransportError) -> String {
-        guard !path.lowercased().hasSuffix(".sdp") else {
-            throw TransportError(
-                .badURL, place: oneLine(path.splitOnce(at: "?").0.description),
-                "video straight over RTP is not read; send MPEG-TS over it (ffmpeg: -f rtp_mpegts) and give rtp://host:port")
-        }
-        return path
+    private static func ofPath(_ path: String) throws(TransportError) -> StreamURL {
+        SDPEndpoint.isMeant(by: path) ? .sdp(try SDPEndpoint(parsing: path)) : .file(path: path)
     }
 }
 
@@ -60,7 +55,7 @@ extension StreamURL {
         switch self {
         case .srt(let endpoint) where endpoint.mode == .listener: endpoint.maxReaders ?? SRTEndpoint.usualReaders
         case .call(let endpoint): endpoint.viewers ?? CallEndpoint.usualViewers
-        case .srt, .rtp, .udp, .file, .standardStream: 1
+        case .srt, .rtp, .sdp, .udp, .file, .standardStream: 1
         }
     }
 }
@@ -71,6 +66,7 @@ extension StreamURL: CustomStringConvertible {
         switch self {
         case .srt(let endpoint): endpoint.description
         case .rtp(let endpoint): endpoint.description
+        case .sdp(let endpoint): endpoint.description
         case .udp(let endpoint): endpoint.description
         case .call(let endpoint): endpoint.description
         case .file(let path): path

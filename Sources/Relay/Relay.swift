@@ -88,6 +88,7 @@ public final class Relay: Sendable {
         var figures = MapFigures(configuration.telemetry)
         var peers = MapPeers(configuration.telemetry)
         var links = LinkWatch(channels)
+        var calls = CallWatch(channels)
         while !control.events.isClosed || control.events.count > 0 {
             if let event = control.events.pop(until: min(nextStatus, nextLoadSample)) {
                 figures?.record(event)
@@ -96,6 +97,7 @@ public final class Relay: Sendable {
             }
             let now = MonotonicTime.now()
             links.follow({ outputPeers }, at: now)
+            calls.follow({ sinks.flatMap(\.callReports) }, at: now)
             if now >= nextLoadSample {
                 if configuration.watchesMachine { meter.sampleLoad() }
                 nextLoadSample = now + MachineMeter.loadSampleInterval

@@ -14,6 +14,15 @@ public struct Message: Hashable, Sendable, BitwiseCopyable {
     /// Counts the sender's packets, mostly one a message. A step of more than one is a loss, or a message of several packets.
     /// Starts anew with every connection.
     public var sequence: Int64
+    /// Of a call: what its RTP packet says. The message is its payload then.
+    public var packet: RTPArrival?
+
+    init(byteCount: Int, arrival: MonotonicTime, sourceTime: MonotonicTime?, sequence: Int64) {
+        self.byteCount = byteCount
+        self.arrival = arrival
+        self.sourceTime = sourceTime
+        self.sequence = sequence
+    }
 }
 
 /// What ``Source/receive(into:until:)`` returns.
@@ -58,6 +67,11 @@ public enum LegEvent: Hashable, Sendable {
     /// Messages of SRT cannot be read early in this process: no further connection is (``LegStatistics/earlyIngest``).
     /// Reported once.
     case earlyIngestFailed(reason: String)
+    /// No reports tell how a call's sound and pictures belong together: they are aligned by their arrival. Reported once in a
+    /// connection.
+    case alignedByArrival
+    /// A stream of a session description that is not used.
+    case leftOut(String)
 }
 
 /// A connection that has come about.
@@ -96,6 +110,9 @@ extension LegEvent: CustomStringConvertible {
         case .nextIngest: "the last minute was quiet: from the next connection on, messages are read early again"
         case .earlyIngestFailed(let reason):
             "SRT cannot be read early here: \(reason); from the next connection on, SRT's own delay (ingest=tsbpd)"
+        case .alignedByArrival:
+            "no sender reports: sound and pictures are aligned by when they arrive; have the sender send RTCP"
+        case .leftOut(let stream): "left out: \(stream)"
         }
     }
 }

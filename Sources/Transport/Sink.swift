@@ -1,7 +1,7 @@
 import Endpoint
 import Media
 
-/// Where a stream goes out: SRT, RTP, UDP, a file or a pipe.
+/// Where a stream goes out: SRT, RTP, a call, UDP, a file or a pipe.
 ///
 /// One thread at a time calls ``send(_:sourceTime:)`` and ``nextEvent()``, and asks for events only between two units, so that
 /// no receiver begins in the middle of one. Everything else may be called from any thread. No allocation per message.
@@ -17,6 +17,7 @@ public final class Sink: Sendable {
     private enum Leg {
         case srt(SRTSink)
         case rtp(RTPSink)
+        case call(RTPViewers, UDPCallSink?)
         case udp(UDPSink)
         case file(FileSink)
     }
@@ -39,6 +40,46 @@ public final class Sink: Sendable {
         try self.init(url, readers: readers, waits: waits, marksOrder: false, judge: judge, resuming: rtp)
     }
 
+    /// Sends to viewers who come and go, each over a wire of his own.
+    /// - Parameter url: what reports call it.
+    public init(_ url: StreamURL, viewers: RTPViewers) {
+        self.url = url
+        leg = .call(viewers, nil)
+    }
+
+    /// Whether it takes coded units as RTP payloads (``sendMedia(_:_:_:presentation:sourceTime:isMarked:captureTime:to:)``)
+    /// and no messages of a transport stream.
+    public var takesMedia: Bool { if case .call = leg { true } else { false } }
+
+    /// Sends an RTP payload to one connection of a sink that takes media; never waits.
+    /// - Parameters:
+    ///   - head: the payload's first bytes, which may be none; `body`: the others.
+    ///   - presentation: the unit's time. All payloads of a unit have the same.
+    ///   - sourceTime: when that was by our clock.
+    ///   - isMarked: the last one of a picture.
+    ///   - captureTime: when the picture was taken by its sender's clock (NTP's 32.32 bits), where he said so.
+    public func sendMedia(
+        _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ kind: RTPViewer.Kind, presentation: MediaTime,
+        sourceTime: MonotonicTime, isMarked: Bool, captureTime: UInt64? = nil, to connection: Connection
+    ) -> Sent {
+        guard case .call(let viewers, _) = leg, let viewer = viewers.viewer(at: connection.place),
+            viewer.id == connection.socket
+        else { return .notConnected }
+        return unsafe viewer.send(
+            head, body, kind, presentation: presentation, sourceTime: sourceTime, isMarked: isMarked, captureTime: captureTime)
+    }
+
+    /// What a call's receivers have reported; empty elsewhere.
+    public var callReports: [RTPViewers.Report] { if case .call(let viewers, _) = leg { viewers.reports } else { [] } }
+
+    /// Whether a connection's receiver has asked for a keyframe and may have one now. It counts as asked for then.
+    public func claimKeyframe(of connection: Connection, at now: MonotonicTime) -> Bool {
+        guard case .call(let viewers, _) = leg, let viewer = viewers.viewer(at: connection.place),
+            viewer.id == connection.socket
+        else { return false }
+        return viewer.claimKeyframe(at: now)
+    }
+
     /// Writes a file or pipe that somebody else has opened, and closes it in the end.
     /// - Parameters:
     ///   - path: what errors call it.
@@ -58,6 +99,9 @@ public final class Sink: Sendable {
         switch url {
         case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, readers: readers, marksOrder: marksOrder, judge: judge))
         case .rtp(let endpoint): leg = .rtp(try RTPSink(endpoint, resuming: rtp))
+        case .sdp(let endpoint):
+            let sink = try UDPCallSink(endpoint)
+            leg = .call(sink.viewers, sink)
         case .udp(let endpoint): leg = .udp(try UDPSink(endpoint))
         case .call(let endpoint): throw endpoint.cannotOpen
         case .file(let path): leg = .file(try FileSink(path: path, waits: waits))
@@ -99,7 +143,7 @@ public final class Sink: Sendable {
         switch leg {
         case .srt: if case .srt(let endpoint) = url { endpoint.mode == .caller } else { false }
         case .file(let sink): sink.awaitsReader
-        case .rtp, .udp: false
+        case .rtp, .udp, .call: false
         }
     }
 
@@ -122,6 +166,8 @@ public final class Sink: Sendable {
         return switch leg {
         case .srt(let sink): unsafe sink.send(message, sourceTime: sourceTime)
         case .rtp(let sink): unsafe sink.send(message, sourceTime: sourceTime)
+        // Its receivers have no use for messages.
+        case .call: .notConnected
         case .udp(let sink): unsafe sink.send(message)
         case .file(let sink): unsafe sink.send(message)
         }
@@ -138,20 +184,36 @@ public final class Sink: Sendable {
         case .srt(let sink):
             unsafe sink.send(message, sourceTime: sourceTime, to: connection.socket, at: connection.place)
         case .rtp(let sink): unsafe sink.send(message, sourceTime: sourceTime)
+        case .call: .notConnected
         case .udp(let sink): unsafe sink.send(message)
         case .file(let sink): unsafe sink.send(message)
         }
     }
 
     /// How many connections there can be at a time.
-    public var places: Int { if case .srt(let sink) = leg { sink.places } else { 1 } }
+    public var places: Int {
+        switch leg {
+        case .srt(let sink): sink.places
+        case .call(let viewers, _): viewers.capacity
+        case .rtp, .udp, .file: 1
+        }
+    }
 
     /// Whether connections come and go. Otherwise there is one from the beginning, which no event reports. A named pipe has none
     /// until somebody reads it.
-    public var hasConnections: Bool { if case .srt = leg { true } else { false } }
+    public var hasConnections: Bool {
+        switch leg {
+        case .srt: true
+        case .call(_, let own): own == nil
+        case .rtp, .udp, .file: false
+        }
+    }
 
     /// The connection at a place, below ``places``; nil when there is none. Costs an atomic load.
     public func connection(at place: Int) -> Connection? {
+        if case .call(let viewers, _) = leg {
+            return viewers.viewer(at: place).map { Connection(place: place, socket: $0.id) }
+        }
         guard case .srt(let sink) = leg else { return isConnected ? Connection(place: 0, socket: 0) : nil }
         let socket = sink.socket(at: place)
         return socket < 0 ? nil : Connection(place: place, socket: socket)
@@ -172,7 +234,7 @@ public final class Sink: Sendable {
         switch leg {
         case .srt(let sink): sink.isFlushed
         case .file(let sink): sink.isFlushed
-        case .rtp, .udp: true
+        case .rtp, .udp, .call: true
         }
     }
 
@@ -184,7 +246,7 @@ public final class Sink: Sendable {
     public func nextEvent() -> LegEvent? {
         switch leg {
         case .srt(let sink): sink.nextEvent()
-        case .rtp, .udp: nil
+        case .rtp, .udp, .call: nil
         case .file(let sink): sink.nextEvent()
         }
     }
@@ -194,6 +256,7 @@ public final class Sink: Sendable {
         switch leg {
         case .srt(let sink): sink.isConnected
         case .rtp, .udp: true
+        case .call(let viewers, _): viewers.isAnybodyThere
         case .file(let sink): !sink.isBroken && !sink.awaitsReader
         }
     }
@@ -214,7 +277,13 @@ public final class Sink: Sendable {
 
     /// Closes the endpoint for good. When this returns, an SRT peer has been told; it takes
     /// ``SRTLink/connectionPollInterval`` at most. Nothing can be sent any more.
-    public func close() { if case .srt(let sink) = leg { sink.close() } }
+    public func close() {
+        switch leg {
+        case .srt(let sink): sink.close()
+        case .call(_, let own): own?.close()
+        case .rtp, .udp, .file: break
+        }
+    }
 
     /// What RTP's receivers know this sender by; nil elsewhere. For the thread that sends.
     public var rtpState: RTPSenderState? { if case .rtp(let sink) = leg { sink.state } else { nil } }
@@ -224,6 +293,7 @@ public final class Sink: Sendable {
         switch leg {
         case .srt(let sink): sink.statistics()
         case .rtp(let sink): sink.statistics()
+        case .call(let viewers, _): viewers.statistics()
         case .udp(let sink): sink.statistics()
         case .file(let sink): sink.statistics()
         }

@@ -1,13 +1,14 @@
 import Endpoint
 import Media
 
-/// Where a stream comes in: SRT, RTP, UDP, a file or a pipe.
+/// Where a stream comes in: SRT, RTP, a call, UDP, a file or a pipe.
 ///
 /// ``receive(into:until:)`` belongs to one thread; everything else may be called from any. No allocation per message.
 public final class Source: Sendable {
     private enum Leg {
         case srt(SRTSource)
         case rtp(RTPSource)
+        case call(MediaSource)
         case udp(UDPSource)
         case file(FileSource)
     }
@@ -24,12 +25,29 @@ public final class Source: Sendable {
         switch url {
         case .srt(let endpoint): leg = .srt(try SRTSource(endpoint, judge: judge))
         case .rtp(let endpoint): leg = .rtp(try RTPSource(endpoint))
+        case .sdp(let endpoint): leg = .call(try MediaSource(endpoint))
         case .udp(let endpoint): leg = .udp(try UDPSource(endpoint))
         case .call(let endpoint): throw endpoint.cannotOpen
         case .file(let path): leg = .file(try FileSource(path: path))
         case .standardStream: leg = .file(try FileSource(path: nil))
         }
     }
+
+    /// Receives calls whose packets something else carries, such as a WebRTC transport (``CallInbox``).
+    /// - Parameters:
+    ///   - url: what reports call it.
+    ///   - latency: how long lost packets are waited for at most; nil for the usual.
+    public init(_ url: StreamURL, over wire: any RTPWire, latency: Nanoseconds? = nil) {
+        self.url = url
+        leg = .call(MediaSource(wire, latency: latency))
+    }
+
+    /// The tracks of the present call, whose messages are single packets' payloads; nil where messages are a transport stream.
+    /// They may be others after each ``LegEvent/connected(_:)``. Only the thread that receives may ask.
+    public var tracks: [RTPTrack]? { if case .call(let source) = leg { source.tracks } else { nil } }
+
+    /// Asks a call's sender for keyframes until this is set to false. Only the thread that receives may call it.
+    public func needsKeyframe(_ isNeeded: Bool) { if case .call(let source) = leg { source.needsKeyframe(isNeeded) } }
 
     /// Reads a file or pipe that somebody else has opened, and closes it in the end.
     /// - Parameter path: what errors call it.
@@ -48,6 +66,7 @@ public final class Source: Sendable {
         return switch leg {
         case .srt(let source): unsafe source.receive(into: buffer, until: limit)
         case .rtp(let source): unsafe source.receive(into: buffer, until: limit)
+        case .call(let source): unsafe source.receive(into: buffer, until: limit)
         case .udp(let source): unsafe source.receive(into: buffer, until: limit)
         case .file(let source): unsafe source.receive(into: buffer, until: limit)
         }
@@ -58,6 +77,7 @@ public final class Source: Sendable {
         switch leg {
         case .srt(let source): source.interrupt()
         case .rtp(let source): source.interrupt()
+        case .call(let source): source.interrupt()
         case .udp(let source): source.interrupt()
         case .file(let source): source.interrupt()
         }
@@ -68,6 +88,7 @@ public final class Source: Sendable {
         switch leg {
         case .srt(let source): source.negotiatedWindow
         case .rtp(let source): source.negotiatedWindow
+        case .call(let source): source.negotiatedWindow
         case .udp, .file: .zero
         }
     }
@@ -77,6 +98,7 @@ public final class Source: Sendable {
         switch leg {
         case .srt(let source): source.localPort
         case .rtp(let source): source.localPort
+        case .call(let source): source.localPort
         case .udp(let source): source.localPort
         case .file: 0
         }
@@ -100,6 +122,7 @@ public final class Source: Sendable {
         switch leg {
         case .srt(let source): source.statistics()
         case .rtp(let source): source.statistics()
+        case .call(let source): source.statistics()
         case .udp(let source): source.statistics()
         case .file(let source): source.statistics()
         }

@@ -47,11 +47,22 @@ struct NamedFiles {
 }
 
 extension StreamURL {
+    /// Reads a URL of an instrument, which sends or receives a transport stream.
+    static func ofTransportStream(_ text: String) throws(TransportError) -> StreamURL {
+        let url = try StreamURL(text)
+        guard case .sdp(let endpoint) = url else { return url }
+        throw TransportError(
+            .badURL, place: endpoint.description,
+            "plain RTP is for burnish relay; give srt://, rtp:// (MPEG-TS), udp:// or a path")
+    }
+
     /// The path for ``NamedFiles``; nil for an address on the network.
     var path: String? {
         switch self {
         case .file(let path): path
         case .standardStream: "-"
+        // A description is read, or written before anything is sent.
+        case .sdp(let endpoint): endpoint.path
         case .srt, .rtp, .udp, .call: nil
         }
     }

@@ -41,7 +41,7 @@ struct ProbeCommand: ParsableCommand {
     }
 
     func run() throws {
-        let url = try Failure.checked { () throws(TransportError) in try StreamURL(input) }
+        let url = try Failure.checked { () throws(TransportError) in try StreamURL.ofTransportStream(input) }
         var files = NamedFiles()
         try files.read(url.path, "--input")
         try files.write(frames, "--frames")

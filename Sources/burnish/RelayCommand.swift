@@ -16,7 +16,8 @@ struct RelayCommand: ParsableCommand {
             URLs: srt://host:port?mode=listener|caller|rendezvous&latency=MS&streamid=…&passphrase=…&pbkeylen=… \
             (latency in milliseconds; an input also accepts ingest=early|tsbpd|auto), rtp://host:port for MPEG-TS over RTP \
             (an input accepts latency=MS: how long it waits for packets that arrive out of order), udp://host:port for \
-            plain MPEG-TS, a path, or - for standard input or output.
+            plain MPEG-TS, a path, or - for standard input or output. A path that ends in .sdp is plain RTP as a session \
+            description says; an output takes path.sdp?to=HOST:PORT to send there and write the description.
 
             Prints a status line each second and a report at the end. SIGINT or SIGTERM ends it cleanly.
             """)

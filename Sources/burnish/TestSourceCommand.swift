@@ -91,7 +91,7 @@ struct TestSourceCommand: ParsableCommand {
         configuration.frames = frames
         let sink: Sink
         do throws(TransportError) {
-            sink = try Sink(try StreamURL(output))
+            sink = try Sink(try StreamURL.ofTransportStream(output))
             try sink.awaitConnection(until: .now() + .seconds(5)) { StopRequest.isMade }
         } catch {
             throw Failure.exit(error)

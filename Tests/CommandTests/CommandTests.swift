@@ -29,7 +29,7 @@ import Testing
         ["relay", "--input", "srt://:0?mode=sometimes", "--output", "udp://127.0.0.1:9"],
         ["relay", "--input", "ftp://127.0.0.1/a", "--output", "udp://127.0.0.1:9"],
         ["relay", "--input", "rtp://:5004?ttl=2", "--output", "udp://127.0.0.1:9"],
-        ["relay", "--input", "camera.sdp", "--output", "udp://127.0.0.1:9"],
+        ["relay", "--input", "camera.sdp?ttl=2", "--output", "udp://127.0.0.1:9"],
         ["relay", "--input", "-", "--output", "rtp://127.0.0.1:5004?latency=20"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--scale", "4"],
         ["relay", "--input", "-", "--output", "udp://127.0.0.1:9", "--size", "641x361"],

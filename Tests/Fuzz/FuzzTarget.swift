@@ -14,6 +14,8 @@ enum FuzzTarget: String, CaseIterable {
     case srtp
     case offer
     case sdp
+    case call
+    case payloads
     case transportStream = "transport-stream"
     case h264
     case hevc
@@ -39,6 +41,8 @@ enum FuzzTarget: String, CaseIterable {
         case .srtp: fuzzSRTP(input)
         case .offer: fuzzOffer(input)
         case .sdp: fuzzSessionDescription(input)
+        case .call: fuzzCall(input)
+        case .payloads: fuzzPayloads(input)
         case .transportStream: fuzzTransportStream(input)
         case .h264: fuzzVideo(input, .h264)
         case .hevc: fuzzVideo(input, .hevc)

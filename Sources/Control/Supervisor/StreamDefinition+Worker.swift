@@ -30,7 +30,7 @@ extension StreamDefinition {
                 case .srt(let endpoint): endpoint.host
                 case .rtp(let endpoint): endpoint.host
                 case .udp(let endpoint): endpoint.host
-                case .call, .file, .standardStream: nil
+                case .sdp, .call, .file, .standardStream: nil
                 }
             })
     }
@@ -48,7 +48,7 @@ extension StreamDefinition {
         case .udp(var endpoint) where endpoint.port == 0:
             endpoint.port = port
             return StreamURL.udp(endpoint).description
-        case .srt, .rtp, .udp, .call, .file, .standardStream: return leg.description
+        case .srt, .rtp, .udp, .sdp, .call, .file, .standardStream: return leg.description
         }
     }
 }

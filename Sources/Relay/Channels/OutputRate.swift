@@ -11,6 +11,7 @@ import Synchronization
 final class OutputRate: Sendable {
     private let most = Atomic<Int>(0)
     private let links = Atomic<Int>(.max)
+    private let calls = Atomic<Int>(.max)
 
     /// What the operator allows, or what follows from size and rate; 0 before the first encoder.
     var ceiling: Int {
@@ -18,9 +19,15 @@ final class OutputRate: Sendable {
         set { most.store(newValue, ordering: .relaxed) }
     }
 
-    /// What the links carry; the largest number where the rate does not follow them.
+    /// What the links carry; the largest number where the rate does not follow them. With what calls can take.
     var carried: Int {
-        get { links.load(ordering: .relaxed) }
+        get { min(links.load(ordering: .relaxed), calls.load(ordering: .relaxed)) }
         set { links.store(newValue, ordering: .relaxed) }
+    }
+
+    /// What the receivers of calls can take; the largest number where the rate does not follow them.
+    var carriedByCalls: Int {
+        get { calls.load(ordering: .relaxed) }
+        set { calls.store(newValue, ordering: .relaxed) }
     }
 }

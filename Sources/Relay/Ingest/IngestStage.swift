@@ -98,7 +98,16 @@ final class IngestStage {
         // A UDP datagram may be larger than any that we send.
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
         defer { unsafe buffer.deallocate() }
-        var demuxer = TransportStreamDemuxer()
+        if let tracks = source.tracks {
+            unsafe run(CallDemuxer(tracks), buffer)
+        } else {
+            unsafe run(TransportStreamDemuxer(), buffer)
+        }
+    }
+
+    private func run<Demuxer: SourceDemuxer & ~Copyable>(
+        _ demuxer: consuming Demuxer, _ buffer: UnsafeMutableRawBufferPointer
+    ) {
         while !control.isStopping {
             let now = MonotonicTime.now()
             turns.record(.ingest, at: now)
@@ -106,9 +115,10 @@ final class IngestStage {
             let limit = router.nextTurn(after: now) ?? now + Self.stopCheckInterval
             switch unsafe source.receive(into: buffer, until: min(demuxer.nextTimer ?? limit, limit)) {
             case .message(let message):
+                if message.packet?.restartsClock == true { sourceClock &+= 1 }
                 unsafe demuxer.push(
-                    UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), arrival: message.arrival,
-                    sourceTime: message.sourceTime, handler: handle)
+                    UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), message, handler: handle)
+                if message.packet != nil { source.needsKeyframe(demuxer.needsKeyframe) }
                 books.counters.add(.inputPacketsUnused, UInt64(demuxer.unusedPackets - unusedPackets))
                 unusedPackets = demuxer.unusedPackets
                 diagnose(demuxer, now: message.arrival)
@@ -131,12 +141,13 @@ final class IngestStage {
 
     // MARK: The leg
 
-    private func follow(_ event: LegEvent, _ demuxer: inout TransportStreamDemuxer) {
+    private func follow<Demuxer: SourceDemuxer & ~Copyable>(_ event: LegEvent, _ demuxer: inout Demuxer) {
         control.report(.input(event))
         switch event {
         case .connected(let connection):
             books.counters.add(.inputConnections)
             deadline.recoveryWindow = connection.window
+            demuxer.begin(source)
         case .disconnected:
             demuxer.restart(handler: handle)
             // No later picture comes that those in the decoder could wait for.
@@ -154,12 +165,12 @@ final class IngestStage {
             demuxer.recordLoss()
             followsGap = true
         case .clockReset: sourceClock &+= 1
-        case .listening, .refused, .nextIngest, .earlyIngestFailed: break
+        case .listening, .refused, .nextIngest, .earlyIngestFailed, .alignedByArrival, .leftOut: break
         }
     }
 
     /// Reports once for each reason why no video comes.
-    private func diagnose(_ demuxer: borrowing TransportStreamDemuxer, now: MonotonicTime) {
+    private func diagnose<Demuxer: SourceDemuxer & ~Copyable>(_ demuxer: borrowing Demuxer, now: MonotonicTime) {
         guard stamps.newest == nil, !passesAlone else { return }
         guard let due = nextDiagnosis else {
             nextDiagnosis = now + Self.noVideoTimeout
@@ -177,7 +188,7 @@ final class IngestStage {
     private var passesAlone: Bool { hasProgram && video == nil && books.counters[.passingIn] > 0 }
 
     /// Fails the stream when a source has ended without video.
-    private func complainAtEnd(_ demuxer: borrowing TransportStreamDemuxer) {
+    private func complainAtEnd<Demuxer: SourceDemuxer & ~Copyable>(_ demuxer: borrowing Demuxer) {
         guard stamps.newest == nil, !passesAlone else { return }
         control.fail(.input("\(source.url): \(demuxer.diagnosis.complaint ?? "no complete picture in it")"))
     }
@@ -422,7 +433,7 @@ final class IngestStage {
         case .stuffing: books.counters.add(.endByStuffing)
         case .flush: books.counters.add(.endByFlush)
         case .timer: books.counters.add(.endByTimer)
-        case .delimiter: books.counters.add(.endByDelimiter)
+        case .delimiter, .marker: books.counters.add(.endByDelimiter)
         case .nextStart, .endOfStream: books.counters.add(.endByNextStart)
         }
     }
@@ -432,7 +443,7 @@ extension StreamURL {
     /// Whether the source sets the pace and cannot be made to wait.
     var isLive: Bool {
         switch self {
-        case .srt, .rtp, .udp, .call: true
+        case .srt, .rtp, .sdp, .udp, .call: true
         case .file, .standardStream: false
         }
     }

@@ -121,7 +121,7 @@ final class PictureRouter {
         var wishes = PathSwitch.Wishes()
         if unit.codec == nil {
             wishes.isForced = true
-        } else if mayBypass {
+        } else if mayBypass, format?.codec != .vp8 {
             wishes.mode = mode == .bypass
             wishes.ladder = path.ladderWantsBypass
             wishes.isForced = !path.obstacles.isEmpty

@@ -16,6 +16,7 @@ struct FanOut: ~Copyable {
     private var ledger: OutputLedger
     private var demand = KeyframeDemand()
     private var copies = MessageCopies()
+    private var payloads = MediaPayloads()
     /// Messages that were not accepted, and are not counted yet.
     private var refusals: UInt64 = 0
 
@@ -63,7 +64,8 @@ struct FanOut: ~Copyable {
                 receivers.remove(at: index)
             }
             guard let connection else { continue }
-            receivers.insert(Receiver(output: output, connection: connection, awaitsKeyframe: true), at: index)
+            receivers.insert(
+                Receiver(output: output, connection: connection, takesMedia: sink.takesMedia, awaitsKeyframe: true), at: index)
             index += 1
             come += 1
         }
@@ -78,8 +80,15 @@ struct FanOut: ~Copyable {
 
     /// Whether the encoder is to make a keyframe for receivers that wait for one.
     mutating func claimKeyframe() -> Bool {
-        demand.claim(at: .now(), othersAreServed: receivers.contains { !$0.awaitsKeyframe })
+        for receiver in receivers where receiver.takesMedia {
+            let now = MonotonicTime.now()
+            if sinks[receiver.output].claimKeyframe(of: receiver.connection, at: now) { demand.wantByRequest(at: now) }
+        }
+        return demand.claim(at: .now(), othersAreServed: receivers.contains { !$0.awaitsKeyframe })
     }
+
+    /// Whether any output takes media without a multiplex.
+    var takesMedia: Bool { sinks.contains(where: \.takesMedia) }
 
     /// How many messages were refused since the last call.
     mutating func drainRefusals() -> UInt64 {
@@ -109,11 +118,16 @@ struct FanOut: ~Copyable {
     }
 
     /// Sends a unit of video to every receiver that can use it.
-    /// - Parameter write: emits the unit's messages. It is not called where nobody can use them.
+    /// - Parameters:
+    ///   - media: the unit for receivers without a multiplex; nil where they have no use for it.
+    ///   - write: emits the unit's messages. It is not called where nobody can use them.
     mutating func sendVideo(
-        isKeyframe: Bool, stamp: MonotonicTime, write: ((UnsafeRawBufferPointer) -> Void) -> Void
+        isKeyframe: Bool, stamp: MonotonicTime, media: MediaUnit? = nil, write: ((UnsafeRawBufferPointer) -> Void) -> Void
     ) -> Outcome {
-        var outcome = unsafe send(stamp: stamp, to: { isKeyframe || !$0.awaitsKeyframe }, write: write)
+        func isMeant(_ receiver: Receiver) -> Bool {
+            (isKeyframe || !receiver.awaitsKeyframe) && (media != nil || !receiver.takesMedia)
+        }
+        var outcome = unsafe send(stamp: stamp, media: media, to: isMeant, write: write)
         if outcome.receivers == 0 { outcome.sent = .now() }
         if isKeyframe, outcome.receivers > 0 { demand.keyframeWasSent() }
         var served = -1
@@ -126,7 +140,7 @@ struct FanOut: ~Copyable {
                 countUnserved(served + 1..<output)
                 served = output
             }
-            settle(index, wasSent: isKeyframe || !receivers[index].awaitsKeyframe)
+            settle(index, wasSent: isMeant(receivers[index]))
         }
         countUnserved(served + 1..<sinks.count)
         return outcome
@@ -161,23 +175,32 @@ struct FanOut: ~Copyable {
 
     /// Sends a unit of another stream to every receiver.
     /// - Returns: whether somebody has all of it.
-    mutating func sendPassing(stamp: MonotonicTime, write: ((UnsafeRawBufferPointer) -> Void) -> Void) -> Bool {
-        unsafe send(stamp: stamp, to: { _ in true }, write: write).whole > 0
+    mutating func sendPassing(
+        stamp: MonotonicTime, media: MediaUnit? = nil, write: ((UnsafeRawBufferPointer) -> Void) -> Void
+    ) -> Bool {
+        unsafe send(stamp: stamp, media: media, to: { media != nil || !$0.takesMedia }, write: write).whole > 0
     }
 
     private mutating func send(
-        stamp: MonotonicTime, to isMeant: (Receiver) -> Bool, write: ((UnsafeRawBufferPointer) -> Void) -> Void
+        stamp: MonotonicTime, media: MediaUnit?, to isMeant: (Receiver) -> Bool,
+        write: ((UnsafeRawBufferPointer) -> Void) -> Void
     ) -> Outcome {
         var outcome = Outcome()
-        var first = -1
+        var (first, multiplexed) = (-1, 0)
         for index in receivers.indices {
             receivers[index].isWhole = isMeant(receivers[index])
             guard receivers[index].isWhole else { continue }
-            if first < 0 { first = index }
             outcome.receivers += 1
+            guard !receivers[index].takesMedia else { continue }
+            if first < 0 { first = index }
+            multiplexed += 1
         }
+        // Calls have no time to lose.
+        if let media, outcome.receivers > multiplexed { outcome.whole += sendMedia(media, stamp) }
+        outcome.sent = .now()
+        outcome.end = outcome.sent
         guard first >= 0 else { return outcome }
-        let hasMore = outcome.receivers > 1
+        let hasMore = multiplexed > 1
         if hasMore { copies.removeAll() }
         // The first one gets the multiplexer's own messages. Copies for the others cost less than many calls between two of its
         // messages would delay it.
@@ -185,11 +208,11 @@ struct FanOut: ~Copyable {
             unsafe send(message, stamp, to: first)
             if hasMore { unsafe copies.append(message) }
         }
-        outcome.sent = .now()
-        outcome.end = outcome.sent
+        if outcome.receivers == multiplexed { outcome.sent = .now() }
+        outcome.end = .now()
         if receivers[first].isWhole { outcome.whole += 1 }
         guard hasMore else { return outcome }
-        for index in receivers.indices where index > first && receivers[index].isWhole {
+        for index in receivers.indices where index > first && receivers[index].isWhole && !receivers[index].takesMedia {
             for number in 0..<copies.count where receivers[index].isWhole {
                 unsafe send(copies[number], stamp, to: index)
             }
@@ -197,6 +220,23 @@ struct FanOut: ~Copyable {
         }
         outcome.end = .now()
         return outcome
+    }
+
+    /// Sends a unit's payloads to all receivers without a multiplex, each to all of them before the next.
+    /// - Returns: how many of them have all.
+    private mutating func sendMedia(_ unit: MediaUnit, _ stamp: MonotonicTime) -> Int {
+        unsafe payloads.forEach(of: unit) { head, body, time, isMarked in
+            for index in receivers.indices where receivers[index].takesMedia && receivers[index].isWhole {
+                let sink = sinks[receivers[index].output]
+                let sent = unsafe sink.sendMedia(
+                    head, body, unit.kind, presentation: time, sourceTime: stamp, isMarked: isMarked,
+                    to: receivers[index].connection)
+                guard sent != .sent else { continue }
+                receivers[index].isWhole = false
+                refusals += 1
+            }
+        }
+        return receivers.count { $0.takesMedia && $0.isWhole }
     }
 
     /// What follows a refused message of a unit is of no use to the receiver.

@@ -7,6 +7,8 @@ struct Receiver {
     /// The output's place among the stream's outputs.
     let output: Int
     let connection: Sink.Connection
+    /// It gets coded units as RTP payloads, and no messages of the multiplex.
+    let takesMedia: Bool
     /// It has come, or a unit went out to it in part. The units up to the next keyframe are of no use to it.
     var awaitsKeyframe: Bool
     /// Whether everything of the unit that goes out now has been accepted.

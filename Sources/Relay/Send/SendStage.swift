@@ -166,7 +166,15 @@ final class SendStage: Sendable {
                 keyframes.request()
             }
             state.prepared = (layout, number)
+            reportSound(of: layout, state.outputs.takesMedia)
         }
+    }
+
+    /// Says once for each program that calls do not get its sound.
+    private func reportSound(of layout: TransportStreamLayout, _ takesMedia: Bool) {
+        let codecs = layout.passedStreams.map(\.codec)
+        guard takesMedia, !codecs.contains(.opus), let sound = codecs.first(where: \.isSound) else { return }
+        control.report(.message("output: \(sound.name) is left out of calls, which take Opus; send Opus to have sound"))
     }
 
     /// Sends the encoder's unit, or queues a copy until its turn.
@@ -295,7 +303,12 @@ final class SendStage: Sendable {
         state.newest = unit.fate == .bypassed ? max(state.newest, unit.presentation) : unit.presentation
         state.newestStamp = stamp
         let outcome = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe state.outputs.sendVideo(isKeyframe: unit.isKeyframe || unit.beginsAnywhere, stamp: stamp) { emit in
+            let media =
+                unsafe unit.video == .h264
+                ? MediaUnit(kind: .video, bytes: bytes, presentation: unit.presentation) : nil
+            return unsafe state.outputs.sendVideo(
+                isKeyframe: unit.isKeyframe || unit.beginsAnywhere, stamp: stamp, media: media
+            ) { emit in
                 unsafe muxer.writeVideo(
                     bytes, presentationTime: unit.presentation, decodeTime: unit.decode, isKeyframe: unit.isKeyframe,
                     isTimed: unit.isTimed, emit: emit)
@@ -381,7 +394,8 @@ final class SendStage: Sendable {
         // Between the pictures that are sent before and after it, so that source times do not go back.
         var stamp = state.clock.stamp(passing: unit.sourceTime ?? unit.arrival, after: state.newestStamp)
         if let next = waiting.first({ $0.stamp }) { stamp = min(stamp, next) }
-        let isWhole = unsafe state.outputs.sendPassing(stamp: stamp) { emit in
+        let media = unsafe state.media(of: unit.stream, unit.buffer.bytes, at: presentation)
+        let isWhole = unsafe state.outputs.sendPassing(stamp: stamp, media: media) { emit in
             unsafe muxer.writePassed(
                 stream: unit.stream, unit.buffer.bytes, presentationTime: presentation,
                 decodeTime: unit.reordering > 0 ? presentation.map { $0 + -unit.reordering } : nil, emit: emit)
@@ -399,7 +413,8 @@ final class SendStage: Sendable {
             while let begin = state.sounds[stream]?.next(upTo: time, now: now) {
                 let frame = state.sounds[stream]!.frame
                 unsafe frame.withUnsafeBytes { bytes in
-                    _ = unsafe state.outputs.sendPassing(stamp: stamp) { emit in
+                    let media = unsafe state.media(of: stream, bytes, at: begin)
+                    _ = unsafe state.outputs.sendPassing(stamp: stamp, media: media) { emit in
                         unsafe muxer.writePassed(stream: stream, bytes, presentationTime: begin, emit: emit)
                     }
                 }
@@ -449,6 +464,14 @@ extension SendStage.State {
         if keepsSound, number != layoutNumber { sounds = layout.passedStreams.map { SoundKeeper($0) } }
         layoutNumber = number
         return adopted
+    }
+
+    /// A unit of a passing stream for receivers without a multiplex: they get the first stream of Opus.
+    fileprivate func media(of stream: Int, _ bytes: UnsafeRawBufferPointer, at presentation: MediaTime?) -> MediaUnit? {
+        guard outputs.takesMedia, let presentation, let streams = muxer?.layout.passedStreams,
+            streams.firstIndex(where: { $0.codec == .opus }) == stream
+        else { return nil }
+        return unsafe MediaUnit(kind: .sound, bytes: bytes, presentation: presentation)
     }
 
     /// The source time to send with a picture.

@@ -88,7 +88,7 @@ struct PortConflicts {
             binding.ports = endpoint.port...endpoint.port
             binding.call = endpoint
             return binding
-        case .file, .standardStream: return nil
+        case .sdp, .file, .standardStream: return nil
         }
         // Any free port meets no other.
         return binding.ports.lowerBound == 0 ? nil : binding

@@ -105,6 +105,10 @@ struct StreamReading {
                 return nil
             }
         case .rtp, .udp: break
+        case .sdp:
+            let text = "is a session description, which the service does not read yet: burnish relay does"
+            fault(entry.line, SettingFault(key, text))
+            return nil
         case .standardStream:
             let text = "is - (standard input or output), which a service does not have: give a URL or an absolute path"
             fault(entry.line, SettingFault(key, text))

@@ -52,6 +52,20 @@ struct DatagramSocket: ~Copyable {
         self.socket = socket
     }
 
+    /// For waiting on several sockets.
+    var number: Int32 { socket.number }
+
+    /// Sends a datagram from a bound socket.
+    static func send(_ bytes: UnsafeRawBufferPointer, from number: Int32, to address: SocketAddress) -> Sent {
+        for _ in 0..<2 {
+            let count = unsafe address.withSockaddr {
+                unsafe sendto(number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT), $0, $1)
+            }
+            if count >= 0 { return .sent }
+        }
+        return errno == EAGAIN || errno == ENOBUFS ? .wouldBlock : .notConnected
+    }
+
     /// Waits for a datagram.
     func wait(or bell: Bell, until limit: MonotonicTime) -> Descriptor.Readiness {
         socket.wait(for: POLLIN, or: bell, until: limit)

@@ -1,8 +1,8 @@
 import Bitstream
 
-/// What a stream of a program carries, as far as its program map says.
+/// What a stream of a program carries, as far as its program map, or the description of an RTP session, says.
 public enum StreamCodec: Hashable, Sendable {
-    case h264, hevc, av1, vvc, mpeg1Video, mpeg2Video, mpeg4Video, vc1, avs, jpeg2000
+    case h264, hevc, av1, vp8, vvc, mpeg1Video, mpeg2Video, mpeg4Video, vc1, avs, jpeg2000
     case aacADTS, aacLATM, opus, mpegAudio, ac3, eac3, dts
     case subtitles, teletext, privateData, sections
     case unknown(streamType: UInt8)
@@ -13,6 +13,7 @@ public enum StreamCodec: Hashable, Sendable {
         case .h264: "H.264"
         case .hevc: "HEVC"
         case .av1: "AV1"
+        case .vp8: "VP8"
         case .vvc: "VVC"
         case .mpeg1Video: "MPEG-1 video"
         case .mpeg2Video: "MPEG-2 video"
@@ -41,14 +42,22 @@ public enum StreamCodec: Hashable, Sendable {
         case .h264: .h264
         case .hevc: .hevc
         case .av1: .av1
+        case .vp8: .vp8
         case .mpeg1Video, .mpeg2Video: .mpeg2Video
         default: nil
         }
     }
 
+    public var isSound: Bool {
+        switch self {
+        case .aacADTS, .aacLATM, .opus, .mpegAudio, .ac3, .eac3, .dts: true
+        default: false
+        }
+    }
+
     public var isVideo: Bool {
         switch self {
-        case .h264, .hevc, .av1, .vvc, .mpeg1Video, .mpeg2Video, .mpeg4Video, .vc1, .avs, .jpeg2000: true
+        case .h264, .hevc, .av1, .vp8, .vvc, .mpeg1Video, .mpeg2Video, .mpeg4Video, .vc1, .avs, .jpeg2000: true
         default: false
         }
     }

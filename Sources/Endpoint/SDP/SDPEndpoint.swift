@@ -1,0 +1,73 @@
+import Media
+
+/// Plain RTP as a session description says: a path that ends in `.sdp`.
+///
+/// An input listens on the ports that the description names. An output sends to where it says; with `to=HOST:PORT` it sends
+/// there and writes the description to the path, for its receivers.
+public struct SDPEndpoint: Hashable, Sendable {
+    public struct Destination: Hashable, Sendable {
+        public var host: String
+        /// Of the video. The sound has the second port above; each has RTCP on the port above it.
+        public var port: UInt16
+
+        public init(host: String, port: UInt16) {
+            self.host = host
+            self.port = port
+        }
+    }
+
+    public var path: String
+    /// Where an output sends to; the description is then written.
+    public var destination: Destination?
+    /// How long an input waits for packets at most; nil for the usual.
+    public var latency: Nanoseconds?
+
+    /// A packet that is later than this is lost.
+    static let longestLatency: Int64 = 5_000  // ms
+
+    public init(path: String, destination: Destination? = nil, latency: Nanoseconds? = nil) {
+        self.path = path
+        self.destination = destination
+        self.latency = latency
+    }
+
+    /// Whether a path names a description. What stands behind a `?` is not a part of its name.
+    static func isMeant(by path: String) -> Bool {
+        [path[...], path.splitOnce(at: "?").0].contains { $0.lowercased().hasSuffix(".sdp") }
+    }
+
+    init(parsing text: String) throws(TransportError) {
+        let (path, query) = text[...].splitOnce(at: "?")
+        self.path = String(path)
+        for pair in query?.split(separator: "&", omittingEmptySubsequences: true) ?? [] {
+            let (key, value) = pair.splitOnce(at: "=")
+            switch key {
+            case "to":
+                guard destination == nil else { throw fault("key to is given twice") }
+                let (host, port) = try hostAndPort(value ?? "", scheme: "to")
+                guard !host.isEmpty, (1...65_532).contains(port) else {
+                    throw fault("to=HOST:PORT names a host and a port from 1 to 65532: the three above it are used, too")
+                }
+                destination = Destination(host: host, port: port)
+            case "latency":
+                guard latency == nil else { throw fault("key latency is given twice") }
+                guard let value, let milliseconds = Int64(value), (0...Self.longestLatency).contains(milliseconds) else {
+                    throw fault("latency is in milliseconds, 0 to \(Self.longestLatency), not \(quoted(value ?? ""))")
+                }
+                latency = Nanoseconds(milliseconds * 1_000_000)
+            default: throw fault("unknown key \(quotedKey(key)); known are to, latency")
+            }
+        }
+    }
+
+    private func fault(_ message: String) -> TransportError { TransportError(.badURL, place: oneLine(path), message) }
+}
+
+extension SDPEndpoint: CustomStringConvertible {
+    public var description: String {
+        var keys: [String] = []
+        if let destination { keys.append("to=\(bracketed(destination.host)):\(destination.port)") }
+        if let latency { keys.append("latency=\(latency.count / 1_000_000)") }
+        return oneLine(path) + (keys.isEmpty ? "" : "?" + keys.joined(separator: "&"))
+    }
+}

@@ -1,0 +1,90 @@
+import Container
+import Media
+import Transport
+
+/// What takes a source's messages apart: a transport stream's demultiplexer, or the one for a call's packets.
+protocol SourceDemuxer: ~Copyable {
+    typealias Handler = (ContainerEvent) -> Void
+
+    mutating func push(_ bytes: UnsafeRawBufferPointer, _ message: Message, handler: Handler)
+    /// A connection begins.
+    mutating func begin(_ source: Source)
+    /// Messages before the next one are missing.
+    mutating func recordLoss()
+    /// When ``timeout(_:handler:)`` wants to be called.
+    var nextTimer: MonotonicTime? { get }
+    mutating func timeout(_ now: MonotonicTime, handler: Handler)
+    /// The source ends or is interrupted.
+    mutating func finish(handler: Handler)
+    /// Another sender may come.
+    mutating func restart(handler: Handler)
+    var diagnosis: StreamDiagnosis { get }
+    var unusedPackets: Int { get }
+    /// Nothing that comes can be shown well before a keyframe, which the sender can be asked for.
+    var needsKeyframe: Bool { get }
+}
+
+extension TransportStreamDemuxer: SourceDemuxer {
+    mutating func push(_ bytes: UnsafeRawBufferPointer, _ message: Message, handler: Handler) {
+        unsafe push(bytes, arrival: message.arrival, sourceTime: message.sourceTime, handler: handler)
+    }
+
+    mutating func begin(_ source: Source) {}
+    var needsKeyframe: Bool { false }
+}
+
+/// A call's packets, of tracks that the transport numbers.
+struct CallDemuxer: SourceDemuxer, ~Copyable {
+    private var demuxer: RTPDemuxer
+    private var tracks: [RTPTrack]
+
+    init(_ tracks: [RTPTrack]) {
+        self.tracks = tracks
+        demuxer = Self.demuxer(tracks)
+    }
+
+    /// A call may have other tracks than the one before.
+    mutating func begin(_ source: Source) {
+        guard let present = source.tracks, present != tracks else { return }
+        tracks = present
+        demuxer = Self.demuxer(present)
+    }
+
+    private static func demuxer(_ tracks: [RTPTrack]) -> RTPDemuxer {
+        RTPDemuxer(
+            tracks.enumerated().map { index, track in
+                RTPStreamDescription(
+                    id: index, format: .init(track.formats[0].codec), channels: track.formats[0].channels,
+                    parameterSets: track.formats[0].parameterSets)
+            })
+    }
+
+    mutating func push(_ bytes: UnsafeRawBufferPointer, _ message: Message, handler: Handler) {
+        guard let packet = message.packet, tracks.indices.contains(packet.track) else { return }
+        let facts = RTPPacketFacts(
+            stream: packet.track, format: .init(tracks[packet.track].formats[packet.format].codec),
+            timestamp: packet.timestamp, presentation: packet.presentation, isMarked: packet.isMarked, lost: packet.lost,
+            arrival: packet.arrival, sourceTime: packet.sourceTime)
+        unsafe demuxer.push(bytes, facts, handler: handler)
+    }
+
+    mutating func recordLoss() {}
+    var nextTimer: MonotonicTime? { nil }
+    mutating func timeout(_ now: MonotonicTime, handler: Handler) {}
+    mutating func finish(handler: Handler) { demuxer.finish(handler: handler) }
+    mutating func restart(handler: Handler) { demuxer.restart(handler: handler) }
+    var diagnosis: StreamDiagnosis { demuxer.diagnosis }
+    var unusedPackets: Int { demuxer.unusedPackets }
+    var needsKeyframe: Bool { demuxer.needsKeyframe }
+}
+
+extension RTPPayloadFormat {
+    fileprivate init(_ codec: RTPFormat.Codec) {
+        self =
+            switch codec {
+            case .h264: .h264
+            case .vp8: .vp8
+            case .opus: .opus
+            }
+    }
+}

@@ -1,0 +1,36 @@
+import Media
+import Settings
+import Transport
+
+/// Has the bit rate follow what the receivers of calls report, where the operator set a floor for it
+/// (``StreamSettings/bitRateFloor``).
+///
+/// Confined to the observer thread.
+struct CallWatch {
+    private let output: OutputRate
+    private let settings: LiveSettings
+    private var rate: CallRate?
+    private var next = MonotonicTime(nanoseconds: 0)
+
+    init(_ channels: StreamChannels) {
+        output = channels.outputRate
+        settings = channels.settings
+    }
+
+    mutating func follow(_ feedback: () -> [RTPViewers.Report], at now: MonotonicTime) {
+        guard now >= next else { return }
+        next = now + LinkWatch.interval
+        let ceiling = output.ceiling
+        guard let floor = settings.current.bitRateFloor, ceiling > floor else {
+            (rate, output.carriedByCalls) = (nil, .max)
+            return
+        }
+        if rate == nil { rate = CallRate(ceiling: ceiling) }
+        let samples = feedback().map {
+            CallRate.Sample(
+                id: $0.id, reports: $0.feedback.reports, fractionLost: $0.feedback.fractionLost, bitRate: $0.feedback.bitRate)
+        }
+        let carried = rate!.observe(samples, within: floor...ceiling)
+        output.carriedByCalls = carried < ceiling ? carried : .max
+    }
+}

@@ -1,0 +1,54 @@
+import Media
+
+/// The newest packets that were sent to one receiver, to be sent again when it asks.
+///
+/// Fixed memory, allocated by `init`. Owned by one thread at a time.
+@safe struct PacketHistory: ~Copyable {
+    private struct Slot {
+        var sequence: UInt16 = 0
+        var byteCount = 0
+        var sent = MonotonicTime(nanoseconds: 0)
+        var repeated: MonotonicTime?
+        /// Where the payload begins.
+        var payload = 0
+    }
+
+    /// The most bytes of a packet.
+    static let room = 1500
+    private var slots: [Slot]
+    private let bytes: UnsafeMutableRawBufferPointer
+
+    /// - Parameter capacity: a power of two.
+    init(capacity: Int) {
+        slots = Array(repeating: Slot(), count: capacity)
+        unsafe bytes = .allocate(byteCount: capacity * Self.room, alignment: 64)
+    }
+
+    deinit { unsafe bytes.deallocate() }
+
+    private func index(of sequence: UInt16) -> Int { Int(sequence) & (slots.count - 1) }
+
+    /// Memory for the packet with a number, in the place of an older one.
+    func memory(for sequence: UInt16) -> UnsafeMutableRawBufferPointer {
+        let start = index(of: sequence) * Self.room
+        return unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + Self.room])
+    }
+
+    mutating func record(_ sequence: UInt16, byteCount: Int, payload: Int, at now: MonotonicTime) {
+        slots[index(of: sequence)] = Slot(sequence: sequence, byteCount: byteCount, sent: now, payload: payload)
+    }
+
+    /// Finds a packet that is to be sent again. A request that comes twice within a round trip is answered once.
+    /// - Returns: nil when it is not here any more, too old, or on its way.
+    mutating func claim(
+        _ sequence: UInt16, at now: MonotonicTime, roundTrip: Nanoseconds, longestAge: Nanoseconds
+    ) -> (packet: UnsafeMutableRawBufferPointer, payload: Int)? {
+        let index = index(of: sequence)
+        let slot = slots[index]
+        guard slot.byteCount > 0, slot.sequence == sequence, now - slot.sent <= longestAge else { return nil }
+        if let repeated = slot.repeated, now - repeated < roundTrip { return nil }
+        slots[index].repeated = now
+        let start = index * Self.room
+        return unsafe (UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + slot.byteCount]), slot.payload)
+    }
+}

@@ -1,0 +1,334 @@
+import Media
+
+/// Receives the tracks of one sender: order, lost packets, clocks, and the feedback that goes back. It does no input or
+/// output and reads no clock: ``MediaSource`` drives it with sockets, a WebRTC transport with packets that it has decrypted,
+/// tests with virtual time.
+///
+/// 1. Give it each datagram: ``receive(_:arrival:)``.
+/// 2. Remove packets while there are any: ``next(at:into:)``.
+/// 3. Send what ``nextFeedback(at:)`` returns, until it returns nil.
+/// 4. Do 2 and 3 again at ``nextTimer``, or when another datagram has come.
+///
+/// Owned by one thread.
+public struct RTPReceiveSession: ~Copyable {
+    public struct Configuration: Sendable {
+        /// Our own synchronisation source, which feedback comes from, and its name.
+        public var source: UInt32 = .random(in: 1 ... .max)
+        public var name = RTPReceiveSession.randomName()
+        /// How long packets that others have overtaken are waited for where nothing is sent again.
+        public var reordering = Nanoseconds.milliseconds(20)
+        /// How long lost packets are waited for at most where they are.
+        public var longestHold = Nanoseconds.milliseconds(100)
+        /// The most bits a second that the sender may send, where it is told by ``RTPFeedback/bitRate``; nil tells it nothing.
+        public var bitRate: UInt64? = 4_000_000
+        public init() {}
+    }
+
+    /// Something that happened beside packets.
+    public enum Event: Hashable, Sendable {
+        /// The first packet of a track's source has come.
+        case began(track: Int)
+        /// All tracks have ended.
+        case ended(reason: String)
+        /// A datagram cannot be used. Reported once for each reason.
+        case refused(reason: String)
+        /// No reports tell how sound and picture belong together: they are aligned by their arrival.
+        case alignedByArrival
+    }
+
+    private let configuration: Configuration
+    private let tracks: [RTPTrackReceiver]
+    private let map: RTPExtensionMap
+    private var alignment = TrackAlignment()
+    private var events: [Event] = []
+    private var complaints: Set<String> = []
+    private var writer = RTCPWriter()
+    private var numbers: [UInt16] = []
+    private var nextReport: MonotonicTime?
+    private var nextArrivals: MonotonicTime?
+    private var picture = KeyframeNeed()
+    private var intraRequests: UInt8 = 0
+    private var packetArrivals = PacketArrivals()
+    /// Datagrams that are not the stream's.
+    public private(set) var unexpected: Int64 = 0
+    /// Sender reports that came, and those that were not believed.
+    public private(set) var reports: Int64 = 0
+    public private(set) var reportsRejected: Int64 = 0
+
+    /// How often receiver reports go out.
+    static let reportInterval = Nanoseconds.seconds(1)
+    /// How often a sender hears when its packets came.
+    static let arrivalInterval = Nanoseconds.milliseconds(50)
+    /// How long a source's last packets may come behind its goodbye.
+    static let lastPacketsTimeout = Nanoseconds.milliseconds(20)
+
+    /// - Parameter tracks: the first of video is the one that keyframes are asked for.
+    public init(_ tracks: [RTPTrack], _ configuration: Configuration = Configuration()) {
+        self.configuration = configuration
+        self.tracks = tracks.enumerated().map { RTPTrackReceiver($1, index: $0) }
+        var map = RTPExtensionMap()
+        for track in tracks { map.merge(track.extensions) }
+        self.map = map
+    }
+
+    /// A random name of 16 hexadecimal digits (RFC 7022).
+    public static func randomName() -> String {
+        let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    /// What is known of the losses of all tracks.
+    public struct Losses: Hashable, Sendable {
+        /// Packets found missing, whether or not they came later.
+        public var found: Int64 = 0
+        /// Those that came again, after they were asked for.
+        public var repaired: Int64 = 0
+        /// Those that were waited for in vain.
+        public var abandoned: Int64 = 0
+    }
+
+    public var losses: Losses {
+        tracks.reduce(into: Losses()) {
+            $0.found += $1.lost
+            $0.repaired += $1.repaired
+            $0.abandoned += $1.abandoned
+        }
+    }
+
+    /// From a request for a lost packet to its arrival; nil before any.
+    public var roundTrip: Nanoseconds? { tracks.lazy.compactMap { $0.requests.roundTrip }.max() }
+    /// Whether any track has a source now.
+    public var isConnected: Bool { tracks.contains { $0.source != nil } }
+
+    // MARK: What comes
+
+    /// Files a datagram: RTP or RTCP, any bytes.
+    /// - Parameter track: the one whose socket it came from; nil where all tracks share one.
+    /// - Returns: whether it is one of the stream's, so that feedback may go to where it came from.
+    @discardableResult public mutating func receive(
+        _ datagram: UnsafeRawBufferPointer, arrival: MonotonicTime, track: Int? = nil
+    ) -> Bool {
+        let bytes = unsafe Span<UInt8>(_unsafeElements: datagram.assumingMemoryBound(to: UInt8.self))
+        if RTPPacket.isControl(bytes) { return receiveControl(bytes, arrival) }
+        guard var packet = RTPPacket(reading: bytes, map: map) else {
+            return refuse("what comes is no RTP: send RTP as the session description says")
+        }
+        guard let (receiver, format, isRepeat) = place(of: packet, bytes, track) else {
+            return refuse("payload type \(packet.payloadType) is not in the session description")
+        }
+        if let number = packet.extensions.transportSequence, tracks[0].track.feedback.contains(.arrivals) || hasArrivals {
+            if packetArrivals.isEmpty { nextArrivals = arrival + Self.arrivalInterval }
+            packetArrivals.record(number, at: arrival)
+        }
+        if isRepeat {
+            // RFC 4588, 4: before the payload stands the number that the packet had.
+            guard receiver.source != nil, packet.payload.count >= 2 else { return false }
+            packet.sequence = UInt16(bytes.bigEndian(at: packet.payload.lowerBound, 2))
+            packet.payload = packet.payload.lowerBound + 2..<packet.payload.upperBound
+        } else if receiver.source != packet.source {
+            guard receiver.accepts(packet.source, at: arrival) else {
+                return refuse("another source sends while the first one is served")
+            }
+            begin(receiver, packet, arrival)
+        }
+        let payload = bytes.extracting(packet.payload)
+        let hold = receiver.hold(configuration)
+        var verdict = receiver.insert(payload, packet, format: format, isRepeat: isRepeat, arrival: arrival, hold: hold)
+        if verdict == .startsAnew {
+            begin(receiver, packet, arrival)
+            verdict = receiver.insert(payload, packet, format: format, isRepeat: false, arrival: arrival, hold: hold)
+        }
+        if verdict == .unexpected { unexpected += 1 }
+        alignment.observe(receiver, at: arrival)
+        return verdict != .unexpected
+    }
+
+    private var hasArrivals: Bool { tracks.contains { $0.track.feedback.contains(.arrivals) } }
+
+    private mutating func begin(_ receiver: RTPTrackReceiver, _ packet: RTPPacket, _ arrival: MonotonicTime) {
+        receiver.begin(packet.source, at: arrival)
+        alignment.begin(receiver, timestamp: packet.timestamp, at: arrival)
+        complaints.removeAll(keepingCapacity: true)
+        if receiver.track.isVideo { picture = KeyframeNeed() }
+        if nextReport == nil { nextReport = arrival + Self.reportInterval }
+        events.append(.began(track: receiver.index))
+    }
+
+    /// Which track a packet belongs to, in which format, and whether it is a repeat.
+    private func place(
+        of packet: RTPPacket, _ bytes: Span<UInt8>, _ only: Int?
+    ) -> (RTPTrackReceiver, format: Int, isRepeat: Bool)? {
+        let named = packet.extensions.midCount > 0 ? mid(of: packet.extensions, bytes) : nil
+        var best: (RTPTrackReceiver, format: Int, isRepeat: Bool)?
+        var bestScore = -1
+        for receiver in tracks where only == nil || only == receiver.index {
+            let formats = receiver.track.formats
+            let type = packet.payloadType
+            let plain = formats.firstIndex { $0.payloadType == type }
+            guard let format = plain ?? formats.firstIndex(where: { $0.retransmission == type }) else { continue }
+            let isRepeat = plain == nil
+            var score = 0
+            if named != nil, receiver.track.mid == named { score += 4 }
+            if receiver.source == packet.source { score += 2 }
+            if receiver.track.source == packet.source || receiver.track.retransmissionSource == packet.source { score += 1 }
+            if score > bestScore { (best, bestScore) = ((receiver, format, isRepeat), score) }
+        }
+        return best
+    }
+
+    private func mid(of extensions: RTPExtensions, _ bytes: Span<UInt8>) -> String {
+        var name: [UInt8] = []
+        for i in 0..<Int(extensions.midCount) { name.append(bytes[Int(extensions.midStart) + i]) }
+        return String(decoding: name, as: UTF8.self)
+    }
+
+    /// - Returns: false.
+    private mutating func refuse(_ reason: String) -> Bool {
+        unexpected += 1
+        if complaints.insert(reason).inserted { events.append(.refused(reason: reason)) }
+        return false
+    }
+
+    private mutating func receiveControl(_ bytes: Span<UInt8>, _ arrival: MonotonicTime) -> Bool {
+        var reader = RTCPReader(bytes)
+        var isOurs = false
+        while let packet = reader.next() {
+            switch packet {
+            case .senderReport(let report, _):
+                guard let receiver = tracks.first(where: { $0.source == report.source }) else { continue }
+                isOurs = true
+                reports += 1
+                if !receiver.apply(report, arrival: arrival) { reportsRejected += 1 }
+                alignment.align(tracks)
+            case .goodbye(let sources):
+                for receiver in tracks where receiver.source.map({ sources.contains($0) }) == true {
+                    receiver.goodbye()
+                    isOurs = true
+                }
+            default: break
+            }
+        }
+        return isOurs
+    }
+
+    // MARK: What goes on
+
+    /// Removes the next packet that is due: what is in order at once, what is behind a gap when the gap was waited for in vain.
+    /// - Parameters:
+    ///   - now: everything that had come by then was given to ``receive(_:arrival:track:)``.
+    ///   - buffer: gets the payload; at least 2048 bytes.
+    public mutating func next(
+        at now: MonotonicTime, into buffer: UnsafeMutableRawBufferPointer
+    ) -> (arrival: RTPArrival, byteCount: Int)? {
+        for receiver in tracks {
+            let packet = unsafe receiver.next(at: now, into: buffer)
+            // A picture that lacks a packet cannot be decoded, nor can what follows.
+            if receiver.drainLoss(), receiver.track.isVideo { picture.renew() }
+            if let packet { return packet }
+        }
+        return nil
+    }
+
+    /// Removes the oldest event.
+    public mutating func nextEvent(at now: MonotonicTime) -> Event? {
+        if events.isEmpty {
+            endSilent(now)
+            if alignment.claimReport(tracks, at: now) { events.append(.alignedByArrival) }
+        }
+        return events.isEmpty ? nil : events.removeFirst()
+    }
+
+    /// When the sources count as gone if nothing comes, and why.
+    private var silenceEnd: (time: MonotonicTime, reason: String)? {
+        let active = tracks.filter { $0.source != nil }
+        guard let last = active.lazy.map(\.lastHeard).max() else { return nil }
+        if active.allSatisfy(\.saidGoodbye) { return (last + Self.lastPacketsTimeout, "the sender said goodbye") }
+        let timeout = RTPFeed.connectionTimeout
+        return (last + timeout, "nothing has come for \(Int(timeout.seconds)) s")
+    }
+
+    private mutating func endSilent(_ now: MonotonicTime) {
+        if let (time, reason) = silenceEnd, time <= now { end(reason: reason) }
+    }
+
+    /// Lets the sources go, because whoever carries the packets knows that they have ended.
+    public mutating func end(reason: String) {
+        guard isConnected else { return }
+        for receiver in tracks { receiver.end() }
+        picture = KeyframeNeed()
+        alignment = TrackAlignment()
+        nextReport = nil
+        events.append(.ended(reason: reason))
+    }
+
+    // MARK: Feedback
+
+    /// Whether the sender of the video is asked for a keyframe until this is set to false. Set it while nothing that comes can be
+    /// decoded. A loss sets it by itself.
+    public var needsKeyframe: Bool {
+        get { picture.isNeeded }
+        set { picture.set(newValue) }
+    }
+
+    /// When ``next(at:into:)``, ``nextEvent(at:)`` or ``nextFeedback(at:_:)`` may have something, if nothing comes before.
+    public var nextTimer: MonotonicTime? {
+        var times: [MonotonicTime?] = [nextReport, silenceEnd?.time, packetArrivals.isEmpty ? nil : nextArrivals]
+        for receiver in tracks where receiver.source != nil {
+            times.append(receiver.gapDeadline)
+            times.append(receiver.requests.due)
+            if receiver.track.isVideo { times.append(picture.due) }
+        }
+        return times.lazy.compactMap { $0 }.min()
+    }
+
+    /// Writes the feedback that is due.
+    /// - Parameter send: sends an RTCP datagram to the sender of a track.
+    public mutating func nextFeedback(at now: MonotonicTime, _ send: (_ packet: UnsafeRawBufferPointer, _ track: Int) -> Void) {
+        let reportIsDue = nextReport.map { $0 <= now } ?? false
+        if reportIsDue {
+            nextReport = now + Self.reportInterval
+            alignment.align(tracks)
+        }
+        var hasAsked = false
+        for receiver in tracks {
+            guard let source = receiver.source else { continue }
+            writer.removeAll()
+            numbers.removeAll(keepingCapacity: true)
+            receiver.claimRequests(at: now, &numbers)
+            let wantsPicture = receiver.track.isVideo && !hasAsked && picture.claim(at: now)
+            if wantsPicture { hasAsked = true }
+            let arrivals = receiver.index == 0 && nextArrivals.map { $0 <= now } ?? false ? packetArrivals.claim() : nil
+            guard reportIsDue || wantsPicture || !numbers.isEmpty || arrivals != nil else { continue }
+            writer.receiverReport(
+                from: configuration.source, reportIsDue ? receiver.reportBlock(at: now).map { [$0] } ?? [] : [])
+            writer.description(of: configuration.source, name: configuration.name)
+            if !numbers.isEmpty { writer.lost(numbers, from: configuration.source, media: source) }
+            if wantsPicture { ask(receiver.track, source) }
+            if reportIsDue, receiver.track.feedback.contains(.bitRate), let bits = configuration.bitRate {
+                writer.bitRate(bits, from: configuration.source, media: [source])
+            }
+            if let arrivals { writer.arrivals(arrivals, from: configuration.source, media: source) }
+            unsafe writer.bytes.withUnsafeBytes { unsafe send($0, receiver.index) }
+        }
+    }
+
+    /// Asks for a keyframe. A sender that has agreed on neither form may know the first one all the same.
+    private mutating func ask(_ track: RTPTrack, _ source: UInt32) {
+        if track.feedback.contains(.intraRequest), !track.feedback.contains(.pictureLoss) {
+            intraRequests &+= 1
+            writer.intraRequest(from: configuration.source, media: source, number: intraRequests)
+        } else {
+            writer.pictureLoss(from: configuration.source, media: source)
+        }
+    }
+
+    /// Writes a goodbye, because we receive no more.
+    public mutating func goodbye(_ send: (_ packet: UnsafeRawBufferPointer, _ track: Int) -> Void) {
+        for receiver in tracks where receiver.source != nil {
+            writer.removeAll()
+            writer.receiverReport(from: configuration.source, [])
+            writer.goodbye([configuration.source])
+            unsafe writer.bytes.withUnsafeBytes { unsafe send($0, receiver.index) }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import Media
+
+/// Sends tracks to one receiver: numbers, time stamps, reports, lost packets once more, and what the receiver asks for. It does
+/// no input or output and reads no clock: ``RTPViewer`` drives it.
+///
+/// Owned by one thread at a time.
+public struct RTPSendSession: ~Copyable {
+    /// What the receiver has told.
+    public struct Feedback: Hashable, Sendable {
+        /// Nil before its first report.
+        public var roundTrip: Nanoseconds?
+        /// Of the packets since its report before, 0…1; nil before its first report.
+        public var fractionLost: Double?
+        /// The most bits a second that it can take, as it says; nil where it does not.
+        public var bitRate: UInt64?
+        /// Packets that it asked for once more, and those that were sent.
+        public var requested: Int64 = 0
+        public var repeated: Int64 = 0
+        /// Requests for keyframes.
+        public var keyframeRequests: Int64 = 0
+        public var reports: Int64 = 0
+        /// It has said goodbye.
+        public var hasLeft = false
+    }
+
+    /// A keyframe is asked for at most this often by one receiver.
+    public static let keyframeInterval = Nanoseconds.milliseconds(500)
+    static let reportInterval = Nanoseconds.seconds(1)
+
+    private let tracks: [RTPTrackSender]
+    private let name: String
+    private var transportSequence: UInt16 = 0
+    private var writer = RTCPWriter()
+    /// A time of the stream, and when it was sent by our clock.
+    private var anchor: (presentation: MediaTime, time: MonotonicTime)?
+    private var nextReport: MonotonicTime?
+    private var lastKeyframe: MonotonicTime?
+    private var keyframeIsWanted = false
+    private var intraRequest: UInt8?
+    public private(set) var feedback = Feedback()
+
+    public init(_ tracks: [RTPTrack], name: String = RTPReceiveSession.randomName()) {
+        self.tracks = tracks.map { RTPTrackSender($0) }
+        self.name = name
+    }
+
+    /// The synchronisation sources of a track: its own, and the one that sends its packets again.
+    public func sources(of track: Int) -> (own: UInt32, retransmission: UInt32) {
+        (tracks[track].source, tracks[track].retransmissionSource)
+    }
+
+    /// Sends a payload.
+    /// - Parameters:
+    ///   - head: the payload's first bytes, which may be none; `body`: the others.
+    ///   - presentation: the unit's time. All packets of a unit have the same.
+    ///   - sourceTime: when that was by our clock.
+    ///   - isMarked: it is the last one of a picture.
+    ///   - captureTime: when the picture was taken, as its sender said; nil where it did not.
+    ///   - send: gets the packet.
+    public mutating func send(
+        _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, track: Int, presentation: MediaTime,
+        sourceTime: MonotonicTime, isMarked: Bool, captureTime: UInt64? = nil, at now: MonotonicTime,
+        _ send: (UnsafeRawBufferPointer) -> Sent
+    ) -> Sent {
+        let sender = tracks[track]
+        if sender.track.isVideo || !tracks.contains(where: { $0.track.isVideo && $0.hasBegun }) {
+            anchor = (presentation, sourceTime)
+        }
+        var extensions = extensions(at: now)
+        extensions.captureTime = captureTime
+        guard
+            let packet = unsafe sender.build(
+                head, body, timestamp: sender.timestamp(presentation), isMarked: isMarked, extensions, at: now)
+        else { return .wouldBlock }
+        let sent = unsafe send(packet)
+        // Behind the first packet, from which receivers know the source.
+        if nextReport == nil { nextReport = now }
+        return sent
+    }
+
+    private mutating func extensions(at now: MonotonicTime) -> RTPExtensions {
+        var extensions = RTPExtensions()
+        // 24 bits of seconds with 18 bits of fraction.
+        let (seconds, rest) = now.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        extensions.absoluteSendTime = UInt32(truncatingIfNeeded: (seconds << 18 + (rest << 18) / 1_000_000_000) & 0xff_ffff)
+        extensions.transportSequence = transportSequence
+        transportSequence &+= 1
+        // Show each picture as soon as it is there.
+        (extensions.leastPlayoutDelay, extensions.mostPlayoutDelay) = (0, 0)
+        return extensions
+    }
+
+    /// Reads an RTCP datagram of the receiver. Any bytes.
+    /// - Parameter send: gets the packets that were asked for.
+    public mutating func receive(
+        _ datagram: UnsafeRawBufferPointer, at now: MonotonicTime,
+        _ send: (_ packet: UnsafeRawBufferPointer, _ track: Int) -> Void
+    ) {
+        let bytes = unsafe Span<UInt8>(_unsafeElements: datagram.assumingMemoryBound(to: UInt8.self))
+        var reader = RTCPReader(bytes)
+        while let packet = reader.next() {
+            switch packet {
+            case .receiverReport(_, let blocks), .senderReport(_, let blocks):
+                for block in blocks where tracks.contains(where: { $0.source == block.source }) { apply(block, at: now) }
+            case .lost(let media, let numbers):
+                guard let index = tracks.firstIndex(where: { $0.source == media }) else { continue }
+                unsafe repeatPackets(numbers, of: index, at: now, send)
+            case .pictureLoss(let media): wantKeyframe(media, at: now)
+            case .intraRequest(let media, let number):
+                // A request that is repeated keeps its number until it is answered.
+                guard intraRequest != number || lastKeyframe == nil else { continue }
+                intraRequest = number
+                wantKeyframe(media, at: now)
+            case .bitRate(let bits): feedback.bitRate = bits
+            case .goodbye: feedback.hasLeft = true
+            case .arrivals(let report): feedback.apply(report)
+            }
+        }
+    }
+
+    private mutating func apply(_ block: RTCPPacket.ReportBlock, at now: MonotonicTime) {
+        // What is lost of the sound says little of the rate.
+        if tracks.first(where: { $0.source == block.source })?.track.isVideo == true || tracks.count == 1 {
+            feedback.reports += 1
+            feedback.fractionLost = Double(block.fractionLost) / 256
+        }
+        guard block.lastReport != 0 else { return }
+        let middle = UInt32(truncatingIfNeeded: wallClockNow() >> 16)
+        let units = middle &- block.lastReport &- block.delay
+        // A round trip of more than ten seconds is a clock that was set, or a report that lies.
+        guard units < 10 << 16 else { return }
+        let sample = Nanoseconds(Int64(units) * 1_000_000_000 / 65536)
+        feedback.roundTrip = feedback.roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
+    }
+
+    private mutating func repeatPackets(
+        _ numbers: [UInt16], of index: Int, at now: MonotonicTime, _ send: (UnsafeRawBufferPointer, Int) -> Void
+    ) {
+        feedback.requested += Int64(numbers.count)
+        let wait = max((feedback.roundTrip ?? .milliseconds(10)) / 2, .milliseconds(2))
+        // No more than a receiver may ask for at once, so that nobody is flooded in another one's name.
+        for number in numbers.prefix(RetransmissionRequests.most) {
+            let extensions = extensions(at: now)
+            guard let packet = unsafe tracks[index].rebuild(number, extensions, at: now, roundTrip: wait) else { continue }
+            feedback.repeated += 1
+            unsafe send(packet, index)
+        }
+    }
+
+    private mutating func wantKeyframe(_ media: UInt32, at now: MonotonicTime) {
+        guard tracks.contains(where: { $0.source == media && $0.track.isVideo }) else { return }
+        feedback.keyframeRequests += 1
+        keyframeIsWanted = true
+    }
+
+    /// Whether the receiver waits for a keyframe that ``claimKeyframe(at:)`` has not allowed yet.
+    public var wantsKeyframe: Bool { keyframeIsWanted }
+
+    /// Whether the receiver wants a keyframe, and may have one now. It counts as asked for when this says so.
+    public mutating func claimKeyframe(at now: MonotonicTime) -> Bool {
+        guard keyframeIsWanted else { return false }
+        if let last = lastKeyframe, now - last < Self.keyframeInterval { return false }
+        keyframeIsWanted = false
+        lastKeyframe = now
+        return true
+    }
+
+    /// When ``nextReport(at:_:)`` has something to send.
+    public var nextTimer: MonotonicTime? { nextReport }
+
+    /// Writes the reports that are due.
+    /// - Parameter isGoodbye: nothing more will be sent.
+    public mutating func nextReport(
+        at now: MonotonicTime, isGoodbye: Bool = false, _ send: (_ packet: UnsafeRawBufferPointer, _ track: Int) -> Void
+    ) {
+        guard let due = nextReport, isGoodbye || due <= now, let anchor else { return }
+        nextReport = now + Self.reportInterval
+        let present = anchor.presentation + MediaTime.ticks(in: now - anchor.time)
+        for (index, sender) in tracks.enumerated() where sender.hasBegun {
+            writer.removeAll()
+            writer.senderReport(
+                SenderReport(
+                    source: sender.source, wallClock: wallClockNow(), timestamp: sender.timestamp(present),
+                    packets: sender.packets, bytes: sender.bytes))
+            writer.description(of: sender.source, name: name)
+            if isGoodbye { writer.goodbye([sender.source]) }
+            unsafe writer.bytes.withUnsafeBytes { unsafe send($0, index) }
+        }
+    }
+}
+
+extension RTPSendSession.Feedback {
+    /// The share of the packets that did not come, by a report of arrivals.
+    fileprivate mutating func apply(_ report: TransportFeedback) {
+        guard !report.arrivals.isEmpty else { return }
+        fractionLost = Double(report.arrivals.count { $0 == nil }) / Double(report.arrivals.count)
+    }
+}

@@ -1,0 +1,153 @@
+import Media
+
+/// One track of a session that receives: its source, order, losses and clock. Owned by its session.
+final class RTPTrackReceiver {
+    let track: RTPTrack
+    let index: Int
+    private(set) var source: UInt32?
+    private var order = RTPOrder()
+    private var ring = PacketRing(capacity: 512)
+    private(set) var requests = RetransmissionRequests()
+    private(set) var figures = ReceptionFigures()
+    var clock: TrackClock
+    private(set) var lastHeard = MonotonicTime(nanoseconds: 0)
+    private(set) var saidGoodbye = false
+    private(set) var hasReports = false
+    private(set) var began = MonotonicTime(nanoseconds: 0)
+    /// Since the last ``drainLoss()``.
+    private(set) var hasUnrepairedLoss = false
+    private(set) var lost: Int64 = 0
+    private(set) var abandoned: Int64 = 0
+    private(set) var repaired: Int64 = 0
+
+    init(_ track: RTPTrack, index: Int) {
+        self.track = track
+        self.index = index
+        clock = TrackClock(rate: track.formats[0].clockRate)
+    }
+
+    /// Whether packets of this source are accepted: it is the present one, or that has given way.
+    func accepts(_ other: UInt32, at now: MonotonicTime) -> Bool {
+        source == nil || source == other || saidGoodbye || now - lastHeard >= RTPFeed.silenceTimeout
+    }
+
+    func begin(_ source: UInt32, at now: MonotonicTime) {
+        self.source = source
+        order = RTPOrder()
+        ring.reset()
+        requests.removeAll()
+        figures = ReceptionFigures()
+        clock = TrackClock(rate: track.formats[0].clockRate)
+        (saidGoodbye, hasReports, hasUnrepairedLoss) = (false, false, false)
+        (began, lastHeard) = (now, now)
+    }
+
+    func end() {
+        source = nil
+        saidGoodbye = false
+        ring.reset()
+        requests.removeAll()
+    }
+
+    func goodbye() { saidGoodbye = true }
+
+    /// What became of a packet.
+    enum Verdict { case kept, duplicate, unexpected, startsAnew }
+
+    /// Files a packet of the present source.
+    /// - Parameters:
+    ///   - isRepeat: it came in the format for retransmissions.
+    ///   - hold: how long what comes behind a gap is held.
+    func insert(
+        _ payload: Span<UInt8>, _ packet: RTPPacket, format: Int, isRepeat: Bool, arrival: MonotonicTime, hold: Nanoseconds
+    ) -> Verdict {
+        var place = RTPOrder.Place(number: 0, step: 1)
+        if ring.expected == nil {
+            place.number = order.begin(at: packet.sequence, timestamp: packet.timestamp)
+        } else {
+            switch order.judge(packet.sequence, timestamp: packet.timestamp) {
+            case .at(let found): place = found
+            case .unexpected: return .unexpected
+            case .startsAnew: return .startsAnew
+            }
+        }
+        lastHeard = arrival
+        if place.step > 1 {
+            lost += place.step - 1
+            if track.feedback.contains(.retransmission) {
+                if !requests.add(place.number - place.step + 1..<place.number) { hasUnrepairedLoss = true }
+            }
+        } else if place.step < 1, requests.came(place.number, at: arrival) {
+            repaired += 1
+        }
+        guard payload.count <= PacketRing.room, ring.awaits(place.number) else { return .duplicate }
+        let mapped = clock.map(packet.timestamp, arrival: arrival, isNext: place.step > 0 && !isRepeat)
+        figures.record(
+            number: place.number, ticks: mapped.own, rate: track.formats[format].clockRate, arrival: arrival)
+        var facts = RTPArrival()
+        facts.track = index
+        facts.format = format
+        facts.timestamp = packet.timestamp
+        facts.presentation = MediaTime(ticks: mapped.ticks)
+        facts.isMarked = packet.isMarked
+        facts.arrival = arrival
+        facts.sourceTime = mapped.sourceTime
+        facts.restartsClock = mapped.restarted
+        facts.extensions = packet.extensions
+        if ring.isFar(place.number) { abandon(ring.skipGap(before: place.number)) }
+        guard !ring.isFar(place.number) else { return .duplicate }
+        ring.insert(payload, facts, number: place.number, gapDeadline: arrival + hold)
+        return .kept
+    }
+
+    private var lostBeforeNext: Int64 = 0
+
+    private func abandon(_ count: Int64) {
+        guard count > 0 else { return }
+        lostBeforeNext += count
+        abandoned += count
+        hasUnrepairedLoss = true
+        if let expected = ring.expected { requests.forget(before: expected) }
+    }
+
+    /// Removes the next packet, if it is due.
+    /// - Parameter now: everything that had come by then was filed.
+    func next(at now: MonotonicTime, into buffer: UnsafeMutableRawBufferPointer) -> (arrival: RTPArrival, byteCount: Int)? {
+        if let deadline = ring.gapDeadline, deadline <= now { abandon(ring.skipGap()) }
+        guard let due = unsafe ring.popDue(into: buffer) else { return nil }
+        var facts = due.0
+        facts.presentation = facts.presentation + clock.offset
+        facts.lost = Int(lostBeforeNext)
+        lostBeforeNext = 0
+        return (facts, due.byteCount)
+    }
+
+    /// When a gap is to be abandoned; nil where nothing waits.
+    var gapDeadline: MonotonicTime? { ring.gapDeadline }
+
+    /// Whether packets were lost for good since the last call.
+    func drainLoss() -> Bool {
+        defer { hasUnrepairedLoss = false }
+        return hasUnrepairedLoss
+    }
+
+    /// - Returns: whether the report was believed.
+    func apply(_ report: SenderReport, arrival: MonotonicTime) -> Bool {
+        hasReports = true
+        figures.apply(report, arrival: arrival)
+        return clock.apply(report, arrival: arrival)
+    }
+
+    func reportBlock(at now: MonotonicTime) -> RTCPPacket.ReportBlock? {
+        source.flatMap { figures.block(of: $0, at: now) }
+    }
+
+    func claimRequests(at now: MonotonicTime, _ numbers: inout [UInt16]) { requests.claim(at: now, &numbers) }
+
+    /// How far behind a gap packets are held: until a second request could have been answered.
+    func hold(_ configuration: RTPReceiveSession.Configuration) -> Nanoseconds {
+        guard track.feedback.contains(.retransmission) else { return configuration.reordering }
+        let trip = requests.roundTrip ?? RetransmissionRequests.firstRoundTrip
+        return min(max(trip * 5 / 2 + .milliseconds(10), configuration.reordering), configuration.longestHold)
+    }
+}

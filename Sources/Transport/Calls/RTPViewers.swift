@@ -1,0 +1,190 @@
+import Media
+import Synchronization
+
+/// The receivers of one output that gets media without a multiplex: one address, or the viewers of a WebRTC output, who come
+/// and go. Thread-safe.
+public final class RTPViewers: Sendable {
+    /// How many there may be at a time.
+    public let capacity: Int
+    private let all: Lock<[RTPViewer?]>
+    private static let nextID = Atomic<Int32>(1)
+    private let added = Atomic<Int64>(0)
+    /// Of those who have left.
+    private let former = Lock(LegStatistics())
+
+    /// - Parameter capacity: up to 256.
+    public init(capacity: Int) {
+        self.capacity = capacity
+        all = Lock([RTPViewer?](repeating: nil, count: capacity))
+    }
+
+    /// Adds a viewer, who gets media from the next keyframe on.
+    /// - Parameters:
+    ///   - tracks: what he gets: at most one of video (its first format is what is sent: H.264) and one of sound (Opus).
+    ///   - peer: who he is, for people.
+    /// - Returns: nil when there are as many as there may be.
+    public func add(_ tracks: [RTPTrack], _ wire: any RTPSendWire, peer: String, name: String = RTPReceiveSession.randomName())
+        -> RTPViewer?
+    {
+        let id = Self.nextID.add(1, ordering: .relaxed).oldValue
+        let viewer = RTPViewer(tracks, wire, id: id, peer: peer, name: name)
+        return all.withLock { all in
+            guard let place = all.firstIndex(where: { $0 == nil }) else { return nil }
+            all[place] = viewer
+            added.add(1, ordering: .relaxed)
+            return viewer
+        }
+    }
+
+    /// Removes a viewer. It gets a goodbye.
+    public func remove(_ viewer: RTPViewer) {
+        let wasThere = all.withLock { all in
+            guard let place = all.firstIndex(where: { $0 === viewer }) else { return false }
+            all[place] = nil
+            return true
+        }
+        guard wasThere else { return }
+        viewer.sayGoodbye()
+        let figures = viewer.statistics()
+        former.withLock { $0.addCounters(of: figures) }
+    }
+
+    func viewer(at place: Int) -> RTPViewer? { all.withLock { $0.indices.contains(place) ? $0[place] : nil } }
+
+    /// What one viewer has told.
+    public struct Report: Hashable, Sendable {
+        /// No other viewer of this process has had or will have it.
+        public var id: UInt64
+        public var feedback: RTPSendSession.Feedback
+    }
+
+    var reports: [Report] { viewers.map { Report(id: UInt64($0.id), feedback: $0.feedback) } }
+
+    var isAnybodyThere: Bool { all.withLock { $0.contains { $0 != nil } } }
+
+    var viewers: [RTPViewer] { all.withLock { $0.compactMap { $0 } } }
+
+    func statistics() -> LegStatistics {
+        var sum = former.withLock { $0 }
+        let viewers = viewers
+        for viewer in viewers {
+            let own = viewer.statistics()
+            sum.addCounters(of: own)
+            sum.roundTripTime = max(sum.roundTripTime, own.roundTripTime)
+        }
+        sum.connected = !viewers.isEmpty
+        sum.connections = added.load(ordering: .relaxed)
+        return sum
+    }
+}
+
+/// One receiver of an output: a session, and the wire that its packets go out on. Thread-safe.
+public final class RTPViewer: Sendable {
+    /// Which of a viewer's tracks something is for.
+    public enum Kind: Sendable { case video, sound }
+
+    private struct State: ~Copyable {
+        var session: RTPSendSession
+        var figures = LegStatistics()
+    }
+
+    let id: Int32
+    public let peer: String
+    private let wire: any RTPSendWire
+    private let video: Int?
+    private let sound: Int?
+    private let state: Guarded<State>
+    /// Looked at for each picture.
+    private let wantsKeyframe = Atomic<Bool>(false)
+
+    init(_ tracks: [RTPTrack], _ wire: any RTPSendWire, id: Int32, peer: String, name: String) {
+        self.id = id
+        self.peer = peer
+        self.wire = wire
+        video = tracks.firstIndex(where: \.isVideo)
+        sound = tracks.firstIndex { !$0.isVideo }
+        state = Guarded(State(session: RTPSendSession(tracks, name: name)))
+    }
+
+    /// What the receiver has told so far.
+    public var feedback: RTPSendSession.Feedback { state.withLock { $0.session.feedback } }
+
+    /// The synchronisation sources of a track, for a session description.
+    public func sources(of track: Int) -> (own: UInt32, retransmission: UInt32) {
+        state.withLock { $0.session.sources(of: track) }
+    }
+
+    /// Reads an RTCP datagram that has come from the receiver. Lost packets go out at once, on this thread.
+    public func receive(_ datagram: UnsafeRawBufferPointer, at now: MonotonicTime) {
+        let wants = state.withLock { state in
+            var repeated: Int64 = 0
+            unsafe state.session.receive(datagram, at: now) { packet, track in
+                repeated += 1
+                _ = unsafe wire.send(packet, isControl: false, track: track)
+            }
+            state.figures.packetsRetransmitted += repeated
+            return state.session.wantsKeyframe
+        }
+        if wants { wantsKeyframe.store(true, ordering: .releasing) }
+    }
+
+    /// Whether the receiver wants a keyframe, and may have one now.
+    func claimKeyframe(at now: MonotonicTime) -> Bool {
+        guard wantsKeyframe.load(ordering: .acquiring) else { return false }
+        return state.withLock { state in
+            guard state.session.claimKeyframe(at: now) else { return false }
+            wantsKeyframe.store(false, ordering: .relaxed)
+            return true
+        }
+    }
+
+    func has(_ kind: Kind) -> Bool { (kind == .video ? video : sound) != nil }
+
+    /// Sends a payload (``RTPSendSession/send(_:_:track:presentation:sourceTime:isMarked:captureTime:at:_:)``).
+    func send(
+        _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ kind: Kind, presentation: MediaTime,
+        sourceTime: MonotonicTime, isMarked: Bool, captureTime: UInt64?
+    ) -> Sent {
+        // What he has no track for is not missed.
+        guard let track = kind == .video ? video : sound else { return .sent }
+        let now = MonotonicTime.now()
+        return state.withLock { state in
+            let sent = unsafe state.session.send(
+                head, body, track: track, presentation: presentation, sourceTime: sourceTime, isMarked: isMarked,
+                captureTime: captureTime, at: now
+            ) { packet in
+                unsafe wire.send(packet, isControl: false, track: track)
+            }
+            if sent == .sent {
+                state.figures.packetsSent += 1
+                state.figures.bytesSent += Int64(head.count + body.count)
+            } else {
+                state.figures.packetsDropped += 1
+            }
+            sendReports(&state, now, isGoodbye: false)
+            return sent
+        }
+    }
+
+    private func sendReports(_ state: inout State, _ now: MonotonicTime, isGoodbye: Bool) {
+        var count: Int64 = 0
+        unsafe state.session.nextReport(at: now, isGoodbye: isGoodbye) { packet, track in
+            count += 1
+            _ = unsafe wire.send(packet, isControl: true, track: track)
+        }
+        state.figures.reports += count
+    }
+
+    func sayGoodbye() { state.withLock { sendReports(&$0, .now(), isGoodbye: true) } }
+
+    func statistics() -> LegStatistics {
+        state.withLock { state in
+            var figures = state.figures
+            let feedback = state.session.feedback
+            figures.roundTripTime = feedback.roundTrip ?? .zero
+            figures.packetsLost = feedback.requested
+            figures.connected = true
+            return figures
+        }
+    }
+}

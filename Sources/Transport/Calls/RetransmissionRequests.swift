@@ -1,0 +1,78 @@
+import Media
+
+/// Which lost packets are to be asked for, and when (RFC 4585, generic NACK).
+///
+/// A packet is asked for as soon as a later one has come, again after a round trip, and until nobody waits for it any more. A
+/// pure value; allocates nothing after the first losses.
+struct RetransmissionRequests: Sendable {
+    private struct Missing {
+        var number: Int64
+        var asked: MonotonicTime?
+        var tries = 0
+    }
+
+    /// More packets at once are no loss that can be repaired in time.
+    static let most = 256
+    private static let mostTries = 10
+    /// Assumed before a packet that was asked for has come.
+    static let firstRoundTrip = Nanoseconds.milliseconds(40)
+
+    private var missing: [Missing] = []
+    /// From a request to its packet; smoothed as TCP does (RFC 6298).
+    private(set) var roundTrip: Nanoseconds?
+
+    var count: Int { missing.count }
+
+    /// How long to wait for an answer before asking again.
+    var retryInterval: Nanoseconds {
+        let trip = roundTrip ?? Self.firstRoundTrip
+        return max(trip + trip / 4, .milliseconds(5))
+    }
+
+    mutating func removeAll() { missing.removeAll(keepingCapacity: true) }
+
+    /// Packets were found missing.
+    /// - Returns: false when they are too many.
+    mutating func add(_ numbers: Range<Int64>) -> Bool {
+        guard numbers.count + missing.count <= Self.most else {
+            missing.removeAll(keepingCapacity: true)
+            return false
+        }
+        for number in numbers { missing.append(Missing(number: number)) }
+        return true
+    }
+
+    /// A packet has come.
+    /// - Returns: whether it had been asked for.
+    mutating func came(_ number: Int64, at now: MonotonicTime) -> Bool {
+        guard let index = missing.firstIndex(where: { $0.number == number }) else { return false }
+        let packet = missing.remove(at: index)
+        guard let asked = packet.asked else { return false }
+        // Of a packet that was asked for twice nobody knows which request it answers.
+        if packet.tries == 1 {
+            let sample = max(now - asked, .milliseconds(0.5))
+            roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
+        }
+        return true
+    }
+
+    /// Nobody waits for packets before this one any more.
+    mutating func forget(before number: Int64) { missing.removeAll { $0.number < number } }
+
+    /// When something is to be asked for; nil when nothing is.
+    var due: MonotonicTime? {
+        missing.lazy.filter { $0.tries < Self.mostTries }
+            .map { $0.asked.map { $0 + self.retryInterval } ?? MonotonicTime(nanoseconds: .min) }.min()
+    }
+
+    /// The numbers to ask for now. They count as asked for.
+    mutating func claim(at now: MonotonicTime, _ numbers: inout [UInt16]) {
+        let interval = retryInterval
+        for index in missing.indices where missing[index].tries < Self.mostTries {
+            if let asked = missing[index].asked, now - asked < interval { continue }
+            missing[index].asked = now
+            missing[index].tries += 1
+            numbers.append(UInt16(truncatingIfNeeded: missing[index].number))
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import CSRT  // Some of the kernel's names are filed under whichever module includes them first.
+import Endpoint
+import Glibc
+import Media
+
+/// Carries a session's packets over plain UDP, with sockets of its own for each track. Feedback goes to where the sender's
+/// packets really come from: to its RTCP where that has come, else to where its stream comes from.
+final class UDPCallWire: RTPWire {
+    private let sockets: [CallSocket]
+    private let bell = Bell()
+    /// Where what was read last came from. Belongs to the thread that reads.
+    private let last = ThreadConfined<(track: Int, isControl: Bool, sender: SocketAddress)?>(nil)
+
+    private let numbers: [Int32]
+
+    init(_ tracks: [RTPTrack], _ sockets: [CallSocket]) {
+        call = RTPCall(number: 0, tracks: tracks)
+        self.sockets = sockets
+        numbers = sockets.flatMap(\.numbers)
+    }
+
+    var localPort: UInt16 { sockets[0].stream.localPort }
+    var localPorts: [UInt16] { sockets.map { $0.stream.localPort } }
+    let call: RTPCall
+    var callNumber: Int { 0 }
+    var peer: String { sockets.lazy.compactMap { $0.peer.withLock { $0.stream } }.first.map { "\($0)" } ?? "" }
+    func interrupt() { bell.ring() }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> RTPReading? {
+        let none = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        for (track, socket) in sockets.enumerated() {
+            if let came = unsafe socket.stream.receive(none, buffer) { return reading(came, track, isControl: false) }
+            if let came = unsafe socket.receiveControl(into: buffer) { return reading(came, track, isControl: true) }
+        }
+        return nil
+    }
+
+    private func reading(_ came: DatagramSocket.Arrived, _ track: Int, isControl: Bool) -> RTPReading {
+        last.use { $0 = (track, isControl, came.sender) }
+        return RTPReading(byteCount: came.isCut ? 0 : came.byteCount, arrival: came.time, track: track)
+    }
+
+    func confirm() {
+        guard let (track, isControl, sender) = last.use({ $0 }) else { return }
+        sockets[track].peer.withLock { peer in
+            if isControl {
+                if peer.control != sender { peer.control = sender }
+            } else if peer.stream != sender {
+                peer.stream = sender
+            }
+        }
+    }
+
+    func sendFeedback(_ packet: UnsafeRawBufferPointer, track: Int) {
+        guard sockets.indices.contains(track) else { return }
+        _ = unsafe sockets[track].send(packet, isControl: true)
+    }
+
+    func wait(until limit: MonotonicTime) -> Bool {
+        waitForDatagrams(numbers, or: bell, until: limit)
+    }
+}
+
+extension CallSocket {
+    /// The descriptors to wait for.
+    var numbers: [Int32] {
+        var all = [stream.number]
+        if let number = controlNumber { all.append(number) }
+        return all
+    }
+}
+
+/// Waits until one of some sockets has something to read.
+/// - Returns: false when the bell was rung.
+func waitForDatagrams(_ sockets: [Int32], or bell: Bell, until limit: MonotonicTime) -> Bool {
+    unsafe withUnsafeTemporaryAllocation(of: pollfd.self, capacity: sockets.count + 1) { descriptors in
+        for index in 0...sockets.count {
+            let number = index < sockets.count ? sockets[index] : bell.number
+            unsafe descriptors.initializeElement(at: index, to: pollfd(fd: number, events: Int16(POLLIN), revents: 0))
+        }
+        while true {
+            let left = max((limit - .now()).count, 0)
+            let milliseconds = Int32(clamping: (left + 999_999) / 1_000_000)
+            let count = unsafe poll(descriptors.baseAddress, nfds_t(descriptors.count), milliseconds)
+            if count < 0 && errno == EINTR && MonotonicTime.now() < limit { continue }
+            guard count > 0, unsafe descriptors[sockets.count].revents != 0 else { return true }
+            bell.silence()
+            return false
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Endpoint
+import Media
+import Testing
+
+@testable import Transport
+
+struct CallPacketTests {
+    private static func read(_ bytes: [UInt8]) -> [RTCPPacket] {
+        var reader = RTCPReader(bytes.span)
+        var packets: [RTCPPacket] = []
+        while let packet = reader.next() { packets.append(packet) }
+        return packets
+    }
+
+    private static func written(_ body: (inout RTCPWriter) -> Void) -> [UInt8] {
+        var writer = RTCPWriter()
+        body(&writer)
+        return writer.bytes
+    }
+
+    /// A generic NACK by RFC 4585, 6.2.1: 0x1234 and bits for the 1st, 3rd and 16th behind it.
+    @Test func lostPacketsAreNamedAsTheStandardSays() {
+        let bytes: [UInt8] = [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0x12, 0x34, 0x80, 0x05]
+        #expect(Self.read(bytes) == [.lost(media: 2, [0x1234, 0x1235, 0x1237, 0x1244])])
+        #expect(Self.written { $0.lost([0x1234, 0x1235, 0x1237, 0x1244], from: 1, media: 2) } == bytes)
+        // Across the wrap, and further apart than one mask reaches.
+        let numbers: [UInt16] = [0xfffe, 0xffff, 0, 40, 57]
+        #expect(Self.read(Self.written { $0.lost(numbers, from: 1, media: 2) }) == [.lost(media: 2, numbers)])
+    }
+
+    @Test func keyframesAreAskedForAsTheStandardsSay() {
+        let loss: [UInt8] = [0x81, 206, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]
+        #expect(Self.read(loss) == [.pictureLoss(media: 2)])
+        #expect(Self.written { $0.pictureLoss(from: 1, media: 2) } == loss)
+        let intra: [UInt8] = [0x84, 206, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 9, 0, 0, 0]
+        #expect(Self.read(intra) == [.intraRequest(media: 2, number: 9)])
+        #expect(Self.written { $0.intraRequest(from: 1, media: 2, number: 9) } == intra)
+    }
+
+    /// draft-alvestrand-rmcat-remb, 2.2.
+    @Test(arguments: [0, 1, 262_143, 262_144, 2_500_000, 40_000_000] as [UInt64]) func bitRatesKeep18Bits(bits: UInt64) {
+        let bytes = Self.written { $0.bitRate(bits, from: 1, media: [2, 3]) }
+        #expect(bytes.count == 28 && Array(bytes[12..<16]) == Array("REMB".utf8) && bytes[16] == 2)
+        guard case .bitRate(let read) = Self.read(bytes).first else { return #expect(Bool(false)) }
+        #expect(read <= bits && bits - read <= bits >> 17)
+    }
+
+    @Test func aCompoundIsReadPacketByPacket() {
+        let report = SenderReport(source: 7, wallClock: 1 << 33 | 5, timestamp: 99, packets: 3, bytes: 4)
+        let block = RTCPPacket.ReportBlock(
+            source: 8, fractionLost: 128, lost: -3, highestSequence: 0x1_0002, jitter: 6, lastReport: 11, delay: 12)
+        let bytes = Self.written {
+            $0.senderReport(report, [block])
+            $0.description(of: 7, name: "abc")
+            $0.receiverReport(from: 7, [block])
+            $0.goodbye([7, 9])
+            $0.pictureLoss(from: 7, media: 8)
+        }
+        #expect(
+            Self.read(bytes) == [
+                .senderReport(report, [block]), .receiverReport(source: 7, [block]), .goodbye([7, 9]), .pictureLoss(media: 8),
+            ])
+        // Cut anywhere, what is whole is read.
+        for count in 0..<bytes.count { #expect(Self.read(Array(bytes[..<count])).count < 4) }
+    }
+
+    @Test func arrivalsComeOutAsTheyWentIn() {
+        var arrivals: [Int64?] = [3, 4, nil, nil, 260, 255, 30_000]
+        arrivals += [Int64?](repeating: nil, count: 20)
+        arrivals += (0..<40).map { 30_001 + $0 }
+        let feedback = TransportFeedback(base: 0xfff0, number: 5, reference: 0x12_3456, arrivals: arrivals)
+        let bytes = Self.written { $0.arrivals(feedback, from: 1, media: 2) }
+        #expect(bytes.count % 4 == 0)
+        #expect(Self.read(bytes) == [.arrivals(feedback)])
+    }
+
+    /// The draft's own example of a run and of vectors.
+    @Test func chunksAreReadAsTheDraftSays() {
+        // Base 153, 9 packets, reference 1, number 2. A run of 2 that came soon, then a vector: came, came late, 5 that did not.
+        let bytes: [UInt8] = [
+            0x8f, 205, 0, 6, 0, 0, 0, 1, 0, 0, 0, 2, 0, 153, 0, 9, 0, 0, 1, 2, 0x20, 0x02, 0xd8, 0x00, 4, 8, 12, 0xff,
+            0xff, 0, 0, 0,
+        ]
+        var fixed = bytes
+        fixed[3] = 7
+        guard case .arrivals(let feedback) = Self.read(fixed).first else { return #expect(Bool(false)) }
+        #expect(feedback.base == 153 && feedback.reference == 1 && feedback.number == 2)
+        #expect(feedback.arrivals == [4, 12, 24, 23, nil, nil, nil, nil, nil])
+    }
+
+    @Test func arrivalsAreCollectedInOrder() throws {
+        var arrivals = PacketArrivals()
+        let start = MonotonicTime(nanoseconds: 64_000_000 * 1000)
+        for (number, after) in [(65534, 0.0), (65535, 1), (1, 4), (0, 5)] as [(UInt16, Double)] {
+            arrivals.record(number, at: start + .milliseconds(after))
+        }
+        let claimed = arrivals.claim()
+        let first = try #require(claimed)
+        #expect(first.base == 65534 && first.reference == 1000 && first.arrivals == [0, 4, 20, 16])
+        let none = arrivals.claim()
+        #expect(none == nil)
+        // A packet between the two reports is missing.
+        arrivals.record(3, at: start + .milliseconds(64))
+        let claimedNext = arrivals.claim()
+        let second = try #require(claimedNext)
+        #expect(second.base == 2 && second.arrivals == [nil, 0] && second.number == 1)
+    }
+
+    /// RFC 8285, 4.2 and 4.3.
+    @Test(arguments: [false, true]) func headerExtensionsAreReadInBothForms(isLong: Bool) {
+        var map = RTPExtensionMap()
+        (map.absoluteSendTime, map.transportSequence, map.playoutDelay) = (1, 2, 3)
+        (map.absoluteCaptureTime, map.mid) = (4, isLong ? 20 : 5)
+        var track = RTPTrack([RTPFormat(.h264, payloadType: 96)])
+        track.extensions = map
+        track.mid = "video"
+        var written = RTPExtensions()
+        written.absoluteSendTime = 0xabcdef
+        written.transportSequence = 0x1234
+        (written.leastPlayoutDelay, written.mostPlayoutDelay) = (0x123, 0xfed)
+        written.captureTime = 0x0102_0304_0506_0708
+        written.captureClockOffset = -2
+        var bytes = [UInt8](repeating: 0xee, count: 100)
+        let start = bytes.withUnsafeMutableBytes {
+            RTPPacketWriter.writeHeader(
+                to: $0, payloadType: 96, isMarked: true, sequence: 7, timestamp: 8, source: 9, written, track)
+        }
+        bytes = Array(bytes[..<start]) + [1, 2, 3]
+        guard let packet = RTPPacket(reading: bytes.span, map: map) else { return #expect(Bool(false)) }
+        #expect(packet.isMarked && packet.payloadType == 96 && packet.payload == start..<start + 3 && start % 4 == 0)
+        var read = packet.extensions
+        #expect(read.midCount == 5)
+        #expect(Array(bytes[Int(read.midStart)..<Int(read.midStart) + 5]) == Array("video".utf8))
+        (read.midStart, read.midCount) = (0, 0)
+        #expect(read == written)
+        // A repeat says anew when it was sent, and nothing else.
+        written.transportSequence = 0x1235
+        bytes.withUnsafeMutableBytes { RTPPacketWriter.refresh(written, track, in: $0) }
+        guard let again = RTPPacket(reading: bytes.span, map: map) else { return #expect(Bool(false)) }
+        #expect(again.extensions.transportSequence == 0x1235 && again.extensions.captureTime == written.captureTime)
+        for count in 0..<bytes.count {
+            let cut = Array(bytes[..<count])
+            _ = RTPPacket(reading: cut.span, map: map)
+        }
+    }
+
+    @Test func tracksAreReadFromSections() throws {
+        let session = try SessionDescription(
+            parsing: """
+                v=0
+                m=video 5004 RTP/AVPF 96 97 98 99
+                a=rtpmap:96 VP9/90000
+                a=rtpmap:97 H264/90000
+                a=fmtp:97 packetization-mode=1; sprop-parameter-sets=Z0LACtp5,aM44gA==
+                a=rtcp-fb:97 nack
+                a=rtcp-fb:97 nack pli
+                a=rtpmap:98 rtx/90000
+                a=fmtp:98 apt=97
+                a=rtpmap:99 h264/90000
+                a=fmtp:99 packetization-mode=2
+                a=ssrc-group:FID 11 12
+                a=ssrc:11 cname:x
+                """)
+        let track = try #require(RTPTrack(session.media[0]))
+        #expect(track.formats.map(\.payloadType) == [97] && track.formats[0].retransmission == 98)
+        #expect(track.formats[0].parameterSets == [[0x67, 0x42, 0xc0, 0x0a, 0xda, 0x79], [0x68, 0xce, 0x38, 0x80]])
+        #expect(track.feedback == [.retransmission, .pictureLoss] && track.source == 11 && track.retransmissionSource == 12)
+        #expect(RTPTrack(session.media[0], namesSender: false)?.source == nil)
+    }
+}
