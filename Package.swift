@@ -53,8 +53,8 @@ let package = Package(
         .target(
             name: "Worker",
             dependencies: [
-                "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "CSandbox",
-                "Media",
+                "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry",
+                "CSandbox", "Media",
             ],
             swiftSettings: strictAndMarked),
         .target(name: "WorkerProtocol", dependencies: ["Media"], swiftSettings: strictAndMarked),

@@ -34,7 +34,9 @@ public final class Relay: Sendable {
         // Before the ends are opened: the packets must come from their ports.
         if let end { SRTFarewell.send(end.farewells) }
         source =
-            if case .file(let path) = configuration.input, let descriptor = configuration.inputDescriptor {
+            if let call = configuration.inputCall {
+                call
+            } else if case .file(let path) = configuration.input, let descriptor = configuration.inputDescriptor {
                 try Source(path: path, adopting: descriptor)
             } else {
                 try Source(configuration.input)
@@ -43,7 +45,9 @@ public final class Relay: Sendable {
         // A disk that is slow holds up its own output, and no other.
         let waits = configuration.outputs.count == 1
         for (index, url) in configuration.outputs.enumerated() {
-            if case .file(let path) = url, let descriptor = configuration.outputDescriptors[index] {
+            if let call = configuration.outputCalls[index] {
+                sinks.append(call)
+            } else if case .file(let path) = url, let descriptor = configuration.outputDescriptors[index] {
                 sinks.append(try Sink(path: path, adopting: descriptor, waits: waits))
             } else {
                 // The map has one position: the first output's.

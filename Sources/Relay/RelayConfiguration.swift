@@ -21,6 +21,10 @@ public struct RelayConfiguration: Sendable {
     /// By the output's place in ``outputs``.
     public var outputDescriptors: [Int: Int32] = [:]
 
+    /// Where an end is called: what carries its calls. Outputs by their places.
+    public var inputCall: Source?
+    public var outputCalls: [Int: Sink] = [:]
+
     /// Where to write a trace of every frame for `burnish replay`; nil writes none.
     public var tracePath: String?
     /// Where other processes read what the stream does; nil where none do.

@@ -29,13 +29,17 @@ final class AssignedStream: Sendable {
     private let assignment: WorkerAssignment
     private let descriptors: [PassedDescriptor]
     private let control: WorkerChannel
+    private let desk: (any CallDesk)?
     private let state = Lock(State(values: StreamValues()))
 
-    init(_ assignment: WorkerAssignment, _ descriptors: [PassedDescriptor], _ control: WorkerChannel) {
+    init(
+        _ assignment: WorkerAssignment, _ descriptors: [PassedDescriptor], _ control: WorkerChannel, _ desk: (any CallDesk)?
+    ) {
         name = assignment.stream
         self.assignment = assignment
         self.descriptors = descriptors
         self.control = control
+        self.desk = desk
     }
 
     // MARK: The observer thread
@@ -43,7 +47,10 @@ final class AssignedStream: Sendable {
     /// Opens both ends and relays until the stream ends.
     /// - Returns: how it ended, as ``WorkerMessage/ended(stream:code:reason:)`` says it. Its ends are closed then.
     func run() -> StreamEnd {
-        defer { state.withLock { $0.relay = nil } }
+        defer {
+            state.withLock { $0.relay = nil }
+            desk?.close(name)
+        }
         do throws(StreamEnd) {
             let relay = try open()
             guard begin(relay) else { return .stopped }
@@ -72,6 +79,7 @@ final class AssignedStream: Sendable {
         configuration.telemetry = try openMap()
         if let limit = assignment.callsPerSecond { CallLimit.perSecond = limit }
         do throws(TransportError) {
+            try desk?.open(name, &configuration)
             return try Relay(configuration)
         } catch {
             throw StreamEnd(.transport(error))
@@ -146,7 +154,10 @@ final class AssignedStream: Sendable {
     }
 
     /// Closes both ends: the peers know of it when this returns.
-    func close() { relay?.close() }
+    func close() {
+        desk?.close(name)
+        relay?.close()
+    }
 
     /// Changes settings between two frames.
     /// - Parameter changes: as ``SupervisorMessage/change(id:stream:settings:)`` has them.

@@ -1,9 +1,16 @@
+import Endpoint
+import Relay
 import WorkerProtocol
 
 /// Answers the WebRTC offers that come to a worker. The endpoint that holds the calls implements it.
 ///
 /// Thread-safe. No call waits: the control thread of the worker makes them.
 public protocol CallDesk: Sendable {
+    /// Opens what a stream's called legs need.
+    /// - Parameter configuration: gets their source and sinks.
+    func open(_ stream: String, _ configuration: inout RelayConfiguration) throws(TransportError)
+    /// Ends the calls of a stream that has ended. One without any is no fault.
+    func close(_ stream: String)
     /// Answers an offer.
     /// - Parameter reply: called once, on any thread, with the answer (SDP) or why there is none.
     func answer(_ offer: OfferedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void)
@@ -11,6 +18,8 @@ public protocol CallDesk: Sendable {
     func hangUp(_ call: UInt64)
     /// Says what is to be done when a call that was answered is over, whoever ended it: its number.
     func onEnd(_ done: @escaping @Sendable (UInt64) -> Void)
+    /// Says what is to be done with what happens to a stream's calls.
+    func onEvent(_ event: @escaping @Sendable (_ stream: String, StreamEvent) -> Void)
 }
 
 /// A peer's offer to a stream of this worker.

@@ -28,6 +28,7 @@ public final class Worker: Sendable {
         self.desk = desk
         names = SupervisorNames(control)
         desk?.onEnd { control.send(.endedCall(id: $0)) }
+        desk?.onEvent { control.send(.event(stream: $0, $1)) }
     }
 
     /// From now on the supervisor looks up all names for this process.
@@ -168,7 +169,7 @@ public final class Worker: Sendable {
 
     private func start(_ assignment: WorkerAssignment, _ descriptors: [PassedDescriptor]) {
         let name = assignment.stream
-        let stream = AssignedStream(assignment, descriptors, control)
+        let stream = AssignedStream(assignment, descriptors, control, desk)
         let isNew = state.withLock { state in
             guard !state.isEnding, state.streams[name] == nil else { return false }
             state.streams[name] = stream

@@ -22,8 +22,11 @@ struct WorkerCommand: ParsableCommand {
                 "burnish: burnishd starts burnish worker; descriptor \(controlDescriptor) is not the socket that it passes")
             throw Failure.badUsage
         }
+        // Before the sandbox: it loads libraries.
+        let calls = WorkerCalls()
+        if calls == nil { StandardError.line("burnish: OpenSSL or libsrtp cannot be used: this worker answers no calls") }
         try enterSandbox()
-        let worker = Worker(control: try openChannel())
+        let worker = Worker(control: try openChannel(), desk: calls)
         worker.resolveNames()
         EndSignals.onArrival { worker.interrupt() }
         let (code, fault) = worker.run()

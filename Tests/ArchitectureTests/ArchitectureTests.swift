@@ -16,7 +16,8 @@ import Testing
             "Media",
         ],
         "Worker": [
-            "Relay", "WorkerProtocol", "Settings", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry", "CSandbox",
+            "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry",
+            "CSandbox",
             "Media",
         ],
         "WorkerProtocol": ["Media"],

@@ -1,4 +1,6 @@
+import Endpoint
 import Media
+import Relay
 import Testing
 import Worker
 import WorkerProtocol
@@ -19,6 +21,9 @@ import WorkerProtocol
             let isOffer = offer.description.hasPrefix("v=0")
             reply(isOffer ? .success("v=0\r\ns=answer\r\n") : .failure(CallRefusal(.malformed, "it does not begin with v=0")))
         }
+        func open(_ stream: String, _ configuration: inout RelayConfiguration) throws(TransportError) {}
+        func close(_ stream: String) {}
+        func onEvent(_ event: @escaping @Sendable (_ stream: String, StreamEvent) -> Void) {}
         func hangUp(_ call: UInt64) { state.withLock { $0.hungUp.append(call) } }
         func onEnd(_ done: @escaping @Sendable (UInt64) -> Void) { state.withLock { $0.done = done } }
         func end(_ call: UInt64) { state.withLock { $0.done }?(call) }

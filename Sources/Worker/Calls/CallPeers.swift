@@ -1,0 +1,103 @@
+import Media
+import Synchronization
+import Transport
+import WebRTC
+
+/// The publisher's end of a call: his packets go to the stream's source.
+final class PublisherCall: PeerReceiver {
+    private let inbox: CallInbox
+    private let tracks: [RTPTrack]
+    private let changed: @Sendable (PeerChange) -> Void
+    private let wire = PeerWire()
+    private let hasBegun = Atomic<Bool>(false)
+
+    /// - Parameter changed: called with each change, on the port's thread.
+    init(_ inbox: CallInbox, _ tracks: [RTPTrack], changed: @escaping @Sendable (PeerChange) -> Void) {
+        (self.inbox, self.tracks, self.changed) = (inbox, tracks, changed)
+    }
+
+    /// Whom feedback goes to. Set once, before the peer can connect.
+    func use(_ peer: Peer) { wire.use(peer) }
+
+    func receive(_ kind: PacketKind, _ packet: UnsafeRawBufferPointer, arrival: MonotonicTime) {
+        unsafe inbox.push(packet, arrival: arrival)
+    }
+
+    func peerChanged(_ change: PeerChange) {
+        switch change {
+        case .connected(let address, _):
+            hasBegun.store(true, ordering: .relaxed)
+            inbox.begin(tracks, peer: "\(address)", feedback: wire)
+        case .moved: break
+        // One that never connected has no call in the inbox, where another one may be.
+        case .ended(let end): if hasBegun.load(ordering: .relaxed) { inbox.end(reason: "\(end)") }
+        }
+        changed(change)
+    }
+}
+
+/// A viewer's end of a call: the output's packets go to him from the moment that he is connected, and his feedback comes back.
+final class ViewerCall: PeerReceiver {
+    private let viewers: RTPViewers
+    private let tracks: [RTPTrack]
+    private let name: String
+    private let changed: @Sendable (PeerChange) -> Void
+    private let wire = PeerWire()
+    private let viewer = Lock<RTPViewer?>(nil)
+
+    /// - Parameters:
+    ///   - name: what the answer calls our sources by.
+    ///   - changed: called with each change, on the port's thread.
+    init(
+        _ viewers: RTPViewers, _ tracks: [RTPTrack], name: String, changed: @escaping @Sendable (PeerChange) -> Void
+    ) {
+        (self.viewers, self.tracks, self.name, self.changed) = (viewers, tracks, name, changed)
+    }
+
+    /// Whom the output's packets go to. Set once, before the peer can connect.
+    func use(_ peer: Peer) { wire.use(peer) }
+
+    func receive(_ kind: PacketKind, _ packet: UnsafeRawBufferPointer, arrival: MonotonicTime) {
+        guard kind == .rtcp, let viewer = viewer.withLock({ $0 }) else { return }
+        unsafe viewer.receive(packet, at: arrival)
+    }
+
+    func peerChanged(_ change: PeerChange) {
+        switch change {
+        case .connected(let address, _):
+            let added = viewers.add(tracks, wire, peer: "\(address)", name: name)
+            viewer.withLock { $0 = added }
+        case .moved: break
+        case .ended:
+            let former = viewer.withLock { viewer in
+                defer { viewer = nil }
+                return viewer
+            }
+            if let former { viewers.remove(former) }
+        }
+        changed(change)
+    }
+}
+
+/// Sends packets to a peer. One thread at a time sends.
+final class PeerWire: RTPSendWire {
+    /// No packet of a call is longer than an Ethernet frame.
+    private static let largest = 2048
+
+    private let peer = Lock<Peer?>(nil)
+    private let memory = AlignedMemory(byteCount: largest)
+
+    func use(_ peer: Peer) { self.peer.withLock { $0 = peer } }
+
+    func send(_ packet: UnsafeRawBufferPointer, isControl: Bool, track: Int) -> Sent {
+        let room = packet.count + Peer.trailerRoom
+        guard let peer = peer.withLock({ $0 }), room <= memory.byteCount else { return .notConnected }
+        let copy = unsafe UnsafeMutableRawBufferPointer(start: memory.pointer(), count: room)
+        unsafe copy.copyMemory(from: packet)
+        return switch unsafe peer.send(isControl ? .rtcp : .rtp, copy, count: packet.count) {
+        case .sent: .sent
+        case .wouldBlock: .wouldBlock
+        case .notConnected, .malformed: .notConnected
+        }
+    }
+}

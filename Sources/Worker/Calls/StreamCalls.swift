@@ -1,0 +1,242 @@
+import Endpoint
+import Media
+import Relay
+import Transport
+import WebRTC
+import WorkerProtocol
+
+/// The WebRTC calls of one stream: its UDP port, its publisher, and its viewers. Thread-safe.
+final class StreamCalls: Sendable {
+    private struct State {
+        /// Every call that was answered and is not over.
+        var peers: [UInt64: Peer] = [:]
+        var publisher: UInt64?
+        var viewers = 0
+        var isClosed = false
+    }
+
+    private let port: WebRTCPort
+    private let inbox: CallInbox?
+    /// Of each output that is called, by its place.
+    private let outputs: [Int: RTPViewers]
+    private let mostViewers: Int
+    private let state = Lock(State())
+    private let changed: @Sendable (UInt64, CallSide, PeerChange) -> Void
+
+    /// A publisher of whom nothing has come for so long gives way to another one. A browser that is there checks every few seconds.
+    private static let silenceTimeout = Nanoseconds.seconds(8)
+
+    /// Opens the port.
+    /// - Parameters:
+    ///   - configuration: gets the source and the sinks of its legs that are called.
+    ///   - changed: called with each change of a call, on the port's thread.
+    /// - Returns: nil when none of the legs is called.
+    init?(
+        _ configuration: inout RelayConfiguration, identity: DTLSIdentity,
+        changed: @escaping @Sendable (UInt64, CallSide, PeerChange) -> Void
+    ) throws(TransportError) {
+        var endpoints: [CallEndpoint] = []
+        if case .call(let endpoint) = configuration.input { endpoints.append(endpoint) }
+        var outputs: [Int: RTPViewers] = [:]
+        for (index, url) in configuration.outputs.enumerated() {
+            guard case .call(let endpoint) = url else { continue }
+            endpoints.append(endpoint)
+            outputs[index] = RTPViewers(capacity: url.readers)
+        }
+        guard let first = endpoints.first else { return nil }
+        let number = endpoints.lazy.map(\.port).first { $0 > 0 } ?? 0
+        port = try Self.open(number, endpoints.flatMap(\.addresses), place: "\(first)", identity)
+        self.outputs = outputs
+        self.changed = changed
+        mostViewers = outputs.values.map(\.capacity).min() ?? 0
+        if case .call = configuration.input {
+            let inbox = CallInbox()
+            self.inbox = inbox
+            configuration.inputCall = Source(configuration.input, over: inbox)
+        } else {
+            inbox = nil
+        }
+        for (index, viewers) in outputs {
+            configuration.outputCalls[index] = Sink(configuration.outputs[index], viewers: viewers)
+        }
+        port.start()
+    }
+
+    /// Listens on all addresses of both families, or of IPv4 where there is no other.
+    private static func open(
+        _ number: UInt16, _ addresses: [String], place: String, _ identity: DTLSIdentity
+    ) throws(TransportError) -> WebRTCPort {
+        let advertised = addresses.compactMap { PeerAddress(host: $0, port: 0) }
+        func open(_ local: PeerAddress) throws(TransportError) -> WebRTCPort {
+            try WebRTCPort(
+                .init(local: local, advertised: advertised, mostPeers: CallEndpoint.mostViewers + 1), identity: identity)
+        }
+        do throws(TransportError) {
+            return try open(PeerAddress(ipv6: 0, 0, port: number))
+        } catch {
+            return try open(PeerAddress(ipv4: 0, port: number))
+        }
+    }
+
+    /// Answers an offer.
+    func answer(_ offer: OfferedCall) -> Result<String, CallRefusal> {
+        do throws(CallRefusal) {
+            let description: SessionDescription
+            do throws(SDPFault) {
+                description = try SessionDescription(parsing: offer.description)
+            } catch {
+                throw CallRefusal(.malformed, "the offer cannot be read: \(error)")
+            }
+            let call: CallOffer
+            do throws(OfferFault) {
+                call = try CallOffer(
+                    description, kind: offer.side == .publish ? .publisher : .viewer,
+                    rules: offer.side == .publish ? .publisher : .viewer)
+            } catch {
+                throw CallRefusal(.unacceptable, error.description)
+            }
+            try reserve(offer)
+            return .success(try offer.side == .publish ? publish(offer.number, call) : watch(offer.number, call))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Takes a place, which is free again when the call has ended or has not come about.
+    private func reserve(_ offer: OfferedCall) throws(CallRefusal) {
+        var gone: Peer?
+        let refusal: CallRefusal? = state.withLock { state in
+            if state.isClosed { return CallRefusal(.unavailable, "the stream ends") }
+            if offer.side == .publish {
+                if let former = state.publisher {
+                    guard let peer = state.peers[former], let silence = port.silence(of: peer), silence > Self.silenceTimeout
+                    else {
+                        return CallRefusal(.occupied, "somebody publishes to this stream already")
+                    }
+                    gone = peer
+                }
+                state.publisher = offer.number
+            } else {
+                if state.viewers >= mostViewers {
+                    return CallRefusal(.noRoom, "\(mostViewers) watch already, as many as viewers= allows: try again later")
+                }
+                state.viewers += 1
+            }
+            return nil
+        }
+        if let refusal { throw refusal }
+        if let gone { port.close(gone) }
+    }
+
+    private func publish(_ number: UInt64, _ offer: CallOffer) throws(CallRefusal) -> String {
+        guard let inbox else {
+            release(number, .publish)
+            throw CallRefusal(.unavailable, "the stream's input is not whip:")
+        }
+        // Pictures first: they keep the time.
+        let tracks = offer.tracks.sorted { $0.kind == .video && $1.kind != .video }.map { RTPTrack(receiving: $0) }
+        let call = PublisherCall(inbox, tracks) { [weak self] in self?.follow(number, .publish, $0) }
+        let (peer, transport) = try add(number, .publish, offer, call)
+        call.use(peer)
+        return offer.answer(transport, session: number).text
+    }
+
+    private func watch(_ number: UInt64, _ offer: CallOffer) throws(CallRefusal) -> String {
+        // All outputs of a stream get the same.
+        guard let viewers = outputs.min(by: { $0.key < $1.key })?.value else {
+            release(number, .play)
+            throw CallRefusal(.unavailable, "the stream has no output of whep:")
+        }
+        let name = RTPReceiveSession.randomName()
+        var sources = CallSources(video: 0, videoRetransmission: 0, audio: 0, name: name)
+        let tracks = offer.tracks.map { track in
+            let new = RTPTrack(sending: track)
+            if track.kind == .video {
+                (sources.video, sources.videoRetransmission) = (new.source ?? 0, new.retransmissionSource ?? 0)
+            } else {
+                sources.audio = new.source ?? 0
+            }
+            return new
+        }
+        let call = ViewerCall(viewers, tracks, name: name) { [weak self] in self?.follow(number, .play, $0) }
+        let (peer, transport) = try add(number, .play, offer, call)
+        call.use(peer)
+        return offer.answer(transport, sending: sources, session: number).text
+    }
+
+    private func add(
+        _ number: UInt64, _ side: CallSide, _ offer: CallOffer, _ receiver: any PeerReceiver
+    ) throws(CallRefusal) -> (Peer, PeerAnswer) {
+        do throws(PeerRefusal) {
+            let (peer, answer) = try port.add(offer.request, receiver: receiver)
+            state.withLock { $0.peers[number] = peer }
+            return (peer, answer)
+        } catch {
+            release(number, side)
+            switch error {
+            case .full: throw CallRefusal(.noRoom, "\(error): try again later")
+            case .noFingerprint: throw CallRefusal(.unacceptable, "\(error)")
+            case .library, .closed: throw CallRefusal(.unavailable, "\(error)")
+            }
+        }
+    }
+
+    private func follow(_ number: UInt64, _ side: CallSide, _ change: PeerChange) {
+        if case .ended = change { release(number, side) }
+        changed(number, side, change)
+    }
+
+    private func release(_ number: UInt64, _ side: CallSide) {
+        state.withLock { state in
+            state.peers[number] = nil
+            if side == .play { state.viewers -= 1 } else if state.publisher == number { state.publisher = nil }
+        }
+    }
+
+    /// Ends a call. One that is over is no fault.
+    func hangUp(_ number: UInt64) {
+        if let peer = state.withLock({ $0.peers[number] }) { port.close(peer) }
+    }
+
+    /// Ends all calls: the peers know when this returns.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        port.close()
+    }
+}
+
+extension RTPTrack {
+    /// What a publisher sends.
+    init(receiving track: CallTrack) {
+        self.init(track)
+        source = track.sources.first
+        retransmissionSource = source.flatMap { track.retransmissionSources[$0] }
+    }
+
+    /// What a viewer gets, from sources of our own.
+    init(sending track: CallTrack) {
+        self.init(track)
+        (source, retransmissionSource) = (.random(in: 1 ... .max), .random(in: 1 ... .max))
+    }
+
+    private init(_ track: CallTrack) {
+        let codec: RTPFormat.Codec = track.kind == .audio ? .opus : track.encoding.lowercased() == "vp8" ? .vp8 : .h264
+        self.init([
+            RTPFormat(
+                codec, payloadType: track.payloadType, clockRate: track.clockRate, channels: track.channels,
+                retransmission: track.retransmissionPayloadType)
+        ])
+        for text in track.feedback {
+            switch text {
+            case "nack": feedback.insert(.retransmission)
+            case "nack pli": feedback.insert(.pictureLoss)
+            case "ccm fir": feedback.insert(.intraRequest)
+            case "goog-remb": feedback.insert(.bitRate)
+            case "transport-cc": feedback.insert(.arrivals)
+            default: break
+            }
+        }
+        extensions = RTPExtensionMap(track.extensions.map { SDPHeaderExtension(id: $1, uri: $0) })
+        mid = track.mid
+    }
+}

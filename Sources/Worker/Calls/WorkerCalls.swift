@@ -1,0 +1,80 @@
+import Endpoint
+import Media
+import Relay
+import WebRTC
+import WorkerProtocol
+
+/// Answers the WebRTC offers to the streams of a worker. Thread-safe.
+public final class WorkerCalls: CallDesk {
+    private struct State {
+        var streams: [String: StreamCalls] = [:]
+        /// The stream of each call that goes on.
+        var calls: [UInt64: String] = [:]
+        var done: (@Sendable (UInt64) -> Void)?
+        var event: (@Sendable (_ stream: String, StreamEvent) -> Void)?
+    }
+
+    private let identity: DTLSIdentity
+    private let state = Lock(State())
+
+    /// Makes the process's certificate and loads the libraries that calls need, which a sandbox no longer allows.
+    /// - Returns: nil when they cannot be used.
+    public init?() {
+        guard SRTPLibrary.prepare(), let identity = DTLSIdentity() else { return nil }
+        self.identity = identity
+    }
+
+    /// Says what is to be done with events of calls.
+    public func onEvent(_ event: @escaping @Sendable (_ stream: String, StreamEvent) -> Void) {
+        state.withLock { $0.event = event }
+    }
+
+    public func onEnd(_ done: @escaping @Sendable (UInt64) -> Void) { state.withLock { $0.done = done } }
+
+    /// Opens what a stream's called legs need.
+    /// - Parameter configuration: gets their source and sinks.
+    public func open(_ stream: String, _ configuration: inout RelayConfiguration) throws(TransportError) {
+        let calls = try StreamCalls(&configuration, identity: identity) { [weak self] number, side, change in
+            self?.follow(stream, number, side, change)
+        }
+        if let calls { state.withLock { $0.streams[stream] = calls } }
+    }
+
+    /// Ends the calls of a stream that has ended. One without any is no fault.
+    public func close(_ stream: String) {
+        let calls = state.withLock { $0.streams.removeValue(forKey: stream) }
+        calls?.close()
+    }
+
+    public func answer(_ offer: OfferedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void) {
+        guard let calls = state.withLock({ $0.streams[offer.stream] }) else {
+            return reply(.failure(CallRefusal(.unavailable, "the stream has no legs of whip: or whep:, or is not open yet")))
+        }
+        // Before the answer: the call may end as soon as there is one.
+        state.withLock { $0.calls[offer.number] = offer.stream }
+        let answer = calls.answer(offer)
+        if case .failure = answer { state.withLock { $0.calls[offer.number] = nil } }
+        reply(answer)
+    }
+
+    public func hangUp(_ call: UInt64) {
+        let calls = state.withLock { state in state.calls[call].flatMap { state.streams[$0] } }
+        calls?.hangUp(call)
+    }
+
+    private func follow(_ stream: String, _ number: UInt64, _ side: CallSide, _ change: PeerChange) {
+        let (event, done) = state.withLock { state in
+            if case .ended = change { state.calls[number] = nil }
+            return (state.event, state.done)
+        }
+        switch change {
+        // The source reports its publisher by itself, when pictures come.
+        case .connected(let address, _):
+            if side == .play { event?(stream, StreamEvent(.outputUp, "viewer \(address) watches")) }
+        case .moved(let address): event?(stream, StreamEvent(.message, "a peer of a call is at \(address) now"))
+        case .ended(let end):
+            event?(stream, StreamEvent(side == .play ? .outputDown : .message, "call \(number) is over: \(end)"))
+            done?(number)
+        }
+    }
+}
