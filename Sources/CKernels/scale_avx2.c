@@ -120,7 +120,8 @@ static inline __m256i resample_block(const int16_t *in, const int32_t *first, co
     return _mm256_srai_epi32(_mm256_add_epi32(_mm256_hadd_epi32(a, b), _mm256_set1_epi32(1 << 19)), 20);
 }
 
-static inline void resample_eight(uint8_t *out, const int16_t *in, const int32_t *first, const int16_t *weights, int x) {
+static inline void resample_eight(uint8_t *out, const int16_t *in, const int32_t *first, const int16_t *weights,
+                                  int x) {
     const __m256i sums = resample_block(in, first, weights, x);
     const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
     _mm_storel_epi64((__m128i *)out, _mm_packus_epi16(words, words));

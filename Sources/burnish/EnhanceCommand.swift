@@ -19,7 +19,10 @@ struct EnhanceCommand: ParsableCommand {
     @Option(help: "The file to read; - is standard input.") var input: String
     @Option(help: "The file to write; - is standard output.") var output: String
     @Option(help: "How many times wider and higher.") var scale: FileScale?
-    @Option(help: "The exact size of the output, in place of --scale: an even width and height, as 1280x720. The picture keeps its shape.")
+    @Option(
+        help:
+            "The exact size of the output, in place of --scale: an even width and height, as 1280x720. The picture keeps its shape."
+    )
     var size: SizeArgument?
     @Option(help: "Frames out for each frame in, 1 to 16: K turns N frames into K*(N-1)+1.") var interpolate = 1
     @Option(help: "Quality of the enlargement.") var tier = NetworkTierArgument(.neuralMedium)

@@ -177,7 +177,8 @@ import Transport
         configuration.watchesMachine = false
         configuration.pacesFiles = false
         configuration.options.lookahead = Int.random(in: 0...1, using: &random)
-        configuration.options.scale = Bool.random(using: &random) || seed < 4 ? .double : [.same, .oneAndHalf, .triple].randomElement(using: &random)!
+        configuration.options.scale =
+            Bool.random(using: &random) || seed < 4 ? .double : [.same, .oneAndHalf, .triple].randomElement(using: &random)!
         if seed % 4 == 3 { configuration.options.fps = Rational(60) }
         let (box, dice) = (RelayBox(), Dice(seed: seed))
         configuration.makeEncoder = { (configuration) throws(CodecError) in

@@ -10,7 +10,9 @@ import Testing
 
 /// Outputs of any size, and frames that are synthesised for them.
 @Suite(.timeLimit(.minutes(3))) struct OutputSizeTests {
-    private func pictures(_ path: String, _ scratch: Scratch) throws -> (count: Int, sizes: Set<PictureSize>, shapes: Set<Rational>) {
+    private func pictures(_ path: String, _ scratch: Scratch) throws -> (
+        count: Int, sizes: Set<PictureSize>, shapes: Set<Rational>
+    ) {
         let decoder = try VideoDecoder()
         var (count, sizes, shapes): (Int, Set<PictureSize>, Set<Rational>) = (0, [], [])
         for (number, unit) in TestStream.payloads(in: try scratch.read(path)).enumerated() {
@@ -25,7 +27,9 @@ import Testing
         return (count, sizes, shapes)
     }
 
-    @Test(arguments: StreamOptions.Scale.allCases, 0...1) func everyScaleIsSynthesisedToo(scale: StreamOptions.Scale, lookahead: Int) throws {
+    @Test(arguments: StreamOptions.Scale.allCases, 0...1) func everyScaleIsSynthesisedToo(
+        scale: StreamOptions.Scale, lookahead: Int
+    ) throws {
         let scratch = try Scratch()
         let input = PictureSize(width: 98, height: 66)
         let report = try relay(try TestStream.video(frames: 20, size: input), scratch) {
@@ -49,7 +53,9 @@ import Testing
     }
 
     /// The size is exact, and the samples make up for its shape.
-    @Test(arguments: [(240, 100), (160, 120), (64, 64), (322, 194), (480, 288)]) func aSizeIsMetAndTheShapeIsKept(width: Int, height: Int) throws {
+    @Test(arguments: [(240, 100), (160, 120), (64, 64), (322, 194), (480, 288)]) func aSizeIsMetAndTheShapeIsKept(
+        width: Int, height: Int
+    ) throws {
         let scratch = try Scratch()
         let (input, size) = (PictureSize(width: 160, height: 96), PictureSize(width: width, height: height))
         let report = try relay(try TestStream.video(frames: 4, size: input), scratch) { $0.options.size = size }

@@ -27,7 +27,8 @@ import Testing
             costs.encode *= factor
             let now = MonotonicTime(nanoseconds: 0) + Self.period * Int64(step)
             if ladder.update(
-                now: now, observed: ladder.choice.isBypass ? nil : .init(low: costs, mean: costs), isStruggling: false, cores: Cores(cores))
+                now: now, observed: ladder.choice.isBypass ? nil : .init(low: costs, mean: costs), isStruggling: false,
+                cores: Cores(cores))
             {
                 changes.append((second, ladder.choice))
             }
@@ -45,7 +46,8 @@ import Testing
     /// A faster preset, then a smaller output, then bypass.
     @Test(
         arguments: [
-            (640, 360, OutputChoice(size: .double, preset: .superfast)), (1280, 720, OutputChoice(size: .oneAndHalf, preset: .ultrafast)),
+            (640, 360, OutputChoice(size: .double, preset: .superfast)),
+            (1280, 720, OutputChoice(size: .oneAndHalf, preset: .ultrafast)),
             (1920, 1080, OutputChoice(size: .same, preset: .ultrafast)),
             (3840, 2160, OutputChoice(size: .same, preset: .superfast, isBypass: true)),
         ]) func theStartFollowsTheSizeOnTwoCores(width: Int, height: Int, choice: OutputChoice)

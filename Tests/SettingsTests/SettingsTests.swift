@@ -60,7 +60,8 @@ import Testing
 @Suite struct StreamKeyTests {
     /// A text for each key that is not the default.
     static let others = [
-        "scale": "1", "size": "854x480", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "sharpness": "0.25", "max-size": "1920x1080",
+        "scale": "1", "size": "854x480", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "sharpness": "0.25",
+        "max-size": "1920x1080",
         "deinterlace": "fields",
         "interpolate": "2",
         "fps": "30000/1001", "hold": "1500ms", "keep-output": "false", "lookahead": "0", "budget": "120ms", "caution": "2.5",
@@ -149,7 +150,9 @@ import Testing
         #expect((try? StreamValues(["keep-size": "true"])) != nil)
     }
 
-    @Test(arguments: [("scale", "2.5"), ("scale", "0"), ("size", "641x360"), ("size", "640x0"), ("size", "16384x16384"), ("size", "14x16")])
+    @Test(arguments: [
+        ("scale", "2.5"), ("scale", "0"), ("size", "641x360"), ("size", "640x0"), ("size", "16384x16384"), ("size", "14x16"),
+    ])
     func aSizeThatCannotBeMadeIsAFault(key: String, text: String) {
         let fault = fault { try StreamValues([key: text]) }
         #expect(fault?.key == key && fault?.text.hasSuffix("not \(text)") == true, "\(fault?.text ?? "")")
@@ -159,7 +162,9 @@ import Testing
         #expect(fault { try StreamValues(["size": "1280x720", "scale": "1"]) }?.key == "size")
         #expect(fault { try StreamValues().applying(["size": "1280x720", "scale": "2"]) }?.key == "size")
         #expect(fault { try StreamValues(["scale": "fit", "keep-size": "true"]) }?.key == "keep-size")
-        #expect(try StreamValues(["size": "1280x720"]).options.output(for: PictureSize(width: 640, height: 360)) == .exactly(PictureSize(width: 1280, height: 720)))
+        #expect(
+            try StreamValues(["size": "1280x720"]).options.output(for: PictureSize(width: 640, height: 360))
+                == .exactly(PictureSize(width: 1280, height: 720)))
     }
 
     @Test func anOutputIsNeverLargerThanAllowed() {

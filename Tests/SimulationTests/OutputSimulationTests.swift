@@ -103,10 +103,14 @@ import Testing
             for outcome in Simulation.run(load, timeline: true) {
                 #expect(outcome.balances, "seed \(seed)")
                 // A fall for each disturbance, a climb or two back, and a try that fails.
-                #expect(outcome.outputs.count <= 6 + 5 * disturbances.count, "seed \(seed): \(outcome.outputs.count) \(outcome.outputs)")
+                #expect(
+                    outcome.outputs.count <= 6 + 5 * disturbances.count,
+                    "seed \(seed): \(outcome.outputs.count) \(outcome.outputs)")
                 let lost = missed(outcome, load).filter { second in
                     // Beside changes of the conditions and of the output.
-                    let changes = [0] + disturbances.flatMap { [seconds($0.from), seconds($0.to)] } + outcome.outputs.map { seconds($0.at) }
+                    let changes =
+                        [0] + disturbances.flatMap { [seconds($0.from), seconds($0.to)] }
+                        + outcome.outputs.map { seconds($0.at) }
                     return !changes.contains { (-1.5..<4).contains(second - $0) }
                 }
                 #expect(lost.count <= outcome.originals / 200, "seed \(seed): \(lost) \(outcome.outputs)")

@@ -55,7 +55,8 @@ final class ChosenOutput: Sendable {
             ladder!.begin(cores: cores)
             store(ladder!.choice)
             let best = new.choices[0]
-            return ladder!.position == 0 ? nil : Self.reason(new, best, cores.room) + "sends " + ladder!.choice.text(new.stream.input)
+            return ladder!.position == 0
+                ? nil : Self.reason(new, best, cores.room) + "sends " + ladder!.choice.text(new.stream.input)
         }
     }
 

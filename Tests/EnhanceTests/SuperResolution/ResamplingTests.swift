@@ -6,7 +6,8 @@ import Testing
 /// Results of any size.
 @Suite struct ResamplingTests {
     static let sizes = [
-        (64, 48, 96, 72), (64, 48, 192, 144), (33, 17, 50, 26), (90, 160, 136, 240), (40, 40, 22, 30), (200, 100, 30, 20), (1, 1, 4, 2),
+        (64, 48, 96, 72), (64, 48, 192, 144), (33, 17, 50, 26), (90, 160, 136, 240), (40, 40, 22, 30), (200, 100, 30, 20),
+        (1, 1, 4, 2),
         (7, 5, 2, 2), (129, 65, 130, 64),
     ].map { (PictureSize(width: $0.0, height: $0.1), PictureSize(width: $0.2, height: $0.3)) }
 
@@ -34,7 +35,8 @@ import Testing
             #expect(reference.paddingIsIntact)
             for level in CPUFeatures.levels {
                 for threads in [1, 3] {
-                    let other = try Self.enlarge(source, to: output, scale: scale, kernels: Kernels(limit: level), threads: threads)
+                    let other = try Self.enlarge(
+                        source, to: output, scale: scale, kernels: Kernels(limit: level), threads: threads)
                     #expect(other.difference(from: reference) == nil, "\(level.name), \(threads) threads")
                 }
             }
@@ -80,7 +82,9 @@ import Testing
         #expect(difference < 96 * 96 * 3, "\(difference)")
     }
 
-    @Test(arguments: [(96, 72, 1), (192, 144, 2)]) func synthesisedPicturesHaveThatSize(width: Int, height: Int, scale: Int) throws {
+    @Test(arguments: [(96, 72, 1), (192, 144, 2)]) func synthesisedPicturesHaveThatSize(width: Int, height: Int, scale: Int)
+        throws
+    {
         let (size, output) = (PictureSize(width: 64, height: 48), PictureSize(width: width, height: height))
         // A square moves by four samples between two pictures.
         func picture(_ shift: Int, _ size: PictureSize, _ scale: Int) -> TestPicture {
