@@ -187,8 +187,8 @@ public actor Supervisor {
             demands[stream.name] = CoreSharing.Demand(
                 least: snapshot.gauges.coresLeast, synthesising: snapshot.gauges.coresSynthesising,
                 isFlowing: stream.flow.isFlowing,
-                isComing: snapshot.inputLeg.isConnected && snapshot.gauges.coresLeast == 0,
-                lost: snapshot.books.originalsDropped(.late) + snapshot.books.originalsDropped(.overload))
+                lost: snapshot.books.originalsDropped(.late) + snapshot.books.originalsDropped(.overload),
+                isComing: snapshot.inputLeg.isConnected && snapshot.gauges.coresLeast == 0)
         }
         for worker in workers.values {
             worker.messages = 0
