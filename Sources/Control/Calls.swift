@@ -31,11 +31,11 @@ public struct CallOffer: Sendable {
 public struct PresentCall: Sendable {
     /// 32 hexadecimal digits that nobody can guess. Who knows them may end the call.
     public var id: String
-    /// The answer (SDP).
+    /// The answer (SDP) to whoever offered the call; empty afterwards, because nobody asks for it again.
     public var answer: String
     public var userFragment: String
 
-    public init(id: String, answer: String, userFragment: String) {
+    public init(id: String, answer: String = "", userFragment: String) {
         self.id = id
         self.answer = answer
         self.userFragment = userFragment

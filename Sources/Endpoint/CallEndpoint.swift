@@ -1,3 +1,5 @@
+import Glibc
+
 /// A WebRTC leg as a URL describes it: `whip:NAME` receives what a browser or another publisher sends (WHIP, RFC 9725), and
 /// `whep:NAME` sends to viewers (WHEP). Peers come by the service's HTTP interface: `/whip/NAME` and `/whep/NAME`.
 public struct CallEndpoint: Hashable, Sendable {
@@ -54,9 +56,7 @@ public struct CallEndpoint: Hashable, Sendable {
             }
             port = number
         case "address":
-            let isAddress =
-                !value.isEmpty && value.utf8.count <= 45 && value.allSatisfy { $0.isHexDigit || $0 == "." || $0 == ":" }
-            guard isAddress, value.contains(where: { $0 == "." || $0 == ":" }) else {
+            guard Self.isAddress(value) else {
                 throw fault("address is an IP address, not \(quoted(value))")
             }
             guard addresses.count < Self.mostAddresses else {
@@ -72,6 +72,13 @@ public struct CallEndpoint: Hashable, Sendable {
             let known = side == .whep ? "port, address and viewers" : "port and address"
             throw fault("unknown key \(quotedKey(key)); known are \(known)")
         }
+    }
+
+    private static func isAddress(_ text: Substring) -> Bool {
+        // inet_pton ends at a NUL byte.
+        guard !text.utf8.contains(0) else { return false }
+        var bytes = in6_addr()
+        return [AF_INET, AF_INET6].contains { inet_pton($0, String(text), &bytes) == 1 }
     }
 
     /// Whether `name` can name a place for calls.

@@ -120,6 +120,39 @@ import WorkerProtocol
         return task
     }
 
+    /// Viewers who wait for one worker take no place of others.
+    @Test func callsAreCountedApart() async throws {
+        var requests = PendingRequests()
+        let start = MonotonicTime(nanoseconds: 0)
+        let most = PendingRequests.mostCallsOfWorker
+        let waiters = Lock<[PendingRequests.Waiter<String>]>([])
+        var tasks: [Task<Result<String, ServiceFault>, Never>] = []
+        for count in 0..<most + 2 {
+            tasks.append(
+                Task {
+                    await withCheckedContinuation { (waiter: PendingRequests.Waiter<String>) in
+                        waiters.withLock { $0.append(waiter) }
+                    }
+                })
+            while waiters.withLock({ $0.count }) == count { await Task.yield() }
+        }
+        let all = waiters.withLock { $0 }
+        var numbers: [UInt64?] = []
+        for waiter in all[..<(most + 1)] { numbers.append(requests.addCall(waiter, worker: 1, now: start)) }
+        #expect(numbers[..<most].allSatisfy { $0 != nil } && numbers[most] == nil)
+        guard case .failure(let fault) = await tasks[most].value else { throw ServiceFault(.invalid, "one too many waits") }
+        #expect(fault.kind == .unavailable)
+        let other = requests.addCall(all[most + 1], worker: 2, now: start)
+        #expect(other != nil)
+        let changes = Waiters()
+        let change = await Self.request(changes)
+        let number = requests.addChange(changes.list.withLock { $0[0] }, worker: 1, now: start)
+        #expect(number != nil)
+        requests.failAll(fault)
+        for task in tasks { _ = await task.value }
+        _ = await change.value
+    }
+
     /// A change whose answer did not come in time, and the next one.
     @Test func aLateAnswerIsNotThatOfTheNextRequest() async throws {
         var requests = PendingRequests()
@@ -127,7 +160,7 @@ import WorkerProtocol
         let waiters = Waiters()
         let first = await Self.request(waiters)
         let one = requests.addChange(waiters.list.withLock { $0[0] }, worker: 1, now: start) ?? 0
-        requests.expire(start + PendingRequests.timeout)
+        requests.expire(start + requests.timeout)
         guard case .failure = await first.value else { throw ServiceFault(.invalid, "the first request was answered") }
         let second = await Self.request(waiters)
         let two = requests.addChange(waiters.list.withLock { $0[1] }, worker: 1, now: start) ?? 0

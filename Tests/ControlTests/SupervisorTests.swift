@@ -33,6 +33,8 @@ final class SupervisorBench: Sendable {
             worker: program, environment: environment, stateDirectory: path + "/state", runtime: try RuntimeFolder(path),
             load: { () throws(ConfigurationFaults) in try Self.configuration(text.current) })
         surroundings.limits = limits
+        // Machines that run tests may be slow.
+        surroundings.requestTimeout = .seconds(60)
         change(&surroundings)
         var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         logger.logLevel = .critical

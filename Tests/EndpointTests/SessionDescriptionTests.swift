@@ -60,6 +60,9 @@ struct SessionDescriptionTests {
         #expect(audio.iceUser == "F7gI" && audio.icePassword == "x9cml/YzichV2+XlhiMu8g")
         #expect(audio.fingerprints == [SDPFingerprint(algorithm: "sha-256", bytes: [0, 255, 26])])
         #expect(audio.fingerprints[0].text == "sha-256 00:FF:1A")
+        var signed = audio
+        signed.attributes = [SDPAttribute("fingerprint", "sha-256 00:+1")]
+        #expect(signed.fingerprints == [])
         #expect(audio.candidates.map(\.port) == [46243, 9] && audio.candidates.map(\.transport) == ["udp", "tcp"])
         #expect(audio.candidates[0].text == "1467250027 1 udp 2122260223 192.168.0.196 46243 typ host")
         #expect(audio.rtpMaps[0] == .init(payloadType: 111, encoding: "opus", clockRate: 48_000, channels: 2))

@@ -265,6 +265,8 @@ import Testing
         // All calls of a stream share a port, and those of two streams do not.
         let ports = two.replacing("whip:x", with: "whip:x?port=8189").replacing("whep:x", with: "whep:x?port=8189")
         #expect(faults(ports) == [])
+        let differ = faults(ports.replacing("whep:x?port=8189", with: "whep:x?port=8190"))
+        #expect(differ.first?.contains("has port=8190, and the stream's own input") == true && differ.count == 1)
         #expect(faults(ports.replacing("whep:y", with: "whep:y?port=8189")).first?.contains("listens on port 8189") == true)
         #expect(faults(ports.replacing("whip:y", with: "udp://:8189")).first?.contains("listens on port 8189") == true)
     }

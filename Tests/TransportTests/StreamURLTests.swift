@@ -83,7 +83,8 @@ struct StreamURLTests {
         ("whip:a?port=65536", "0 to 65535"), ("whip:a?port=1&port=2", "twice"),
         ("whip:a?viewers=2", "known are port and address"),
         ("whep:a?viewers=0", "1 to 256"), ("whip:a?address=relay.example", "an IP address"),
-        ("whip:a?address=", "an IP address"),
+        ("whip:a?address=", "an IP address"), ("whip:a?address=1.2", "an IP address"),
+        ("whip:a?address=1.2.3.256", "an IP address"), ("whip:a?address=::1::", "an IP address"),
         ("rtmp://h/app", "unknown kind of URL"), ("", "is empty"), ("a\0b", "NUL"),
     ])
     func faultsSayWhatAndWhatToDo(text: String, hint: String) {

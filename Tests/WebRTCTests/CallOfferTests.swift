@@ -203,6 +203,7 @@ struct CallOfferTests {
             (Self.edited(("a=group:BUNDLE 0 1", "a=nogroup")), "BUNDLE"),
             (Self.edited(("a=mid:0", "a=nomid")), "name (a=mid)"),
             (Self.edited(("a=sendonly", "a=recvonly")), "sendonly is needed"),
+            (Self.edited(("a=mid:1", "a=mid:0")), "two sections have the name"),
             (Self.edited(("a=ssrc:12 msid:stream picture", "a=ssrc:12 msid:stream other")), "Plan B"),
             (Self.offer + String(repeating: candidate, count: 200), "200 candidates"),
             (Self.edited(("H264/90000", "H265/90000"), ("VP8/90000", "VP7/90000"), ("opus/48000/2", "speex/8000")), "taken is"),
@@ -219,12 +220,19 @@ struct CallOfferTests {
         #expect(Self.fault(Self.offer) == nil)
     }
 
-    @Test func fingerprintsAreReadAndWritten() throws {
-        let fingerprint = try #require(Fingerprint(.sha256, Array(0..<32)))
-        #expect(Fingerprint(sdp: fingerprint.sdp) == fingerprint)
-        #expect(Fingerprint(sdp: fingerprint.sdp.lowercased()) == fingerprint)
-        #expect(
-            Fingerprint(sdp: "sha-1 00:01") == nil && Fingerprint(sdp: "sha-256 00:01") == nil
-                && Fingerprint(sdp: "sha-256") == nil)
+    @Test func fingerprintsAreWritten() throws {
+        let fingerprint = try #require(Fingerprint(.sha256, Array(0..<31) + [0xab]))
+        #expect(fingerprint.sdp.hasPrefix("sha-256 00:01:02:") && fingerprint.sdp.hasSuffix(":1E:AB"))
+        #expect(Fingerprint(.sha256, [0, 1]) == nil)
+    }
+
+    /// The answer's bundle has the offer's order, and is there only where the offer has one.
+    @Test func theBundleIsTheOffers() throws {
+        func bundle(_ text: String) throws -> [String] {
+            try SessionDescription(parsing: try Self.read(text).answer(Self.peerAnswer).text).bundle
+        }
+        #expect(try bundle(Self.edited(("BUNDLE 0 1", "BUNDLE 1 0"))) == ["1", "0"])
+        #expect(try bundle(Self.head.replacing("a=group:BUNDLE 0 1\n", with: "") + Self.video) == [])
+        #expect(try bundle(Self.head + Self.video) == ["0"])
     }
 }

@@ -150,6 +150,96 @@ struct PeerCoreTests {
         #expect(call.receiver.packetCount == 1)
     }
 
+    /// Anybody can break a handshake that has not begun, and the peer must not hear of it.
+    @Test func aForgedMessageOfAbsurdLengthEndsNoCall() throws {
+        let call = try CallUnderTest(.client)
+        let answers = call.deliver(call.far.check())
+        // A ClientHello of 16 MiB less one byte, of which 13 bytes are here.
+        let message: [UInt8] = [1, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 13] + [UInt8](repeating: 0, count: 13)
+        let forged = [22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(message.count)] + message
+        #expect(call.deliver(forged).isEmpty, "an alert went to the peer")
+        #expect(call.counts.brokenHandshakes == 1)
+        call.exchange(answers.flatMap { call.far.receive($0.bytes) })
+        #expect(call.isConnected)
+    }
+
+    // MARK: Somebody else's address
+
+    private let elsewhere = PeerAddress(ipv4: 0xc000_0201, port: 9)
+
+    /// What the peer sends last in the handshake; nothing of it has come yet.
+    private func lastFlight(_ call: CallUnderTest) -> [[UInt8]] {
+        let hello = call.deliver(call.far.check()).flatMap { call.far.receive($0.bytes) }
+        return hello.flatMap { call.deliver($0) }.flatMap { call.far.receive($0.bytes) }
+    }
+
+    private func send(_ call: CallUnderTest) -> PacketSent {
+        var buffer = TestPeer.report + [UInt8](repeating: 0, count: Peer.trailerRoom)
+        return buffer.withUnsafeMutableBytes { unsafe call.peer.send(.rtcp, $0, count: 8) }
+    }
+
+    /// An address that is nominated just before the handshake ends gets no media until it has answered, wherever the last flight seems
+    /// to come from.
+    @Test(arguments: [false, true]) func mediaBeginsWhereTheHandshakeWasRead(isForged: Bool) throws {
+        let call = try CallUnderTest(.client)
+        let last = lastFlight(call)
+        _ = call.deliver(call.far.check(), from: elsewhere)
+        let answers = last.flatMap { call.deliver($0, from: isForged ? elsewhere : CallUnderTest.address) }
+        #expect(call.receiver.changes == [.connected(CallUnderTest.address, .aeadAES128GCM)])
+        #expect(send(call) == .sent && call.output.drain().map(\.address) == [CallUnderTest.address])
+        // It is asked, and gets media when it has answered.
+        let asked = answers.filter { $0.address == elsewhere }
+        #expect(asked.count == 1)
+        for request in asked { for answer in call.far.receive(request.bytes) { _ = call.deliver(answer, from: elsewhere) } }
+        #expect(call.receiver.changes.last == .moved(elsewhere))
+        #expect(send(call) == .sent && call.output.drain().map(\.address) == [elsewhere])
+    }
+
+    /// Two addresses got our flights: which of them the peer has read is not known.
+    @Test func mediaWaitsWhileNothingIsProven() throws {
+        let call = try CallUnderTest(.client)
+        let last = lastFlight(call)
+        _ = call.deliver(call.far.check(), from: elsewhere)
+        // OpenSSL repeats its flight after 200 ms, by its own clock.
+        var again: [PeerCore.Outgoing] = []
+        let limit = MonotonicTime.now() + .seconds(20)
+        while again.isEmpty, .now() < limit { again = call.tick(after: .microseconds(1)) }
+        #expect(!again.isEmpty && again.allSatisfy { $0.address == elsewhere })
+        let answers = last.flatMap { call.deliver($0, from: elsewhere) }
+        #expect(!call.peer.isConnected && send(call) == .notConnected)
+        for answer in answers { for datagram in call.far.receive(answer.bytes) { _ = call.deliver(datagram, from: elsewhere) } }
+        #expect(call.receiver.changes.last == .moved(elsewhere) && call.isConnected)
+    }
+
+    /// Nobody's call is kept up by what comes from elsewhere.
+    @Test func evidenceIsOfTheAddressThatGetsMedia() throws {
+        let call = try CallUnderTest(.client)
+        call.connect()
+        _ = call.tick(after: .seconds(29))
+        _ = call.deliver(call.far.check(), from: elsewhere)
+        _ = call.deliver(call.far.protect(.rtp, TestPeer.rtp(sequence: 1)), from: elsewhere)
+        #expect(call.receiver.packetCount == 1)
+        _ = call.tick(after: .seconds(1))
+        #expect(call.receiver.changes.last == .ended(.consentExpired))
+    }
+
+    /// A peer with a password of its own writes another one's address into a check.
+    @Test func nobodyTakesAnAddressThatIsInUse() throws {
+        let call = try CallUnderTest(.client)
+        call.connect()
+        let other = TestPeer(.client, to: call.identity.fingerprint, at: CallUnderTest.address)
+        let added = try call.core.add(other.request, receiver: RecordingReceiver(), output: RecordingOutput(), at: call.now)
+        other.remote = added.1
+        #expect(call.deliver(other.check()).isEmpty && call.counts.withheld == 1)
+        _ = call.deliver(call.far.protect(.rtp, TestPeer.rtp(sequence: 1)))
+        #expect(call.receiver.packetCount == 1)
+        // One that vanished leaves it to others.
+        _ = call.tick(after: .seconds(10))
+        #expect(!call.deliver(other.check()).isEmpty)
+    }
+
+    // MARK: Amplification
+
     /// Requests that name nobody get at most as many bytes as they have.
     @Test func nobodyIsReachedThroughUsWithMoreBytes() throws {
         let call = try CallUnderTest(.client)

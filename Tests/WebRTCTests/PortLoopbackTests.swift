@@ -79,6 +79,22 @@ struct PortLoopbackTests {
         #expect(port.peerCount == 0 && port.silence(of: peer) == nil)
     }
 
+    /// Peers elsewhere can do nothing with the loopback address.
+    @Test func theLoopbackAddressIsNamedToWhoCameByIt() throws {
+        let port = try WebRTCPort(.init(local: PeerAddress(ipv4: 0, port: 0)), identity: try #require(DTLSIdentity()))
+        defer { port.close() }
+        let loopback = PeerAddress(ipv4: 0x7f00_0001, port: port.local.port)
+        func named(_ reachableAt: PeerAddress?) throws -> [PeerAddress] {
+            let far = TestPeer(.client, to: DTLSIdentity()!.fingerprint, at: port.local)
+            return try port.add(far.request, reachableAt: reachableAt, receiver: RecordingReceiver()).answer.candidates
+        }
+        #expect(try named(loopback).first == loopback)
+        #expect(try !named(PeerAddress(ipv4: 0xc000_0201, port: 80)).contains(loopback))
+        // Alone, it is better than none.
+        let others = try named(nil)
+        #expect(!others.isEmpty && (others == [loopback] || !others.contains(loopback)))
+    }
+
     /// The driver may be the caller's own thread.
     @Test func aTurnReturns() throws {
         let port = try WebRTCPort(

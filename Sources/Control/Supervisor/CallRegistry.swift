@@ -9,8 +9,8 @@ struct CallRegistry {
         var userFragment: String
         /// What the worker knows it by.
         var number: UInt64 = 0
-        /// Empty until the worker has answered.
-        var answer = ""
+        /// The worker has answered.
+        var isAnswered = false
     }
 
     /// How many calls one stream may have, whoever they are from.
@@ -23,7 +23,7 @@ struct CallRegistry {
     func count(of stream: String) -> Int { calls.values.count { $0.stream == stream } }
 
     /// The call, once it has been answered.
-    subscript(id: String) -> Call? { calls[id].flatMap { $0.answer.isEmpty ? nil : $0 } }
+    subscript(id: String) -> Call? { calls[id].flatMap { $0.isAnswered ? $0 : nil } }
 
     /// Takes the place of a call that is to be answered.
     /// - Returns: its id, which nobody can guess.
@@ -38,9 +38,9 @@ struct CallRegistry {
     mutating func number(_ id: String, _ number: UInt64) { calls[id]?.number = number }
 
     /// - Returns: false when the call has ended meanwhile.
-    mutating func answer(_ id: String, _ answer: String) -> Bool {
+    mutating func answer(_ id: String) -> Bool {
         guard calls[id] != nil else { return false }
-        calls[id]?.answer = answer
+        calls[id]?.isAnswered = true
         return true
     }
 

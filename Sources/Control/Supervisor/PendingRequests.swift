@@ -8,9 +8,13 @@ struct PendingRequests {
     typealias Waiter<Value: Sendable> = CheckedContinuation<Result<Value, ServiceFault>, Never>
 
     /// How long a worker may take.
-    static let timeout = Nanoseconds.seconds(3)
-    /// How many requests of all kinds may wait.
+    let timeout: Nanoseconds
+    /// How many requests may wait, calls aside.
     static let most = 64
+    /// How many calls may wait for one worker. Viewers make them, who must not use up what the others need.
+    static let mostCallsOfWorker = 16
+
+    init(timeout: Nanoseconds = .seconds(3)) { self.timeout = timeout }
 
     private struct Request<Value: Sendable> {
         var worker: Int
@@ -24,7 +28,7 @@ struct PendingRequests {
     private var calls: [UInt64: Request<String>] = [:]
     private var lastNumber: UInt64 = 0
 
-    private var count: Int { pictures.count + callers.count + changes.count + calls.count }
+    private var count: Int { pictures.count + callers.count + changes.count }
 
     /// When ``expire(_:)`` is due.
     var due: MonotonicTime? {
@@ -34,25 +38,32 @@ struct PendingRequests {
     /// - Returns: a number for the request; nil when too many wait, and then the waiter has been answered.
     mutating func addPicture(_ waiter: Waiter<Int>, worker: Int, now: MonotonicTime) -> UInt64? {
         guard hasRoom(waiter) else { return nil }
-        pictures[lastNumber] = Request(worker: worker, due: now + Self.timeout, waiter: waiter)
+        pictures[lastNumber] = Request(worker: worker, due: now + timeout, waiter: waiter)
         return lastNumber
     }
 
     mutating func addCallers(_ waiter: Waiter<[Caller]>, worker: Int, now: MonotonicTime) -> UInt64? {
         guard hasRoom(waiter) else { return nil }
-        callers[lastNumber] = Request(worker: worker, due: now + Self.timeout, waiter: waiter)
+        callers[lastNumber] = Request(worker: worker, due: now + timeout, waiter: waiter)
         return lastNumber
     }
 
     mutating func addChange(_ waiter: Waiter<Void>, worker: Int, now: MonotonicTime) -> UInt64? {
         guard hasRoom(waiter) else { return nil }
-        changes[lastNumber] = Request(worker: worker, due: now + Self.timeout, waiter: waiter)
+        changes[lastNumber] = Request(worker: worker, due: now + timeout, waiter: waiter)
         return lastNumber
     }
 
     mutating func addCall(_ waiter: Waiter<String>, worker: Int, now: MonotonicTime) -> UInt64? {
-        guard hasRoom(waiter) else { return nil }
-        calls[lastNumber] = Request(worker: worker, due: now + Self.timeout, waiter: waiter)
+        guard calls.values.count(where: { $0.worker == worker }) < Self.mostCallsOfWorker else {
+            waiter.resume(
+                returning: .failure(
+                    ServiceFault(
+                        .unavailable, "\(Self.mostCallsOfWorker) other offers wait for the stream's worker: try again later")))
+            return nil
+        }
+        lastNumber += 1
+        calls[lastNumber] = Request(worker: worker, due: now + timeout, waiter: waiter)
         return lastNumber
     }
 
@@ -90,8 +101,7 @@ struct PendingRequests {
 
     /// Answers the requests whose time is over.
     mutating func expire(_ now: MonotonicTime) {
-        fail(ServiceFault(.unavailable, "the stream's worker did not answer within \(Int(Self.timeout.seconds)) s: try again"))
-        {
+        fail(ServiceFault(.unavailable, "the stream's worker did not answer within \(Int(timeout.seconds)) s: try again")) {
             $1 <= now
         }
     }

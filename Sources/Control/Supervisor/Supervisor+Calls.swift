@@ -40,7 +40,7 @@ extension Supervisor {
         }
         switch result {
         case .success(let answer):
-            guard calls.answer(id, answer) else { throw ServiceFault(.unavailable, "the stream's worker has ended: try again") }
+            guard calls.answer(id) else { throw ServiceFault(.unavailable, "the stream's worker has ended: try again") }
             return PresentCall(id: id, answer: answer, userFragment: offer.userFragment)
         case .failure(let fault):
             calls.end(id)
@@ -52,7 +52,7 @@ extension Supervisor {
         guard let place = callPlace(name, side), let call = calls[id], call.stream == place.stream, call.side == side else {
             return nil
         }
-        return PresentCall(id: id, answer: call.answer, userFragment: call.userFragment)
+        return PresentCall(id: id, userFragment: call.userFragment)
     }
 
     public func hangUp(_ id: String, of name: String, _ side: CallSide) throws(ServiceFault) {

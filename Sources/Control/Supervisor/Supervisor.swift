@@ -26,6 +26,8 @@ public actor Supervisor {
         /// Reads the configuration again.
         public var load: @Sendable () async throws(ConfigurationFaults) -> ServiceConfiguration
         var limits = WorkerLifecycle.Limits()
+        /// How long a worker may take to answer a request.
+        var requestTimeout = Nanoseconds.seconds(3)
         /// Makes a stream's telemetry map.
         var makeMap: @Sendable (String) throws(TelemetryMapError) -> StreamMap = { (name) throws(TelemetryMapError) in
             try StreamMap(stream: name)
@@ -63,7 +65,7 @@ public actor Supervisor {
     /// Streams of the configuration that could not be added for want of memory or descriptors. They are tried again each second.
     var postponed: [StreamDefinition] = []
     var workers: [Int: SupervisedWorker] = [:]
-    var requests = PendingRequests()
+    var requests: PendingRequests
     var calls = CallRegistry()
     var lastReload = ReloadOutcome()
     let reloadTurn = Turn()
@@ -97,6 +99,7 @@ public actor Supervisor {
     ) {
         self.configuration = configuration
         self.surroundings = surroundings
+        requests = PendingRequests(timeout: surroundings.requestTimeout)
         self.manager = manager
         self.logger = logger
         self.events = events

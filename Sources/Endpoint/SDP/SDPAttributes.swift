@@ -94,7 +94,9 @@ public struct SDPFingerprint: Hashable, Sendable {
     init?(_ algorithm: Substring, _ text: Substring) {
         var bytes: [UInt8] = []
         for pair in text.split(separator: ":", omittingEmptySubsequences: false) {
-            guard pair.utf8.count == 2, let byte = UInt8(pair, radix: 16), bytes.count < 64 else { return nil }
+            // A sign is no digit.
+            guard pair.utf8.count == 2, pair.allSatisfy(\.isHexDigit), let byte = UInt8(pair, radix: 16), bytes.count < 64
+            else { return nil }
             bytes.append(byte)
         }
         guard !algorithm.isEmpty, !bytes.isEmpty else { return nil }

@@ -45,7 +45,10 @@ struct PortConflicts {
                 return "answers calls to /\(call.side.rawValue)/\(call.name), as \(owner(new, old)) does: give another name"
             }
             // All calls of a stream share one port.
-            if new.stream == old.stream { return nil }
+            if new.stream == old.stream {
+                guard call.port > 0, other.port > 0, call.port != other.port else { return nil }
+                return "has port=\(call.port), and \(owner(new, old)) has port=\(other.port): give both the same, or only one"
+            }
         }
         guard new.ports.lowerBound > 0, old.ports.lowerBound > 0 else { return nil }
         guard new.ports.overlaps(old.ports), LocalAddress.overlap(new.host, old.host) else { return nil }

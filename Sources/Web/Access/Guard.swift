@@ -71,16 +71,28 @@ struct Guard: Sendable {
     /// whoever may see them.
     /// - Parameter token: the stream's own for this side; nil where it has none, or there is no such stream.
     func checkCall(_ head: HTTPRequest, _ side: CallSide, token: String?) throws(Problem) {
-        guard let token else { return try checkAccess(head, side == .publish ? .changes : .views) }
+        guard let token else {
+            do throws(Problem) {
+                return try checkAccess(head, side == .publish ? .changes : .views)
+            } catch {
+                // The same words whether or not there is such a stream.
+                throw Self.callTokenNeeded
+            }
+        }
         if isAuthorised(head) { return }
         let words = (head.headerFields[.authorization] ?? "").split(separator: " ", omittingEmptySubsequences: true)
         if words.count == 2, words[0].lowercased() == "bearer", Token(token).matches(words[1]) { return }
-        throw Self.tokenNeeded
+        throw Self.callTokenNeeded
     }
 
-    private static let tokenNeeded = Problem(
-        .tokenNeeded, "send the service's token in an Authorization header (Bearer), or log in at the page",
-        headers: [.wwwAuthenticate: "Bearer realm=\"burnish\""])
+    private static let tokenNeeded = tokenNeeded("send the service's token")
+    private static let callTokenNeeded = tokenNeeded("send the stream's token, or the service's,")
+
+    private static func tokenNeeded(_ what: String) -> Problem {
+        Problem(
+            .tokenNeeded, "\(what) in an Authorization header (Bearer), or log in at the page",
+            headers: [.wwwAuthenticate: "Bearer realm=\"burnish\""])
+    }
 
     /// Whether the request brings the token, or the cookie of a session.
     func isAuthorised(_ head: HTTPRequest) -> Bool {

@@ -1,3 +1,4 @@
+import Endpoint
 import WorkerProtocol
 
 /// What the interface checks of a session description before a worker sees it. Whether it can be answered is the worker's
@@ -5,14 +6,15 @@ import WorkerProtocol
 enum SessionText {
     /// Media sections and lines of one offer. Browsers send a hundred lines for each section.
     static let mostLines = 2000
-    static let longestLine = 1024
 
     /// Why this is no offer, or its ICE user name fragment.
     static func userFragment(of text: String) -> Result<String, Problem> {
         guard text.utf8.count <= Calls.largestDescription else {
             return .failure(Problem(.tooLarge, "an offer has at most \(Calls.largestDescription) bytes"))
         }
-        guard let lines = lines(of: text), lines.first == "v=0" else {
+        let lines: [Substring]
+        do throws(Problem) { lines = try self.lines(of: text) } catch { return .failure(error) }
+        guard lines.first == "v=0" else {
             return .failure(Problem(.badRequest, "the body is not a session description (SDP): it begins with v=0"))
         }
         guard lines.contains(where: { $0.hasPrefix("m=") }) else {
@@ -24,13 +26,19 @@ enum SessionText {
         return .success(String(fragment))
     }
 
-    /// The lines of a description or a fragment, with either kind of line end; nil where it is no text of lines.
-    static func lines(of text: String) -> [Substring]? {
+    /// The lines of a description or a fragment, with either kind of line end.
+    static func lines(of text: String) throws(Problem) -> [Substring] {
         // A tab may stand in a line, and nothing else that controls.
         let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0D || $0 == 0x0A || $0 == 0x09 }
-        guard isPlain else { return nil }
+        guard isPlain else { throw Problem(.badRequest, "the body has control characters in a line: it is no text (SDP)") }
         let lines = text.split(omittingEmptySubsequences: true) { $0 == "\r\n" || $0 == "\n" || $0 == "\r" }
-        guard lines.count <= mostLines, lines.allSatisfy({ $0.utf8.count <= longestLine }) else { return nil }
+        guard lines.count <= mostLines else {
+            throw Problem(.badRequest, "the body has \(lines.count) lines; \(mostLines) at most")
+        }
+        let longest = SessionDescription.Limit.lineBytes
+        guard lines.allSatisfy({ $0.utf8.count <= longest }) else {
+            throw Problem(.badRequest, "a line of the body is longer than \(longest) bytes")
+        }
         return lines
     }
 
@@ -64,10 +72,7 @@ struct TrickleFragment: Hashable, Sendable {
     var isEnd = false
 
     init(_ text: String) throws(Problem) {
-        guard let lines = SessionText.lines(of: text) else {
-            throw Problem(.badRequest, "the body is no fragment of a session description (RFC 8840)")
-        }
-        for line in lines {
+        for line in try SessionText.lines(of: text) {
             // Every line is of the form type=value; unknown ones are skipped.
             guard line.utf8.count > 2, line.dropFirst().first == "=", line.first?.isASCII == true else {
                 throw Problem(.badRequest, "a line of the fragment is not of the form type=value")

@@ -54,17 +54,6 @@ public struct Fingerprint: Hashable, Sendable {
         (self.function, self.digest) = (function, digest)
     }
 
-    /// Reads an attribute's value: `sha-256 12:AB:…`. Case does not matter.
-    /// - Returns: nil for unknown functions and for text that is no digest.
-    public init?(sdp text: some StringProtocol) {
-        let parts = text.split(separator: " ")
-        guard parts.count == 2, let function = Function(rawValue: parts[0].lowercased()) else { return nil }
-        let bytes = parts[1].split(separator: ":", omittingEmptySubsequences: false)
-        let digest = bytes.compactMap { $0.utf8.count == 2 && $0.allSatisfy(\.isHexDigit) ? UInt8($0, radix: 16) : nil }
-        guard digest.count == bytes.count else { return nil }
-        self.init(function, digest)
-    }
-
     /// `sha-256 12:AB:…`
     public var sdp: String {
         let bytes = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }

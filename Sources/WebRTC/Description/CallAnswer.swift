@@ -26,9 +26,9 @@ extension CallOffer {
         let address = transport.candidates.first
         answer.origin = .init(session: String(session & .max >> 1), version: "1", address: address?.host ?? "127.0.0.1")
         answer.add("ice-lite")
-        // In the order of the offer's bundle, where it has one: its first section carries the transport.
-        let mids = tracks.map(\.mid)
-        answer.add("group", (["BUNDLE"] + mids).joined(separator: " "))
+        // In the order of the offer's bundle: its first section carries the transport.
+        let mids = description.bundle.filter { mid in tracks.contains { $0.mid == mid } }
+        if !mids.isEmpty { answer.add("group", (["BUNDLE"] + mids).joined(separator: " ")) }
         answer.add("msid-semantic", " WMS *")
         for section in description.media {
             let track = tracks.first { track in track.mid == section.mid && track.kind.rawValue == section.kind }

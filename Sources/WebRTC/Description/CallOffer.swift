@@ -26,6 +26,10 @@ public struct CallOffer: Sendable {
         guard candidates <= Self.mostCandidates else {
             throw OfferFault("the offer has \(candidates) candidates; \(Self.mostCandidates) at most")
         }
+        var mids: Set<String> = []
+        for mid in description.media.compactMap(\.mid) where !mids.insert(mid).inserted {
+            throw OfferFault("two sections have the name \(quoted(mid)) (a=mid); give each one its own")
+        }
         guard description.media.contains(where: { CallTrack.Kind(rawValue: $0.kind) != nil }) else {
             throw OfferFault("the offer has neither a picture nor sound; data channels are not relayed")
         }

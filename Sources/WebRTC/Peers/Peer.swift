@@ -94,7 +94,7 @@ public final class Peer: Sendable {
 
     // MARK: For the receiving side
 
-    func connect(_ keys: SRTPKeys, at address: PeerAddress) -> Bool {
+    func connect(_ keys: SRTPKeys, at address: PeerAddress?) -> Bool {
         outbound.withLock { outbound in
             outbound.session = SRTPSession(keys.profile, key: keys.local, .outbound)
             outbound.address = address

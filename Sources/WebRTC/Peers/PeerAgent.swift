@@ -21,6 +21,21 @@ final class PeerAgent {
     var credit = 2000
     /// Handshakes that broke before a certificate was seen: anybody can break one with a forged datagram.
     private var restarts = 0
+    /// Where this handshake's flights went.
+    private var flights = Flights.none
+    private enum Flights { case none, one(PeerAddress), several }
+
+    /// The only address that got flights of this handshake: whoever completes the handshake has read them there. Nil where there were
+    /// none, or several.
+    var flightAddress: PeerAddress? { if case .one(let address) = flights { address } else { nil } }
+
+    func recordFlight(to address: PeerAddress) {
+        switch flights {
+        case .none: flights = .one(address)
+        case .one(address), .several: break
+        case .one: flights = .several
+        }
+    }
 
     /// The whole handshake, from the answer on, may take so long.
     static let connectTimeout = Nanoseconds.seconds(30)
@@ -43,12 +58,14 @@ final class PeerAgent {
         else { return false }
         restarts += 1
         dtls = fresh
+        flights = .none
         return true
     }
 
     /// Takes over the keys of a complete handshake.
+    /// - Parameter address: where the peer is; nil while that is not proven, and then nothing is sent.
     /// - Returns: the profile; nil when SRTP cannot be set up.
-    func connect(at address: PeerAddress) -> SRTPProfile? {
+    func connect(at address: PeerAddress?) -> SRTPProfile? {
         guard let keys = dtls.exportKeys(), let session = SRTPSession(keys.profile, key: keys.remote, .inbound) else {
             return nil
         }
@@ -59,14 +76,13 @@ final class PeerAgent {
 
     /// Decrypts a packet in place.
     /// - Returns: how many bytes it has now; nil when it is dropped and counted.
-    func unprotect(_ kind: PacketKind, _ buffer: UnsafeMutableRawBufferPointer, at now: MonotonicTime) -> Int? {
+    func unprotect(_ kind: PacketKind, _ buffer: UnsafeMutableRawBufferPointer) -> Int? {
         guard inbound != nil else {
             statistics.early += 1
             return nil
         }
         switch unsafe inbound!.unprotect(kind, buffer) {
         case .success(let count):
-            ice.recordEvidence(at: now)
             statistics.packets += 1
             statistics.bytes += Int64(count)
             return count

@@ -110,7 +110,7 @@ struct PeerCore: ~Copyable {
         }
         switch unsafe datagram[0] {
         case 0...3: unsafe receiveSTUN(UnsafeRawBufferPointer(datagram), from: address, at: now)
-        case 20...63: unsafe receiveDTLS(UnsafeRawBufferPointer(datagram), from: address)
+        case 20...63: unsafe receiveDTLS(UnsafeRawBufferPointer(datagram), from: address, at: now)
         case 128...191: return unsafe receiveMedia(datagram, from: address, at: now)
         default: counts.unknown += 1
         }
@@ -120,17 +120,20 @@ struct PeerCore: ~Copyable {
     private mutating func receiveMedia(
         _ datagram: UnsafeMutableRawBufferPointer, from address: PeerAddress, at now: MonotonicTime
     ) -> Packet? {
-        guard let agent = table.agent(at: address) else {
+        guard let place = table.place(at: address) else {
             counts.fromUnknownAddresses += 1
             return nil
         }
+        let agent = place.agent
         // RFC 5761: what would be payload types 64 to 95 with the marker bit are RTCP's types.
         let kind: PacketKind = unsafe datagram.count > 1 && 192...223 ~= datagram[1] ? .rtcp : .rtp
-        guard let count = unsafe agent.unprotect(kind, datagram, at: now) else { return nil }
+        guard let count = unsafe agent.unprotect(kind, datagram) else { return nil }
+        // What comes from elsewhere does not show that the peer is where its media goes.
+        if place.isProven || address == agent.ice.selected { agent.ice.recordEvidence(at: now) }
         return Packet(peer: agent.peer, kind: kind, count: count)
     }
 
-    private mutating func receiveDTLS(_ datagram: UnsafeRawBufferPointer, from address: PeerAddress) {
+    private mutating func receiveDTLS(_ datagram: UnsafeRawBufferPointer, from address: PeerAddress, at now: MonotonicTime) {
         guard let agent = table.agent(at: address) else {
             counts.fromUnknownAddresses += 1
             return
@@ -138,44 +141,61 @@ struct PeerCore: ~Copyable {
         table.recordReceived(datagram.count, from: address)
         if agent.phase == .waiting { agent.phase = .handshaking }
         let state = unsafe agent.dtls.receive(datagram)
-        proceed(agent, state, at: address)
+        proceed(agent, state, from: address, at: now)
     }
 
     /// Follows a handshake after a datagram or a timer.
-    private mutating func proceed(_ agent: PeerAgent, _ state: DTLSConnection.State, at address: PeerAddress) {
+    private mutating func proceed(
+        _ agent: PeerAgent, _ state: DTLSConnection.State, from address: PeerAddress, at now: MonotonicTime
+    ) {
+        if state == .failed {
+            let fault = agent.dtls.fault
+            counts.brokenHandshakes += 1
+            // Our alert is thrown away with the connection: the peer would believe it.
+            if agent.restart(identity) { return }
+            return end(agent, .handshakeFailed(fault))
+        }
+        // Before our last flight: it goes to the address that is proven.
+        if state == .connected, agent.phase != .connected { connect(agent, from: address, at: now) }
         flush(agent, to: address)
         switch state {
-        case .pending: break
-        case .connected:
-            guard agent.phase != .connected else { return }
-            // The last flight proves the address that it came from.
-            table.prove(address)
-            let place = agent.ice.selected ?? address
-            guard let profile = agent.connect(at: place) else { return end(agent, .handshakeFailed("SRTP cannot be set up")) }
-            changes.append((agent.peer, .connected(place, profile)))
+        case .pending, .connected, .failed: break
         case .closed: end(agent, .closedByPeer)
         case .wrongFingerprint: end(agent, .wrongFingerprint)
         case .noProfile: end(agent, .noProfile)
-        case .failed:
-            let fault = agent.dtls.fault
-            counts.brokenHandshakes += 1
-            if !agent.restart(identity) { end(agent, .handshakeFailed(fault)) }
         }
+    }
+
+    /// Takes over a complete handshake. Media goes only to an address that is proven. A peer that nominated another one is asked
+    /// there. Where nothing is proven, media waits for the answer.
+    private mutating func connect(_ agent: PeerAgent, from address: PeerAddress, at now: MonotonicTime) {
+        let wanted = agent.ice.selected ?? address
+        // Who completes the handshake has read our flights. The source of its last one could be anybody's.
+        let read = agent.flightAddress.flatMap { table.prove($0, of: agent) ? $0 : nil }
+        let place = table.isProven(wanted, of: agent) ? wanted : read
+        agent.ice.settle(at: place)
+        guard let profile = agent.connect(at: place) else { return end(agent, .handshakeFailed("SRTP cannot be set up")) }
+        changes.append((agent.peer, .connected(place ?? wanted, profile)))
+        if wanted != place, let check = agent.ice.check(wanted, at: now) { send(check, to: wanted) }
     }
 
     /// Sends what the handshake has to say to where the peer is.
     private mutating func flush(_ agent: PeerAgent, to address: PeerAddress) {
         let target = agent.ice.selected ?? address
-        while let datagram = agent.dtls.nextDatagram() { send(datagram, to: target) }
+        while let datagram = agent.dtls.nextDatagram() {
+            if send(datagram, to: target) { agent.recordFlight(to: target) }
+        }
     }
 
     /// Sends within what the address may get. A flight that is withheld is sent again by its timer.
-    private mutating func send(_ bytes: [UInt8], to address: PeerAddress) {
+    /// - Returns: false when it is withheld.
+    @discardableResult private mutating func send(_ bytes: [UInt8], to address: PeerAddress) -> Bool {
         guard table.spend(bytes.count, to: address) else {
             counts.withheld += 1
-            return
+            return false
         }
         outgoing.append(Outgoing(bytes: bytes, address: address))
+        return true
     }
 
     // MARK: STUN
@@ -194,9 +214,16 @@ struct PeerCore: ~Copyable {
         guard let username = message.username, message.integrityOffset != nil,
             let key = FragmentKey(username: username, in: bytes), let agent = table.agent(key)
         else { return refuse(message, size: bytes.count, to: address, at: now) }
+        // Before the agent follows it: a refused address is not to be selected.
+        guard !table.isTaken(address, for: agent, at: now) else {
+            counts.withheld += 1
+            return
+        }
         let isConnected = agent.phase == .connected
         let before = agent.ice.selected
-        let outcome = agent.ice.receive(message, in: bytes, from: address, at: now, isConnected: isConnected)
+        let isProven = table.isProven(address, of: agent)
+        let outcome = agent.ice.receive(
+            message, in: bytes, from: address, at: now, isConnected: isConnected, isProven: isProven)
         guard case .answered(let answer) = outcome else {
             if outcome == .wrongPassword { refuse(message, size: bytes.count, to: address, at: now) }
             return
@@ -212,7 +239,7 @@ struct PeerCore: ~Copyable {
         } else if agent.request.role == .client, let selected = agent.ice.selected, before == nil {
             agent.phase = .handshaking
             let state = agent.dtls.advance()
-            proceed(agent, state, at: selected)
+            proceed(agent, state, from: selected, at: now)
         }
     }
 
@@ -222,7 +249,7 @@ struct PeerCore: ~Copyable {
         let isConnected = agent.phase == .connected
         guard case .proven(let place) = agent.ice.receive(message, in: bytes, from: address, at: now, isConnected: isConnected)
         else { return }
-        table.prove(place)
+        table.prove(place, of: agent)
         agent.peer.move(to: place)
         changes.append((agent.peer, .moved(place)))
     }
@@ -247,7 +274,8 @@ struct PeerCore: ~Copyable {
     /// - Returns: when to call it next.
     mutating func tick(at now: MonotonicTime) -> MonotonicTime {
         var isHandshaking = false
-        for agent in Array(table.agents.values) {
+        // Without a copy: an agent that ends makes one.
+        for agent in table.agents.values {
             guard agent.phase == .connected || now - agent.began < PeerAgent.connectTimeout else {
                 end(agent, .neverConnected)
                 continue
@@ -260,7 +288,7 @@ struct PeerCore: ~Copyable {
             isHandshaking = true
             if let left = agent.dtls.timeout(), left > .zero { continue }
             let state = agent.dtls.advance()
-            proceed(agent, state, at: address)
+            proceed(agent, state, from: address, at: now)
         }
         return now + (isHandshaking ? Self.handshakeInterval : Self.idleInterval)
     }

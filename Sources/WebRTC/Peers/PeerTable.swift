@@ -8,7 +8,8 @@ struct PeerTable: ~Copyable {
         /// Bytes from there and to there.
         var received = 0
         var sent = 0
-        /// The peer has shown that it gets what is sent there: it completed the handshake, or answered a check of ours.
+        /// The peer has shown that it gets what is sent there: it completed the handshake whose flights went there, or answered a
+        /// check of ours.
         var isProven = false
 
         /// How many times the bytes that came may go back before the address is proven. As for QUIC (RFC 9000, 8.1): a flight of
@@ -26,6 +27,10 @@ struct PeerTable: ~Copyable {
     func agent(_ key: FragmentKey) -> PeerAgent? { agents[key] }
     func agent(of id: PeerID) -> PeerAgent? { agents.values.first { $0.peer.id == id } }
     func agent(at address: PeerAddress) -> PeerAgent? { places[address]?.agent }
+    func place(at address: PeerAddress) -> Place? { places[address] }
+    func isProven(_ address: PeerAddress, of agent: PeerAgent) -> Bool {
+        places[address].map { $0.agent === agent && $0.isProven } ?? false
+    }
 
     mutating func insert(_ agent: PeerAgent) { agents[agent.key] = agent }
 
@@ -34,8 +39,18 @@ struct PeerTable: ~Copyable {
         places = places.filter { $0.value.agent !== agent }
     }
 
-    /// A check with the agent's password came from this address. An address that was another peer's is this one's from now on:
-    /// a browser may use one socket after the other from the same port.
+    /// Evidence of a peer at its address keeps the address from others for so long.
+    static let keepTimeout = Nanoseconds.seconds(10)
+
+    /// Whether the address belongs to another peer, which showed not long ago that it is there. Whoever has a password of his own
+    /// could otherwise take an address away by a check with a forged source.
+    func isTaken(_ address: PeerAddress, for agent: PeerAgent, at now: MonotonicTime) -> Bool {
+        guard let place = places[address], place.agent !== agent, place.isProven else { return false }
+        return now - place.agent.ice.lastEvidence < Self.keepTimeout
+    }
+
+    /// A check with the agent's password came from this address, which nobody else has (``isTaken(_:for:at:)``). An address that was another
+    /// peer's is this one's from now on: a browser may use one socket after the other from the same port.
     /// - Returns: false when the peer has too many addresses.
     mutating func bind(_ address: PeerAddress, to agent: PeerAgent) -> Bool {
         if let place = places[address], place.agent === agent { return true }
@@ -50,7 +65,12 @@ struct PeerTable: ~Copyable {
 
     mutating func recordReceived(_ size: Int, from address: PeerAddress) { places[address]?.received += size }
 
-    mutating func prove(_ address: PeerAddress) { places[address]?.isProven = true }
+    /// - Returns: false when the address is not the agent's any more.
+    @discardableResult mutating func prove(_ address: PeerAddress, of agent: PeerAgent) -> Bool {
+        guard places[address]?.agent === agent else { return false }
+        places[address]!.isProven = true
+        return true
+    }
 
     /// Counts bytes that are to be sent to an address.
     /// - Returns: false when they may not be.

@@ -106,7 +106,9 @@ public final class WebRTCPort: Sendable {
         }
         for address in LocalRoutes.sources(port: local.port) where !found.contains(address) { found.append(address) }
         // A socket of one family is reached by that family only.
-        return local.ipv4 == nil ? found : found.filter { $0.ipv4 != nil }
+        if local.ipv4 != nil { found.removeAll { $0.ipv4 == nil } }
+        // A machine without a network calls itself.
+        return found.isEmpty ? [PeerAddress(ipv4: 0x7f00_0001, port: local.port)] : found
     }
 
     /// Ends a call with a goodbye. Its receiver is told on the receiving thread. Any thread.

@@ -3,11 +3,12 @@ import Media
 /// ICE's lite side for one peer (RFC 8445, 2.5 and 7.3): it answers the peer's checks and follows its nominations.
 ///
 /// **Consent** (RFC 7675). A lite side sends no checks of its own, so it counts what only the peer can have made: a request with
-/// our password, or media with a right tag that did not come before. Thirty seconds without either, and nothing more is sent.
+/// our password, or media with a right tag that did not come before, each from an address where the peer is or has shown that it is.
+/// Thirty seconds without either, and nothing more is sent.
 ///
-/// **Moving.** Until the call is up, the peer is where its newest nominated check came from, or its first check. After that a new
-/// address is used only when the peer has answered a check of ours there: whoever has our password could otherwise write
-/// somebody else's address into a request, and have the picture sent to him.
+/// **Moving.** Until the call is up, the peer is where its newest nominated check came from, or its first check. The call begins
+/// at an address that is proven (``settle(at:)``). After that a new address is used only when the peer has answered a check of ours
+/// there: whoever has our password could otherwise write somebody else's address into a request, and have the picture sent to him.
 public struct ICELiteAgent: Sendable {
     /// RFC 7675, 5.1.
     public static let consentTimeout = Nanoseconds.seconds(30)
@@ -50,13 +51,17 @@ public struct ICELiteAgent: Sendable {
     }
 
     /// Reads a message whose user name is ours, or an answer to a check of ours.
-    /// - Parameter isConnected: the call is up, so a new address must be proven first.
+    /// - Parameters:
+    ///   - isConnected: the call is up, so a new address must be proven first.
+    ///   - isProven: the peer has shown that it is at this address, so a check from there counts as evidence.
     public mutating func receive(
-        _ message: STUNMessage, in bytes: Span<UInt8>, from address: PeerAddress, at now: MonotonicTime, isConnected: Bool
+        _ message: STUNMessage, in bytes: Span<UInt8>, from address: PeerAddress, at now: MonotonicTime, isConnected: Bool,
+        isProven: Bool = false
     ) -> Outcome {
         guard message.method == STUNMessage.bindingMethod else { return .dropped }
         switch message.kind {
-        case .request: return answer(message, in: bytes, from: address, at: now, isConnected: isConnected)
+        case .request:
+            return answer(message, in: bytes, from: address, at: now, isConnected: isConnected, isProven: isProven)
         case .success:
             guard let challenge, challenge.transaction == message.transaction, challenge.address == address,
                 message.hasIntegrity(of: remotePassword.span, in: bytes)
@@ -70,10 +75,11 @@ public struct ICELiteAgent: Sendable {
     }
 
     private mutating func answer(
-        _ message: STUNMessage, in bytes: Span<UInt8>, from address: PeerAddress, at now: MonotonicTime, isConnected: Bool
+        _ message: STUNMessage, in bytes: Span<UInt8>, from address: PeerAddress, at now: MonotonicTime, isConnected: Bool,
+        isProven: Bool
     ) -> Outcome {
         guard message.hasIntegrity(of: localPassword.span, in: bytes) else { return .wrongPassword }
-        lastEvidence = now
+        if !isConnected || isProven || address == selected { recordEvidence(at: now) }
         // Both sides cannot be controlled. We are lite and always are, so the peer changes its role (RFC 8445, 7.3.1.1).
         if message.controlled != nil { return .answered(error(487, to: message)) }
         if let unknown = message.unknownAttribute {
@@ -112,6 +118,12 @@ public struct ICELiteAgent: Sendable {
         writer.append(controlled: challengeNumber)
         writer.appendIntegrity(password: remotePassword.span)
         return writer.finish()
+    }
+
+    /// The call begins here; nil while no address is proven.
+    mutating func settle(at address: PeerAddress?) {
+        selected = address
+        isNominated = address != nil
     }
 
     /// Something came that only the peer can have made, and for the first time.

@@ -24,7 +24,7 @@ final class StreamCalls: Sendable {
     private let changed: @Sendable (UInt64, CallSide, PeerChange) -> Void
 
     /// A publisher of whom nothing has come for so long gives way to another one. A browser that is there checks every few seconds.
-    private static let silenceTimeout = Nanoseconds.seconds(8)
+    private static let silenceTimeout = Nanoseconds.seconds(5)
 
     /// Opens the port.
     /// - Parameters:
