@@ -151,11 +151,18 @@ struct PeerCoreTests {
     }
 
     /// Anybody can break a handshake that has not begun, and the peer must not hear of it.
-    @Test func aForgedMessageOfAbsurdLengthEndsNoCall() throws {
+    @Test(
+        arguments: [
+            // A ClientHello of 16 MiB of which 13 bytes are here, a fragment that is longer than its message, one of 16 MiB, a ClientHello
+            // of zeros, and a ServerHello.
+            [1, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 13], [1, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0, 14],
+            [1, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff], [1, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0, 13],
+            [2, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0, 13],
+        ] as [[UInt8]]) func aForgedMessageEndsNoCall(head: [UInt8]) throws
+    {
         let call = try CallUnderTest(.client)
         let answers = call.deliver(call.far.check())
-        // A ClientHello of 16 MiB less one byte, of which 13 bytes are here.
-        let message: [UInt8] = [1, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 13] + [UInt8](repeating: 0, count: 13)
+        let message = head + [UInt8](repeating: 0, count: 13)
         let forged = [22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(message.count)] + message
         #expect(call.deliver(forged).isEmpty, "an alert went to the peer")
         #expect(call.counts.brokenHandshakes == 1)
