@@ -370,7 +370,8 @@ final class IngestStage {
     }
 
     private func waitForFramesBefore() {
-        while books.ledger.inFlight > decoder.framesKept + router.held, !control.isStopping {
+        // A decoder whose run has ended keeps no frame, whatever its thread has said last.
+        while books.ledger.inFlight > (router.isBypassed ? 0 : decoder.framesKept) + router.held, !control.isStopping {
             router.turn()
             turns.sleep(until: .now() + Self.oneByOnePollInterval, as: .ingest)
         }

@@ -68,6 +68,9 @@ final class PictureRouter {
     /// When ingest has to call ``turn()`` again; nil while nothing is held.
     func nextTurn(after now: MonotonicTime) -> MonotonicTime? { line.isHolding ? now + Self.holdPollInterval : nil }
 
+    /// Whether pictures go out as they came, so that the decoder's run has ended.
+    var isBypassed: Bool { paths.isBypassed }
+
     /// How many pictures are held.
     var held: Int { line.count }
 
