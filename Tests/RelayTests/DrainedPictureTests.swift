@@ -97,7 +97,10 @@ import Transport
         #expect(sent.status == 0, "\(sent.errors)")
         running.await { $0.contains("input: disconnected") }
         // The stream goes on: nobody has stopped the relay.
-        while running.relay.report(since: .now()).frames.inFlight > 0 { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+        let limit = MonotonicTime.now() + .seconds(60)
+        while running.relay.report(since: .now()).frames.inFlight > 0, .now() < limit {
+            (MonotonicTime.now() + .milliseconds(2)).sleep()
+        }
         let report = try #require(running.stop())
         #expect(report.frames.originals == 50 && report.frames.emitted == 50 && report.frames.balance, "\(report.frames)")
         #expect(TestStream.units(in: try scratch.read("out.ts")).count == 50)

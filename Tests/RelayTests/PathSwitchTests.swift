@@ -196,6 +196,17 @@ import Testing
         #expect(paths.isBypassed)
     }
 
+    /// Nothing tells which pictures lead: only a bypass that must be begins there, and none ends.
+    @Test func anEntryPointWhoseLeadingPicturesAreUnknown() {
+        let unknown = PathSwitch.EntryPoint(isRefresh: false, isSafe: false)
+        var paths = PathSwitch()
+        #expect(decide(&paths, 0, .init()).step == .enhance)
+        #expect(decide(&paths, 1, unknown, mode: true) == .init(step: .enhance))
+        #expect(decide(&paths, 2, unknown, isForced: true) == .init(step: .bypass, endsRun: true))
+        #expect(decide(&paths, 3, unknown) == .init(step: .bypass))
+        #expect(decide(&paths, 4, .init()) == .init(step: .enhance, beginsRun: true))
+    }
+
     private func bypassed() -> PathSwitch {
         var paths = PathSwitch()
         #expect(decide(&paths, 0, mode: true).step == .bypass)

@@ -4,7 +4,7 @@ import Media
 
 /// Reads what ``PathSwitch`` must know of a unit: what kind of entry point it is, and where it lies beside the newest one.
 ///
-/// A value, confined to its owner. Allocates only where AV1 is read.
+/// A value, confined to its owner. Allocates where AV1 or parameter sets are read: at entry points, while a change is wanted.
 struct EntryPoints {
     private var codec = VideoCodec.h264
     private var reader = VideoCodec.h264.makeUnitReader()
@@ -52,11 +52,10 @@ struct EntryPoints {
         // HEVC counts all pictures of a gradual refresh, H.264 those that others refer to (by frame_num).
         picture.advancesRefresh = codec != .h264 || summary.isReference
         guard unit.isKeyframe else { return }
-        // Where neither headers nor times tell which pictures lead, only a refresh is safe.
-        guard summary.isRefresh || summary.leads != nil || !hasUntimed else { return }
         picture.entry = PathSwitch.EntryPoint(
             isRefresh: summary.isRefresh, recovery: summary.recoveryFrameCount ?? 0,
-            beginsSequence: codec != .h264 || summary.isRefresh)
+            beginsSequence: codec != .h264 || summary.isRefresh,
+            isSafe: summary.isRefresh || summary.leads != nil || !hasUntimed)
     }
 
     private mutating func read(_ unit: UnsafeRawBufferPointer, _ codec: VideoCodec) -> AccessUnitSummary {

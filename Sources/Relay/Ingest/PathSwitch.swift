@@ -38,6 +38,8 @@ struct PathSwitch {
         /// Receivers can begin another sequence here. H.264 changes its parameters only at a refresh (7.4.1.2.1), and decoders
         /// show errors elsewhere. Behind our H.264, a stream of another format is new to them at any entry point.
         var beginsSequence = true
+        /// It is known which pictures lead: headers say so, or times, or a refresh has none.
+        var isSafe = true
     }
 
     /// What is known of a picture before it is decoded. While nothing changes, its time is enough.
@@ -169,7 +171,7 @@ struct PathSwitch {
         if picture.advancesRefresh { change.left -= 1 }
         // Another refresh may be complete sooner.
         let other = Change(picture)
-        if picture.entry != nil, other.left < change.left { change.left = other.left }
+        if picture.entry?.isSafe == true, other.left < change.left { change.left = other.left }
         state = .returning(change)
         return Decision(step: .prime)
     }
@@ -178,7 +180,7 @@ struct PathSwitch {
         // Receivers have nothing of this stream yet.
         if wishes.wantBypass, !hasBegun { return endRun() }
         guard wishes.wantBypass, isSettled, let entry = picture.entry,
-            entry.recovery == 0 && entry.beginsSequence || wishes.isForced
+            entry.recovery == 0 && entry.beginsSequence && entry.isSafe || wishes.isForced
         else {
             isRunning = true
             return Decision(step: .enhance)
@@ -189,7 +191,9 @@ struct PathSwitch {
     }
 
     private mutating func bypassed(_ picture: Picture, _ wishes: Wishes, isSettled: Bool) -> Decision {
-        guard !wishes.wantBypass, isSettled, let entry = picture.entry, entry.recovery <= Self.longestRefresh else {
+        guard !wishes.wantBypass, isSettled, let entry = picture.entry, entry.isSafe,
+            entry.recovery <= Self.longestRefresh
+        else {
             return Decision(step: .bypass)
         }
         if entry.isRefresh { return beginRun() }

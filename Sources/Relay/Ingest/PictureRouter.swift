@@ -42,6 +42,8 @@ final class PictureRouter {
     private var format: (streamType: UInt8, codec: StreamCodec)?
     /// Whether the output refused the program's layout, so that the next refusal is no news.
     private var isRefused = false
+    /// Receivers have nothing of this bypass yet.
+    private var needsParameterSets = false
     private var mode: StreamSettings.Mode
 
     /// How long the end of the stream waits for the next frame that comes before what is held.
@@ -143,6 +145,7 @@ final class PictureRouter {
     private func beginBypass(_ wishes: PathSwitch.Wishes) {
         guard !path.isBypassed else { return }
         path.beginBypass()
+        needsParameterSets = true
         if let size { control.report(.picture(input: size, output: size)) }
         control.report(.message(Self.beginning(wishes)))
     }
@@ -157,7 +160,9 @@ final class PictureRouter {
             control.report(.message("pictures are enhanced again"))
         }
         // Receivers have the encoder's parameter sets, and the decoder those of pictures before the bypass.
-        let isFirst = decision.endsRun || decision.beginsRun || decision.step == .prime
+        let isFirst =
+            decision.endsRun || decision.beginsRun || decision.step == .prime || needsParameterSets && unit.isKeyframe
+        if unit.isKeyframe { needsParameterSets = false }
         guard isFirst, let whole = EntryPoints.completed(unit) else {
             return unsafe send(unit.bytes, of: unit, decision.step, picture, ticket)
         }
