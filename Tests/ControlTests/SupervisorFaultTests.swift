@@ -104,15 +104,15 @@ import WorkerProtocol
         await bench.supervisor.end()
     }
 
-    private final class Waiters: Sendable {
-        let list = Lock<[PendingRequests.Waiter<Void>]>([])
+    private final class Waiters<Value: Sendable>: Sendable {
+        let list = Lock<[PendingRequests.Waiter<Value>]>([])
     }
 
     /// Waits as a request of the API does.
-    private static func request(_ waiters: Waiters) async -> Task<Result<Void, ServiceFault>, Never> {
+    private static func request<Value>(_ waiters: Waiters<Value>) async -> Task<Result<Value, ServiceFault>, Never> {
         let count = waiters.list.withLock { $0.count }
         let task = Task {
-            await withCheckedContinuation { (waiter: PendingRequests.Waiter<Void>) in
+            await withCheckedContinuation { (waiter: PendingRequests.Waiter<Value>) in
                 waiters.list.withLock { $0.append(waiter) }
             }
         }
@@ -125,26 +125,18 @@ import WorkerProtocol
         var requests = PendingRequests()
         let start = MonotonicTime(nanoseconds: 0)
         let most = PendingRequests.mostCallsOfWorker
-        let waiters = Lock<[PendingRequests.Waiter<String>]>([])
+        let waiters = Waiters<String>()
         var tasks: [Task<Result<String, ServiceFault>, Never>] = []
-        for count in 0..<most + 2 {
-            tasks.append(
-                Task {
-                    await withCheckedContinuation { (waiter: PendingRequests.Waiter<String>) in
-                        waiters.withLock { $0.append(waiter) }
-                    }
-                })
-            while waiters.withLock({ $0.count }) == count { await Task.yield() }
-        }
-        let all = waiters.withLock { $0 }
+        for _ in 0..<most + 2 { tasks.append(await Self.request(waiters)) }
+        let all = waiters.list.withLock { $0 }
         var numbers: [UInt64?] = []
-        for waiter in all[..<(most + 1)] { numbers.append(requests.addCall(waiter, worker: 1, now: start)) }
+        for waiter in all[...most] { numbers.append(requests.addCall(waiter, worker: 1, now: start)) }
         #expect(numbers[..<most].allSatisfy { $0 != nil } && numbers[most] == nil)
         guard case .failure(let fault) = await tasks[most].value else { throw ServiceFault(.invalid, "one too many waits") }
         #expect(fault.kind == .unavailable)
         let other = requests.addCall(all[most + 1], worker: 2, now: start)
         #expect(other != nil)
-        let changes = Waiters()
+        let changes = Waiters<Void>()
         let change = await Self.request(changes)
         let number = requests.addChange(changes.list.withLock { $0[0] }, worker: 1, now: start)
         #expect(number != nil)
@@ -157,7 +149,7 @@ import WorkerProtocol
     @Test func aLateAnswerIsNotThatOfTheNextRequest() async throws {
         var requests = PendingRequests()
         let start = MonotonicTime(nanoseconds: 0)
-        let waiters = Waiters()
+        let waiters = Waiters<Void>()
         let first = await Self.request(waiters)
         let one = requests.addChange(waiters.list.withLock { $0[0] }, worker: 1, now: start) ?? 0
         requests.expire(start + requests.timeout)
