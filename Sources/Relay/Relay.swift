@@ -219,9 +219,11 @@ public final class Relay: Sendable {
 
     /// Chooses what the output is made like, by what frames cost and what is left of the machine.
     private func chooseOutput(at now: MonotonicTime) {
-        let text = channels.chosen.update(
-            at: now, costs: channels.schedule.costs, isStruggling: channels.schedule.rungs.rung?.decodesAll == false,
-            cores: channels.available.cores(at: now))
+        let isBypassed = channels.path.isBypassed
+        if isBypassed { channels.schedule.rest(at: now) }
+        var pictures = channels.schedule.pictures
+        pictures.areBypassed = isBypassed
+        let text = channels.chosen.update(at: now, pictures, cores: channels.available.cores(at: now))
         guard let text else { return }
         channels.path.ladderWantsBypass = channels.chosen.current?.isBypass == true
         control.report(.message(text))

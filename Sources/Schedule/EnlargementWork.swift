@@ -1,9 +1,10 @@
 import Media
 
 extension Enlargement {
-    /// What copying a sample takes of the time for a sample of a doubled picture, and what the polyphase filter takes.
+    /// What copying a sample takes of the time for a sample of a doubled picture.
     static let copying = 0.25
-    static let resampling = 0.6
+    /// What the polyphase filter takes of it: measured with AVX2, 0.42 ns a sample at 960x540 and 0.13 ns for doubling.
+    static let resampling = 3.3
 
     /// The work without networks, in samples of a doubled picture that take as long.
     public var work: Double {

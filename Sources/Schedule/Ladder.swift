@@ -90,6 +90,11 @@ struct Ladder: Sendable, BitwiseCopyable {
         for place in 0..<count where rungs[place] == like { position = place }
     }
 
+    /// Begins again, as at the start.
+    mutating func restart() { self = Ladder(ceiling: ceiling, synthesises: rungs[0].synthesises, dwell: dwell) }
+
+    private var ceiling: Tier { rungs[0].tier }
+
     subscript(position: Int) -> Rung { rungs[position] }
     var rung: Rung { rungs[position] }
 

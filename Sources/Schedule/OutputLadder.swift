@@ -59,6 +59,24 @@ public struct OutputLadder: Sendable {
         }
     }
 
+    /// What pictures are like when the ladder is asked.
+    public struct Pictures: Sendable, BitwiseCopyable {
+        /// They go out as they came.
+        public var areBypassed = false
+        /// What they are made like where they are not bypassed; nil before the first.
+        public var made: OutputChoice?
+        /// The stream has been left no rung but to skip pictures.
+        public var areSkipped = false
+        /// What they have cost; nil where nothing did.
+        public var observed: Observation?
+
+        public init() {}
+
+        func areLike(_ choice: OutputChoice) -> Bool {
+            choice.isBypass || areBypassed ? choice.isBypass && areBypassed : made == choice
+        }
+    }
+
     /// What is fixed for pictures of one size.
     public struct Stream: Sendable, BitwiseCopyable {
         public var input: PictureSize
@@ -87,8 +105,11 @@ public struct OutputLadder: Sendable {
     static let longestTimeToClimb = Nanoseconds.seconds(640)
     /// The time in seconds in which two thirds of what bypassed pictures cost before is forgotten.
     static let timeToForget = 30.0
-    /// After a change the costs of the former choice still show for so long.
+    /// Once pictures are like a new choice, the costs of the former one still show for so long.
     static let settling = Nanoseconds.seconds(2)
+    /// Pictures that are enhanced, and not like the choice after so long, may never be: there is no entry point at which a bypass
+    /// could begin, or no memory for another size.
+    static let changeTimeout = Nanoseconds.seconds(30)
     public let stream: Stream
     /// The choices, the best one first.
     public let choices: [OutputChoice]
@@ -98,7 +119,10 @@ public struct OutputLadder: Sendable {
     private let costsAtStart: Costs
     private var troubleSince: MonotonicTime?
     private var safeSince: MonotonicTime?
+    /// When pictures became like the choice.
     private var changed: MonotonicTime?
+    /// Since when pictures are enhanced that are not like the choice.
+    private var awaitedSince: MonotonicTime?
     private var climbed: (to: Int, at: MonotonicTime)?
     private var waits: [Nanoseconds]
     private var asked: MonotonicTime?
@@ -160,16 +184,17 @@ public struct OutputLadder: Sendable {
             ?? choices.count - 1
     }
 
-    /// - Parameters:
-    ///   - observed: what frames have cost with the present choice; nil where there were none.
-    ///   - isStruggling: the stream has been left no rung but to skip pictures.
-    ///   - cores: what the stream may count on.
+    /// Chooses again. While pictures are not like the present choice yet, they say nothing of it, and it stays.
+    /// - Parameter cores: what the stream may count on.
     /// - Returns: whether the choice is another one now.
-    public mutating func update(now: MonotonicTime, observed: Observation?, isStruggling: Bool, cores: Cores) -> Bool {
+    public mutating func update(now: MonotonicTime, _ pictures: Pictures, cores: Cores) -> Bool {
         defer { asked = now }
+        if awaits(pictures, at: now) { return false }
         if let changed, now - changed < Self.settling { return false }
+        let observed = choice.isBypass || pictures.made != choice ? nil : pictures.observed
         if let observed { costs = observed.low } else if choice.isBypass { forget(until: now) }
         let dealt = cores.forOriginals
+        let isStruggling = pictures.areSkipped && !pictures.areBypassed
         if position < choices.count - 1, isStruggling || !need.fits(dealt, limit: Self.limitToStay) {
             safeSince = nil
             let since = troubleSince ?? now
@@ -190,6 +215,25 @@ public struct OutputLadder: Sendable {
         position -= 1
         climbed = (position, now)
         change(at: now)
+        return true
+    }
+
+    /// Whether pictures are still to become like the choice. A bypass begins and ends at an entry point, which may be seconds away,
+    /// and another size waits for its processors.
+    private mutating func awaits(_ pictures: Pictures, at now: MonotonicTime) -> Bool {
+        guard !pictures.areLike(choice) else {
+            awaitedSince = nil
+            return false
+        }
+        if pictures.areBypassed {
+            awaitedSince = nil
+        } else {
+            let since = awaitedSince ?? now
+            awaitedSince = since
+            guard now - since < Self.changeTimeout else { return false }
+        }
+        climbed?.at = now
+        settle(from: now)
         return true
     }
 
@@ -214,6 +258,11 @@ public struct OutputLadder: Sendable {
     }
 
     private mutating func change(at now: MonotonicTime) {
+        awaitedSince = nil
+        settle(from: now)
+    }
+
+    private mutating func settle(from now: MonotonicTime) {
         changed = now
         troubleSince = nil
         safeSince = nil

@@ -183,6 +183,9 @@ public struct Planner: Policy, Sendable {
         ladder.change(ceiling: ceiling, synthesises: synthesises)
     }
 
+    /// No frame is planned for a while. The next one begins on the rung of the start: what made the stream fall may be over.
+    public mutating func rest() { ladder.restart() }
+
     // MARK: Before the decoder
 
     /// A unit that a later picture needs is dropped before the decoder in two cases only. When a keyframe waits and this unit

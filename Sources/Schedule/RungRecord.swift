@@ -2,7 +2,7 @@ import Media
 
 /// How long a stream has been on each rung of the ladder.
 public struct RungRecord: Sendable, BitwiseCopyable {
-    /// The present rung; nil before the first frame.
+    /// The present rung; nil before the first frame, and while none is planned.
     public private(set) var rung: Rung?
     public private(set) var changes: UInt64 = 0
     private var since = MonotonicTime(nanoseconds: 0)
@@ -19,6 +19,12 @@ public struct RungRecord: Sendable, BitwiseCopyable {
         }
         rung = new
         since = now
+    }
+
+    /// Records that no frame is planned from now on.
+    public mutating func end(at now: MonotonicTime) {
+        if let rung { times[rung.index] = times[rung.index] + (now - since) }
+        rung = nil
     }
 
     /// How long the stream has been on a rung until `now`.

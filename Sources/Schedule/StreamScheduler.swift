@@ -138,6 +138,9 @@ extension StreamScheduler where P == Planner {
         asked.change(ceiling: ceiling, synthesises: synthesises, caution: caution)
     }
 
+    /// No frame is planned for a while; see ``Planner/rest()``.
+    public mutating func rest() { asked.rest() }
+
     /// A high estimate (``Cost/high``) of the time to encode one frame.
     public var longEncode: Nanoseconds { Nanoseconds(Int64(asked.costs[.encode].high)) }
 

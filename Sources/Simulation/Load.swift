@@ -83,6 +83,8 @@ public struct LoadOutput: Sendable {
     public var preset = EncoderPreset.superfast
     /// What is measured at the start, as a multiple of the real costs.
     public var measured = 1.0
+    /// How long the processors for another size are made beside the stream.
+    public var making = Nanoseconds.milliseconds(200)
 
     public init() {}
 }

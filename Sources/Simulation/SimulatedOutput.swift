@@ -18,6 +18,10 @@ struct SimulatedOutput {
     private(set) var ladder: OutputLadder
     private let best: OutputChoice
     private let costs: OutputLadder.Costs
+    /// What pictures are made like now.
+    private(set) var made: OutputChoice
+    private let making: Nanoseconds
+    private var madeAt: MonotonicTime?
     private var isCold = false
     /// Changes after the start.
     private(set) var changes: [(at: MonotonicTime, choice: OutputChoice)] = []
@@ -41,6 +45,8 @@ struct SimulatedOutput {
         costs.scale(by: output.measured)
         ladder = OutputLadder(stream, best: output.size, preset: output.preset, mayShrink: true, costs: costs)
         ladder.begin(cores: Cores(Double(load.cores)))
+        made = ladder.choice
+        making = output.making
     }
 
     var choice: OutputChoice { ladder.choice }
@@ -49,12 +55,12 @@ struct SimulatedOutput {
 
     /// What a frame's work takes of the load's costs now.
     var factors: Factors {
-        let (now, then) = (size(choice), size(best))
+        let (now, then) = (size(made), size(best))
         let samples = Double(now.width * now.height) / Double(then.width * then.height)
         let input = ladder.stream.input
         return Factors(
             base: Enlargement(from: input, to: now).work / Enlargement(from: input, to: then).work, synthesise: samples,
-            encode: samples * choice.preset.weight / best.preset.weight)
+            encode: samples * made.preset.weight / best.preset.weight)
     }
 
     /// The factor on the costs of encoding the next picture.
@@ -63,26 +69,46 @@ struct SimulatedOutput {
         return isCold ? Self.coldEncoding : 1
     }
 
-    /// A planner's configuration for the present choice.
+    /// Takes over the choice before a picture is enhanced, as the relay's enhance stage does. Another size needs other processors.
+    /// - Returns: whether pictures have another size from now on.
+    mutating func prepare(at now: MonotonicTime) -> Bool {
+        guard made != choice else { return false }
+        let isOtherSize = size(made) != size(choice)
+        if isOtherSize {
+            let at = madeAt ?? now + making
+            madeAt = at
+            guard now >= at else { return false }
+        }
+        made = choice
+        madeAt = nil
+        isCold = true
+        return isOtherSize
+    }
+
+    /// A planner's configuration for the pictures that are made.
     func configuration(_ configuration: Planner.Configuration) -> Planner.Configuration {
         var configuration = configuration
-        configuration.output = size(choice)
+        configuration.output = size(made)
         let enlargement = Enlargement(from: configuration.input, to: configuration.output)
         configuration.seeds = costs.seeds(
-            enlargement, choice.preset, workers: configuration.workers, encoders: configuration.encoders)
+            enlargement, made.preset, workers: configuration.workers, encoders: configuration.encoders)
         if !enlargement.doubles { configuration.ceiling = .base }
         return configuration
     }
 
     /// Chooses again, as the relay's observer does.
-    /// - Parameter planner: the stream's, with what frames have cost.
+    /// - Parameters:
+    ///   - planner: the stream's, with what frames have cost.
+    ///   - rung: where the stream stands; nil while nothing is planned.
     /// - Returns: whether the choice is another one now.
-    mutating func update(_ planner: Planner, at now: MonotonicTime, cores: Cores) -> Bool {
-        let observed = choice.isBypass ? nil : OutputLadder.Observation(planner, choice.preset)
-        let isStruggling = !choice.isBypass && !planner.level.decodesAll
-        guard ladder.update(now: now, observed: observed, isStruggling: isStruggling, cores: cores) else { return false }
+    mutating func update(_ planner: Planner, _ rung: Rung?, isBypassed: Bool, at now: MonotonicTime, cores: Cores) -> Bool {
+        var pictures = OutputLadder.Pictures()
+        pictures.made = made
+        pictures.areBypassed = isBypassed
+        pictures.areSkipped = rung?.decodesAll == false
+        pictures.observed = OutputLadder.Observation(planner, made.preset)
+        guard ladder.update(now: now, pictures, cores: cores) else { return false }
         changes.append((now, choice))
-        isCold = true
         return true
     }
 }

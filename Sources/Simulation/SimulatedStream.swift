@@ -58,6 +58,7 @@ struct SimulatedStream<P: Policy> {
     private var encoding: (picture: Picture, job: Job)?
     private var lastEmission: MonotonicTime?
     private var lastRung = -1
+    private var rungs = RungRecord()
     private var output: SimulatedOutput?
     /// Pictures go out as they come. It begins and ends at keyframes.
     private(set) var isBypassed = false
@@ -85,15 +86,25 @@ struct SimulatedStream<P: Policy> {
 
     /// Chooses the output again. Call it as often as cores are measured.
     mutating func chooseOutput(at now: MonotonicTime, cores: Cores) {
-        guard let planner = scheduler.policy as? Planner, output?.update(planner, at: now, cores: cores) == true else { return }
+        if isBypassed, rungs.rung != nil {
+            rungs.end(at: now)
+            withPlanner { $0.rest() }
+        }
+        guard let planner = scheduler.policy as? Planner,
+            output?.update(planner, rungs.rung, isBypassed: isBypassed, at: now, cores: cores) == true
+        else { return }
         outcome.outputs.append((now, output!.choice))
-        if !output!.choice.isBypass { reconfigure() }
     }
 
     /// Another size is another planner's, as in the relay.
     private mutating func reconfigure() {
-        guard let output, var known = scheduler as? StreamScheduler<Planner> else { return }
-        known.reconfigure(output.configuration(known.policy.configuration))
+        guard let output else { return }
+        withPlanner { $0.reconfigure(output.configuration($0.policy.configuration)) }
+    }
+
+    private mutating func withPlanner(_ body: (inout StreamScheduler<Planner>) -> Void) {
+        guard var known = scheduler as? StreamScheduler<Planner> else { return }
+        body(&known)
         scheduler = known as! StreamScheduler<P>
     }
 
@@ -248,8 +259,10 @@ struct SimulatedStream<P: Policy> {
     private mutating func startEnhancing(_ moment: Moment, _ load: Load?) -> Bool {
         guard !decoded.isEmpty else { return false }
         let frame = decoded.removeFirst()
+        if output?.prepare(at: moment.time) == true { reconfigure() }
         let plan = scheduler.plan(
             at: moment.time, emitBy: frame.emitBy, synthesised: frame.synthesised, tiles: frame.tiles, state)
+        if let planner = scheduler.policy as? Planner { rungs.record(planner.level, at: moment.time) }
         if plan.rung != lastRung, lastRung >= 0 { outcome.rungChanges += 1 }
         lastRung = plan.rung
         if let reason = plan.drop {

@@ -13,6 +13,15 @@ import Testing
         return OutputLadder(stream, best: best, preset: preset, mayShrink: mayShrink, costs: OutputLadder.Costs())
     }
 
+    /// Pictures that are like a choice.
+    private func pictures(_ choice: OutputChoice, _ observed: OutputLadder.Observation? = nil) -> OutputLadder.Pictures {
+        var pictures = OutputLadder.Pictures()
+        pictures.made = choice
+        pictures.areBypassed = choice.isBypass
+        pictures.observed = observed
+        return pictures
+    }
+
     /// A machine whose speed changes. `slowdown` says by how much costs are multiplied, by the second and the choice.
     private func run(
         _ ladder: inout OutputLadder, seconds: Int, cores: Double = 2, slowdown: (Double, OutputChoice) -> Double
@@ -27,8 +36,7 @@ import Testing
             costs.encode *= factor
             let now = MonotonicTime(nanoseconds: 0) + Self.period * Int64(step)
             if ladder.update(
-                now: now, observed: ladder.choice.isBypass ? nil : .init(low: costs, mean: costs), isStruggling: false,
-                cores: Cores(cores))
+                now: now, pictures(ladder.choice, .init(low: costs, mean: costs)), cores: Cores(cores))
             {
                 changes.append((second, ladder.choice))
             }
@@ -64,8 +72,7 @@ import Testing
         #expect(
             ladder.choices == [
                 OutputChoice(size: .double, preset: .superfast), OutputChoice(size: .double, preset: .ultrafast),
-                OutputChoice(size: .oneAndHalf, preset: .superfast), OutputChoice(size: .oneAndHalf, preset: .ultrafast),
-                OutputChoice(size: .same, preset: .superfast),
+                OutputChoice(size: .oneAndHalf, preset: .ultrafast), OutputChoice(size: .same, preset: .superfast),
                 OutputChoice(size: .same, preset: .ultrafast), OutputChoice(size: .same, preset: .superfast, isBypass: true),
             ])
         for best in [OutputSize.triple, .oneAndHalf, .exactly(PictureSize(width: 1000, height: 1000))] {
@@ -131,7 +138,9 @@ import Testing
         var changed = false
         for step in 0..<10 {
             let now = MonotonicTime(nanoseconds: 0) + Self.period * Int64(step)
-            changed = ladder.update(now: now, observed: nil, isStruggling: true, cores: Cores(2)) || changed
+            var pictures = pictures(ladder.choice)
+            pictures.areSkipped = true
+            changed = ladder.update(now: now, pictures, cores: Cores(2)) || changed
         }
         #expect(changed && ladder.position > 0)
     }
@@ -161,6 +170,50 @@ import Testing
         #expect(changes.first?.choice.isBypass == false && changes[0].second >= 20)
     }
 
+    // MARK: Until pictures are like the choice
+
+    /// Asks five times a second.
+    /// - Returns: when the choice changed, in seconds.
+    private func ask(
+        _ ladder: inout OutputLadder, from start: Double = 0, seconds: Double, _ pictures: OutputLadder.Pictures
+    ) -> [Double] {
+        (0..<Int(seconds * 5)).compactMap { step in
+            let second = start + Double(step) / 5
+            let now = MonotonicTime(nanoseconds: 0) + .seconds(second)
+            return ladder.update(now: now, pictures, cores: Cores(2)) ? second : nil
+        }
+    }
+
+    /// A bypass ends at the next entry point. Until then, the pictures before the bypass say nothing of the choice. From then on it
+    /// is tried for two seconds.
+    @Test func aClimbFromBypassWaitsForTheEntryPoint() {
+        var ladder = ladder(640, 360)
+        ladder.begin(cores: Cores(0.01))
+        #expect(ladder.choice.isBypass)
+        #expect(ask(&ladder, seconds: 20.4, pictures(ladder.choice)) == [20])
+        let choice = ladder.choice
+        var before = pictures(choice)
+        before.areBypassed = true
+        before.areSkipped = true
+        #expect(ask(&ladder, from: 21, seconds: 120, before).isEmpty && ladder.choice == choice)
+        before.areBypassed = false
+        let falls = ask(&ladder, from: 141, seconds: 10, before)
+        #expect(
+            falls.count == 1 && (143.8...144.2).contains(falls[0]), "\(falls): it settles from the last bypassed picture on")
+    }
+
+    /// While the processors for another size are made, the pictures of the former choice are skipped.
+    @Test func aFallIsNotRepeatedUntilPicturesFollow() {
+        var ladder = ladder(1280, 720)
+        ladder.begin(cores: Cores(8))
+        var former = pictures(ladder.choice)
+        former.areSkipped = true
+        #expect(ask(&ladder, seconds: 29, former) == [1] && ladder.position > 0)
+        // Processors that take this long may never come.
+        let falls = ask(&ladder, from: 29, seconds: 10, former)
+        #expect(falls.count == 1 && falls[0] > 31, "\(falls)")
+    }
+
     // MARK: Several streams
 
     /// Streams of one supervisor on one machine. Each counts on what it is dealt by what all need.
@@ -184,8 +237,7 @@ import Testing
             for (stream, share) in zip(flowing, deal.deal(claims, usedByOthers: 0)) { shares[stream] = share }
             for stream in ladders.indices
             where ladders[stream].update(
-                now: now, observed: ladders[stream].choice.isBypass ? nil : .init(low: costs, mean: costs), isStruggling: false,
-                cores: shares[stream])
+                now: now, pictures(ladders[stream].choice, .init(low: costs, mean: costs)), cores: shares[stream])
             {
                 changes.append((Double(step) / 5, stream))
             }

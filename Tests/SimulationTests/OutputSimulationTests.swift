@@ -82,6 +82,32 @@ import Testing
         #expect(missed(outcome, load).count < 120, "\(missed(outcome, load).count)")
     }
 
+    /// A bypass ends only at a keyframe. The stream comes back where these are far apart, too.
+    @Test(arguments: [1.0, 10]) func bypassEndsWithKeyframesFarApart(seconds apart: Double) {
+        var load = load(
+            seconds: 300, scale: 0.5, [Disturbance(.costs(from: 30, to: 30), from: .seconds(20), to: .seconds(60))])
+        load.keyframeEvery = Int(apart * 30)
+        load.nonReferenceEvery = 2
+        let outcome = Simulation.run(load, timeline: true)[0]
+        let choices = outcome.outputs
+        #expect(choices.contains { $0.choice.isBypass } && choices.last?.choice.isBypass == false, "\(choices)")
+        // A try may fail before the disturbance ends. What it cost is forgotten within two minutes.
+        let enhanced = outcome.timeline.filter { seconds($0.arrival) > 200 && $0.latency != nil }
+        #expect(enhanced.count > 98 * 30 && outcome.balances, "\(enhanced.count) \(choices)")
+    }
+
+    /// The processors for another size are made for three seconds on a machine that is too slow. One step is enough.
+    @Test func aFallIsNotRepeatedWhileProcessorsAreMade() {
+        func run(_ making: Nanoseconds) -> [OutputChoice] {
+            var load = load(
+                seconds: 60, scale: 0.8, [Disturbance(.costs(from: 2, to: 2), from: .seconds(20), to: .seconds(60))])
+            load.nonReferenceEvery = 2
+            load.output!.making = making
+            return Simulation.run(load)[0].outputs.map(\.choice)
+        }
+        #expect(run(.seconds(4)) == run(.zero), "\(run(.seconds(4))) \(run(.zero))")
+    }
+
     /// Any load, any disturbance: few changes, books that balance, and nothing lost where a lower choice carries it.
     @Test func nothingFlickersInRandomScenarios() {
         for seed in 1...UInt64(max(10, Thoroughness.scenarios / 4)) {

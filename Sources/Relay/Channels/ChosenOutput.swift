@@ -5,7 +5,7 @@ import Synchronization
 /// Channel: what the output is made like, so that it fits the machine.
 ///
 /// - Writers: ingest (``begin(_:cores:)``, when the size of the pictures is known) and the observer
-///   (``update(at:costs:isStruggling:cores:)``, five times a second).
+///   (``update(at:_:cores:)``, five times a second).
 /// - Readers: enhance (for each picture; the preset goes with the picture to encode), the observer.
 /// - Read together: the size and the preset of ``current``.
 ///
@@ -61,15 +61,11 @@ final class ChosenOutput: Sendable {
     }
 
     /// Chooses again.
-    /// - Parameter costs: what frames have cost with a choice; nil where there were none.
     /// - Returns: what to report; nil where nothing has changed.
-    func update(
-        at now: MonotonicTime, costs: (OutputChoice) -> OutputLadder.Observation?, isStruggling: Bool, cores: Cores
-    ) -> String? {
+    func update(at now: MonotonicTime, _ pictures: OutputLadder.Pictures, cores: Cores) -> String? {
         ladder.withLock { ladder in
             guard let former = ladder else { return nil }
-            let observed = former.choice.isBypass ? nil : costs(former.choice)
-            guard ladder!.update(now: now, observed: observed, isStruggling: isStruggling, cores: cores) else { return nil }
+            guard ladder!.update(now: now, pictures, cores: cores) else { return nil }
             store(ladder!.choice)
             changed.add(1, ordering: .relaxed)
             let isBetter = ladder!.position < former.position

@@ -3,9 +3,9 @@ import Schedule
 
 /// Channel: the stream's scheduler. Every stage asks it about its frames, and reports to it what its work took.
 ///
-/// - Writers: decode, enhance, encode and send.
-/// - Readers: they, and the observer (``demand``, ``rungs``).
-/// - Read together: what one call of ``withScheduler(_:)`` sees. ``rungs`` is recorded with each plan.
+/// - Writers: decode, enhance, encode and send; the observer (``rest(at:)``).
+/// - Readers: they, and the observer (``demand``, ``rungs``, ``pictures``).
+/// - Read together: what one call of ``withScheduler(_:)`` sees, and ``pictures``. ``rungs`` is recorded with each plan.
 ///
 /// Thread-safe; a call holds a lock for about a microsecond.
 final class SharedScheduler: Sendable {
@@ -67,11 +67,25 @@ final class SharedScheduler: Sendable {
         set { state.withLock { $0.choice = newValue } }
     }
 
-    /// What frames have cost with a choice of the output; nil while pictures are not made like this.
-    func costs(_ choice: OutputChoice) -> OutputLadder.Observation? {
+    /// What pictures are made like, what they have cost, and whether some are skipped.
+    var pictures: OutputLadder.Pictures {
         state.withLock { state in
-            guard state.choice == choice, let planner = state.scheduler?.policy else { return nil }
-            return OutputLadder.Observation(planner, choice.preset)
+            var pictures = OutputLadder.Pictures()
+            pictures.made = state.choice
+            pictures.areSkipped = state.rungs.rung?.decodesAll == false
+            if let choice = state.choice, let planner = state.scheduler?.policy {
+                pictures.observed = OutputLadder.Observation(planner, choice.preset)
+            }
+            return pictures
+        }
+    }
+
+    /// Pictures are bypassed, so that none is planned: the stream stands on no rung.
+    func rest(at now: MonotonicTime) {
+        state.withLock { state in
+            guard state.rungs.rung != nil else { return }
+            state.rungs.end(at: now)
+            state.scheduler?.rest()
         }
     }
 

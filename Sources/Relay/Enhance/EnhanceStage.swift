@@ -180,15 +180,14 @@ final class EnhanceStage {
         switch maker.take() {
         case nil: return false
         case .processors(let made): if enhancement!.adopt(made) { isCold = true }
-        case .enhancement(let made):
+        case .enhancement(let made, let asked):
             let wanted = chosen.current
-            let enlargement = enlargement(of: size, wanted)
             if let made {
                 // The choice, or the size of the pictures, may have changed meanwhile.
-                if made.enlargement == enlargement { use(made, wanted) }
+                if asked == enlargement(of: size, wanted) { use(made, wanted) }
             } else {
-                impossible = enlargement
-                control.report(.message("pictures cannot leave at \(enlargement.output): they leave as before"))
+                impossible = asked
+                control.report(.message("pictures cannot leave at \(asked.output): they leave as before"))
             }
         }
         return true

@@ -76,8 +76,8 @@ final class ProcessorMaker {
     enum Product {
         /// What an enhancement lacked.
         case processors(EnhancementProcessors)
-        /// Nil where there is none for such pictures.
-        case enhancement(Enhancement?)
+        /// What was asked for; nil where there is none for such pictures.
+        case enhancement(Enhancement?, for: Enlargement)
     }
 
     /// What the maker's thread and the enhance thread share.
@@ -104,7 +104,7 @@ final class ProcessorMaker {
         start {
             let made = try? Enhancement(recipe, abilities)
             made?.touchMemory()
-            return .enhancement(made)
+            return .enhancement(made, for: recipe.enlargement)
         }
     }
 

@@ -79,7 +79,7 @@ public struct RelayReport: Codable, Sendable {
 
     /// The rungs of the stream, and the cores that it needs.
     public struct Schedule: Codable, Sendable {
-        /// The rung of the last frame; nil when there was none.
+        /// The rung of the last frame; nil when there was none, and while pictures are bypassed.
         public var rung: String?
         public var rungChanges: UInt64
         /// By the names of ``Rung/all``. Rungs that the stream was never on are missing.

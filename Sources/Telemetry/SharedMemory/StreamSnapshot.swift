@@ -42,7 +42,7 @@ public struct OutputTotals: Sendable, Equatable {
 
 /// Figures of a stream that go up and down.
 public struct StreamGauges: Sendable, BitwiseCopyable {
-    /// The rung of the last frame, as its place in `Rung.all`; nil before the first.
+    /// The rung of the last frame, as its place in `Rung.all`; nil before the first, and while pictures are bypassed.
     public var rung: UInt8?
     /// The largest number of a rung.
     public static let lastRung: UInt8 = 7

@@ -62,7 +62,7 @@ public struct TopScreen: Sendable {
     private func state(_ figures: TopFigures) -> String {
         var parts = ["process \(figures.process), \(duration(figures.seconds))"]
         if figures.restarts > 0 { parts.append("\(figures.restarts) \(figures.restarts == 1 ? "restart" : "restarts")") }
-        parts.append(figures.rung ?? "no picture yet")
+        parts.append(figures.rung ?? "no picture enhanced")
         if figures.coresSynthesising > 0 {
             parts.append("needs \(fixed(figures.coresLeast)) to \(fixed(figures.coresSynthesising)) cores")
         }

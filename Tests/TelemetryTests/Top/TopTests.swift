@@ -103,7 +103,7 @@ import Testing
         let empty = TopFigures(stream: "a\u{1B}[2J\nb", StreamSnapshot(), frames: [], now: now)
         let lines = TopScreen(width: 120, height: 40).lines(empty)
         #expect(lines[0] == "burnish top: a[2Jb   0.0 frames/s")
-        #expect(lines[1].contains("no picture yet") && lines[1].contains("NO NEWS"))
+        #expect(lines[1].contains("no picture enhanced") && lines[1].contains("NO NEWS"))
         #expect(lines.contains { $0.hasPrefix("tiers ") && $0.hasSuffix("–") })
         let stopped = TopFigures(stream: "camera", Self.snapshot(at: 7), frames: Self.frames(), now: now)
         #expect(stopped.latency.p50 == nil && stopped.latencySeries.allSatisfy { $0 == nil })
