@@ -56,7 +56,7 @@ public final class Relay: Sendable {
         }
         self.sinks = sinks
         output = SendStage(sinks: sinks, passing: passing, channels: channels)
-        desk = PictureDesk(channels.pictures)
+        desk = PictureDesk(channels.pictures, timeout: configuration.pictureTimeout)
     }
 
     deinit { desk.close() }
@@ -224,9 +224,9 @@ public final class Relay: Sendable {
         var pictures = channels.schedule.pictures
         pictures.areBypassed = isBypassed
         let text = channels.chosen.update(at: now, pictures, cores: channels.available.cores(at: now))
-        guard let text else { return }
+        // Each time: ingest writes it, too, when a stream begins meanwhile.
         channels.path.ladderWantsBypass = channels.chosen.current?.isBypass == true
-        control.report(.message(text))
+        if let text { control.report(.message(text)) }
     }
 
     /// What the stream needs of the machine; nil while no picture is enhanced.

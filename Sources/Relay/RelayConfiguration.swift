@@ -55,6 +55,8 @@ public struct RelayConfiguration: Sendable {
     var readsFramesOneByOne = false
     /// Whether a frame waits until the processors that new settings need have been made. Tests that count what they do set it.
     var awaitsProcessors = false
+    /// How long a request for a picture to show waits for a frame. Tests that stop the stream meanwhile wait longer.
+    var pictureTimeout = Nanoseconds.seconds(2)
     /// Whether the output is made smaller, or bypassed, where it does not fit the machine. What fits is measured before the first
     /// frame. Files can wait, so they are limited only where ``StreamOptions/Scale/fit`` asks for it. Tests about something else
     /// leave it off.

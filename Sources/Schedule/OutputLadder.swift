@@ -52,10 +52,13 @@ public struct OutputLadder: Sendable {
         public var low: Costs
         /// By the means, which other programs raise, too.
         public var mean: Costs
+        /// The time between two pictures, as it is. Headers may say another one, or none.
+        public var interval: Nanoseconds?
 
-        public init(low: Costs, mean: Costs) {
+        public init(low: Costs, mean: Costs, interval: Nanoseconds? = nil) {
             self.low = low
             self.mean = mean
+            self.interval = interval
         }
     }
 
@@ -78,8 +81,9 @@ public struct OutputLadder: Sendable {
     }
 
     /// What is fixed for pictures of one size.
-    public struct Stream: Sendable, BitwiseCopyable {
+    public struct Stream: Hashable, Sendable, BitwiseCopyable {
         public var input: PictureSize
+        /// The time between two pictures, as the headers say.
         public var interval: Nanoseconds
         /// Threads that share the enhancement of a picture, and its encoding.
         public var workers = 2
@@ -111,6 +115,8 @@ public struct OutputLadder: Sendable {
     /// could begin, or no memory for another size.
     static let changeTimeout = Nanoseconds.seconds(30)
     public let stream: Stream
+    /// The time between two pictures: what the headers say, until pictures show it.
+    private var interval: Nanoseconds
     /// The choices, the best one first.
     public let choices: [OutputChoice]
     public private(set) var position = 0
@@ -133,6 +139,7 @@ public struct OutputLadder: Sendable {
     ///   - mayShrink: whether pictures may leave smaller or as they came.
     public init(_ stream: Stream, best: OutputSize, preset: EncoderPreset, mayShrink: Bool, costs: Costs) {
         self.stream = stream
+        interval = stream.interval
         self.costs = costs
         costsAtStart = costs
         var choices: [OutputChoice] = []
@@ -141,7 +148,7 @@ public struct OutputLadder: Sendable {
             for preset in [preset, .ultrafast] {
                 // A slower preset for smaller pictures is no step down where it takes as long as a faster one for larger pictures.
                 let choice = OutputChoice(size: size, preset: preset)
-                let need = Self.need(of: choice, stream, Costs()).cores
+                let need = Self.need(of: choice, stream, stream.interval, Costs()).cores
                 if need < least { choices.append(choice) }
                 least = min(least, need)
             }
@@ -151,18 +158,25 @@ public struct OutputLadder: Sendable {
         waits = Array(repeating: Self.timeToClimb, count: choices.count)
     }
 
+    /// Whether both choose for equal pictures, from equal choices, by equal costs at the start.
+    public func isMade(like other: OutputLadder) -> Bool {
+        stream == other.stream && choices == other.choices && costsAtStart == other.costsAtStart
+    }
+
     public var choice: OutputChoice { choices[position] }
 
     /// What a choice needs, by the present costs.
-    public func need(of choice: OutputChoice) -> Need { Self.need(of: choice, stream, costs) }
+    public func need(of choice: OutputChoice) -> Need { Self.need(of: choice, stream, interval, costs) }
 
-    private static func need(of choice: OutputChoice, _ stream: Stream, _ costs: Costs) -> Need {
+    private static func need(
+        of choice: OutputChoice, _ stream: Stream, _ interval: Nanoseconds, _ costs: Costs
+    ) -> Need {
         guard !choice.isBypass else { return Need(cores: 0, share: 0) }
         let enlargement = Enlargement(from: stream.input, to: choice.size.size(of: stream.input))
         let decode = costs.decode * Double(stream.input.samples)
         let base = costs.base * enlargement.work
         let encode = costs.encode * Double(enlargement.output.samples) * choice.preset.weight
-        let interval = Double(stream.interval.count)
+        let interval = Double(interval.count)
         let busiest = max(
             decode, base / Double(stream.workers), encode / Planner.coresEncoding(threads: stream.encoders))
         return Need(cores: (decode + base + encode) / interval, share: busiest / interval)
@@ -180,7 +194,7 @@ public struct OutputLadder: Sendable {
     }
 
     private func firstThatFits(_ cores: Double, from first: Int, limit: Double, _ costs: Costs) -> Int {
-        choices.indices.first { $0 >= first && Self.need(of: choices[$0], stream, costs).fits(cores, limit: limit) }
+        choices.indices.first { $0 >= first && Self.need(of: choices[$0], stream, interval, costs).fits(cores, limit: limit) }
             ?? choices.count - 1
     }
 
@@ -192,7 +206,12 @@ public struct OutputLadder: Sendable {
         if awaits(pictures, at: now) { return false }
         if let changed, now - changed < Self.settling { return false }
         let observed = choice.isBypass || pictures.made != choice ? nil : pictures.observed
-        if let observed { costs = observed.low } else if choice.isBypass { forget(until: now) }
+        if let observed {
+            costs = observed.low
+            interval = observed.interval ?? interval
+        } else if choice.isBypass {
+            forget(until: now)
+        }
         let dealt = cores.forOriginals
         let isStruggling = pictures.areSkipped && !pictures.areBypassed
         if position < choices.count - 1, isStruggling || !need.fits(dealt, limit: Self.limitToStay) {
@@ -205,7 +224,7 @@ public struct OutputLadder: Sendable {
             return true
         }
         troubleSince = nil
-        guard position > 0, need(of: choices[position - 1]).fits(cores.room, limit: Self.limitToClimb) else {
+        guard position > 0, !isStruggling, need(of: choices[position - 1]).fits(cores.room, limit: Self.limitToClimb) else {
             safeSince = nil
             return false
         }
@@ -276,6 +295,7 @@ extension OutputLadder.Observation {
         guard planner.costs.hasObserved(.encode), planner.costs.hasObserved(.decode), planner.costs.hasObserved(.base) else {
             return nil
         }
+        interval = planner.originalInterval
         low = OutputLadder.Costs(planner, preset) { $0.low }
         mean = OutputLadder.Costs(planner, preset) { $0.mean }
     }

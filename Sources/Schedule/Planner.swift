@@ -103,6 +103,9 @@ public struct Planner: Policy, Sendable {
 
     private var interval: Double { intervalEstimate.interval }
 
+    /// The time between two originals, as their deadlines show it.
+    public var originalInterval: Nanoseconds { Nanoseconds(max(1, Int64(interval))) }
+
     /// The stream's rung on the ladder; 0 is the top.
     public var rung: Int { ladder.position }
     public var rungs: Int { ladder.count }

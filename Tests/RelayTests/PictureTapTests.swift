@@ -28,6 +28,7 @@ import Transport
         configuration.watchesMachine = false
         configuration.pacesFiles = false
         configuration.readsFramesOneByOne = true
+        configuration.pictureTimeout = .seconds(60)
         let (halt, encoded) = (Halt(), Count())
         configuration.makeEncoder = { (configuration) throws(CodecError) in
             try FailingEncoder(configuration) { _ in

@@ -66,6 +66,37 @@ import Testing
         #expect(run(&ladder, seconds: 600) { _, _ in 1 }.isEmpty, "the choice at the start is held")
     }
 
+    /// Headers say 30 pictures a second, or nothing, and 60 come. What they need is twice as much, and no try is made that fails.
+    @Test func theRateIsThatOfThePictures() {
+        var ladder = ladder(1280, 720, best: .same)
+        ladder.begin(cores: Cores(2))
+        let first = ladder.choice
+        let former = ladder.need.cores
+        let costs = OutputLadder.Costs()
+        for step in 0..<50 {
+            let now = MonotonicTime(nanoseconds: 0) + Self.period * Int64(step)
+            let observed = OutputLadder.Observation(low: costs, mean: costs, interval: .seconds(1 / 60))
+            _ = ladder.update(now: now, pictures(ladder.choice, observed), cores: Cores(100))
+        }
+        #expect(ladder.choice == first && abs(ladder.need.cores - 2 * former) < 0.01 * former)
+    }
+
+    /// On its last choice a stream that loses pictures stays: low costs say that a better one fits.
+    @Test func aStreamThatSkipsPicturesDoesNotClimb() {
+        var ladder = ladder(1280, 720, mayShrink: false)
+        ladder.begin(cores: Cores(2))
+        #expect(ladder.choice.preset == .ultrafast)
+        var costs = OutputLadder.Costs()
+        costs.encode /= 10
+        for step in 0..<3000 {
+            var pictures = pictures(ladder.choice, .init(low: costs, mean: costs))
+            pictures.areSkipped = true
+            let now = MonotonicTime(nanoseconds: 0) + Self.period * Int64(step)
+            let hasChanged = ladder.update(now: now, pictures, cores: Cores(2))
+            #expect(!hasChanged)
+        }
+    }
+
     /// A step down always costs less.
     @Test func thereIsOneAndAHalfBetweenTwiceAndOnce() {
         let ladder = ladder(1280, 720)

@@ -12,7 +12,7 @@ struct CoreSharing: Sendable {
         var isFlowing: Bool
         /// Originals that were dropped for want of time so far.
         var lost: UInt64 = 0
-        /// Its source is there, and no picture is enhanced: the first has not come, or pictures go out as they come.
+        /// Its source is there, and no picture is enhanced although it may: the first has not come, or the machine had no time.
         var isComing = false
     }
 

@@ -3,6 +3,7 @@ import Logging
 import Machine
 import Media
 import Schedule
+import Settings
 import ServiceConfiguration
 import Telemetry
 import WorkerProtocol
@@ -191,7 +192,8 @@ public actor Supervisor {
                 least: snapshot.gauges.coresLeast, synthesising: snapshot.gauges.coresSynthesising,
                 isFlowing: stream.flow.isFlowing,
                 lost: snapshot.books.originalsDropped(.late) + snapshot.books.originalsDropped(.overload),
-                isComing: snapshot.inputLeg.isConnected && snapshot.gauges.coresLeast == 0)
+                isComing: snapshot.inputLeg.isConnected && snapshot.gauges.coresLeast == 0
+                    && stream.definition.values.settings.mode != .bypass)
         }
         for worker in workers.values {
             worker.messages = 0

@@ -47,10 +47,12 @@ final class ChosenOutput: Sendable {
     var changes: Int { changed.load(ordering: .relaxed) }
     private let changed = Atomic<Int>(0)
 
-    /// Chooses at the start of a stream.
-    /// - Returns: what to report; nil where the output is the best that was asked for.
+    /// Chooses at the start of a stream. One that begins anew with equal pictures, such as that of a sender that returned, goes on as
+    /// before: what it costs is known.
+    /// - Returns: what to report; nil where nothing has changed, or the output is the best that was asked for.
     func begin(_ new: OutputLadder, cores: Cores) -> String? {
         ladder.withLock { ladder in
+            if let ladder, ladder.isMade(like: new) { return nil }
             ladder = new
             ladder!.begin(cores: cores)
             store(ladder!.choice)

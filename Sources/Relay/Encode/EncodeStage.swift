@@ -136,8 +136,9 @@ final class EncodeStage {
             return books.drop(frame.intoTicket(), .encodeError)
         }
         let (turn, color, time) = (frame.turn, frame.color, frame.ticket.record.presentation)
-        preset = frame.preset
         fillSlots(before: frame.ticket.record, turn: turn)
+        // What was filled has the former size, and keeps its encoder.
+        preset = frame.preset
         if frame.ticket.record.kind == .original { rate.observe(frame.interval) }
         let picture = frame.picture.share()
         let outcome = unsafe encode(picture.picture.view.even, color, frame.intoTicket(), sourceTime: .turn(turn))

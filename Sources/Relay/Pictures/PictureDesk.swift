@@ -33,16 +33,19 @@ final class PictureDesk: Sendable {
         let result: Result<StreamPicture, PictureFault>
     }
 
-    /// How long a request waits for a frame.
-    static let timeout = Nanoseconds.seconds(2)
-    /// How long the other side of a frame is kept for its request.
-    static let pairTimeout = Nanoseconds.seconds(1)
-
     private let pictures: PictureRequests
     private let requests = BoundedQueue<Request>(capacity: StreamPicture.Side.allCases.count)
     private let state = Lock(State())
+    /// How long a request waits for a frame.
+    private let timeout: Nanoseconds
+    /// How long the other side of a frame is kept for its request.
+    private let pairTimeout: Nanoseconds
 
-    init(_ pictures: PictureRequests) { self.pictures = pictures }
+    init(_ pictures: PictureRequests, timeout: Nanoseconds) {
+        self.pictures = pictures
+        self.timeout = timeout
+        pairTimeout = Nanoseconds(timeout.count / 2)
+    }
 
     /// Asks for a picture. The answer comes once: on the desk's thread, or at once on the caller's when it is a fault.
     func request(_ side: StreamPicture.Side, width: Int, _ answer: @escaping Answer) {
@@ -53,7 +56,7 @@ final class PictureDesk: Sendable {
             return nil
         }
         if let fault { return answer(.failure(fault)) }
-        let request = Request(side: side, width: width, deadline: .now() + Self.timeout, answer: answer)
+        let request = Request(side: side, width: width, deadline: .now() + timeout, answer: answer)
         if requests.offer(request) != nil { answer(.failure(.ended)) }
     }
 
@@ -80,7 +83,7 @@ final class PictureDesk: Sendable {
     private func answer(_ request: Request, _ kept: inout Kept?) -> Result<StreamPicture, PictureFault> {
         let former = kept.take()
         if let former, former.side == request.side, former.width == request.width,
-            MonotonicTime.now() - former.time < Self.pairTimeout
+            MonotonicTime.now() - former.time < pairTimeout
         {
             return former.result
         }
