@@ -222,7 +222,8 @@ public struct Planner: Policy, Sendable {
         let reason = reasonToDrop(frame, forecast)
         lateOriginalDelaysAnother = !forecast.leastWorkKeepsUp && forecast.canBeInTime(withSlack: freshSlack)
 
-        let (best, isUrgent) = bestRung(forecast, isDropped: reason != nil)
+        let comesInTime = frame.newestIsEarly && forecast.canBeWorkedOff
+        let (best, isUrgent) = bestRung(forecast, isDropped: reason != nil, decodesAll: comesInTime)
         let canClimb =
             reason == nil && ladder.position > 0
             && forecast.fits(ladder[ladder.position - 1], limit: configuration.weights.climb)
@@ -308,13 +309,15 @@ public struct Planner: Policy, Sendable {
     /// The best rung, from the present one down, that there is time for. No rung helps a dropped frame, or one that was late
     /// or nearly late when it came here (after a stall of the network or of the machine). For such a frame only throughput
     /// counts.
+    /// - Parameter decodesAll: the stream does not fall to the rung that skips pictures, because those that came at once can all be
+    ///   in time.
     /// - Returns: the rung, and whether there is no time for the present one. Without that, a lower rung is only better: more
     ///   tiles of a cheaper tier bring more.
-    private func bestRung(_ forecast: Forecast, isDropped: Bool) -> (rung: Int, isUrgent: Bool) {
+    private func bestRung(_ forecast: Forecast, isDropped: Bool, decodesAll: Bool) -> (rung: Int, isUrgent: Bool) {
         var rung = ladder.position
         let keep = configuration.weights.keep
         let countsLatency = !isDropped && forecast.isSafelyInTime
-        while rung < ladder.count - 1 {
+        while rung < ladder.count - 1, ladder[rung + 1].decodesAll || !decodesAll {
             let level = ladder[rung]
             if countsLatency ? forecast.fits(level, limit: keep) : forecast.keepsUp(level, limit: keep) { break }
             rung += 1

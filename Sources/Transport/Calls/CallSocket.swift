@@ -5,6 +5,8 @@ import Media
 final class CallSocket: Sendable {
     let stream: DatagramSocket
     let control: DatagramSocket?
+    /// RTCP's own socket.
+    let controlNumber: Int32?
     /// Where the packets and the reports of the peer come from, or are to go.
     let peer: Lock<(stream: SocketAddress?, control: SocketAddress?)>
 
@@ -14,6 +16,11 @@ final class CallSocket: Sendable {
     ) {
         self.stream = stream
         self.control = control
+        controlNumber =
+            switch self.control {
+            case .some(let socket): socket.number
+            case nil: nil
+            }
         self.peer = Lock((peer.0, peer.1))
     }
 
@@ -52,14 +59,6 @@ final class CallSocket: Sendable {
         }
         guard let streamPeer else { return .notConnected }
         return unsafe DatagramSocket.send(packet, from: stream.number, to: streamPeer)
-    }
-
-    /// RTCP's own socket.
-    var controlNumber: Int32? {
-        switch control {
-        case .some(let socket): socket.number
-        case nil: nil
-        }
     }
 
     /// Reads the next datagram of RTCP's own socket.

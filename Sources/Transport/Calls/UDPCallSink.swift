@@ -35,6 +35,9 @@ final class UDPCallSink: Sendable {
         thread.withLock { $0.take() }?.join()
     }
 
+    /// How many datagrams of a track are read before the others get their turn.
+    private static let mostAtOnce = 64
+
     /// Runs until the bell is rung.
     private static func readFeedback(_ sockets: [CallSocket], _ bell: Bell, _ viewer: RTPViewer) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPFeed.largest, alignment: 64)
@@ -43,7 +46,10 @@ final class UDPCallSink: Sendable {
         let none = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
         while waitForDatagrams(numbers, or: bell, until: .now() + .seconds(60)) {
             for socket in sockets {
-                while let came = unsafe socket.stream.receive(none, buffer) ?? socket.receiveControl(into: buffer) {
+                // Whoever sends without a pause does not keep the thread from the bell.
+                for _ in 0..<mostAtOnce {
+                    guard let came = unsafe socket.stream.receive(none, buffer) ?? socket.receiveControl(into: buffer)
+                    else { break }
                     guard !came.isCut else { continue }
                     let datagram = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<came.byteCount])
                     unsafe viewer.receive(datagram, at: .now())
