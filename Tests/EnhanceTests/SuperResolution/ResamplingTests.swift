@@ -100,14 +100,20 @@ import Testing
         let between = try LowLatencyFrameInterpolation(configuration)
         let ahead = try FrameExtrapolation(configuration)
         #expect(between.outputSize == output && ahead.outputSize == output)
+        // Views do not keep their pictures.
+        var pictures: [TestPicture] = []
+        defer { withExtendedLifetime(pictures) {} }
         for shift in [0, 4, 8] {
             let (small, large) = (picture(shift, size, 1), picture(shift, configuration.enhancedSize, scale))
+            pictures += [small, large]
             try between.push(small.view, enhanced: large.view)
             try ahead.push(small.view, enhanced: large.view)
         }
         let expected = TestPicture(output)
+        let halfway = picture(6, size, 1)
+        pictures.append(halfway)
         PictureResampler(from: size, to: output, workers: WorkerPool(threadCount: 1)).resample(
-            picture(6, size, 1).view, into: expected.mutableView)
+            halfway.view, into: expected.mutableView)
         let made = TestPicture(output)
         try between.synthesise(phase: 0.5, into: made.mutableView)
         var difference = 0
