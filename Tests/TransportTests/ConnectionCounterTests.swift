@@ -10,7 +10,7 @@ import Testing
     /// Readers leave one after the other, and each message that was sent stays counted, whenever somebody asks.
     @Test(arguments: [1, 4]) func countersOfAListenerNeverFall(readers: Int) throws {
         let sink = try Sink(StreamURL("srt://127.0.0.1:0?mode=listener&latency=20"), readers: readers)
-        let asker = Asker(sink)
+        let poller = StatisticsPoller(sink)
         for _ in 0..<6 {
             let all = try (0..<readers).map { _ in try Reader("srt://127.0.0.1:\(sink.localPort)?latency=20") }
             for reader in all {
@@ -29,13 +29,13 @@ import Testing
             let limit = MonotonicTime.now() + Reader.timeout
             while sink.isConnected, .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
         }
-        #expect(asker.stop() == 0)
+        #expect(poller.stop() == 0)
         let figures = sink.statistics()
         #expect(figures.packetsSent == Int64(6 * readers * 20) && figures.connections == Int64(6 * readers))
     }
 
-    /// Asks for figures without a pause.
-    private final class Asker: Sendable {
+    /// Reads the counters without a pause.
+    private final class StatisticsPoller: Sendable {
         private final class State: Sendable {
             let isOver = Atomic<Bool>(false)
             let falls = Atomic<Int>(0)
@@ -45,7 +45,7 @@ import Testing
         private let thread: StageThread
 
         init(_ sink: Sink) {
-            thread = StageThread(name: "asker") { [state] in
+            thread = StageThread(name: "poller") { [state] in
                 var (packets, bytes) = (Int64(0), Int64(0))
                 while !state.isOver.load(ordering: .acquiring) {
                     let now = sink.statistics()

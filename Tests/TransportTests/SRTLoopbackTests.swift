@@ -51,6 +51,8 @@ import Testing
             listener.admit(readingEarly: false, to: .free)
             let socket = try SRTSocket()
             try socket.configure(for: calling, early: false, tap: nil)
+            // On a loaded machine a call may take longer than libsrt's three seconds, and has then failed indeed.
+            try socket.set(SRTO_CONNTIMEO, Int32(Reader.timeout.milliseconds))
             try socket.use(address, with: srt_connect)
             let limit = MonotonicTime.now() + Reader.timeout
             while case .underWay = socket.progress, .now() < limit {}

@@ -64,8 +64,8 @@ struct PeerCoreTests {
     }
 
     @Test(arguments: [DTLSRole.client, .server]) func anotherCertificateIsRefused(role: DTLSRole) throws {
-        let stranger = DTLSIdentity()!.fingerprint
-        let call = try CallUnderTest(role) { $0.fingerprints = [stranger] }
+        let otherFingerprint = DTLSIdentity()!.fingerprint
+        let call = try CallUnderTest(role) { $0.fingerprints = [otherFingerprint] }
         call.connect()
         #expect(call.receiver.changes == [.ended(.wrongFingerprint)])
         #expect(!call.peer.isConnected && call.peerCount == 0)
@@ -73,8 +73,8 @@ struct PeerCoreTests {
 
     /// The strongest function counts, and any of its digests.
     @Test func oneOfSeveralFingerprintsIsEnough() throws {
-        let stranger = DTLSIdentity()!.fingerprint
-        let call = try CallUnderTest(.client) { $0.fingerprints.insert(stranger, at: 0) }
+        let otherFingerprint = DTLSIdentity()!.fingerprint
+        let call = try CallUnderTest(.client) { $0.fingerprints.insert(otherFingerprint, at: 0) }
         call.connect()
         #expect(call.isConnected)
     }

@@ -89,7 +89,7 @@ import WorkerProtocol
         }
     }
 
-    /// A stranger learns nothing: not which streams there are, and not what is wrong with the offer.
+    /// Who has no access learns nothing: not which streams there are, and not what is wrong with the offer.
     @Test func everyTokenOpensItsOwnDoor() async throws {
         try await serving(configure: { $0.names = ["relay.example"] }) { client async throws in
             func status(_ path: String, _ token: String?, _ method: String = "POST") async throws -> Int {
@@ -97,10 +97,10 @@ import WorkerProtocol
                 if let token { headers["Authorization"] = "Bearer \(token)" }
                 return try await client.send(method, path, headers: headers, body: Self.offer).status
             }
-            let strangers = [nil, "wrong", FakeService.publishToken + "x"]
+            let withoutAccess = [nil, "wrong", FakeService.publishToken + "x"]
             for path in ["/whip/studio", "/whep/studio", "/whip/locked", "/whep/locked", "/whip/none", "/whep/none"] {
                 var texts: Set<String> = []
-                for token in strangers {
+                for token in withoutAccess {
                     #expect(try await status(path, token) == 401, "\(path)")
                     #expect(try await status(path + "/" + String(repeating: "0", count: 32), token, "DELETE") == 401)
                     var headers = ["Content-Type": "text/plain"]
@@ -148,11 +148,11 @@ import WorkerProtocol
                 "POST", "/whip/studio", headers: Self.sdp.merging(origin) { $1 }, body: Self.offer)
             #expect(begun.status == 201)
             #expect(begun.headers["access-control-expose-headers"]?.contains("Location") == true)
-            let stranger = ["Origin": "https://evil.example"]
-            let refused = try await client.send("OPTIONS", "/whip/studio", headers: stranger)
+            let otherOrigin = ["Origin": "https://evil.example"]
+            let refused = try await client.send("OPTIONS", "/whip/studio", headers: otherOrigin)
             #expect(refused.headers["access-control-allow-origin"] == nil)
             let sent = try await client.send(
-                "POST", "/whip/studio", headers: Self.sdp.merging(stranger) { $1 }, body: Self.offer)
+                "POST", "/whip/studio", headers: Self.sdp.merging(otherOrigin) { $1 }, body: Self.offer)
             #expect(sent.status == 403)
         }
     }

@@ -19,8 +19,6 @@ public struct RTPSendSession: ~Copyable {
         /// Requests for keyframes.
         public var keyframeRequests: Int64 = 0
         public var reports: Int64 = 0
-        /// It has said goodbye.
-        public var hasLeft = false
     }
 
     /// A keyframe is asked for at most this often by one receiver.
@@ -112,7 +110,8 @@ public struct RTPSendSession: ~Copyable {
                 intraRequest = number
                 wantKeyframe(media, at: now)
             case .bitRate(let bits): feedback.bitRate = bits
-            case .goodbye: feedback.hasLeft = true
+            // A receiver that leaves closes its connection, or falls silent.
+            case .goodbye: break
             case .arrivals(let report): feedback.apply(report)
             }
         }

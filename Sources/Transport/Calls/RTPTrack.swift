@@ -52,6 +52,21 @@ public struct RTPFeedback: OptionSet, Hashable, Sendable {
     public static let bitRate = RTPFeedback(rawValue: 8)
     /// The receiver says when each packet came (`transport-cc`).
     public static let arrivals = RTPFeedback(rawValue: 16)
+
+    /// - Parameter attributes: values of `rtcp-fb` without the payload type. Others than those above are left out.
+    public init(attributes: [String]) {
+        self = []
+        for attribute in attributes {
+            switch attribute {
+            case "nack": insert(.retransmission)
+            case "nack pli": insert(.pictureLoss)
+            case "ccm fir": insert(.intraRequest)
+            case "goog-remb": insert(.bitRate)
+            case "transport-cc": insert(.arrivals)
+            default: break
+            }
+        }
+    }
 }
 
 /// One stream of media between two sides: a section of their session description.
@@ -91,16 +106,7 @@ public struct RTPTrack: Hashable, Sendable {
                 retransmission: section.retransmission(of: map.payloadType))
             format.parameterSets = Self.parameterSets(parameters["sprop-parameter-sets"] ?? "")
             formats.append(format)
-            for text in section.feedback(of: map.payloadType) {
-                switch text {
-                case "nack": feedback.insert(.retransmission)
-                case "nack pli": feedback.insert(.pictureLoss)
-                case "ccm fir": feedback.insert(.intraRequest)
-                case "goog-remb": feedback.insert(.bitRate)
-                case "transport-cc": feedback.insert(.arrivals)
-                default: break
-                }
-            }
+            feedback.formUnion(RTPFeedback(attributes: section.feedback(of: map.payloadType)))
         }
         guard !formats.isEmpty else { return nil }
         self.init(formats)

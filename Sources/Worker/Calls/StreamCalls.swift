@@ -226,16 +226,7 @@ extension RTPTrack {
                 codec, payloadType: track.payloadType, clockRate: track.clockRate, channels: track.channels,
                 retransmission: track.retransmissionPayloadType)
         ])
-        for text in track.feedback {
-            switch text {
-            case "nack": feedback.insert(.retransmission)
-            case "nack pli": feedback.insert(.pictureLoss)
-            case "ccm fir": feedback.insert(.intraRequest)
-            case "goog-remb": feedback.insert(.bitRate)
-            case "transport-cc": feedback.insert(.arrivals)
-            default: break
-            }
-        }
+        feedback = RTPFeedback(attributes: Array(track.feedback))
         extensions = RTPExtensionMap(track.extensions.map { SDPHeaderExtension(id: $1, uri: $0) })
         mid = track.mid
     }

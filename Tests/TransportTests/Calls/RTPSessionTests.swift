@@ -288,12 +288,12 @@ struct RTPSessionTests {
         let path = Path([Path.video()])
         path.send(0, ticks: 0)
         path.run(.milliseconds(30))
-        let stranger: [UInt8] = [0x80, 96, 0, 1, 0, 0, 0, 0, 9, 9, 9, 9, 1]
-        #expect(!path.inject(stranger))
+        let secondSender: [UInt8] = [0x80, 96, 0, 1, 0, 0, 0, 0, 9, 9, 9, 9, 1]
+        #expect(!path.inject(secondSender))
         path.goodbye()
         path.run(.milliseconds(60))
         #expect(path.events.contains(.ended(reason: "the sender said goodbye")))
-        #expect(path.inject(stranger))
+        #expect(path.inject(secondSender))
         path.run(.milliseconds(5))
         #expect(path.numbers == [0, 1])
         // Silence ends it, too, and what is no RTP is reported once.
