@@ -96,7 +96,7 @@ public struct OutputLadder: Sendable {
     }
 
     /// At the start costs are those of synthetic pictures, and real ones may cost more.
-    static let limitAtStart = 0.7
+    static let limitAtStart = 0.6
     /// A choice that needs more than this does not fit any more.
     static let limitToStay = 0.92
     /// A stream falls to a choice that needs at most this, and climbs to one that needs at most that.
