@@ -38,17 +38,24 @@ import Media
         slots[index(of: sequence)] = Slot(sequence: sequence, byteCount: byteCount, sent: now, payload: payload)
     }
 
-    /// Finds a packet that is to be sent again. A request that comes twice within a round trip is answered once.
+    /// The size of a packet that is to be sent again. A request that comes twice within a round trip is answered once.
     /// - Returns: nil when it is not here any more, too old, or on its way.
-    mutating func claim(
-        _ sequence: UInt16, at now: MonotonicTime, roundTrip: Nanoseconds, longestAge: Nanoseconds
-    ) -> (packet: UnsafeMutableRawBufferPointer, payload: Int)? {
-        let index = index(of: sequence)
-        let slot = slots[index]
+    func byteCount(
+        ofRepeat sequence: UInt16, at now: MonotonicTime, roundTrip: Nanoseconds, longestAge: Nanoseconds
+    ) -> Int? {
+        let slot = slots[index(of: sequence)]
         guard slot.byteCount > 0, slot.sequence == sequence, now - slot.sent <= longestAge else { return nil }
         if let repeated = slot.repeated, now - repeated < roundTrip { return nil }
+        return slot.byteCount
+    }
+
+    /// A packet that ``byteCount(ofRepeat:at:roundTrip:longestAge:)`` knows. It counts as sent again.
+    mutating func claim(_ sequence: UInt16, at now: MonotonicTime) -> (packet: UnsafeMutableRawBufferPointer, payload: Int) {
+        let index = index(of: sequence)
         slots[index].repeated = now
         let start = index * Self.room
-        return unsafe (UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + slot.byteCount]), slot.payload)
+        return unsafe (
+            UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + slots[index].byteCount]), slots[index].payload
+        )
     }
 }

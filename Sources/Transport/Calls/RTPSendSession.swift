@@ -16,6 +16,8 @@ public struct RTPSendSession: ~Copyable {
         /// Packets that it asked for once more, and those that were sent.
         public var requested: Int64 = 0
         public var repeated: Int64 = 0
+        /// Packets that it asked for once more when as much had been sent again as for the first time (``RepeatBudget``).
+        public var refused: Int64 = 0
         /// Requests for keyframes.
         public var keyframeRequests: Int64 = 0
         public var reports: Int64 = 0
@@ -35,6 +37,7 @@ public struct RTPSendSession: ~Copyable {
     private var lastKeyframe: MonotonicTime?
     private var keyframeIsWanted = false
     private var intraRequest: UInt8?
+    private var repeats = RepeatBudget()
     public private(set) var feedback = Feedback()
 
     public init(_ tracks: [RTPTrack], name: String = RTPReceiveSession.randomName()) {
@@ -70,6 +73,7 @@ public struct RTPSendSession: ~Copyable {
             let packet = unsafe sender.build(
                 head, body, timestamp: sender.timestamp(presentation), isMarked: isMarked, extensions, at: now)
         else { return .wouldBlock }
+        repeats.earn(packet.count)
         let sent = unsafe send(packet)
         // Behind the first packet, from which receivers know the source.
         if nextReport == nil { nextReport = now }
@@ -101,7 +105,9 @@ public struct RTPSendSession: ~Copyable {
             case .receiverReport(_, let blocks), .senderReport(_, let blocks):
                 for block in blocks where tracks.contains(where: { $0.source == block.source }) { apply(block, at: now) }
             case .lost(let media, let numbers):
-                guard let index = tracks.firstIndex(where: { $0.source == media }) else { continue }
+                guard let index = tracks.firstIndex(where: { $0.source == media }),
+                    tracks[index].track.feedback.contains(.retransmission)
+                else { continue }
                 unsafe repeatPackets(numbers, of: index, at: now, send)
             case .pictureLoss(let media): wantKeyframe(media, at: now)
             case .intraRequest(let media, let number):
@@ -139,10 +145,13 @@ public struct RTPSendSession: ~Copyable {
         let wait = max((feedback.roundTrip ?? .milliseconds(10)) / 2, .milliseconds(2))
         // No more than a receiver may ask for at once, so that nobody is flooded in another one's name.
         for number in numbers.prefix(RetransmissionRequests.most) {
-            let extensions = extensions(at: now)
-            guard let packet = unsafe tracks[index].rebuild(number, extensions, at: now, roundTrip: wait) else { continue }
+            guard let count = tracks[index].byteCount(ofRepeat: number, at: now, roundTrip: wait) else { continue }
+            guard repeats.claim(count) else {
+                feedback.refused += 1
+                continue
+            }
             feedback.repeated += 1
-            unsafe send(packet, index)
+            unsafe send(tracks[index].rebuild(number, extensions(at: now), at: now), index)
         }
     }
 

@@ -11,7 +11,6 @@ import Media
     private var history = PacketHistory(capacity: 512)
     private(set) var packets: UInt32 = 0
     private(set) var bytes: UInt32 = 0
-    private(set) var repeated: Int64 = 0
     private(set) var hasBegun = false
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: PacketHistory.room + 2, alignment: 16)
 
@@ -60,16 +59,16 @@ import Media
         return unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(memory)[..<count])
     }
 
+    /// The size of a packet that is to be sent again; nil when it is not to be.
+    func byteCount(ofRepeat lost: UInt16, at now: MonotonicTime, roundTrip: Nanoseconds) -> Int? {
+        history.byteCount(ofRepeat: lost, at: now, roundTrip: roundTrip, longestAge: Self.longestAge)
+    }
+
     /// Builds a packet that is sent again: in the format for it, or as it was.
-    /// - Returns: nil when it is not to be sent; the packet is valid until the next call.
-    func rebuild(
-        _ lost: UInt16, _ extensions: RTPExtensions, at now: MonotonicTime, roundTrip: Nanoseconds
-    ) -> UnsafeRawBufferPointer? {
-        guard
-            let found = unsafe history.claim(lost, at: now, roundTrip: roundTrip, longestAge: Self.longestAge)
-        else { return nil }
-        repeated += 1
-        let (old, payload) = unsafe found
+    /// - Parameter lost: one whose size ``byteCount(ofRepeat:at:roundTrip:)`` knows.
+    /// - Returns: the packet, valid until the next call.
+    func rebuild(_ lost: UInt16, _ extensions: RTPExtensions, at now: MonotonicTime) -> UnsafeRawBufferPointer {
+        let (old, payload) = unsafe history.claim(lost, at: now)
         guard let type = track.formats[0].retransmission else {
             // To the byte: SRTP's cipher would tell its key otherwise.
             return UnsafeRawBufferPointer(old)

@@ -71,7 +71,7 @@ struct CallInboxTests {
         let viewers = RTPViewers(capacity: 1)
         let back = Back()
         var track = RTPTrack([RTPFormat(.h264, payloadType: 96)])
-        track.source = 5
+        (track.source, track.feedback) = (5, .retransmission)
         let viewer = try #require(viewers.add([track], back, peer: "carol"))
         #expect(viewers.add([track], back, peer: "dave") == nil)
         let sink = Sink(try StreamURL("rtp://127.0.0.1:9"), viewers: viewers)

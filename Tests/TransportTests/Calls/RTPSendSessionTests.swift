@@ -1,0 +1,98 @@
+import Media
+import Testing
+
+@testable import Transport
+
+/// What one receiver's session sends, in virtual time.
+struct RTPSendSessionTests {
+    /// A session and everything that it has sent.
+    final class Sending {
+        private var session: RTPSendSession
+        let tracks: [RTPTrack]
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        private(set) var packets: [[UInt8]] = []
+        private(set) var repeats: [[UInt8]] = []
+
+        init(_ tracks: [RTPTrack]) {
+            self.tracks = tracks
+            session = RTPSendSession(tracks)
+        }
+
+        static func video(_ feedback: RTPFeedback = .retransmission, repeats: UInt8? = 97) -> RTPTrack {
+            var track = RTPTrack([RTPFormat(.h264, payloadType: 96, retransmission: repeats)])
+            track.feedback = feedback
+            track.source = 5
+            return track
+        }
+
+        @discardableResult func send(_ count: Int, track: Int = 0) -> Sent {
+            let payload = [UInt8](repeating: UInt8(truncatingIfNeeded: packets.count), count: count)
+            return payload.withUnsafeBytes {
+                session.send(
+                    $0, UnsafeRawBufferPointer(start: nil, count: 0), track: track, presentation: MediaTime(ticks: 0),
+                    sourceTime: now, isMarked: true, at: now
+                ) {
+                    packets.append(Array($0))
+                    return .sent
+                }
+            }
+        }
+
+        func receive(_ body: (inout RTCPWriter) -> Void) {
+            var writer = RTCPWriter()
+            body(&writer)
+            receive(writer.bytes)
+        }
+
+        func receive(_ bytes: [UInt8]) {
+            bytes.withUnsafeBytes { session.receive($0, at: now) { packet, _ in repeats.append(Array(packet)) } }
+        }
+
+        /// Asks for all packets that were sent, as many at a time as a datagram names.
+        func requestAll() {
+            let numbers = packets.map { Self.number(of: $0) }
+            for start in stride(from: 0, to: numbers.count, by: 200) {
+                receive { $0.lost(Array(numbers[start..<min(start + 200, numbers.count)]), from: 1, media: 5) }
+            }
+        }
+
+        func read(_ packet: [UInt8]) -> RTPPacket { RTPPacket(reading: packet.span, map: tracks[0].extensions)! }
+        static func number(of packet: [UInt8]) -> UInt16 { UInt16(packet[2]) << 8 | UInt16(packet[3]) }
+        var told: RTPSendSession.Feedback { session.feedback }
+    }
+
+    @Test func aReceiverGetsNoMoreAgainThanForTheFirstTime() {
+        let sending = Sending([Sending.video()])
+        for _ in 0..<100 { sending.send(1000) }
+        // Ten requests for the same packets, each later than a round trip.
+        for _ in 0..<10 {
+            sending.now = sending.now + .milliseconds(50)
+            sending.requestAll()
+        }
+        #expect(sending.repeats.count == 100)
+        #expect(sending.told.requested == 1000 && sending.told.repeated == 100 && sending.told.refused == 900)
+        // What is sent then allows as much again.
+        for _ in 0..<3 { sending.send(1000) }
+        sending.now = sending.now + .milliseconds(50)
+        sending.requestAll()
+        #expect(sending.repeats.count == 103)
+    }
+
+    @Test func nothingIsSavedUpWithoutEnd() {
+        let sending = Sending([Sending.video()])
+        for _ in 0..<4000 { sending.send(1188) }
+        for _ in 0..<5 {
+            sending.now = sending.now + .milliseconds(50)
+            sending.requestAll()
+        }
+        // Packets of 1,200 bytes.
+        #expect(sending.repeats.count == 256)
+    }
+
+    @Test func nothingIsSentAgainWhereThatWasNotAgreedOn() {
+        let sending = Sending([Sending.video([.pictureLoss])])
+        sending.send(100)
+        sending.requestAll()
+        #expect(sending.repeats.isEmpty && sending.told.requested == 0)
+    }
+}
