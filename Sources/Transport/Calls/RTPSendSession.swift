@@ -9,7 +9,8 @@ public struct RTPSendSession: ~Copyable {
     public struct Feedback: Hashable, Sendable {
         /// Nil before its first report.
         public var roundTrip: Nanoseconds?
-        /// Of the packets since its report before, 0…1; nil before its first report.
+        /// Of the packets since its report before, 0…1; nil before its first report. A receiver that sends no receiver reports of the
+        /// video reports by the arrivals that it tells, once a second.
         public var fractionLost: Double?
         /// The most bits a second that it can take, as it says; nil where it does not.
         public var bitRate: UInt64?
@@ -26,6 +27,8 @@ public struct RTPSendSession: ~Copyable {
     /// A keyframe is asked for at most this often by one receiver.
     public static let keyframeInterval = Nanoseconds.milliseconds(500)
     static let reportInterval = Nanoseconds.seconds(1)
+    /// Without a receiver report for so long, the arrivals that are told say what is lost.
+    static let receiverReportTimeout = Nanoseconds.seconds(3)
 
     private let tracks: [RTPTrackSender]
     private let name: String
@@ -38,6 +41,8 @@ public struct RTPSendSession: ~Copyable {
     private var keyframeIsWanted = false
     private var intraRequest: UInt8?
     private var repeats = RepeatBudget()
+    private var lastReceiverReport: MonotonicTime?
+    private var arrivals = ArrivalLosses()
     public private(set) var feedback = Feedback()
 
     public init(_ tracks: [RTPTrack], name: String = RTPReceiveSession.randomName()) {
@@ -67,12 +72,13 @@ public struct RTPSendSession: ~Copyable {
         if sender.track.isVideo || !tracks.contains(where: { $0.track.isVideo && $0.hasBegun }) {
             anchor = (presentation, sourceTime)
         }
-        var extensions = extensions(at: now)
+        var extensions = extensions(of: sender, at: now)
         extensions.captureTime = captureTime
         guard
             let packet = unsafe sender.build(
                 head, body, timestamp: sender.timestamp(presentation), isMarked: isMarked, extensions, at: now)
         else { return .wouldBlock }
+        if extensions.transportSequence != nil { transportSequence &+= 1 }
         repeats.earn(packet.count)
         let sent = unsafe send(packet)
         // Behind the first packet, from which receivers know the source.
@@ -80,13 +86,14 @@ public struct RTPSendSession: ~Copyable {
         return sent
     }
 
-    private mutating func extensions(at now: MonotonicTime) -> RTPExtensions {
+    /// - Returns: what the next packet of a track says. Its transport-wide number is used up when the packet has been built: one
+    ///   that no packet bears looks like a loss.
+    private func extensions(of sender: RTPTrackSender, at now: MonotonicTime) -> RTPExtensions {
         var extensions = RTPExtensions()
         // 24 bits of seconds with 18 bits of fraction.
         let (seconds, rest) = now.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         extensions.absoluteSendTime = UInt32(truncatingIfNeeded: (seconds << 18 + (rest << 18) / 1_000_000_000) & 0xff_ffff)
-        extensions.transportSequence = transportSequence
-        transportSequence &+= 1
+        if sender.track.extensions.transportSequence > 0 { extensions.transportSequence = transportSequence }
         // Show each picture as soon as it is there.
         (extensions.leastPlayoutDelay, extensions.mostPlayoutDelay) = (0, 0)
         return extensions
@@ -118,7 +125,7 @@ public struct RTPSendSession: ~Copyable {
             case .bitRate(let bits): feedback.bitRate = bits
             // A receiver that leaves closes its connection, or falls silent.
             case .goodbye: break
-            case .arrivals(let report): feedback.apply(report)
+            case .arrivals(let report): apply(report, at: now)
             }
         }
     }
@@ -128,6 +135,8 @@ public struct RTPSendSession: ~Copyable {
         if tracks.first(where: { $0.source == block.source })?.track.isVideo == true || tracks.count == 1 {
             feedback.reports += 1
             feedback.fractionLost = Double(block.fractionLost) / 256
+            lastReceiverReport = now
+            arrivals = ArrivalLosses()
         }
         guard block.lastReport != 0 else { return }
         let middle = UInt32(truncatingIfNeeded: wallClockNow() >> 16)
@@ -138,20 +147,31 @@ public struct RTPSendSession: ~Copyable {
         feedback.roundTrip = feedback.roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
     }
 
+    private mutating func apply(_ report: TransportFeedback, at now: MonotonicTime) {
+        if let last = lastReceiverReport, now - last < Self.receiverReportTimeout { return }
+        arrivals.record(packets: report.arrivals.count, received: report.arrivals.count { $0 != nil }, at: now)
+        guard let fraction = arrivals.claim(at: now) else { return }
+        feedback.reports += 1
+        feedback.fractionLost = fraction
+    }
+
     private mutating func repeatPackets(
         _ numbers: [UInt16], of index: Int, at now: MonotonicTime, _ send: (UnsafeRawBufferPointer, Int) -> Void
     ) {
+        let sender = tracks[index]
         feedback.requested += Int64(numbers.count)
         let wait = max((feedback.roundTrip ?? .milliseconds(10)) / 2, .milliseconds(2))
         // No more than a receiver may ask for at once, so that nobody is flooded in another one's name.
         for number in numbers.prefix(RetransmissionRequests.most) {
-            guard let count = tracks[index].byteCount(ofRepeat: number, at: now, roundTrip: wait) else { continue }
+            guard let count = sender.byteCount(ofRepeat: number, at: now, roundTrip: wait) else { continue }
             guard repeats.claim(count) else {
                 feedback.refused += 1
                 continue
             }
             feedback.repeated += 1
-            unsafe send(tracks[index].rebuild(number, extensions(at: now), at: now), index)
+            let extensions = extensions(of: sender, at: now)
+            if sender.hasOwnRepeats, extensions.transportSequence != nil { transportSequence &+= 1 }
+            unsafe send(sender.rebuild(number, extensions, at: now), index)
         }
     }
 
@@ -197,10 +217,24 @@ public struct RTPSendSession: ~Copyable {
     }
 }
 
-extension RTPSendSession.Feedback {
-    /// The share of the packets that did not come, by a report of arrivals.
-    fileprivate mutating func apply(_ report: TransportFeedback) {
-        guard !report.arrivals.isEmpty else { return }
-        fractionLost = Double(report.arrivals.count { $0 == nil }) / Double(report.arrivals.count)
+/// The losses of about a second, by reports of arrivals, each of which covers only some packets. A pure value.
+private struct ArrivalLosses {
+    private static let interval = Nanoseconds.seconds(1)
+
+    private var since: MonotonicTime?
+    private var packets = 0
+    private var received = 0
+
+    mutating func record(packets: Int, received: Int, at now: MonotonicTime) {
+        if since == nil { since = now }
+        self.packets += packets
+        self.received += received
+    }
+
+    /// The share that was lost, 0…1, once a second; nil between.
+    mutating func claim(at now: MonotonicTime) -> Double? {
+        guard let since, now - since >= Self.interval, packets > 0 else { return nil }
+        defer { self = ArrivalLosses() }
+        return Double(packets - received) / Double(packets)
     }
 }

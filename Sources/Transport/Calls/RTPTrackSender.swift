@@ -12,6 +12,8 @@ import Media
     private(set) var packets: UInt32 = 0
     private(set) var bytes: UInt32 = 0
     private(set) var hasBegun = false
+    /// Whether packets that are sent again are packets of their own, and not the same bytes.
+    var hasOwnRepeats: Bool { track.formats[0].retransmission != nil }
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: PacketHistory.room + 2, alignment: 16)
 
     /// Packets that were sent earlier are of no use to anybody.

@@ -89,6 +89,50 @@ struct RTPSendSessionTests {
         #expect(sending.repeats.count == 256)
     }
 
+    /// A number that no packet bears looks like a loss: where a track has none, where nothing could be built, and where the same
+    /// bytes are sent again.
+    @Test(arguments: [97, nil] as [UInt8?]) func transportNumbersHaveNoGaps(repeats: UInt8?) {
+        var video = Sending.video(repeats: repeats)
+        video.extensions.transportSequence = 3
+        let sending = Sending([video, RTPTrack([RTPFormat(.opus, payloadType: 111)])])
+        for _ in 0..<10 {
+            sending.send(100)
+            sending.send(50, track: 1)
+            #expect(sending.send(2000) == .wouldBlock)
+        }
+        sending.now = sending.now + .milliseconds(50)
+        sending.requestAll()
+        sending.send(100)
+        let pictures = sending.packets.filter { $0[1] & 0x7f == 96 }
+        let all = pictures.dropLast() + (repeats == nil ? [] : sending.repeats) + pictures.suffix(1)
+        let numbers = all.map { sending.read($0).extensions.transportSequence }
+        #expect(numbers == (0..<UInt16(all.count)).map { $0 } && sending.repeats.count == 10)
+    }
+
+    private func report(lost: UInt8) -> RTCPPacket.ReportBlock {
+        RTCPPacket.ReportBlock(
+            source: 5, fractionLost: lost, lost: 0, highestSequence: 0, jitter: 0, lastReport: 0, delay: 0)
+    }
+
+    @Test func lossesAreThoseOfReceiverReportsElseOfArrivals() {
+        let sending = Sending([Sending.video(.arrivals)])
+        func tell(_ arrivals: [Int64?]) {
+            let feedback = TransportFeedback(base: 0, number: 0, reference: 0, arrivals: arrivals)
+            sending.receive { $0.arrivals(feedback, from: 1, media: 5) }
+        }
+        sending.receive { $0.receiverReport(from: 1, [report(lost: 64)]) }
+        tell([0, 1, 2, 3])
+        #expect(sending.told.fractionLost == 0.25 && sending.told.reports == 1)
+        // It sends no more of them: what it tells of a second counts as one report.
+        for _ in 0..<40 {
+            sending.now = sending.now + .milliseconds(100)
+            tell([0, nil])
+        }
+        #expect(sending.told.fractionLost == 0.5 && sending.told.reports == 2)
+        sending.receive { $0.receiverReport(from: 1, [report(lost: 0)]) }
+        #expect(sending.told.fractionLost == 0 && sending.told.reports == 3)
+    }
+
     @Test func nothingIsSentAgainWhereThatWasNotAgreedOn() {
         let sending = Sending([Sending.video([.pictureLoss])])
         sending.send(100)
