@@ -39,6 +39,8 @@ public struct RTPReceiveSession: ~Copyable {
     private let configuration: Configuration
     private let tracks: [RTPTrackReceiver]
     private let map: RTPExtensionMap
+    /// The sender is told when its packets came.
+    private let hasArrivals: Bool
     private var alignment = TrackAlignment()
     private var events: [Event] = []
     private var complaints: Set<String> = []
@@ -69,6 +71,7 @@ public struct RTPReceiveSession: ~Copyable {
         var map = RTPExtensionMap()
         for track in tracks { map.merge(track.extensions) }
         self.map = map
+        hasArrivals = tracks.contains { $0.feedback.contains(.arrivals) }
     }
 
     /// A random name of 16 hexadecimal digits (RFC 7022).
@@ -116,20 +119,24 @@ public struct RTPReceiveSession: ~Copyable {
         guard let (receiver, format, isRepeat) = place(of: packet, bytes, track) else {
             return refuse("payload type \(packet.payloadType) is not in the session description")
         }
-        if let number = packet.extensions.transportSequence, tracks[0].track.feedback.contains(.arrivals) || hasArrivals {
-            if packetArrivals.isEmpty { nextArrivals = arrival + Self.arrivalInterval }
-            packetArrivals.record(number, at: arrival)
-        }
         if isRepeat {
-            // RFC 4588, 4: before the payload stands the number that the packet had.
-            guard receiver.source != nil, packet.payload.count >= 2 else { return false }
-            packet.sequence = UInt16(bytes.bigEndian(at: packet.payload.lowerBound, 2))
-            packet.payload = packet.payload.lowerBound + 2..<packet.payload.upperBound
+            guard receiver.source != nil else { return false }
         } else if receiver.source != packet.source {
             guard receiver.accepts(packet.source, at: arrival) else {
                 return refuse("another source sends while the first one is served")
             }
             begin(receiver, packet, arrival)
+        }
+        // Some track has a source now, which the report can name.
+        if hasArrivals, let number = packet.extensions.transportSequence {
+            if nextArrivals == nil { nextArrivals = arrival + Self.arrivalInterval }
+            packetArrivals.record(number, at: arrival)
+        }
+        if isRepeat {
+            // RFC 4588, 4: before the payload stands the number that the packet had. Without one it only probes the path.
+            guard packet.payload.count >= 2 else { return false }
+            packet.sequence = UInt16(bytes.bigEndian(at: packet.payload.lowerBound, 2))
+            packet.payload = packet.payload.lowerBound + 2..<packet.payload.upperBound
         }
         let payload = bytes.extracting(packet.payload)
         let hold = receiver.hold(configuration)
@@ -142,8 +149,6 @@ public struct RTPReceiveSession: ~Copyable {
         alignment.observe(receiver, at: arrival)
         return verdict != .unexpected
     }
-
-    private var hasArrivals: Bool { tracks.contains { $0.track.feedback.contains(.arrivals) } }
 
     private mutating func begin(_ receiver: RTPTrackReceiver, _ packet: RTPPacket, _ arrival: MonotonicTime) {
         receiver.begin(packet.source, at: arrival)
@@ -257,7 +262,8 @@ public struct RTPReceiveSession: ~Copyable {
         for receiver in tracks { receiver.end() }
         picture = KeyframeNeed()
         alignment = TrackAlignment()
-        nextReport = nil
+        packetArrivals = PacketArrivals()
+        (nextReport, nextArrivals) = (nil, nil)
         events.append(.ended(reason: reason))
     }
 
@@ -272,7 +278,7 @@ public struct RTPReceiveSession: ~Copyable {
 
     /// When ``next(at:into:)``, ``nextEvent(at:)`` or ``nextFeedback(at:_:)`` may have something, if nothing comes before.
     public var nextTimer: MonotonicTime? {
-        var times: [MonotonicTime?] = [nextReport, silenceEnd?.time, packetArrivals.isEmpty ? nil : nextArrivals]
+        var times: [MonotonicTime?] = [nextReport, silenceEnd?.time, nextArrivals]
         for receiver in tracks where receiver.source != nil {
             times.append(receiver.gapDeadline)
             times.append(receiver.requests.due)
@@ -290,6 +296,8 @@ public struct RTPReceiveSession: ~Copyable {
             alignment.align(tracks)
         }
         var hasAsked = false
+        var arrivalsAreDue = nextArrivals.map { $0 <= now } ?? false
+        if arrivalsAreDue { nextArrivals = nil }
         for receiver in tracks {
             guard let source = receiver.source else { continue }
             writer.removeAll()
@@ -297,7 +305,9 @@ public struct RTPReceiveSession: ~Copyable {
             receiver.claimRequests(at: now, &numbers)
             let wantsPicture = receiver.track.isVideo && !hasAsked && picture.claim(at: now)
             if wantsPicture { hasAsked = true }
-            let arrivals = receiver.index == 0 && nextArrivals.map { $0 <= now } ?? false ? packetArrivals.claim() : nil
+            // They are of all tracks, so the first one that has a source carries them.
+            let arrivals = arrivalsAreDue ? packetArrivals.claim() : nil
+            arrivalsAreDue = false
             guard reportIsDue || wantsPicture || !numbers.isEmpty || arrivals != nil else { continue }
             writer.receiverReport(
                 from: configuration.source, reportIsDue ? receiver.reportBlock(at: now).map { [$0] } ?? [] : [])

@@ -23,6 +23,8 @@ struct RTPSessionTests {
         private(set) var events: [RTPReceiveSession.Event] = []
         private(set) var feedback: [(at: MonotonicTime, packets: [RTCPPacket])] = []
         private(set) var sentTypes: [UInt8] = []
+        /// The packet that was sent last.
+        private(set) var newest: [UInt8] = []
         private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
 
         init(_ tracks: [RTPTrack], _ configuration: RTPReceiveSession.Configuration = .init()) {
@@ -60,6 +62,7 @@ struct RTPSessionTests {
             }
             #expect(result == .sent)
             sentTypes.append(made[1] & 0x7f)
+            newest = made
             if !wasLost { launch(made, isForward: true) }
             var reports: [[UInt8]] = []
             sender.nextReport(at: now) { packet, _ in reports.append(Array(packet)) }
@@ -127,6 +130,8 @@ struct RTPSessionTests {
         var numbers: [UInt8] { delivered.map { $0.payload[0] } }
         var losses: RTPReceiveSession.Losses { receiver.losses }
         var roundTrip: Nanoseconds? { receiver.roundTrip }
+        var timer: MonotonicTime? { receiver.nextTimer }
+        func end() { receiver.end(reason: "the call is over") }
         var told: RTPSendSession.Feedback { sender.feedback }
         func claimKeyframe() -> Bool { sender.claimKeyframe(at: now) }
         var requests: [(at: MonotonicTime, numbers: [UInt16])] {
