@@ -43,11 +43,15 @@ public struct RTPDemuxer: ~Copyable {
                 video = RTPVideoAssembly(mainVideo, format: packet.format)
             }
             report(packet.format, handler)
-            // A payload without bytes keeps a path open.
-            if payload.count > 0 { video!.push(bytes, packet, limit: unitLimit, handler) }
+            // A payload without bytes keeps a path open. What is missing before it may have been part of a picture.
+            if payload.count > 0 {
+                video!.push(bytes, packet, limit: unitLimit, handler)
+            } else {
+                video!.recordLoss(of: packet.lost, handler)
+            }
         } else if let index = sound.firstIndex(where: { $0.stream == packet.stream }), !packet.format.isVideo {
             report(reported, handler)
-            if payload.count > 0 { sound[index].push(bytes, packet, limit: unitLimit, handler) }
+            sound[index].push(bytes, packet, limit: unitLimit, handler)
         } else {
             unusedPackets += 1
         }
@@ -103,6 +107,7 @@ struct RTPSoundAssembly {
 
     mutating func push(_ payload: Span<UInt8>, _ packet: RTPPacketFacts, limit: Int, _ handler: RTPDemuxer.Handler) {
         if packet.lost > 0 { handler(.fault(.gap(packets: packet.lost), isMainVideo: false)) }
+        guard payload.count > 0 else { return }
         storage.removeAll()
         guard OpusPayload.append(payload, to: storage, limit: limit) else {
             return handler(

@@ -27,6 +27,8 @@ struct RTPVideoAssembly {
     private var damage: StreamUnit.Damage = []
     /// Packets are missing before the unit's first one.
     private var isAfterLoss = false
+    /// Packets are missing before the next one.
+    private var hasLossBefore = false
     private var isDropped = false
     private var followsTorn = false
     private var serial = 0
@@ -43,14 +45,10 @@ struct RTPVideoAssembly {
     var lastFault: BitstreamFault? { scanner.lastFault }
 
     mutating func push(_ payload: Span<UInt8>, _ packet: RTPPacketFacts, limit: Int, _ handler: Handler) {
-        if packet.lost > 0 {
-            handler(.fault(.gap(packets: packet.lost), isMainVideo: true))
-            needsKeyframe = true
-            if isOpen { damage.insert(.packetsLost) }
-            if isOpen { _ = h264.abandonFragment(storage) }
-        }
+        recordLoss(of: packet.lost, handler)
         if isOpen, packet.timestamp != timestamp { deliver(.nextStart, handler) }
         if !isOpen { begin(packet) }
+        hasLossBefore = false
         lastArrival = max(lastArrival, packet.arrival)
         sourceTime = packet.sourceTime
         if !isDropped {
@@ -70,6 +68,17 @@ struct RTPVideoAssembly {
         if packet.isMarked { deliver(.marker, handler) }
     }
 
+    /// So many packets before the next one are missing.
+    mutating func recordLoss(of packets: Int, _ handler: Handler) {
+        guard packets > 0 else { return }
+        handler(.fault(.gap(packets: packets), isMainVideo: true))
+        needsKeyframe = true
+        hasLossBefore = true
+        guard isOpen else { return }
+        damage.insert(.packetsLost)
+        _ = h264.abandonFragment(storage)
+    }
+
     /// The stream ends or is interrupted.
     mutating func finish(_ handler: Handler) {
         if isOpen {
@@ -87,7 +96,7 @@ struct RTPVideoAssembly {
         firstArrival = packet.arrival
         lastArrival = packet.arrival
         damage = []
-        isAfterLoss = packet.lost > 0
+        isAfterLoss = hasLossBefore
         storage.removeAll()
         scanner.cut(at: Int.max)
         h264.beginUnit()

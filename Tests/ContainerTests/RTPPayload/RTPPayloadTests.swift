@@ -125,6 +125,27 @@ struct RTPPayloadTests {
         #expect(collected.units[2].damage.contains(.packetsLost))
     }
 
+    /// What is missing may have been a picture's first slice, whether or not the packet behind it has a payload.
+    @Test func aLossBeforeAPacketWithoutPayloadCountsForTheNextPicture() {
+        let collected = Collected()
+        collected.push([0x65, 0x88, 1])
+        collected.push([], isMarked: false, lost: 2)
+        #expect(collected.faults == [.gap(packets: 2)] && collected.needsKeyframe)
+        collected.push([0x41, 0x1a, 1], timestamp: 3000)
+        #expect(collected.units[1].damage.contains(.packetsLost) && collected.needsKeyframe)
+        // The next loss is another one.
+        collected.push([0x65, 0x88, 5], timestamp: 6000)
+        #expect(collected.units[2].damage.isEmpty && !collected.needsKeyframe)
+        // In the middle of a picture it tears that one.
+        collected.push([0x41, 0x9a, 1], timestamp: 9000, isMarked: false)
+        collected.push([], timestamp: 9000, isMarked: false, lost: 1)
+        collected.push([0x41, 0x1a, 1], timestamp: 9000)
+        #expect(collected.units[3].damage.contains(.packetsLost) && collected.needsKeyframe)
+        // Of sound it is reported, too.
+        collected.push([], format: .opus, lost: 3, stream: 1)
+        #expect(collected.faults.last == .gap(packets: 3))
+    }
+
     @Test(
         arguments: [
             [], [0x00], [0x7c], [0x7c, 0x85], [0x78], [0x78, 0], [0x78, 0, 9, 1], [0x78, 0, 0], [0x78, 0, 1, 0x78],
