@@ -16,6 +16,9 @@ import Media
     var hasOwnRepeats: Bool { track.formats[0].retransmission != nil }
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: PacketHistory.room + 2, alignment: 16)
 
+    /// The most bytes of a payload.
+    static let mostPayload = PacketHistory.room - RTPPacketWriter.mostBytes
+
     /// Packets that were sent earlier are of no use to anybody.
     static let longestAge = Nanoseconds.seconds(1)
 
@@ -41,12 +44,13 @@ import Media
         _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, timestamp: UInt32, isMarked: Bool,
         _ extensions: RTPExtensions, at now: MonotonicTime
     ) -> UnsafeRawBufferPointer? {
+        // Before anything is written: the place still has an older packet, which may be asked for.
+        guard head.count + body.count <= Self.mostPayload else { return nil }
         let memory = unsafe history.memory(for: sequence)
         let start = unsafe RTPPacketWriter.writeHeader(
             to: memory, payloadType: track.formats[0].payloadType, isMarked: isMarked, sequence: sequence,
             timestamp: timestamp, source: source, extensions, track)
         let count = start + head.count + body.count
-        guard count <= PacketHistory.room else { return nil }
         if head.count > 0 {
             unsafe UnsafeMutableRawBufferPointer(rebasing: memory[start...]).copyMemory(from: head)
         }
@@ -91,7 +95,10 @@ import Media
 
 /// Writes RTP packets' headers.
 enum RTPPacketWriter {
-    /// - Parameter bytes: at least 100.
+    /// The most bytes of a header: 16, and two for each element with its 3, 2, 3, 16 and 16 bytes.
+    static let mostBytes = 68
+
+    /// - Parameter bytes: at least ``mostBytes``.
     /// - Returns: where the payload begins.
     static func writeHeader(
         to bytes: UnsafeMutableRawBufferPointer, payloadType: UInt8, isMarked: Bool, sequence: UInt16, timestamp: UInt32,

@@ -121,6 +121,13 @@ struct CallPacketTests {
         written.captureTime = 0x0102_0304_0506_0708
         written.captureClockOffset = -2
         var bytes = [UInt8](repeating: 0xee, count: 100)
+        track.mid = "0123456789abcdef and more"
+        let most = bytes.withUnsafeMutableBytes {
+            RTPPacketWriter.writeHeader(
+                to: $0, payloadType: 96, isMarked: true, sequence: 7, timestamp: 8, source: 9, written, track)
+        }
+        #expect(most <= RTPPacketWriter.mostBytes && (most == RTPPacketWriter.mostBytes) == isLong)
+        track.mid = "video"
         let start = bytes.withUnsafeMutableBytes {
             RTPPacketWriter.writeHeader(
                 to: $0, payloadType: 96, isMarked: true, sequence: 7, timestamp: 8, source: 9, written, track)

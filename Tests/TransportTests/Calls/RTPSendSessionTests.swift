@@ -109,6 +109,20 @@ struct RTPSendSessionTests {
         #expect(numbers == (0..<UInt16(all.count)).map { $0 } && sending.repeats.count == 10)
     }
 
+    /// Its place in the history has another packet. Were that changed, a repeat would show another one's number, and SRTP would
+    /// use up that one's nonce.
+    @Test func aPayloadThatIsTooLargeLeavesTheHistoryAsItIs() {
+        var video = Sending.video(repeats: nil)
+        video.extensions.absoluteCaptureTime = 2
+        let sending = Sending([video])
+        for _ in 0..<512 { sending.send(100) }
+        for count in [RTPTrackSender.mostPayload + 1, 1490, 1500, 4000] { #expect(sending.send(count) == .wouldBlock) }
+        sending.now = sending.now + .milliseconds(50)
+        sending.requestAll()
+        #expect(sending.repeats == sending.packets && sending.packets.count == 512)
+        #expect(sending.send(RTPTrackSender.mostPayload) == .sent && sending.packets[512].count <= PacketHistory.room)
+    }
+
     private func report(lost: UInt8) -> RTCPPacket.ReportBlock {
         RTCPPacket.ReportBlock(
             source: 5, fractionLost: lost, lost: 0, highestSequence: 0, jitter: 0, lastReport: 0, delay: 0)
