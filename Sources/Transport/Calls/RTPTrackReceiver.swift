@@ -63,9 +63,10 @@ final class RTPTrackReceiver {
     ) -> Verdict {
         var place = RTPOrder.Place(number: 0, step: 1)
         if ring.expected == nil {
+            if isRepeat { return .unexpected }
             place.number = order.begin(at: packet.sequence, timestamp: packet.timestamp)
         } else {
-            switch order.judge(packet.sequence, timestamp: packet.timestamp) {
+            switch order.judge(packet.sequence, timestamp: packet.timestamp, isRepeat: isRepeat) {
             case .at(let found): place = found
             case .unexpected: return .unexpected
             case .startsAnew: return .startsAnew

@@ -50,20 +50,22 @@ struct RTPOrder: Sendable {
         return first
     }
 
-    mutating func judge(_ number: UInt16, timestamp: UInt32) -> Verdict {
+    /// - Parameter isRepeat: the packet was asked for again. It says nothing of where its source counts.
+    mutating func judge(_ number: UInt16, timestamp: UInt32, isRepeat: Bool = false) -> Verdict {
         let step = numbers.step(to: Int64(number))
-        guard (1 - Self.mostOvertaken...Self.mostLost).contains(step) else { return judgeFarOff(number) }
+        guard (1 - Self.mostOvertaken...Self.mostLost).contains(step) else { return judgeFarOff(number, isRepeat) }
         var after = numbers
         let packet = Seen(number: after.unwrap(Int64(number)), timestamp: timestamp)
         let place = place(of: packet.number)
-        if seen[place].number == packet.number, seen[place].timestamp != timestamp { return judgeFarOff(number) }
+        if seen[place].number == packet.number, seen[place].timestamp != timestamp { return judgeFarOff(number, isRepeat) }
         numbers = after
         seen[place] = packet
-        expected = nil
+        if !isRepeat { expected = nil }
         return .at(Place(number: packet.number, step: step))
     }
 
-    private mutating func judgeFarOff(_ number: UInt16) -> Verdict {
+    private mutating func judgeFarOff(_ number: UInt16, _ isRepeat: Bool) -> Verdict {
+        if isRepeat { return .unexpected }
         if expected == number { return .startsAnew }
         expected = number &+ 1
         return .unexpected
