@@ -26,7 +26,8 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     public var packetsRetransmitted: Int64 = 0
     /// Packets dropped: too late to send, or never delivered.
     public var packetsDropped: Int64 = 0
-    /// Input: datagrams that are not the stream's, such as those of another sender or another kind (RTP).
+    /// Input: datagrams that are not the stream's, such as those of another sender or another kind (RTP). Output: what others than
+    /// the receiver sent to RTP's ports.
     public var packetsUnexpected: Int64 = 0
     /// RTP: sender reports that came or went, and those that came and were not believed.
     public var reports: Int64 = 0

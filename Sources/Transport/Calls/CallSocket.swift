@@ -61,6 +61,16 @@ final class CallSocket: Sendable {
         return unsafe DatagramSocket.send(packet, from: stream.number, to: streamPeer)
     }
 
+    /// Whether a datagram may be the peer's: it comes from his host, by whatever port. Receivers send reports from ports of their
+    /// own. Members of a multicast group have addresses of their own, too.
+    func mayBePeer(_ sender: SocketAddress) -> Bool {
+        func isHost(_ peer: SocketAddress?) -> Bool {
+            peer.map { $0.isMulticast || $0.with(port: sender.port) == sender } ?? false
+        }
+        let (streamPeer, controlPeer) = peer.withLock { $0 }
+        return isHost(streamPeer) || isHost(controlPeer)
+    }
+
     /// Reads the next datagram of RTCP's own socket.
     func receiveControl(into buffer: UnsafeMutableRawBufferPointer) -> DatagramSocket.Arrived? {
         switch control {

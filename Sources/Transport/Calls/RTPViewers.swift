@@ -128,6 +128,9 @@ public final class RTPViewer: Sendable {
         if wants { wantsKeyframe.store(true, ordering: .releasing) }
     }
 
+    /// A datagram has come that is not the receiver's.
+    func countUnexpected() { state.withLock { $0.figures.packetsUnexpected += 1 } }
+
     /// Whether the receiver wants a keyframe, and may have one now.
     func claimKeyframe(at now: MonotonicTime) -> Bool {
         guard wantsKeyframe.load(ordering: .acquiring) else { return false }

@@ -50,7 +50,11 @@ final class UDPCallSink: Sendable {
                 for _ in 0..<mostAtOnce {
                     guard let came = unsafe socket.stream.receive(none, buffer) ?? socket.receiveControl(into: buffer)
                     else { break }
-                    guard !came.isCut else { continue }
+                    // Whoever else sends reports would have us send again, send keyframes, and send less.
+                    guard !came.isCut, socket.mayBePeer(came.sender) else {
+                        viewer.countUnexpected()
+                        continue
+                    }
                     let datagram = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<came.byteCount])
                     unsafe viewer.receive(datagram, at: .now())
                 }
