@@ -26,7 +26,7 @@ enum RTCPPacket: Hashable, Sendable {
     case intraRequest(media: UInt32, number: UInt8)
     /// The most bits a second that the receiver can take.
     case bitRate(UInt64)
-    case arrivals(TransportFeedback)
+    case arrivals(ArrivalSummary)
 }
 
 /// Reads the packets of an RTCP datagram one by one. Any bytes may come.
@@ -83,7 +83,7 @@ struct RTCPReader: ~Escapable {
         case Kind.transport:
             guard body.count >= 8 else { return nil }
             if count == 1 { return .lost(media: word(at + 4), lostNumbers(at + 8..<body.upperBound)) }
-            if count == 15 { return TransportFeedback(reading: bytes, body).map { .arrivals($0) } }
+            if count == 15 { return ArrivalSummary(reading: bytes, body).map { .arrivals($0) } }
             return nil
         case Kind.payload:
             guard body.count >= 8 else { return nil }

@@ -32,6 +32,8 @@ public struct RTPSendSession: ~Copyable {
 
     private let tracks: [RTPTrackSender]
     private let name: String
+    /// The receiver has agreed to tell when packets come.
+    private let tellsArrivals: Bool
     private var transportSequence: UInt16 = 0
     private var writer = RTCPWriter()
     /// A time of the stream, and when it was sent by our clock.
@@ -47,6 +49,7 @@ public struct RTPSendSession: ~Copyable {
 
     public init(_ tracks: [RTPTrack], name: String = RTPReceiveSession.randomName()) {
         self.tracks = tracks.map { RTPTrackSender($0) }
+        tellsArrivals = tracks.contains { $0.feedback.contains(.arrivals) }
         self.name = name
     }
 
@@ -107,6 +110,7 @@ public struct RTPSendSession: ~Copyable {
     ) {
         let bytes = unsafe Span<UInt8>(_unsafeElements: datagram.assumingMemoryBound(to: UInt8.self))
         var reader = RTCPReader(bytes)
+        var hasArrivals = false
         while let packet = reader.next() {
             switch packet {
             case .receiverReport(_, let blocks), .senderReport(_, let blocks):
@@ -125,7 +129,11 @@ public struct RTPSendSession: ~Copyable {
             case .bitRate(let bits): feedback.bitRate = bits
             // A receiver that leaves closes its connection, or falls silent.
             case .goodbye: break
-            case .arrivals(let report): apply(report, at: now)
+            case .arrivals(let report):
+                // One report says it all: a datagram of many would count for more than others.
+                guard tellsArrivals, !hasArrivals else { continue }
+                hasArrivals = true
+                apply(report, at: now)
             }
         }
     }
@@ -147,9 +155,9 @@ public struct RTPSendSession: ~Copyable {
         feedback.roundTrip = feedback.roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
     }
 
-    private mutating func apply(_ report: TransportFeedback, at now: MonotonicTime) {
+    private mutating func apply(_ report: ArrivalSummary, at now: MonotonicTime) {
         if let last = lastReceiverReport, now - last < Self.receiverReportTimeout { return }
-        arrivals.record(packets: report.arrivals.count, received: report.arrivals.count { $0 != nil }, at: now)
+        arrivals.record(packets: report.packets, received: report.received, at: now)
         guard let fraction = arrivals.claim(at: now) else { return }
         feedback.reports += 1
         feedback.fractionLost = fraction

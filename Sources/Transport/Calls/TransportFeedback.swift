@@ -21,55 +21,6 @@ struct TransportFeedback: Hashable, Sendable {
         self.arrivals = arrivals
     }
 
-    /// Reads the part of a packet behind its header.
-    /// - Returns: nil when it is cut off or contradicts itself.
-    init?(reading bytes: Span<UInt8>, _ body: Range<Int>) {
-        guard body.count >= 16 else { return nil }
-        var at = body.lowerBound + 8
-        base = UInt16(bytes.bigEndian(at: at, 2))
-        let count = Int(bytes.bigEndian(at: at + 2, 2))
-        reference = UInt32(bytes.bigEndian(at: at + 4, 3))
-        number = bytes[at + 7]
-        at += 8
-        guard count <= 1 << 13 else { return nil }
-        var symbols: [UInt8] = []
-        symbols.reserveCapacity(count)
-        while symbols.count < count {
-            guard at + 2 <= body.upperBound else { return nil }
-            let chunk = Int(bytes.bigEndian(at: at, 2))
-            at += 2
-            if chunk & 0x8000 == 0 {
-                let symbol = UInt8(chunk >> 13 & 3)
-                for _ in 0..<min(chunk & 0x1fff, count - symbols.count) { symbols.append(symbol) }
-                if chunk & 0x1fff == 0 { return nil }
-            } else if chunk & 0x4000 == 0 {
-                for bit in (0..<14).reversed() where symbols.count < count { symbols.append(UInt8(chunk >> bit & 1)) }
-            } else {
-                for place in (0..<7).reversed() where symbols.count < count {
-                    symbols.append(UInt8(chunk >> (2 * place) & 3))
-                }
-            }
-        }
-        arrivals = []
-        arrivals.reserveCapacity(count)
-        var time: Int64 = 0
-        for symbol in symbols {
-            switch symbol {
-            case 1:
-                guard at + 1 <= body.upperBound else { return nil }
-                time += Int64(bytes[at])
-                at += 1
-                arrivals.append(time)
-            case 2:
-                guard at + 2 <= body.upperBound else { return nil }
-                time += Int64(Int16(bitPattern: UInt16(bytes.bigEndian(at: at, 2))))
-                at += 2
-                arrivals.append(time)
-            default: arrivals.append(nil)
-            }
-        }
-    }
-
     /// Writes the part of a packet behind its header and its two sources.
     func write(_ put: (UInt64, Int) -> Void) {
         put(UInt64(base), 2)
@@ -111,5 +62,58 @@ struct TransportFeedback: Hashable, Sendable {
             }
         }
         for (value, count) in deltas { put(value, count) }
+    }
+}
+
+/// What a receiver tells of its packets' arrivals, without the times: it costs little to read, whatever the packet says.
+struct ArrivalSummary: Hashable, Sendable {
+    /// The number of the first packet.
+    var base: UInt16
+    /// Counts the reports.
+    var number: UInt8
+    /// So many packets the report is about, and so many of them came.
+    private(set) var packets = 0
+    private(set) var received = 0
+
+    /// The most packets that one report may be about.
+    private static let most = 1 << 13
+
+    /// Reads the part of a packet behind its header.
+    /// - Returns: nil when it is cut off or contradicts itself.
+    init?(reading bytes: Span<UInt8>, _ body: Range<Int>) {
+        guard body.count >= 16 else { return nil }
+        var at = body.lowerBound + 8
+        base = UInt16(bytes.bigEndian(at: at, 2))
+        let count = Int(bytes.bigEndian(at: at + 2, 2))
+        number = bytes[at + 7]
+        at += 8
+        guard count <= Self.most else { return nil }
+        var timeBytes = 0
+        while packets < count {
+            guard at + 2 <= body.upperBound else { return nil }
+            let chunk = Int(bytes.bigEndian(at: at, 2))
+            at += 2
+            let left = count - packets
+            if chunk & 0x8000 == 0 {
+                let run = min(chunk & 0x1fff, left)
+                guard run > 0 else { return nil }
+                timeBytes += add(chunk >> 13 & 3, run)
+            } else {
+                let bits = chunk & 0x4000 == 0 ? 1 : 2
+                for place in 1...min(14 / bits, left) {
+                    timeBytes += add(chunk >> (14 - bits * place) & (bits == 1 ? 1 : 3), 1)
+                }
+            }
+        }
+        guard at + timeBytes <= body.upperBound else { return nil }
+    }
+
+    /// - Parameter symbol: 0 for packets that have not come; else how many bytes each one's time has.
+    /// - Returns: how many bytes their times have.
+    private mutating func add(_ symbol: Int, _ count: Int) -> Int {
+        packets += count
+        guard symbol == 1 || symbol == 2 else { return 0 }
+        received += count
+        return symbol * count
     }
 }

@@ -70,8 +70,33 @@ struct CallPacketTests {
         arrivals += (0..<40).map { 30_001 + $0 }
         let feedback = TransportFeedback(base: 0xfff0, number: 5, reference: 0x12_3456, arrivals: arrivals)
         let bytes = Self.written { $0.arrivals(feedback, from: 1, media: 2) }
-        #expect(bytes.count % 4 == 0)
-        #expect(Self.read(bytes) == [.arrivals(feedback)])
+        #expect(bytes.count % 4 == 0 && Self.arrivals(bytes) == arrivals)
+        #expect(Array(bytes[12..<20]) == [0xff, 0xf0, 0, 67, 0x12, 0x34, 0x56, 5])
+        guard case .arrivals(let summary) = Self.read(bytes).first else { return #expect(Bool(false)) }
+        #expect(summary.base == 0xfff0 && summary.number == 5 && summary.packets == 67 && summary.received == 45)
+    }
+
+    /// The arrivals in a report, read one by one as the draft says (3.1).
+    private static func arrivals(_ bytes: [UInt8]) -> [Int64?] {
+        func number(_ at: Int) -> Int { Int(bytes[at]) << 8 | Int(bytes[at + 1]) }
+        var symbols: [Int] = []
+        var at = 20
+        while symbols.count < number(14) {
+            let chunk = number(at)
+            at += 2
+            switch chunk >> 14 {
+            case 0, 1: symbols += [Int](repeating: chunk >> 13, count: chunk & 0x1fff)
+            case 2: symbols += (0..<14).map { chunk >> (13 - $0) & 1 }
+            default: symbols += (0..<7).map { chunk >> (12 - 2 * $0) & 3 }
+            }
+        }
+        var time: Int64 = 0
+        return symbols.prefix(number(14)).map { symbol in
+            guard symbol > 0 else { return nil }
+            time += symbol == 1 ? Int64(bytes[at]) : Int64(Int16(truncatingIfNeeded: number(at)))
+            at += symbol
+            return time
+        }
     }
 
     /// The draft's own example of a run and of vectors.
@@ -84,8 +109,27 @@ struct CallPacketTests {
         var fixed = bytes
         fixed[3] = 7
         guard case .arrivals(let feedback) = Self.read(fixed).first else { return #expect(Bool(false)) }
-        #expect(feedback.base == 153 && feedback.reference == 1 && feedback.number == 2)
-        #expect(feedback.arrivals == [4, 12, 24, 23, nil, nil, nil, nil, nil])
+        #expect(feedback.base == 153 && feedback.number == 2 && feedback.packets == 9 && feedback.received == 4)
+        #expect(Self.arrivals(fixed) == [4, 12, 24, 23, nil, nil, nil, nil, nil])
+        // A bit for each of 14 packets, of which the report is about three.
+        let single: [UInt8] = [0x8f, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0, 9, 0, 3, 0, 0, 1, 2, 0xb0, 0x00, 7, 7]
+        guard case .arrivals(let short) = Self.read(single).first else { return #expect(Bool(false)) }
+        #expect(short.packets == 3 && short.received == 2 && Self.arrivals(single) == [7, 14, nil])
+    }
+
+    @Test func reportsThatLieAreNotRead() {
+        func report(_ count: [UInt8], _ rest: [UInt8]) -> [RTCPPacket] {
+            let body: [UInt8] = [0, 0, 0, 1, 0, 0, 0, 2, 0, 153] + count + [0, 0, 1, 2] + rest
+            return Self.read([0x8f, 205, 0, UInt8(body.count / 4)] + body)
+        }
+        // Nobody came of 8,191: true or not, it fits 24 bytes.
+        guard case .arrivals(let none) = report([0x1f, 0xff], [0x1f, 0xff, 0, 0]).first else { return #expect(Bool(false)) }
+        #expect(none.packets == 8191 && none.received == 0)
+        // All came, but the times are missing. More packets than there may be. A run of none. Too few chunks.
+        for (count, rest) in [
+            ([0x1f, 0xff], [0x3f, 0xff, 0, 0]), ([0xff, 0xff], [0x1f, 0xff, 0x1f, 0xff]), ([0, 9], [0x20, 0, 0, 0]),
+            ([0, 200], [0xff, 0xff, 0xff, 0xff]),
+        ] as [([UInt8], [UInt8])] { #expect(report(count, rest).isEmpty) }
     }
 
     @Test func arrivalsAreCollectedInOrder() throws {

@@ -7,7 +7,7 @@ import Testing
 struct RTPReceiveSessionTests {
     private typealias Path = RTPSessionTests.Path
 
-    private static func arrivals(_ path: Path) -> [TransportFeedback] {
+    private static func arrivals(_ path: Path) -> [ArrivalSummary] {
         path.feedback.flatMap(\.packets).compactMap { if case .arrivals(let report) = $0 { report } else { nil } }
     }
 

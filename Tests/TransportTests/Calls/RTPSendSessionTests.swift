@@ -147,6 +147,22 @@ struct RTPSendSessionTests {
         #expect(sending.told.fractionLost == 0 && sending.told.reports == 3)
     }
 
+    /// A datagram of many reports counts as one, and none where they were not agreed on.
+    @Test(arguments: [true, false]) func arrivalsCountOncePerDatagram(isAgreed: Bool) {
+        let sending = Sending([Sending.video(isAgreed ? .arrivals : .retransmission)])
+        func tell(_ arrivals: [[Int64?]]) {
+            sending.receive { writer in
+                for each in arrivals {
+                    writer.arrivals(TransportFeedback(base: 0, number: 0, reference: 0, arrivals: each), from: 1, media: 5)
+                }
+            }
+            sending.now = sending.now + .seconds(1)
+        }
+        tell([[0, nil], [0, 1], [0, 1]])
+        tell([[0, nil]])
+        #expect(sending.told.fractionLost == (isAgreed ? 0.5 : nil))
+    }
+
     @Test func nothingIsSentAgainWhereThatWasNotAgreedOn() {
         let sending = Sending([Sending.video([.pictureLoss])])
         sending.send(100)
