@@ -300,15 +300,15 @@ public struct RTPReceiveSession: ~Copyable {
         if arrivalsAreDue { nextArrivals = nil }
         for receiver in tracks {
             guard let source = receiver.source else { continue }
-            writer.removeAll()
             numbers.removeAll(keepingCapacity: true)
             receiver.claimRequests(at: now, &numbers)
             let wantsPicture = receiver.track.isVideo && !hasAsked && picture.claim(at: now)
             if wantsPicture { hasAsked = true }
             // They are of all tracks, so the first one that has a source carries them.
-            let arrivals = arrivalsAreDue ? packetArrivals.claim() : nil
+            if arrivalsAreDue, packetArrivals.claim() { unsafe sendArrivals(receiver.index, source, send) }
             arrivalsAreDue = false
-            guard reportIsDue || wantsPicture || !numbers.isEmpty || arrivals != nil else { continue }
+            guard reportIsDue || wantsPicture || !numbers.isEmpty else { continue }
+            writer.removeAll()
             writer.receiverReport(
                 from: configuration.source, reportIsDue ? receiver.reportBlock(at: now).map { [$0] } ?? [] : [])
             writer.description(of: configuration.source, name: configuration.name)
@@ -317,9 +317,17 @@ public struct RTPReceiveSession: ~Copyable {
             if reportIsDue, receiver.track.feedback.contains(.bitRate), let bits = configuration.bitRate {
                 writer.bitRate(bits, from: configuration.source, media: [source])
             }
-            if let arrivals { writer.arrivals(arrivals, from: configuration.source, media: source) }
             unsafe writer.bytes.withUnsafeBytes { unsafe send($0, receiver.index) }
         }
+    }
+
+    /// In a datagram of its own, in which it has room.
+    private mutating func sendArrivals(_ track: Int, _ source: UInt32, _ send: (UnsafeRawBufferPointer, Int) -> Void) {
+        writer.removeAll()
+        writer.receiverReport(from: configuration.source, [])
+        writer.description(of: configuration.source, name: configuration.name)
+        writer.arrivals(packetArrivals.report, from: configuration.source, media: source)
+        unsafe writer.bytes.withUnsafeBytes { unsafe send($0, track) }
     }
 
     /// Asks for a keyframe. A sender that has agreed on neither form may know the first one all the same.

@@ -1,67 +1,71 @@
-/// When the packets of a session came, counted over all of its tracks (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+/// When the packets of a session came, counted over all of its tracks, as it is told to the sender
+/// (draft-holmer-rmcat-transport-wide-cc-extensions-01).
 struct TransportFeedback: Hashable, Sendable {
     /// The number of the first packet.
-    var base: UInt16
+    var base: UInt16 = 0
     /// Counts the reports.
-    var number: UInt8
-    /// For each packet from the first on: when it came, in steps of 250 µs from ``reference``; nil where it has not come.
-    var arrivals: [Int64?]
+    var number: UInt8 = 0
     /// In steps of 64 ms; 24 bits.
-    var reference: UInt32
+    var reference: UInt32 = 0
+    /// For each packet from the first on: when it came, in steps of 250 µs from ``reference``; nil where it has not come.
+    var arrivals: [Int64?] = []
 
-    /// One report names at most so many packets.
-    static let mostPackets = 500
+    /// One report names at most so many packets: it fits a datagram, also when all times need two bytes.
+    static let mostPackets = 400
     static let step: Int64 = 250_000  // ns
     static let referenceStep: Int64 = 64_000_000  // ns
 
-    init(base: UInt16, number: UInt8, reference: UInt32, arrivals: [Int64?]) {
-        self.base = base
-        self.number = number
-        self.reference = reference
-        self.arrivals = arrivals
+    init() { arrivals.reserveCapacity(Self.mostPackets) }
+
+    /// Goes through the packets' symbols: 0 for one that has not come, else how many bytes its time has.
+    private struct Cursor {
+        let arrivals: [Int64?]
+        var index = 0
+        var time: Int64 = 0
+
+        mutating func next() -> (symbol: UInt64, step: Int64)? {
+            guard index < arrivals.count else { return nil }
+            defer { index += 1 }
+            guard let arrival = arrivals[index] else { return (0, 0) }
+            let step = min(max(arrival - time, -32768), 32767)
+            time += step
+            return ((0...255).contains(step) ? 1 : 2, step)
+        }
     }
 
     /// Writes the part of a packet behind its header and its two sources.
+    /// - Parameter put: writes a number of so many bytes.
     func write(_ put: (UInt64, Int) -> Void) {
         put(UInt64(base), 2)
         put(UInt64(arrivals.count), 2)
         put(UInt64(reference), 3)
         put(UInt64(number), 1)
-        var symbols: [UInt64] = []
-        var deltas: [(UInt64, Int)] = []
-        var time: Int64 = 0
-        for arrival in arrivals {
-            guard let arrival else {
-                symbols.append(0)
+        var cursor = Cursor(arrivals: arrivals)
+        while cursor.index < arrivals.count {
+            let start = cursor
+            // A run of at least 7 takes no more than a list of 7.
+            var before = cursor
+            let first = cursor.next()?.symbol ?? 0
+            var count: UInt64 = 1
+            while true {
+                before = cursor
+                guard let next = cursor.next(), next.symbol == first else { break }
+                count += 1
+            }
+            if count >= 7 {
+                put(first << 13 | count, 2)
+                cursor = before
                 continue
             }
-            let delta = arrival - time
-            if (0...255).contains(delta) {
-                symbols.append(1)
-                deltas.append((UInt64(delta), 1))
-                time = arrival
-            } else {
-                let clamped = min(max(delta, -32768), 32767)
-                symbols.append(2)
-                deltas.append((UInt64(UInt16(bitPattern: Int16(clamped))), 2))
-                time += clamped
-            }
+            cursor = start
+            var chunk: UInt64 = 0xc000
+            for place in 0..<7 as Range<UInt64> { chunk |= (cursor.next()?.symbol ?? 0) << (2 * (6 - place)) }
+            put(chunk, 2)
         }
-        var at = 0
-        while at < symbols.count {
-            var run = 1
-            while at + run < symbols.count, symbols[at + run] == symbols[at], run < 0x1fff { run += 1 }
-            if run >= 7 {
-                put(symbols[at] << 13 | UInt64(run), 2)
-                at += run
-            } else {
-                var chunk: UInt64 = 0xc000
-                for place in 0..<7 where at + place < symbols.count { chunk |= symbols[at + place] << UInt64(2 * (6 - place)) }
-                put(chunk, 2)
-                at += 7
-            }
+        cursor = Cursor(arrivals: arrivals)
+        while let (symbol, step) = cursor.next() {
+            if symbol > 0 { put(UInt64(truncatingIfNeeded: step) & (1 << (8 * symbol) - 1), Int(symbol)) }
         }
-        for (value, count) in deltas { put(value, count) }
     }
 }
 

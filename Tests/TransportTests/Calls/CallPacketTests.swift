@@ -68,7 +68,8 @@ struct CallPacketTests {
         var arrivals: [Int64?] = [3, 4, nil, nil, 260, 255, 30_000]
         arrivals += [Int64?](repeating: nil, count: 20)
         arrivals += (0..<40).map { 30_001 + $0 }
-        let feedback = TransportFeedback(base: 0xfff0, number: 5, reference: 0x12_3456, arrivals: arrivals)
+        var feedback = TransportFeedback()
+        (feedback.base, feedback.number, feedback.reference, feedback.arrivals) = (0xfff0, 5, 0x12_3456, arrivals)
         let bytes = Self.written { $0.arrivals(feedback, from: 1, media: 2) }
         #expect(bytes.count % 4 == 0 && Self.arrivals(bytes) == arrivals)
         #expect(Array(bytes[12..<20]) == [0xff, 0xf0, 0, 67, 0x12, 0x34, 0x56, 5])
@@ -132,22 +133,72 @@ struct CallPacketTests {
         ] as [([UInt8], [UInt8])] { #expect(report(count, rest).isEmpty) }
     }
 
-    @Test func arrivalsAreCollectedInOrder() throws {
-        var arrivals = PacketArrivals()
-        let start = MonotonicTime(nanoseconds: 64_000_000 * 1000)
-        for (number, after) in [(65534, 0.0), (65535, 1), (1, 4), (0, 5)] as [(UInt16, Double)] {
-            arrivals.record(number, at: start + .milliseconds(after))
+    private final class Collected {
+        private var arrivals = PacketArrivals()
+        private let start = MonotonicTime(nanoseconds: 64_000_000 * 1000)
+        var hasNews: Bool { arrivals.hasNews }
+
+        func record(_ number: UInt16, _ milliseconds: Double) {
+            arrivals.record(number, at: start + .milliseconds(milliseconds))
         }
-        let claimed = arrivals.claim()
-        let first = try #require(claimed)
-        #expect(first.base == 65534 && first.reference == 1000 && first.arrivals == [0, 4, 20, 16])
-        let none = arrivals.claim()
-        #expect(none == nil)
+
+        /// What is told, if it is as it should be otherwise.
+        func claim(base: UInt16, number: UInt8) -> [Int64?]? {
+            guard arrivals.claim(), arrivals.report.base == base, arrivals.report.number == number,
+                arrivals.report.reference == 1000
+            else { return nil }
+            return arrivals.report.arrivals
+        }
+    }
+
+    @Test func arrivalsAreCollectedInOrder() throws {
+        let arrivals = Collected()
+        for (number, after) in [(65534, 0.0), (65535, 1), (1, 4), (0, 5)] as [(UInt16, Double)] {
+            arrivals.record(number, after)
+        }
+        #expect(arrivals.claim(base: 65534, number: 0) == [0, 4, 20, 16])
+        #expect(arrivals.claim(base: 65534, number: 1) == nil)
         // A packet between the two reports is missing.
-        arrivals.record(3, at: start + .milliseconds(64))
-        let claimedNext = arrivals.claim()
-        let second = try #require(claimedNext)
-        #expect(second.base == 2 && second.arrivals == [nil, 0] && second.number == 1)
+        arrivals.record(3, 63)
+        #expect(arrivals.claim(base: 2, number: 1) == [nil, 252])
+    }
+
+    /// A report from it on names those again that came before it: they are not lost.
+    @Test func anOvertakenPacketIsToldWithThoseThatCameBefore() {
+        let arrivals = Collected()
+        for number in [10, 11, 13, 14] as [UInt16] { arrivals.record(number, Double(number)) }
+        #expect(arrivals.claim(base: 10, number: 0) == [40, 44, nil, 52, 56])
+        arrivals.record(12, 60)
+        arrivals.record(15, 61)
+        #expect(arrivals.claim(base: 12, number: 1) == [240, 52, 56, 244])
+        // A copy is no news.
+        arrivals.record(15, 62)
+        #expect(!arrivals.hasNews)
+    }
+
+    @Test func aSenderThatCountsAnewIsToldFromThereOn() {
+        let arrivals = Collected()
+        arrivals.record(30_000, 0)
+        #expect(arrivals.claim(base: 30_000, number: 0) == [0])
+        arrivals.record(0, 1)
+        arrivals.record(1, 2)
+        #expect(arrivals.claim(base: 0, number: 1) == [4, 8])
+        // More than a report has room for: the newest.
+        for number in 2..<900 as Range<UInt16> { arrivals.record(number, 3) }
+        #expect(arrivals.claim(base: 500, number: 2)?.count == TransportFeedback.mostPackets)
+    }
+
+    /// Also when each packet's time needs two bytes.
+    @Test func theLargestReportFitsADatagram() {
+        var feedback = TransportFeedback()
+        feedback.arrivals = (0..<TransportFeedback.mostPackets).map { Int64($0 * 300) * ($0 % 2 == 0 ? 1 : -1) }
+        let bytes = Self.written {
+            $0.receiverReport(from: 1, [])
+            $0.description(of: 1, name: RTPReceiveSession.randomName())
+            $0.arrivals(feedback, from: 1, media: 2)
+        }
+        guard case .arrivals(let summary) = Self.read(bytes).last else { return #expect(Bool(false)) }
+        #expect(summary.received == TransportFeedback.mostPackets && bytes.count <= RTCPWriter.mostBytes)
     }
 
     /// RFC 8285, 4.2 and 4.3.

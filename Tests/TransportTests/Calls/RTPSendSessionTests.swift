@@ -131,7 +131,8 @@ struct RTPSendSessionTests {
     @Test func lossesAreThoseOfReceiverReportsElseOfArrivals() {
         let sending = Sending([Sending.video(.arrivals)])
         func tell(_ arrivals: [Int64?]) {
-            let feedback = TransportFeedback(base: 0, number: 0, reference: 0, arrivals: arrivals)
+            var feedback = TransportFeedback()
+            feedback.arrivals = arrivals
             sending.receive { $0.arrivals(feedback, from: 1, media: 5) }
         }
         sending.receive { $0.receiverReport(from: 1, [report(lost: 64)]) }
@@ -153,7 +154,9 @@ struct RTPSendSessionTests {
         func tell(_ arrivals: [[Int64?]]) {
             sending.receive { writer in
                 for each in arrivals {
-                    writer.arrivals(TransportFeedback(base: 0, number: 0, reference: 0, arrivals: each), from: 1, media: 5)
+                    var feedback = TransportFeedback()
+                    feedback.arrivals = each
+                    writer.arrivals(feedback, from: 1, media: 5)
                 }
             }
             sending.now = sending.now + .seconds(1)
