@@ -40,10 +40,10 @@ struct RTCPWriter {
         }
     }
 
-    mutating func receiverReport(from source: UInt32, _ blocks: [RTCPPacket.ReportBlock]) {
-        packet(RTCPReader.Kind.receiverReport, count: blocks.count) { writer in
+    mutating func receiverReport(from source: UInt32, _ block: RTCPPacket.ReportBlock? = nil) {
+        packet(RTCPReader.Kind.receiverReport, count: block == nil ? 0 : 1) { writer in
             writer.put(UInt64(source), 4)
-            for block in blocks { writer.put(block) }
+            if let block { writer.put(block) }
         }
     }
 
@@ -113,8 +113,8 @@ struct RTCPWriter {
         }
     }
 
-    /// Says how many bits a second may come from some sources (draft-alvestrand-rmcat-remb).
-    mutating func bitRate(_ bits: UInt64, from source: UInt32, media: [UInt32]) {
+    /// Says how many bits a second may come from a source (draft-alvestrand-rmcat-remb).
+    mutating func bitRate(_ bits: UInt64, from source: UInt32, media: UInt32) {
         packet(RTCPReader.Kind.payload, count: 15) { writer in
             writer.put(UInt64(source), 4)
             writer.put(0, 4)
@@ -124,9 +124,9 @@ struct RTCPWriter {
                 mantissa >>= 1
                 exponent += 1
             }
-            writer.put(UInt64(media.count), 1)
+            writer.put(1, 1)
             writer.put(exponent << 18 | mantissa, 3)
-            for each in media { writer.put(UInt64(each), 4) }
+            writer.put(UInt64(media), 4)
         }
     }
 

@@ -99,7 +99,14 @@ public struct RTPReceiveSession: ~Copyable {
     }
 
     /// From a request for a lost packet to its arrival; nil before any.
-    public var roundTrip: Nanoseconds? { tracks.lazy.compactMap { $0.requests.roundTrip }.max() }
+    public var roundTrip: Nanoseconds? {
+        var longest: Nanoseconds?
+        for receiver in tracks {
+            if let trip = receiver.requests.roundTrip { longest = max(longest ?? trip, trip) }
+        }
+        return longest
+    }
+
     /// Whether any track has a source now.
     public var isConnected: Bool { tracks.contains { $0.source != nil } }
 
@@ -163,7 +170,6 @@ public struct RTPReceiveSession: ~Copyable {
     private func place(
         of packet: RTPPacket, _ bytes: Span<UInt8>, _ only: Int?
     ) -> (RTPTrackReceiver, format: Int, isRepeat: Bool)? {
-        let named = packet.extensions.midCount > 0 ? mid(of: packet.extensions, bytes) : nil
         var best: (RTPTrackReceiver, format: Int, isRepeat: Bool)?
         var bestScore = -1
         for receiver in tracks where only == nil || only == receiver.index {
@@ -173,18 +179,12 @@ public struct RTPReceiveSession: ~Copyable {
             guard let format = plain ?? formats.firstIndex(where: { $0.retransmission == type }) else { continue }
             let isRepeat = plain == nil
             var score = 0
-            if named != nil, receiver.track.mid == named { score += 4 }
+            if receiver.isNamed(by: packet.extensions, in: bytes) { score += 4 }
             if receiver.source == packet.source { score += 2 }
             if receiver.track.source == packet.source || receiver.track.retransmissionSource == packet.source { score += 1 }
             if score > bestScore { (best, bestScore) = ((receiver, format, isRepeat), score) }
         }
         return best
-    }
-
-    private func mid(of extensions: RTPExtensions, _ bytes: Span<UInt8>) -> String {
-        var name: [UInt8] = []
-        for i in 0..<Int(extensions.midCount) { name.append(bytes[Int(extensions.midStart) + i]) }
-        return String(decoding: name, as: UTF8.self)
     }
 
     /// - Returns: false.
@@ -243,17 +243,22 @@ public struct RTPReceiveSession: ~Copyable {
         return events.isEmpty ? nil : events.removeFirst()
     }
 
-    /// When the sources count as gone if nothing comes, and why.
-    private var silenceEnd: (time: MonotonicTime, reason: String)? {
-        let active = tracks.filter { $0.source != nil }
-        guard let last = active.lazy.map(\.lastHeard).max() else { return nil }
-        if active.allSatisfy(\.saidGoodbye) { return (last + Self.lastPacketsTimeout, "the sender said goodbye") }
-        let timeout = RTPFeed.connectionTimeout
-        return (last + timeout, "nothing has come for \(Int(timeout.seconds)) s")
+    /// When the sources count as gone if nothing comes, and whether they have said so.
+    private var silenceEnd: (time: MonotonicTime, isGoodbye: Bool)? {
+        var last: MonotonicTime?
+        var haveLeft = true
+        for receiver in tracks where receiver.source != nil {
+            last = max(last ?? receiver.lastHeard, receiver.lastHeard)
+            if !receiver.saidGoodbye { haveLeft = false }
+        }
+        return last.map { ($0 + (haveLeft ? Self.lastPacketsTimeout : RTPFeed.connectionTimeout), haveLeft) }
     }
 
     private mutating func endSilent(_ now: MonotonicTime) {
-        if let (time, reason) = silenceEnd, time <= now { end(reason: reason) }
+        guard let (time, isGoodbye) = silenceEnd, time <= now else { return }
+        end(
+            reason: isGoodbye
+                ? "the sender said goodbye" : "nothing has come for \(Int(RTPFeed.connectionTimeout.seconds)) s")
     }
 
     /// Lets the sources go, because whoever carries the packets knows that they have ended.
@@ -278,13 +283,17 @@ public struct RTPReceiveSession: ~Copyable {
 
     /// When ``next(at:into:)``, ``nextEvent(at:)`` or ``nextFeedback(at:_:)`` may have something, if nothing comes before.
     public var nextTimer: MonotonicTime? {
-        var times: [MonotonicTime?] = [nextReport, silenceEnd?.time, nextArrivals]
+        var next = Self.earlier(Self.earlier(nextReport, nextArrivals), silenceEnd?.time)
         for receiver in tracks where receiver.source != nil {
-            times.append(receiver.gapDeadline)
-            times.append(receiver.requests.due)
-            if receiver.track.isVideo { times.append(picture.due) }
+            next = Self.earlier(next, Self.earlier(receiver.gapDeadline, receiver.requests.due))
+            if receiver.track.isVideo { next = Self.earlier(next, picture.due) }
         }
-        return times.lazy.compactMap { $0 }.min()
+        return next
+    }
+
+    private static func earlier(_ a: MonotonicTime?, _ b: MonotonicTime?) -> MonotonicTime? {
+        guard let a, let b else { return a ?? b }
+        return min(a, b)
     }
 
     /// Writes the feedback that is due.
@@ -309,13 +318,12 @@ public struct RTPReceiveSession: ~Copyable {
             arrivalsAreDue = false
             guard reportIsDue || wantsPicture || !numbers.isEmpty else { continue }
             writer.removeAll()
-            writer.receiverReport(
-                from: configuration.source, reportIsDue ? receiver.reportBlock(at: now).map { [$0] } ?? [] : [])
+            writer.receiverReport(from: configuration.source, reportIsDue ? receiver.reportBlock(at: now) : nil)
             writer.description(of: configuration.source, name: configuration.name)
             if !numbers.isEmpty { writer.lost(numbers, from: configuration.source, media: source) }
             if wantsPicture { ask(receiver.track, source) }
             if reportIsDue, receiver.track.feedback.contains(.bitRate), let bits = configuration.bitRate {
-                writer.bitRate(bits, from: configuration.source, media: [source])
+                writer.bitRate(bits, from: configuration.source, media: source)
             }
             unsafe writer.bytes.withUnsafeBytes { unsafe send($0, receiver.index) }
         }
@@ -324,7 +332,7 @@ public struct RTPReceiveSession: ~Copyable {
     /// In a datagram of its own, in which it has room.
     private mutating func sendArrivals(_ track: Int, _ source: UInt32, _ send: (UnsafeRawBufferPointer, Int) -> Void) {
         writer.removeAll()
-        writer.receiverReport(from: configuration.source, [])
+        writer.receiverReport(from: configuration.source)
         writer.description(of: configuration.source, name: configuration.name)
         writer.arrivals(packetArrivals.report, from: configuration.source, media: source)
         unsafe writer.bytes.withUnsafeBytes { unsafe send($0, track) }
@@ -344,7 +352,7 @@ public struct RTPReceiveSession: ~Copyable {
     public mutating func goodbye(_ send: (_ packet: UnsafeRawBufferPointer, _ track: Int) -> Void) {
         for receiver in tracks where receiver.source != nil {
             writer.removeAll()
-            writer.receiverReport(from: configuration.source, [])
+            writer.receiverReport(from: configuration.source)
             writer.goodbye([configuration.source])
             unsafe writer.bytes.withUnsafeBytes { unsafe send($0, receiver.index) }
         }

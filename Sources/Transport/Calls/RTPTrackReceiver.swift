@@ -4,6 +4,8 @@ import Media
 final class RTPTrackReceiver {
     let track: RTPTrack
     let index: Int
+    /// The section's name as packets bear it; empty where it has none.
+    private let mid: [UInt8]
     private(set) var source: UInt32?
     private var order = RTPOrder()
     private var ring = PacketRing(capacity: 512)
@@ -23,7 +25,15 @@ final class RTPTrackReceiver {
     init(_ track: RTPTrack, index: Int) {
         self.track = track
         self.index = index
+        mid = Array((track.mid ?? "").utf8)
         clock = TrackClock(rate: track.formats[0].clockRate)
+    }
+
+    /// Whether a packet bears this track's name.
+    func isNamed(by extensions: RTPExtensions, in packet: Span<UInt8>) -> Bool {
+        guard !mid.isEmpty, Int(extensions.midCount) == mid.count else { return false }
+        for place in mid.indices where packet[Int(extensions.midStart) + place] != mid[place] { return false }
+        return true
     }
 
     /// Whether packets of this source are accepted: it is the present one, or that has given way.

@@ -61,8 +61,12 @@ struct RetransmissionRequests: Sendable {
 
     /// When something is to be asked for; nil when nothing is.
     var due: MonotonicTime? {
-        missing.lazy.filter { $0.tries < Self.mostTries }
-            .map { $0.asked.map { $0 + self.retryInterval } ?? MonotonicTime(nanoseconds: .min) }.min()
+        var next: MonotonicTime?
+        for packet in missing where packet.tries < Self.mostTries {
+            guard let asked = packet.asked else { return MonotonicTime(nanoseconds: .min) }
+            next = min(next ?? asked, asked)
+        }
+        return next.map { $0 + retryInterval }
     }
 
     /// The numbers to ask for now. They count as asked for.

@@ -51,9 +51,14 @@ struct TrackAlignment: Sendable {
 
     /// Whether it is to be said that reports are missing. Said once.
     mutating func claimReport(_ tracks: [RTPTrackReceiver], at now: MonotonicTime) -> Bool {
-        let active = tracks.filter { $0.source != nil }
-        guard !wasReported, active.count > 1, active.contains(where: { !$0.hasReports }) else { return false }
-        guard active.allSatisfy({ now - $0.began >= Self.timeout }) else { return false }
+        guard !wasReported else { return false }
+        var (active, silent) = (0, 0)
+        for track in tracks where track.source != nil {
+            guard now - track.began >= Self.timeout else { return false }
+            active += 1
+            if !track.hasReports { silent += 1 }
+        }
+        guard active > 1, silent > 0 else { return false }
         wasReported = true
         return true
     }

@@ -135,7 +135,7 @@ struct RTPSendSessionTests {
             feedback.arrivals = arrivals
             sending.receive { $0.arrivals(feedback, from: 1, media: 5) }
         }
-        sending.receive { $0.receiverReport(from: 1, [report(lost: 64)]) }
+        sending.receive { $0.receiverReport(from: 1, report(lost: 64)) }
         tell([0, 1, 2, 3])
         #expect(sending.told.fractionLost == 0.25 && sending.told.reports == 1)
         // It sends no more of them: what it tells of a second counts as one report.
@@ -144,7 +144,7 @@ struct RTPSendSessionTests {
             tell([0, nil])
         }
         #expect(sending.told.fractionLost == 0.5 && sending.told.reports == 2)
-        sending.receive { $0.receiverReport(from: 1, [report(lost: 0)]) }
+        sending.receive { $0.receiverReport(from: 1, report(lost: 0)) }
         #expect(sending.told.fractionLost == 0 && sending.told.reports == 3)
     }
 
