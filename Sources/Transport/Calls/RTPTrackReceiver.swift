@@ -93,8 +93,11 @@ final class RTPTrackReceiver {
         }
         guard payload.count <= PacketRing.room, ring.awaits(place.number) else { return .duplicate }
         let mapped = clock.map(packet.timestamp, arrival: arrival, isNext: place.step > 0 && !isRepeat)
-        figures.record(
-            number: place.number, ticks: mapped.own, rate: track.formats[format].clockRate, arrival: arrival)
+        // Repeats in a format of their own are another stream (RFC 4588): what they repair was lost all the same.
+        if !isRepeat {
+            figures.record(
+                number: place.number, ticks: mapped.own, rate: track.formats[format].clockRate, arrival: arrival)
+        }
         var facts = RTPArrival()
         facts.track = index
         facts.format = format
