@@ -30,7 +30,7 @@ struct CallWatch {
             CallRate.Sample(
                 id: $0.id, reports: $0.feedback.reports, fractionLost: $0.feedback.fractionLost, bitRate: $0.feedback.bitRate)
         }
-        let carried = rate!.observe(samples, within: floor...ceiling)
+        let carried = rate!.observe(samples, within: floor...ceiling, at: now)
         output.carriedByCalls = carried < ceiling ? carried : .max
     }
 }
