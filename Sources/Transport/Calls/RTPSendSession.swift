@@ -32,6 +32,7 @@ public struct RTPSendSession: ~Copyable {
 
     private let tracks: [RTPTrackSender]
     private let name: String
+    private let clock: WallClock
     /// The receiver has agreed to tell when packets come.
     private let tellsArrivals: Bool
     private var transportSequence: UInt16 = 0
@@ -48,9 +49,14 @@ public struct RTPSendSession: ~Copyable {
     public private(set) var feedback = Feedback()
 
     public init(_ tracks: [RTPTrack], name: String = RTPReceiveSession.randomName()) {
+        self.init(tracks, name: name, clock: .read())
+    }
+
+    init(_ tracks: [RTPTrack], name: String = RTPReceiveSession.randomName(), clock: WallClock) {
         self.tracks = tracks.map { RTPTrackSender($0) }
         tellsArrivals = tracks.contains { $0.feedback.contains(.arrivals) }
         self.name = name
+        self.clock = clock
     }
 
     /// The synchronisation sources of a track: its own, and the one that sends its packets again.
@@ -147,9 +153,9 @@ public struct RTPSendSession: ~Copyable {
             arrivals = ArrivalLosses()
         }
         guard block.lastReport != 0 else { return }
-        let middle = UInt32(truncatingIfNeeded: wallClockNow() >> 16)
+        let middle = UInt32(truncatingIfNeeded: clock.reading(at: now) >> 16)
         let units = middle &- block.lastReport &- block.delay
-        // A round trip of more than ten seconds is a clock that was set, or a report that lies.
+        // A round trip of more than ten seconds is a report that lies.
         guard units < 10 << 16 else { return }
         let sample = Nanoseconds(Int64(units) * 1_000_000_000 / 65536)
         feedback.roundTrip = feedback.roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
@@ -216,7 +222,7 @@ public struct RTPSendSession: ~Copyable {
             writer.removeAll()
             writer.senderReport(
                 SenderReport(
-                    source: sender.source, wallClock: wallClockNow(), timestamp: sender.timestamp(present),
+                    source: sender.source, wallClock: clock.reading(at: now), timestamp: sender.timestamp(present),
                     packets: sender.packets, bytes: sender.bytes))
             writer.description(of: sender.source, name: name)
             if isGoodbye { writer.goodbye([sender.source]) }

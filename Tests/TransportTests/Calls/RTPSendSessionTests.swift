@@ -18,6 +18,16 @@ struct RTPSendSessionTests {
             session = RTPSendSession(tracks)
         }
 
+        var reports: [SenderReport] {
+            var reports: [SenderReport] = []
+            session.nextReport(at: now) { packet, _ in
+                let bytes = Array(packet)
+                var reader = RTCPReader(bytes.span)
+                while let packet = reader.next() { if case .senderReport(let report, _) = packet { reports.append(report) } }
+            }
+            return reports
+        }
+
         static func video(_ feedback: RTPFeedback = .retransmission, repeats: UInt8? = 97) -> RTPTrack {
             var track = RTPTrack([RTPFormat(.h264, payloadType: 96, retransmission: repeats)])
             track.feedback = feedback
@@ -121,6 +131,20 @@ struct RTPSendSessionTests {
         sending.requestAll()
         #expect(sending.repeats == sending.packets && sending.packets.count == 512)
         #expect(sending.send(RTPTrackSender.mostPayload) == .sent && sending.packets[512].count <= PacketHistory.room)
+    }
+
+    /// By them receivers put sound and pictures together.
+    @Test func allTracksReportTheSameMoment() throws {
+        let sending = Sending([Sending.video(), RTPTrack([RTPFormat(.opus, payloadType: 111)])])
+        sending.send(100)
+        sending.send(100, track: 1)
+        let first = sending.reports
+        sending.now = sending.now + .milliseconds(1500)
+        let second = sending.reports
+        #expect(first.count == 2 && first[0].wallClock == first[1].wallClock)
+        #expect(second.count == 2 && second[0].wallClock == second[1].wallClock)
+        #expect(second[0].wallClock &- first[0].wallClock == 3 << 31)
+        #expect(second[0].timestamp &- first[0].timestamp == 135_000 && second[1].timestamp &- first[1].timestamp == 72_000)
     }
 
     private func report(lost: UInt8) -> RTCPPacket.ReportBlock {

@@ -29,7 +29,7 @@ struct RTPSessionTests {
 
         init(_ tracks: [RTPTrack], _ configuration: RTPReceiveSession.Configuration = .init()) {
             self.tracks = tracks
-            sender = RTPSendSession(tracks)
+            sender = RTPSendSession(tracks, clock: WallClock(wall: 0xeb00_0000_8000_0000, time: now))
             receiver = RTPReceiveSession(tracks, configuration)
         }
 
@@ -274,6 +274,7 @@ struct RTPSessionTests {
         }
         // What was repaired was lost all the same.
         #expect(path.told.reports > 2 && abs((path.told.fractionLost ?? 0) - 0.25) < 0.05, "\(path.told)")
+        #expect(path.told.roundTrip.map { abs($0.milliseconds - 20) < 0.1 } == true, "\(path.told)")
         #expect(path.losses.found > 20 && path.losses.abandoned == 0)
     }
 
