@@ -16,6 +16,9 @@ struct RTPSessionTests {
         /// Whether a packet is lost, by its place among all that the sender sent.
         var loses: (Int) -> Bool = { _ in false }
         var losesFeedback = false
+        /// How many of all packets are lost in either direction, 0…1.
+        var lossRate = 0.0
+        private var random: UInt64 = 11
         private var flying: [(time: MonotonicTime, bytes: [UInt8], isForward: Bool, order: Int)] = []
         private(set) var sent = 0
         private var order = 0
@@ -42,6 +45,9 @@ struct RTPSessionTests {
         }
 
         private func launch(_ bytes: [UInt8], isForward: Bool) {
+            // Knuth's generator; its upper bits.
+            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            guard Double(random >> 11) / 9_007_199_254_740_992 >= lossRate else { return }
             order += 1
             flying.append((now + delay, bytes, isForward, order))
         }
