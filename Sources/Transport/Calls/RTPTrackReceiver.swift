@@ -69,7 +69,7 @@ final class RTPTrackReceiver {
     ///   - isRepeat: it came in the format for retransmissions.
     ///   - hold: how long what comes behind a gap is held.
     func insert(
-        _ payload: Span<UInt8>, _ packet: RTPPacket, format: Int, isRepeat: Bool, arrival: MonotonicTime, hold: Nanoseconds
+        _ payload: Span<UInt8>, _ packet: RTPPacket, format: Int, isRepeat: Bool, arrival: MonotonicTime, hold: Hold
     ) -> Verdict {
         var place = RTPOrder.Place(number: 0, step: 1)
         if ring.expected == nil {
@@ -110,7 +110,8 @@ final class RTPTrackReceiver {
         facts.extensions = packet.extensions
         if ring.isFar(place.number) { abandon(ring.skipGap(before: place.number)) }
         guard !ring.isFar(place.number) else { return .duplicate }
-        ring.insert(payload, facts, number: place.number, gapDeadline: arrival + hold)
+        ring.insert(
+            payload, facts, number: place.number, gapDeadline: hold.end(arrival: arrival, sourceTime: mapped.sourceTime))
         return .kept
     }
 
@@ -158,10 +159,29 @@ final class RTPTrackReceiver {
 
     func claimRequests(at now: MonotonicTime, _ numbers: inout [UInt16]) { requests.claim(at: now, &numbers) }
 
-    /// How far behind a gap packets are held: until a second request could have been answered.
-    func hold(_ configuration: RTPReceiveSession.Configuration) -> Nanoseconds {
-        guard track.feedback.contains(.retransmission) else { return configuration.reordering }
+    /// How long what comes behind a gap is held now.
+    func hold(_ configuration: RTPReceiveSession.Configuration) -> Hold {
+        let least = configuration.reordering
+        guard track.feedback.contains(.retransmission) else { return Hold(usual: least, least: least, window: least) }
         let trip = requests.roundTrip ?? RetransmissionRequests.firstRoundTrip
-        return min(max(trip * 5 / 2 + .milliseconds(10), configuration.reordering), configuration.longestHold)
+        let window = configuration.longestHold
+        return Hold(usual: min(max(trip * 5 / 2 + .milliseconds(10), least), window), least: min(least, window), window: window)
+    }
+
+    /// How long a packet behind a gap is held.
+    struct Hold {
+        /// Until a second request could have been answered.
+        var usual: Nanoseconds
+        /// As long as packets may be overtaken.
+        var least: Nanoseconds
+        /// From its source time on it is of use for so long.
+        var window: Nanoseconds
+
+        /// Until when a packet is held. What the network has delayed already has less time left.
+        func end(arrival: MonotonicTime, sourceTime: MonotonicTime?) -> MonotonicTime {
+            let end = arrival + usual
+            guard let sourceTime else { return end }
+            return min(end, max(arrival + least, sourceTime + window))
+        }
     }
 }

@@ -34,6 +34,46 @@ struct RTPReceiveSessionTests {
         #expect(path.events == [.began(track: 0)] && path.numbers == [0, 1, 2, 3, 4, 5])
     }
 
+    /// 20 ms each way and 2 % loss in both directions: two requests fit the time that a picture has.
+    @Test func aLossyPathLosesHardlyAPicture() {
+        let path = Path([Path.video()])
+        (path.delay, path.lossRate) = (.milliseconds(20), 0.02)
+        let pictures = 900
+        for picture in 0..<pictures {
+            for packet in 0..<5 { path.send(0, ticks: Int64(picture) * 3000, isMarked: packet == 4) }
+            path.run(.microseconds(33_333))
+        }
+        path.run(.seconds(1))
+        let whole = Dictionary(grouping: path.delivered) { $0.arrival.presentation }.values.count { $0.count == 5 }
+        #expect(whole * 100 >= pictures * 99, "\(whole) of \(pictures)")
+        #expect(path.losses.found > 50 && path.losses.abandoned * 100 < path.losses.found * 2, "\(path.losses)")
+        #expect(path.delivered.allSatisfy { $0.at - $0.arrival.arrival <= .milliseconds(101) })
+    }
+
+    /// Packets that the network has delayed already are held for what is left of their time, and as long as others may be
+    /// overtaken.
+    @Test(arguments: [(0, 100), (50, 50), (200, 20)] as [(Double, Double)])
+    func nothingWaitsLongerThanItsDeadlineAllows(late: Double, held: Double) throws {
+        var configuration = RTPReceiveSession.Configuration()
+        configuration.bitRate = nil
+        let path = Path([Path.video()], configuration)
+        path.losesFeedback = true
+        // Until the time stamps are believed.
+        for number in 0..<90 as Range<UInt8> {
+            path.send(number, ticks: Int64(number) * 3000)
+            path.run(.microseconds(33_333))
+        }
+        path.delay = .milliseconds(10 + late)
+        path.loses = { $0 == 90 }
+        path.send(90, ticks: 90 * 3000)
+        path.send(91, ticks: 90 * 3000)
+        path.run(.seconds(1))
+        let last = try #require(path.delivered.last)
+        #expect(last.payload == [91] && last.arrival.lost == 1)
+        let time = (last.at - last.arrival.arrival).milliseconds
+        #expect(abs(time - held) < 3, "\(time)")
+    }
+
     /// A call whose picture has not come, or never does.
     @Test func arrivalsAreReportedWhenOnlyTheSecondTrackHasASource() throws {
         var (video, sound) = (Path.video([.arrivals]), RTPTrack([RTPFormat(.opus, payloadType: 111)]))
