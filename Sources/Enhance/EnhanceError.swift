@@ -15,6 +15,8 @@ public struct EnhanceError: Error, Hashable, Sendable, CustomStringConvertible {
         case missingPicture
         /// A parameter is outside of its range.
         case badParameter
+        /// The session was cancelled.
+        case cancelled
     }
 
     public let code: Code

@@ -7,8 +7,8 @@ import Media
 /// Every part of the picture goes on with its last motion. The last picture shows how far to trust that: where the
 /// motion before would not have predicted it better than a copy of the picture before it, a part stays where it is.
 ///
-/// Push frames in the order of time. The session copies them. A session may move from thread to thread; to use it from
-/// two at once is a programming error and stops the program. Nothing is allocated after `init`.
+/// A ``FrameProcessor``. Push frames in the order of time. The session copies them. A session may move from thread to thread;
+/// to use it from two at once is a programming error and stops the program. Nothing is allocated after `init`.
 public final class FrameExtrapolation {
     private let synthesis: FrameSynthesis
     private let flow: FlowEstimator
@@ -18,6 +18,7 @@ public final class FrameExtrapolation {
     private var newest = 0
     private var count = 0
     private let exclusive = ExclusiveUse()
+    public let cancellation = Cancellation()
 
     /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
     /// - Throws: `unsupportedSize`.
@@ -44,10 +45,11 @@ public final class FrameExtrapolation {
         set { synthesis.chromaLocation = newValue }
     }
 
-    /// Forgets the pictures. Call it after a gap, a seek or a change of the source.
+    /// Forgets the pictures, and that the session was cancelled. Call it after a gap, a seek or a change of the source.
     public func reset() {
         exclusive.begin()
         defer { exclusive.end() }
+        cancellation.clear()
         count = 0
         flow.reset()
     }
@@ -57,17 +59,28 @@ public final class FrameExtrapolation {
     ///   - source: the picture to find motion in, of the configured size.
     ///   - enhanced: the same picture at ``FrameInterpolationConfiguration/enhancedSize``.
     ///   - stop: when the search for motion from the last picture must end. The search is what costs time here.
-    /// - Throws: `sizeMismatch`; the session is then as before.
+    ///   - flow: the flow between the picture before and this one, where it was found beforehand. It is copied.
+    /// - Throws: `sizeMismatch`, `missingPicture` for a flow without a picture before; the session is then as before.
     @unsafe public func push(
-        _ source: PictureView, enhanced: PictureView, until stop: MonotonicTime? = nil
+        _ source: PictureView, enhanced: PictureView, flow given: FlowPair? = nil, until stop: MonotonicTime? = nil
     ) throws(EnhanceError) {
         exclusive.begin()
         defer { exclusive.end() }
+        try cancellation.check()
         unsafe try synthesis.check(source, enhanced: enhanced)
+        if let given {
+            try given.check(size: configuration.size)
+            guard count > 0 else {
+                throw EnhanceError(
+                    .missingPicture, "a flow needs the picture before: push the first picture of a sequence without one")
+            }
+        }
         newest = 1 - newest
         count = min(count + 1, 3)
         unsafe synthesis.load(source, enhanced: enhanced, into: pictures[newest])
-        if count >= 2 {
+        if let given {
+            flow.adopt(given)
+        } else if count >= 2 {
             _ = flow.estimate(
                 from: pictures[1 - newest].pyramid, to: pictures[newest].pyramid, until: stop, with: synthesis.workers)
         }
@@ -87,9 +100,8 @@ public final class FrameExtrapolation {
     ) throws(EnhanceError) -> FrameInterpolationResult {
         exclusive.begin()
         defer { exclusive.end() }
-        guard distance > 0, distance <= 1 else {
-            throw EnhanceError(.badParameter, "distance \(distance) is not above 0 and at most 1")
-        }
+        try cancellation.check()
+        try Self.check(distance: distance)
         guard count > 0 else {
             throw EnhanceError(.missingPicture, "there is no picture to continue from: push at least one before")
         }
@@ -112,10 +124,58 @@ public final class FrameExtrapolation {
             unsafe synthesis.synthesise(
                 layer, (last, last), phase: 256, weight: 0, into: target, until: stop, nearer: last)
         }
+        try cancellation.check()
         unsafe synthesis.finish(into: destination)
         let end = MonotonicTime.now()
         result.synthesisTime = end - start
         result.isComplete = stop.map { end < $0 } ?? true
         return result
+    }
+}
+
+/// The parameters of one picture that follows the last.
+public struct FrameExtrapolationParameters: TimedFrameProcessorParameters, BitwiseCopyable {
+    /// How long after the last picture, as a multiple of the time between the last two: more than 0, at most 1.
+    public var distance = 0.5
+    public var until: MonotonicTime?
+
+    public init() {}
+    public init(distance: Double, until: MonotonicTime? = nil) {
+        self.distance = distance
+        self.until = until
+    }
+}
+
+extension FrameExtrapolation: @unsafe FrameProcessor {
+    public typealias Input = FrameInterpolationInput?
+
+    /// The same as `init(_:workers:)`.
+    public convenience init(
+        _ configuration: FrameInterpolationConfiguration, on resources: WorkerPool
+    ) throws(EnhanceError) {
+        try self.init(configuration, workers: resources)
+    }
+
+    /// Adds the next picture, and makes one that follows it.
+    /// - Parameters:
+    ///   - input: the next picture; nil for another one after the same.
+    ///   - output: a picture of ``outputSize``.
+    /// - Throws: what ``push(_:enhanced:flow:until:)`` and ``synthesise(distance:into:until:)`` throw.
+    @discardableResult
+    @unsafe public func process(
+        _ input: FrameInterpolationInput?, into output: MutablePictureView, _ parameters: FrameExtrapolationParameters
+    ) throws(EnhanceError) -> FrameInterpolationResult {
+        if let input = unsafe input {
+            try Self.check(distance: parameters.distance)
+            unsafe try output.readOnly.check(size: outputSize, "the destination")
+            unsafe try push(input.source, enhanced: input.enhanced, flow: input.flow, until: parameters.until)
+        }
+        return unsafe try synthesise(distance: parameters.distance, into: output, until: parameters.until)
+    }
+
+    private static func check(distance: Double) throws(EnhanceError) {
+        guard distance > 0, distance <= 1 else {
+            throw EnhanceError(.badParameter, "distance \(distance) is not above 0 and at most 1")
+        }
     }
 }

@@ -9,6 +9,7 @@ import Media
 public class FrameInterpolation {
     private let engine: InterpolationEngine
     private let exclusive = ExclusiveUse()
+    public var cancellation: Cancellation { engine.cancellation }
 
     init(
         _ configuration: FrameInterpolationConfiguration, effort: InterpolationEffort, workers: WorkerPool
@@ -35,11 +36,15 @@ public class FrameInterpolation {
     ///   - source: the picture to find motion in, of the configured size.
     ///   - enhanced: the same picture at ``FrameInterpolationConfiguration/enhancedSize``. With a scale factor of 1 it is usually `source` again; its
     ///     luma is not read then.
-    /// - Throws: `sizeMismatch`; the session is then as before.
-    @unsafe public func push(_ source: PictureView, enhanced: PictureView) throws(EnhanceError) {
+    ///   - flow: the flow between the picture before and this one, where it was found beforehand: of ``OpticalFlow``, or of the
+    ///     caller's own. It is copied. nil finds it when it is needed.
+    /// - Throws: `sizeMismatch`, `missingPicture` for a flow without a picture before; the session is then as before.
+    @unsafe public func push(
+        _ source: PictureView, enhanced: PictureView, flow: FlowPair? = nil
+    ) throws(EnhanceError) {
         exclusive.begin()
         defer { exclusive.end() }
-        unsafe try engine.push(source, enhanced: enhanced)
+        unsafe try engine.push(source, enhanced: enhanced, flow: flow)
     }
 
     /// Makes a picture between two. Call it for any number of phases of a pair: the session finds the pair's motion
@@ -50,7 +55,7 @@ public class FrameInterpolation {
     ///   - stop: when to be done. With too little time motion is coarser. Rows that are not done by then are copies of
     ///     the nearer picture, so that the picture is always whole.
     /// - Throws: `badParameter` for a phase out of range, `missingPicture` while not ``isReady``, `sizeMismatch`;
-    ///   nothing is written then.
+    ///   nothing is written then. `cancelled`; the destination may then be written in part.
     @discardableResult
     @unsafe public func synthesise(
         phase: Double, into destination: MutablePictureView, until stop: MonotonicTime? = nil
@@ -68,10 +73,29 @@ public class FrameInterpolation {
         engine.finish()
     }
 
-    /// Forgets the pictures. Call it after a gap, a seek or a change of the source.
+    /// Forgets the pictures, and that the session was cancelled. Call it after a gap, a seek or a change of the source.
     public func reset() {
         exclusive.begin()
         defer { exclusive.end() }
         engine.reset()
+    }
+
+    /// Adds the next picture, and makes one between two. The result is `pending` while there are not enough pictures.
+    /// - Parameters:
+    ///   - input: the next picture; nil for another phase of the same pair, or after ``finish()``.
+    ///   - output: a picture of ``outputSize``.
+    /// - Throws: what ``push(_:enhanced:flow:)`` and ``synthesise(phase:into:until:)`` throw.
+    @discardableResult
+    @unsafe public func process(
+        _ input: FrameInterpolationInput?, into output: MutablePictureView, _ parameters: FrameInterpolationParameters
+    ) throws(EnhanceError) -> FrameInterpolationResult {
+        if let input = unsafe input {
+            // The destination is refused before the picture is taken.
+            try engine.check(phase: parameters.phase)
+            unsafe try output.readOnly.check(size: outputSize, "the destination")
+            unsafe try push(input.source, enhanced: input.enhanced, flow: input.flow)
+            if !isReady { return FrameInterpolationResult(method: .pending) }
+        }
+        return unsafe try synthesise(phase: parameters.phase, into: output, until: parameters.until)
     }
 }

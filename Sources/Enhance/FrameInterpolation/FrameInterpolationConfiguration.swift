@@ -2,7 +2,7 @@ import Kernels
 import Media
 
 /// The configuration of a frame interpolation session, fixed for its life.
-public struct FrameInterpolationConfiguration: Sendable {
+public struct FrameInterpolationConfiguration: FrameProcessorConfiguration {
     /// The size of the pictures that motion is found in.
     public var size: PictureSize
     /// How many times larger the enhanced pictures and the result are than the pictures that motion is found in. Motion
@@ -28,7 +28,14 @@ public struct FrameInterpolationConfiguration: Sendable {
     /// The size of the pictures that new ones are made from.
     public var enhancedSize: PictureSize { size.scaled(by: scaleFactor) }
 
-    func check() throws(EnhanceError) {
+    /// The result must not be larger than the largest picture, so a scale factor of 2 halves the sides.
+    public var supportedSizes: SupportedSizes {
+        let side = Self.maximumSide / max(scaleFactor, 1)
+        return SupportedSizes(least: PictureSize(width: 1, height: 1), largest: PictureSize(width: side, height: side))
+    }
+
+    public func check() throws(EnhanceError) {
+        try SuperResolutionConfiguration.check(outputSize: outputSize)
         guard Self.supportedScaleFactors(for: size).contains(scaleFactor) else {
             throw EnhanceError(
                 .unsupportedSize,
@@ -45,6 +52,8 @@ public struct FrameInterpolationResult: Sendable {
         case motionCompensated
         /// A copy of the nearer picture, because the two do not belong to one scene.
         case held
+        /// Nothing was written, because a picture between two needs more pictures.
+        case pending
     }
 
     public var method = Method.motionCompensated
@@ -54,4 +63,33 @@ public struct FrameInterpolationResult: Sendable {
     public var flowTime = Nanoseconds.zero
     /// Time spent on making the picture.
     public var synthesisTime = Nanoseconds.zero
+}
+
+/// The next picture of a sequence.
+@unsafe public struct FrameInterpolationInput {
+    /// The picture to find motion in, of the configured size.
+    public var source: PictureView
+    /// The same picture at ``FrameInterpolationConfiguration/enhancedSize``.
+    public var enhanced: PictureView
+    /// The flow between the picture before and this one, where it was found beforehand.
+    public var flow: FlowPair?
+
+    public init(_ source: PictureView, enhanced: PictureView, flow: FlowPair? = nil) {
+        unsafe self.source = unsafe source
+        unsafe self.enhanced = unsafe enhanced
+        unsafe self.flow = flow
+    }
+}
+
+/// The parameters of one picture between two.
+public struct FrameInterpolationParameters: TimedFrameProcessorParameters, BitwiseCopyable {
+    /// Where it lies in time: 0 is the earlier picture, 1 the later, both excluded.
+    public var phase = 0.5
+    public var until: MonotonicTime?
+
+    public init() {}
+    public init(phase: Double, until: MonotonicTime? = nil) {
+        self.phase = phase
+        self.until = until
+    }
 }

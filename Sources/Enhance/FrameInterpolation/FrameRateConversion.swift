@@ -23,3 +23,14 @@ public final class FrameRateConversion: FrameInterpolation {
         try super.init(configuration, effort: .careful, workers: workers)
     }
 }
+
+extension FrameRateConversion: @unsafe FrameProcessor {
+    public typealias Input = FrameInterpolationInput?
+
+    /// The same as `init(_:workers:)`.
+    public convenience init(
+        _ configuration: FrameInterpolationConfiguration, on resources: WorkerPool
+    ) throws(EnhanceError) {
+        try self.init(configuration, workers: resources)
+    }
+}

@@ -7,6 +7,7 @@ final class InterpolationEngine {
     let synthesis: FrameSynthesis
     /// How many pictures after a pair are known when pictures are made between it.
     let lookahead: Int
+    let cancellation = Cancellation()
     private let flow: FlowEstimator
     private let layers: [MotionLayer]
     /// The pictures that the second and the third layer make.
@@ -53,6 +54,7 @@ final class InterpolationEngine {
 
     /// Forgets all pictures.
     func reset() {
+        cancellation.clear()
         count = 0
         unknown = 0
         hasEnded = false
@@ -62,23 +64,40 @@ final class InterpolationEngine {
     /// Ends the sequence: the current pair is the last two pictures.
     func finish() { hasEnded = true }
 
-    /// Copies the next picture of the sequence.
-    @unsafe func push(_ source: PictureView, enhanced: PictureView) throws(EnhanceError) {
+    /// Copies the next picture of the sequence, and its flow from the one before.
+    @unsafe func push(_ source: PictureView, enhanced: PictureView, flow given: FlowPair?) throws(EnhanceError) {
+        try cancellation.check()
         unsafe try synthesis.check(source, enhanced: enhanced)
+        if let given {
+            try given.check(size: synthesis.configuration.size)
+            guard count > 0, !hasEnded else {
+                throw EnhanceError(
+                    .missingPicture, "a flow needs the picture before: push the first picture of a sequence without one")
+            }
+        }
         if hasEnded { reset() }
+        // Motion is kept in the order of time.
+        if given != nil, unknown > 0 { findMotion(until: nil) }
         newest = (newest + 1) % pictures.count
         count = min(count + 1, pictures.count)
         unknown = min(unknown + 1, count - 1)
         unsafe synthesis.load(source, enhanced: enhanced, into: pictures[newest])
+        if let given {
+            unknown -= 1
+            let pair = pair(age: 0)
+            beginPair()
+            flow.adopt(given)
+            isComplete[0] = true
+            findCut(pair)
+        }
     }
 
     /// Makes the picture at a phase between the current pair.
     @unsafe func synthesise(
         phase: Double, into destination: MutablePictureView, until stop: MonotonicTime?
     ) throws(EnhanceError) -> FrameInterpolationResult {
-        guard phase > 0, phase < 1 else {
-            throw EnhanceError(.badParameter, "phase \(phase) is not between 0 and 1: at 0 and 1 use the picture itself")
-        }
+        try cancellation.check()
+        try check(phase: phase)
         guard isReady else {
             throw EnhanceError(.missingPicture, "a picture between two needs both: push \(missing) more before")
         }
@@ -93,12 +112,19 @@ final class InterpolationEngine {
         let begin = MonotonicTime.now()
         result.method = unsafe makePicture(
             phase: min(max(Int((phase * 256).rounded()), 1), 255), into: synthesis.target(for: destination), until: stop)
+        try cancellation.check()
         unsafe synthesis.finish(into: destination)
         let end = MonotonicTime.now()
         result.synthesisTime = end - begin
         result.isComplete = isComplete[age] && (stop.map { end < $0 } ?? true)
         if result.isComplete { lastSynthesisTime = result.synthesisTime }
         return result
+    }
+
+    func check(phase: Double) throws(EnhanceError) {
+        guard phase > 0, phase < 1 else {
+            throw EnhanceError(.badParameter, "phase \(phase) is not between 0 and 1: at 0 and 1 use the picture itself")
+        }
     }
 
     /// How many pictures there are after the current pair.
@@ -115,22 +141,30 @@ final class InterpolationEngine {
         while unknown > 0 {
             unknown -= 1
             let pair = pair(age: unknown)
-            for age in stride(from: isCut.count - 1, to: 0, by: -1) {
-                isCut[age] = isCut[age - 1]
-                isComplete[age] = isComplete[age - 1]
-            }
+            beginPair()
             isComplete[0] = flow.estimate(
                 from: pair.before.pyramid, to: pair.after.pyramid, until: stop, with: synthesis.workers)
-            isCut[0] = false
-            if lookahead > 0 {
-                let level = layers[0].level
-                unsafe synthesis.decide(
-                    layers[0], pair,
-                    .between(forward: flow.forward(level: level), backward: flow.backward(level: level), outer: nil),
-                    phase: 128)
-                isCut[0] = layers[0].isSceneCut
-            }
+            findCut(pair)
         }
+    }
+
+    /// Makes room for what is known of a pair.
+    private func beginPair() {
+        for age in stride(from: isCut.count - 1, to: 0, by: -1) {
+            isCut[age] = isCut[age - 1]
+            isComplete[age] = isComplete[age - 1]
+        }
+    }
+
+    /// Finds out whether there is a scene cut between a pair whose motion was found last, where lookahead needs to know.
+    private func findCut(_ pair: FrameSynthesis.Pair) {
+        isCut[0] = false
+        guard lookahead > 0 else { return }
+        let level = layers[0].level
+        unsafe synthesis.decide(
+            layers[0], pair,
+            .between(forward: flow.forward(level: level), backward: flow.backward(level: level), outer: nil), phase: 128)
+        isCut[0] = layers[0].isSceneCut
     }
 
     /// The motion of the current pair, and of the pairs around it where they belong to the same scene.
@@ -150,7 +184,9 @@ final class InterpolationEngine {
         let nearer = phase <= 128 ? pair.before : pair.after
         for (index, layer) in layers.enumerated() {
             // Later layers only refine the first one's picture.
-            if index > 0, let stop, MonotonicTime.now() >= stop { return .motionCompensated }
+            if index > 0, cancellation.isRequested || (stop.map { MonotonicTime.now() >= $0 } ?? false) {
+                return .motionCompensated
+            }
             unsafe synthesis.decide(layer, pair, motion(level: layer.level), phase: phase)
             if index == 0, lookahead > 0 ? isCut[age] : layer.isSceneCut {
                 unsafe synthesis.hold(nearer, into: destination)

@@ -16,3 +16,14 @@ public final class LowLatencyFrameInterpolation: FrameInterpolation {
         try super.init(configuration, effort: .live(for: configuration.size), workers: workers)
     }
 }
+
+extension LowLatencyFrameInterpolation: @unsafe FrameProcessor {
+    public typealias Input = FrameInterpolationInput?
+
+    /// The same as `init(_:workers:)`.
+    public convenience init(
+        _ configuration: FrameInterpolationConfiguration, on resources: WorkerPool
+    ) throws(EnhanceError) {
+        try self.init(configuration, workers: resources)
+    }
+}

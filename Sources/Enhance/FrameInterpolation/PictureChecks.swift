@@ -8,13 +8,14 @@ extension PictureView {
     @unsafe func check(size: PictureSize, _ role: StaticString) throws(EnhanceError) {
         guard unsafe self.size == size else {
             throw unsafe EnhanceError(
-                .sizeMismatch, "\(role) of \(self.size) in a session that has \(size) there")
+                .sizeMismatch,
+                "\(role) of \(self.size) in a session that has \(size) there: make another session for another size")
         }
         let fits =
             unsafe PictureSize(width: u.width, height: u.height) == size.chroma
             && PictureSize(width: v.width, height: v.height) == size.chroma
         guard fits else {
-            throw EnhanceError(.sizeMismatch, "\(role)'s chroma planes are not half of the luma plane, rounded up")
+            throw EnhanceError(.sizeMismatch, "\(role)'s chroma planes are not half of the luma plane, rounded up: pass 4:2:0")
         }
     }
 }

@@ -91,6 +91,16 @@ final class FlowEstimator {
         return stop.map { MonotonicTime.now() < $0 } ?? true
     }
 
+    /// Takes a pair's flow that was found before.
+    func adopt(_ flow: FlowPair) {
+        advanceHistory()
+        for level in finestLevel..<levels.count {
+            unsafe flow.forward.write(into: forward(level: level), level: level)
+            unsafe flow.backward.write(into: backward(level: level), level: level)
+        }
+        hasSeed = true
+    }
+
     /// Makes room for a pair's motion. It begins as the last pair's.
     private func advanceHistory() {
         guard history > 1 else { return }

@@ -52,7 +52,7 @@ public struct TileOutcome: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// The configuration of a session, fixed for its life.
-public struct SuperResolutionConfiguration: Sendable {
+public struct SuperResolutionConfiguration: FrameProcessorConfiguration {
     /// The input picture.
     public var size: PictureSize
     /// 1 copies the picture, 2 doubles both sides, which networks need.
@@ -88,10 +88,49 @@ public struct SuperResolutionConfiguration: Sendable {
             && (minimumSize.height...maximumSize.height).contains(size.height)
         return fits ? [1, 2] : []
     }
+
+    public var supportedSizes: SupportedSizes {
+        SupportedSizes(least: Self.minimumSize, largest: Self.maximumSize)
+    }
+
+    public func check() throws(EnhanceError) {
+        guard Self.supportedScaleFactors(for: size).contains(scaleFactor) else {
+            throw EnhanceError(
+                .unsupportedSize,
+                "super-resolution of \(size) by \(scaleFactor) is not supported: sizes go from \(Self.minimumSize) to "
+                    + "\(Self.maximumSize), scale factors are 1 and 2")
+        }
+        try Self.check(sharpness: sharpness)
+        try Self.check(outputSize: outputSize)
+        guard scaleFactor == 2 else { return }
+        guard networks[.base] == nil else {
+            throw EnhanceError(.badParameter, "the base tier has no network; give it to a neural tier")
+        }
+        guard Set(networks.values.map(\.network.edges)).count <= 1 else {
+            throw EnhanceError(
+                .badWeights, "the networks divide quantisers differently; give the session networks of one training")
+        }
+    }
+
+    static func check(sharpness: Double) throws(EnhanceError) {
+        guard (0...1).contains(sharpness) else {
+            throw EnhanceError(.badParameter, "sharpness is 0 to 1, not \(sharpness)")
+        }
+    }
+
+    /// - Parameter size: of the result, where a polyphase filter makes it.
+    static func check(outputSize size: PictureSize?) throws(EnhanceError) {
+        guard let size else { return }
+        let sides = 1...longestSide
+        guard sides.contains(size.width), sides.contains(size.height) else {
+            throw EnhanceError(
+                .unsupportedSize, "pictures of \(size) cannot be made: sides go from 1 to \(sides.upperBound) samples")
+        }
+    }
 }
 
 /// The parameters of one frame.
-public struct SuperResolutionParameters: Sendable, BitwiseCopyable {
+public struct SuperResolutionParameters: TimedFrameProcessorParameters, BitwiseCopyable {
     /// When to stop computing tiles; nil is never. The session begins no tile that it expects to end later, and
     /// abandons a tile that is not done by then. Tiles that no network writes are `base`.
     public var until: MonotonicTime?
@@ -103,6 +142,10 @@ public struct SuperResolutionParameters: Sendable, BitwiseCopyable {
     public var chromaLocation: UInt8 = 0
     /// How much this frame is sharpened, from 0 to 1; nil is as much as the session's configuration says.
     public var sharpness: Double?
+    /// The tier of all tiles, where the call does not name them; nil is the best that the session has.
+    public var tier: SuperResolutionTier?
+
+    public init() {}
 
     public init(
         until: MonotonicTime? = nil, quantiser: Int? = nil, chromaLocation: UInt8 = 0, sharpness: Double? = nil

@@ -1,7 +1,7 @@
 import Kernels
 import Media
 
-/// Super-resolution of a sequence of frames of one size.
+/// Super-resolution of a sequence of frames of one size. A ``FrameProcessor``.
 ///
 /// Where there is a time to stop, a session first makes a complete `base` picture. Then networks replace its tiles, in
 /// the order that the caller gives, until that time. Where nothing that a tile depends on has changed since the last
@@ -30,32 +30,18 @@ public final class SuperResolutionSession {
     /// Requests for the whole grid at one tier.
     private var everything: [TileRequest]
     private let exclusive = ExclusiveUse()
+    public let cancellation = Cancellation()
 
     /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
     /// - Throws: `unsupportedSize`, `badParameter`, `badWeights`.
     public init(
         _ configuration: SuperResolutionConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
     ) throws(EnhanceError) {
-        let factors = SuperResolutionConfiguration.supportedScaleFactors(for: configuration.size)
-        guard factors.contains(configuration.scaleFactor) else {
-            let (low, high) = (
-                SuperResolutionConfiguration.minimumSize, SuperResolutionConfiguration.maximumSize
-            )
-            throw EnhanceError(
-                .unsupportedSize,
-                "super-resolution of \(configuration.size) by \(configuration.scaleFactor) is not supported: sizes go "
-                    + "from \(low) to \(high), scale factors are 1 and 2")
-        }
-        try Self.check(sharpness: configuration.sharpness)
+        try configuration.check()
         self.configuration = configuration
         self.workers = workers
         let enlargedSize = configuration.size.scaled(by: configuration.scaleFactor)
         outputSize = configuration.outputSize ?? enlargedSize
-        let sides = 1...SuperResolutionConfiguration.longestSide
-        guard sides.contains(outputSize.width), sides.contains(outputSize.height) else {
-            throw EnhanceError(
-                .unsupportedSize, "pictures of \(outputSize) cannot be made: sides go from 1 to \(sides.upperBound) samples")
-        }
         let resamples = outputSize != enlargedSize
         resampler =
             resamples
@@ -65,13 +51,6 @@ public final class SuperResolutionSession {
         base = BaseUpscaler(
             size: configuration.size, kernels: configuration.kernels, threadCount: workers.threadCount)
         let networks = configuration.scaleFactor == 2 ? configuration.networks : [:]
-        guard networks[.base] == nil else {
-            throw EnhanceError(.badParameter, "the base tier has no network; give it to a neural tier")
-        }
-        guard Set(networks.values.map(\.network.edges)).count <= 1 else {
-            throw EnhanceError(
-                .badWeights, "the networks divide quantisers differently; give the session networks of one training")
-        }
         tiers = [.base] + networks.keys.sorted()
         neural =
             networks.isEmpty
@@ -110,6 +89,7 @@ public final class SuperResolutionSession {
     ) throws(EnhanceError) -> SuperResolutionResult {
         exclusive.begin()
         defer { exclusive.end() }
+        try cancellation.check()
         unsafe try check(source.size, destination.size, chroma: source.u, source.v, destination.u, destination.v)
         for index in tiles.indices {
             guard (0..<grid.count).contains(tiles[index].tile) else {
@@ -123,7 +103,7 @@ public final class SuperResolutionSession {
         }
 
         let sharpness = parameters.sharpness ?? configuration.sharpness
-        try Self.check(sharpness: sharpness)
+        try SuperResolutionConfiguration.check(sharpness: sharpness)
 
         var result = SuperResolutionResult()
         var parameters = parameters
@@ -153,6 +133,7 @@ public final class SuperResolutionSession {
             finishing = max(time, Nanoseconds(finishing.count / 16 * 15))
             result.baseTime = result.baseTime + time
         }
+        try cancellation.check()
         return result
     }
 
@@ -174,10 +155,12 @@ public final class SuperResolutionSession {
         return unsafe try process(source, into: destination, tiles: requests.span, parameters)
     }
 
-    private static func check(sharpness: Double) throws(EnhanceError) {
-        guard (0...1).contains(sharpness) else {
-            throw EnhanceError(.badParameter, "sharpness is 0 to 1, not \(sharpness)")
-        }
+    /// Forgets the last frame: no tile of the next one is copied. Makes a cancelled session usable again.
+    public func reset() {
+        exclusive.begin()
+        defer { exclusive.end() }
+        cancellation.clear()
+        neural?.history.invalidate()
     }
 
     private func check(
@@ -187,7 +170,8 @@ public final class SuperResolutionSession {
         guard source == configuration.size, destination == outputSize else {
             throw EnhanceError(
                 .sizeMismatch,
-                "this session makes \(outputSize) from \(configuration.size), not \(destination) from \(source)")
+                "this session makes \(outputSize) from \(configuration.size), not \(destination) from \(source): make another "
+                    + "session for another size")
         }
         let fits =
             unsafe PictureSize(width: u.width, height: u.height) == source.chroma
@@ -197,6 +181,24 @@ public final class SuperResolutionSession {
         guard fits else {
             throw EnhanceError(.sizeMismatch, "the chroma planes are not half of the luma plane, rounded up")
         }
+    }
+}
+
+extension SuperResolutionSession: @unsafe FrameProcessor {
+    /// The same as `init(_:workers:)`.
+    public convenience init(
+        _ configuration: SuperResolutionConfiguration, on resources: WorkerPool
+    ) throws(EnhanceError) {
+        try self.init(configuration, workers: resources)
+    }
+
+    /// Enhances one frame, with ``SuperResolutionParameters/tier`` for all tiles, row by row.
+    @discardableResult
+    @unsafe public func process(
+        _ input: PictureView, into output: MutablePictureView, _ parameters: SuperResolutionParameters
+    ) throws(EnhanceError) -> SuperResolutionResult {
+        let best = tiers[tiers.count - 1]
+        return unsafe try process(input, into: output, tier: parameters.tier ?? best, parameters)
     }
 }
 
