@@ -1,0 +1,173 @@
+import Codec
+import Enhance
+import Media
+import Telemetry
+
+/// The processors of one file and their state. Not thread-safe.
+final class FileWork {
+    private let settings: FileEnhancement
+    private let writer: FileWriter
+    private let video: FileVideo
+    private let superResolution: SuperResolutionSession
+    private let interpolation: FrameInterpolation?
+    private let deinterlacing: FileDeinterlacing?
+    /// The last two enlarged pictures. Two are kept because interpolation may need one picture of lookahead.
+    private let enlarged: [Picture]
+    private let between: Picture
+    private let outputUnit: Int64
+    private var pictures = 0
+    private var synthesised = 0
+    private var leftOut = 0
+    private var tilesComputed = 0
+    private var tilesReused = 0
+    /// The time stamps of the last picture that was processed, and of the last one that was written.
+    private var lastTime: Int64?
+    private var writtenTime: Int64?
+    private var decodeTimes = Histogram()
+    private var enlargeTimes = Histogram()
+    private var synthesisTimes = Histogram()
+    private var encodeTimes = Histogram()
+    private let start = MonotonicTime.now()
+
+    init(_ settings: FileEnhancement, _ reader: FileReader) throws(FileEnhancementError) {
+        var settings = settings
+        video = reader.video
+        let enlargement = Enlargement(from: video.size, to: settings.size.size(of: video.size))
+        // The networks only refine doubled pictures.
+        if !enlargement.doubles { settings.tier = .base }
+        self.settings = settings
+        let workers = WorkerPool(threadCount: settings.threads)
+        var enlarging = SuperResolutionConfiguration(size: video.size)
+        enlarging.scaleFactor = enlargement.doubles ? 2 : 1
+        enlarging.outputSize = enlargement.output
+        enlarging.sharpness = settings.sharpness
+        enlarging.reusesTiles = settings.reusesTiles
+        var interpolating = FrameInterpolationConfiguration(size: video.size)
+        interpolating.scaleFactor = enlargement.doubles ? 2 : 1
+        interpolating.outputSize = enlargement.output
+        do throws(EnhanceError) {
+            if settings.tier > .base { enlarging.useShippedNetworks() }
+            superResolution = try SuperResolutionSession(enlarging, workers: workers)
+            interpolation =
+                settings.interpolate > 1 ? try settings.motion.makeSession(interpolating, workers) : nil
+        } catch {
+            throw .enhance(error)
+        }
+        deinterlacing = settings.deinterlaces ? FileDeinterlacing() : nil
+        enlarged = (0..<2).map { [superResolution] _ in Picture(size: superResolution.outputSize) }
+        between = Picture(size: superResolution.outputSize)
+        // The time unit of the output is a K-th of the input's, so that all its times are whole numbers.
+        outputUnit = Int64(settings.interpolate)
+        var output = FileVideo(
+            size: superResolution.outputSize,
+            frameRate: Rational(video.frameRate.numerator * outputUnit, video.frameRate.denominator),
+            timeBase: Rational(video.timeBase.numerator, video.timeBase.denominator * outputUnit))
+        output.color = video.color
+        if case .exactly = settings.size { output.color = video.color.shaped(from: enlargement.input, to: enlargement.output) }
+        var coding = FileWriter.Settings()
+        coding.quality = settings.quality
+        coding.threads = settings.threads
+        let (path, described) = (settings.output, output)
+        writer = try withCodecErrors { () throws(CodecError) in
+            try FileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
+        }
+    }
+
+    func recordDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
+
+    /// Enlarges a picture, and writes what can be written then.
+    func process(_ picture: consuming DecodedPicture, at time: Int64) throws(FileEnhancementError) {
+        guard picture.size == video.size else {
+            throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
+        }
+        if let lastTime, time <= lastTime {
+            leftOut += 1
+            return
+        }
+        do throws(EnhanceError) {
+            let started = MonotonicTime.now()
+            let made = deinterlacing?.progressive(picture)
+            let view = unsafe made?.view ?? picture.view
+            let parameters = SuperResolutionParameters(
+                quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
+                chromaLocation: picture.color.chromaLocation)
+            let result = unsafe try superResolution.process(
+                view, into: enlarged[pictures % 2].mutableView, tier: settings.tier, parameters)
+            tilesComputed += result.tilesSmall + result.tilesMedium
+            tilesReused += result.tilesReused
+            enlargeTimes.record(.now() - started)
+            interpolation?.chromaLocation = picture.color.chromaLocation
+            unsafe try interpolation?.push(
+                view, enhanced: superResolution.beforeResampling(view) ?? enlarged[pictures % 2].view)
+        } catch {
+            throw .enhance(error)
+        }
+        deinterlacing?.keep(picture)
+        if interpolation?.lookahead != 1 {
+            try emit(enlarged[pictures % 2], at: time)
+        } else if let lastTime {
+            try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+        }
+        pictures += 1
+        lastTime = time
+    }
+
+    /// Writes the frames between the last picture and this one, and then this one.
+    private func emit(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+        if let writtenTime { try synthesise(from: writtenTime, to: time) }
+        try write(picture, at: time * outputUnit)
+        writtenTime = time
+    }
+
+    /// Copies a packet of sound to the output.
+    func copy(_ packet: consuming CodedPacket) throws(FileEnhancementError) {
+        do throws(CodecError) {
+            try writer.write(packet)
+        } catch {
+            throw .codec(error)
+        }
+    }
+
+    private func synthesise(from last: Int64, to time: Int64) throws(FileEnhancementError) {
+        guard let interpolation, interpolation.isReady else { return }
+        for step in 1..<outputUnit {
+            let started = MonotonicTime.now()
+            do throws(EnhanceError) {
+                unsafe try interpolation.synthesise(
+                    phase: Double(step) / Double(outputUnit), into: between.mutableView)
+            } catch {
+                throw .enhance(error)
+            }
+            synthesisTimes.record(.now() - started)
+            synthesised += 1
+            try write(between, at: last * outputUnit + (time - last) * step)
+        }
+    }
+
+    private func write(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+        let started = MonotonicTime.now()
+        try withCodecErrors { () throws(CodecError) in unsafe try writer.write(picture.view, at: time) }
+        encodeTimes.record(.now() - started)
+    }
+
+    /// Writes the picture that is held back and completes the file. Completes it also when that write fails.
+    func finish(_ reader: FileReader) throws(FileEnhancementError) -> FileEnhancementReport {
+        do throws(FileEnhancementError) {
+            if let interpolation, interpolation.lookahead == 1, let lastTime, lastTime != writtenTime {
+                interpolation.finish()
+                try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+            }
+        } catch {
+            try? writer.finish()
+            throw error
+        }
+        try withCodecErrors { () throws(CodecError) in try writer.finish() }
+        return FileEnhancementReport(
+            picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
+            picturesLeftOut: leftOut, picturesDeinterlaced: deinterlacing?.count ?? 0, damagedPackets: reader.damagedPackets,
+            timelineJumps: reader.jumps,
+            tilesComputed: tilesComputed, tilesReused: tilesReused, decode: .init(decodeTimes),
+            enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), encode: .init(encodeTimes),
+            seconds: (.now() - start).seconds)
+    }
+}
