@@ -13,13 +13,19 @@ def plane(frame: av.VideoFrame, index: int = 0) -> np.ndarray:
     return np.frombuffer(p, np.uint8).reshape(-1, p.line_size)[: p.height, : p.width].copy()
 
 
-def encode(lumas: list[np.ndarray], crf: float, preset: str, zerolatency: bool, chromas=None) -> bytes:
-    """An H.264 elementary stream. Without `chromas` (u, v) per frame the picture is grey."""
+def encode(lumas: list[np.ndarray], crf: float, preset: str, zerolatency: bool, chromas=None, rate: float = 0) -> bytes:
+    """An H.264 elementary stream. Without `chromas` (u, v) per frame the picture is grey. With a `rate`, in kbit/s, the
+    stream has that in place of the quality `crf`, and is one picture group, as calls are."""
     h, w = lumas[0].shape
     codec = av.CodecContext.create("libx264", "w")
     codec.width, codec.height, codec.pix_fmt = w, h, "yuv420p"
+    if not chromas:
+        codec.color_range = 2  # full: then no decoder stretches what is decoded
     codec.framerate, codec.time_base, codec.thread_count = Fraction(30), Fraction(1, 30), 1
-    codec.options = {"preset": preset, "crf": str(crf), "threads": "1"} | ({"tune": "zerolatency"} if zerolatency else {})
+    quality = {"crf": str(crf)}
+    if rate:
+        quality = {"b": f"{rate:.1f}k", "maxrate": f"{rate:.1f}k", "bufsize": f"{rate:.1f}k", "g": "9999", "sc_threshold": "0"}
+    codec.options = quality | {"preset": preset, "threads": "1"} | ({"tune": "zerolatency"} if zerolatency else {})
     out = bytearray()
     for n, luma in enumerate(lumas):
         frame = av.VideoFrame(w, h, "yuv420p")

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -19,16 +20,29 @@ import scene
 
 
 def _decode(stream: bytes, width: int, height: int) -> np.ndarray:
-    """Lumas [frame][h][w], by the program `ffmpeg` (or the one FFMPEG names), else by PyAV."""
+    """Lumas [frame][h][w], by the program `ffmpeg` (or the one FFMPEG names), else by PyAV, else by OpenCV."""
     program = os.environ.get("FFMPEG") or shutil.which("ffmpeg")
     if not program:
-        import coding
-
+        try:
+            import coding
+        except ImportError:
+            return _decode_grey(stream)
         return np.stack(coding.decode(stream)[0])
     raw = subprocess.run([program, "-v", "error", "-threads", "1", "-f", "h264", "-i", "pipe:0", "-pix_fmt", "yuv420p",
                           "-fps_mode", "passthrough", "-f", "rawvideo", "pipe:1"], input=stream, stdout=subprocess.PIPE, check=True).stdout
     chroma = ((width + 1) // 2) * ((height + 1) // 2)
     return np.frombuffer(raw, np.uint8).reshape(-1, width * height + 2 * chroma)[:, : width * height].reshape(-1, height, width)
+
+
+def _decode_grey(stream: bytes) -> np.ndarray:
+    """Right to a grey level where the stream is grey and says that its range is full, as those of calls."""
+    with tempfile.NamedTemporaryFile(suffix=".h264") as file:
+        file.write(stream)
+        file.flush()
+        video, out = cv2.VideoCapture(file.name, cv2.CAP_FFMPEG), []
+        while (got := video.read())[0]:
+            out.append(got[1][:, :, 1])
+    return np.stack(out)
 
 
 @lru_cache(maxsize=100)
@@ -40,7 +54,7 @@ def _make(job: tuple[str, dict]) -> list[tuple[np.ndarray, np.ndarray, np.ndarra
     """Of each used frame: large, small clean, small coded, the quantiser to tell the network."""
     data, s = job
     cv2.setNumThreads(1)
-    used = scene.USED if "size" in s else (0,)
+    used = (scene.CALL_USED if s.get("call") else scene.USED) if "size" in s else (0,)
     if "clip" in s:
         larges = [cv2.imread(f"{data}/clips/{s['clip']}/{s['start'] + t:03d}.png", 0) for t in used]
     else:
@@ -63,9 +77,10 @@ def _make(job: tuple[str, dict]) -> list[tuple[np.ndarray, np.ndarray, np.ndarra
 class Frames:
     """All frames, flat; per frame the offsets, the small size and the bucket."""
 
-    def __init__(self, data: Path, clean: int, device: str, workers: int, limit: int | None = None):
+    def __init__(self, data: Path, clean: int, device: str, workers: int, limit: int | None = None, calls: bool = False):
         index = json.loads((data / "index.json").read_text())
-        streams = index["streams"][:limit] if limit else index["streams"]
+        streams = [s for s in index["streams"] if bool(s.get("call")) == calls]
+        streams = streams[:limit] if limit else streams
         rng = np.random.default_rng(5)
         chance = np.array(index["chance"])
         extra = [scene.describe(rng, k, tuple(index["photographs"][k]), coded=False)

@@ -15,6 +15,7 @@ import bnw
 
 BUCKETS = len(bnw.EDGES)
 SHAPES = {"neural-s": [1, 8, 8, 8, 8, 4], "neural-m": [1, 16, 16, 16, 16, 16, 16, 4]}
+SHAPES["neural-m-calls"] = SHAPES["neural-m"]
 
 
 class Collapsible(nn.Module):
@@ -58,6 +59,28 @@ class Float(nn.Module):
         last = len(widths) - 2
         self.layers = nn.ModuleList(Collapsible(i, o, zero=n == last) for n, (i, o) in enumerate(zip(widths, widths[1:])))
         self.register_buffer("slope", torch.tensor(0.0))  # of the ReLU's negative side; training lets it go to 0
+
+    @torch.no_grad()
+    def load(self, network: bnw.Network) -> None:
+        """Starts from a quantised network: what it computes, but for its roundings and upper limits."""
+        for n, (layer, own) in enumerate(zip(network.layers, self.layers)):
+            weights = torch.from_numpy(layer.weights.astype("f4")).permute(0, 3, 1, 2)
+            factor = torch.from_numpy(layer.mult.astype("f4")) / (32768 * 2**layer.shift)
+            bias = (torch.from_numpy(layer.bias.astype("f4")) - (2 ** (layer.shift - 1) if layer.shift else 0)) * factor / 255
+            if n == len(self.layers) - 1:
+                factor, bias = factor / 64, bias / 64
+            if n == 0:
+                bias = bias + factor * weights.sum((1, 2, 3)) / 2
+            mean = factor.mean(0)
+            kernel = weights * mean[:, None, None, None]
+            if own.skip:
+                kernel = kernel - F.pad(torch.eye(len(kernel))[:, :, None, None], (1, 1, 1, 1))
+            nn.init.xavier_normal_(own.b)
+            own.a.copy_((torch.linalg.pinv(own.b[:, :, 0, 0]) @ kernel.flatten(1)).view_as(own.a))
+            own.bias.copy_(bias.mean(0))
+            own.bucketBias.copy_(bias - bias.mean(0))
+            own.logGain.zero_()
+            own.bucketLogGain.copy_(torch.log(factor / mean))
 
     def forward(self, x: torch.Tensor, bucket: torch.Tensor, seen: list | None = None, half: bool = False) -> torch.Tensor:
         a = x * (1 / 255) - 0.5

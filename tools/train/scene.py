@@ -8,6 +8,9 @@ import numpy as np
 WIDTH, HEIGHT = 640, 352  # the large picture
 LENGTH = 12  # frames of a coded scene
 USED = (0, 3, 6, 9, 11)  # those that training uses
+CALL_LENGTH = 30
+CALL_USED = (2, 11, 18, 24, 29)
+CALL_RATES = (150, 300, 500)  # kbit/s at 640x360 and 30 frames/s, by which networks for calls are judged
 
 
 def describe(rng: np.random.Generator, index: int, size: tuple[int, int], coded: bool) -> dict:
@@ -34,6 +37,23 @@ def describe(rng: np.random.Generator, index: int, size: tuple[int, int], coded:
         scene["crf"] = float(np.round(rng.uniform(13, 41), 1))
         scene["preset"] = str(rng.choice(["ultrafast", "superfast", "veryfast", "medium"], p=[0.3, 0.15, 0.35, 0.2]))
         scene["zerolatency"] = bool(rng.random() < 0.7)
+    return scene
+
+
+def call_rate(full: float, size: tuple[int, int]) -> float:
+    """The rate of a coded picture half as large as `size` (height, width) that has as many bits a sample as 640x360 at `full`."""
+    return full * size[0] * size[1] / (4 * 640 * 360)
+
+
+def describe_call(rng: np.random.Generator, index: int, size: tuple[int, int]) -> dict:
+    """As `describe`, for a call: less motion, the coder and the rates of calls. One in six has a set quality, so that
+    better coding than that is known too."""
+    scene = describe(rng, index, size, coded=True)
+    scene |= {"call": True, "preset": "veryfast", "zerolatency": True, "dx": int(round(scene["dx"] * 0.6)),
+              "dy": int(round(scene["dy"] * 0.5)), "crf": float(np.round(rng.uniform(16, 30), 1))}
+    full = float(np.round(np.exp(rng.uniform(np.log(100), np.log(550)))))
+    if rng.random() > 1 / 6:
+        scene["rate"] = call_rate(full, (HEIGHT, WIDTH))
     return scene
 
 
