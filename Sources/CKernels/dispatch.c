@@ -8,6 +8,7 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
     burnish_network_init_scalar(&table->network);
     burnish_sharpen_init_scalar(&table->sharpen);
     burnish_deinterlace_init_scalar(&table->deinterlace);
+    burnish_noise_init_scalar(&table->noise);
 #if defined(__x86_64__)
     if (features & BURNISH_CPU_AVX2) {
         burnish_scale_init_avx2(&table->scale);
@@ -15,6 +16,7 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
         burnish_network_init_avx2(&table->network);
         burnish_sharpen_init_avx2(&table->sharpen);
         burnish_deinterlace_init_avx2(&table->deinterlace);
+        burnish_noise_init_avx2(&table->noise);
     }
     if (features & BURNISH_CPU_AVX512) {
         burnish_scale_init_avx512(&table->scale);

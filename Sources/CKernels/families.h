@@ -24,3 +24,6 @@ void burnish_sharpen_init_neon(burnish_sharpen_kernels *);
 
 void burnish_deinterlace_init_scalar(burnish_deinterlace_kernels *);
 void burnish_deinterlace_init_avx2(burnish_deinterlace_kernels *);
+
+void burnish_noise_init_scalar(burnish_noise_kernels *);
+void burnish_noise_init_avx2(burnish_noise_kernels *);

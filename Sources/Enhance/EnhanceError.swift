@@ -13,6 +13,8 @@ public struct EnhanceError: Error, Hashable, Sendable, CustomStringConvertible {
         case badWeights
         /// The caller asked for a picture before it had pushed the pictures that it is made from.
         case missingPicture
+        /// The caller pushed a picture while finished ones wait to be taken.
+        case tooManyPictures
         /// A parameter is outside of its range.
         case badParameter
         /// The session was cancelled.

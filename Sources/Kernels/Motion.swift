@@ -39,7 +39,7 @@ public struct MotionCell: Sendable, BitwiseCopyable {
         unsafe self.rows = rows
     }
 
-    fileprivate var raw: UnsafeMutablePointer<burnish_motion_vector> {
+    var raw: UnsafeMutablePointer<burnish_motion_vector> {
         unsafe UnsafeMutableRawPointer(base).assumingMemoryBound(to: burnish_motion_vector.self)
     }
 }
@@ -56,7 +56,7 @@ public struct MotionCell: Sendable, BitwiseCopyable {
 }
 
 extension PlaneView {
-    fileprivate var motion: burnish_motion_plane {
+    var motion: burnish_motion_plane {
         unsafe burnish_motion_plane(origin: base, stride: stride, width: Int32(width), height: Int32(height))
     }
 }

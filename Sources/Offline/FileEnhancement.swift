@@ -16,6 +16,9 @@ public struct FileEnhancement: Sendable {
     public var reusesTiles = true
     /// Whether interlaced pictures become progressive before they are enlarged.
     public var deinterlaces = true
+    /// How much noise is taken out of pictures before they are enlarged; nil leaves it.
+    public var denoise: NoiseStrength?
+    /// For interpolation and the noise filter.
     public var motion = Motion.quality
     public var threads = 2
     /// x264's constant rate factor, where the output is coded.

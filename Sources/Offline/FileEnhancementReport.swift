@@ -18,6 +18,8 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var tilesReused = 0
     /// Milliseconds for one picture in each stage: reading and decoding, enlarging, synthesising, and encoding and writing.
     public var decode: Quantiles
+    /// nil where noise was left.
+    public var denoise: Denoising?
     public var enlarge: Quantiles
     public var synthesise: Quantiles
     public var encode: Quantiles

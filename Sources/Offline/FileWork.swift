@@ -11,6 +11,7 @@ final class FileWork {
     private let superResolution: SuperResolutionSession
     private let interpolation: FrameInterpolation?
     private let deinterlacing: FileDeinterlacing?
+    private let denoising: FileDenoising?
     /// The last two enlarged pictures. Two are kept because interpolation may need one picture of lookahead.
     private let enlarged: [Picture]
     private let between: Picture
@@ -20,7 +21,9 @@ final class FileWork {
     private var leftOut = 0
     private var tilesComputed = 0
     private var tilesReused = 0
-    /// The time stamps of the last picture that was processed, and of the last one that was written.
+    /// The time stamp of the last picture that came in order.
+    private var newestTime: Int64?
+    /// The time stamps of the last picture that was enlarged, and of the last one that was written.
     private var lastTime: Int64?
     private var writtenTime: Int64?
     private var decodeTimes = Histogram()
@@ -50,6 +53,11 @@ final class FileWork {
             superResolution = try SuperResolutionSession(enlarging, workers: workers)
             interpolation =
                 settings.interpolate > 1 ? try settings.motion.makeSession(interpolating, workers) : nil
+            denoising = try settings.denoise.map { [video] strength throws(EnhanceError) in
+                try FileDenoising(
+                    size: video.size, strength: strength, usesPastAlone: settings.motion == .lowLatency,
+                    workers: workers)
+            }
         } catch {
             throw .enhance(error)
         }
@@ -75,41 +83,71 @@ final class FileWork {
 
     func recordDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
 
-    /// Enlarges a picture, and writes what can be written then.
+    /// Adds a picture, and writes what can be written then.
     func process(_ picture: consuming DecodedPicture, at time: Int64) throws(FileEnhancementError) {
         guard picture.size == video.size else {
             throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
         }
-        if let lastTime, time <= lastTime {
+        if let newestTime, time <= newestTime {
             leftOut += 1
             return
         }
+        newestTime = time
+        let made = deinterlacing?.progressive(picture)
+        let view = unsafe made?.view ?? picture.view
+        let facts = FilePictureFacts(
+            time: time, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
+            chromaLocation: picture.color.chromaLocation)
+        if let denoising {
+            do throws(EnhanceError) {
+                unsafe try denoising.push(view, facts)
+            } catch {
+                throw .enhance(error)
+            }
+            try enlargeDenoised()
+        } else {
+            unsafe try enlarge(view, facts)
+        }
+        deinterlacing?.keep(picture)
+    }
+
+    /// Enlarges the pictures that the noise filter has finished.
+    private func enlargeDenoised() throws(FileEnhancementError) {
+        while true {
+            let next: (picture: Picture, facts: FilePictureFacts)?
+            do throws(EnhanceError) {
+                next = try denoising?.next()
+            } catch {
+                throw .enhance(error)
+            }
+            guard let next else { return }
+            unsafe try enlarge(next.picture.view, next.facts)
+        }
+    }
+
+    /// Enlarges a picture, and writes what can be written then.
+    @unsafe private func enlarge(_ view: PictureView, _ facts: FilePictureFacts) throws(FileEnhancementError) {
         do throws(EnhanceError) {
             let started = MonotonicTime.now()
-            let made = deinterlacing?.progressive(picture)
-            let view = unsafe made?.view ?? picture.view
-            let parameters = SuperResolutionParameters(
-                quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
-                chromaLocation: picture.color.chromaLocation)
+            let parameters = SuperResolutionParameters(quantiser: facts.quantiser, chromaLocation: facts.chromaLocation)
             let result = unsafe try superResolution.process(
                 view, into: enlarged[pictures % 2].mutableView, tier: settings.tier, parameters)
             tilesComputed += result.tilesSmall + result.tilesMedium
             tilesReused += result.tilesReused
             enlargeTimes.record(.now() - started)
-            interpolation?.chromaLocation = picture.color.chromaLocation
+            interpolation?.chromaLocation = facts.chromaLocation
             unsafe try interpolation?.push(
                 view, enhanced: superResolution.beforeResampling(view) ?? enlarged[pictures % 2].view)
         } catch {
             throw .enhance(error)
         }
-        deinterlacing?.keep(picture)
         if interpolation?.lookahead != 1 {
-            try emit(enlarged[pictures % 2], at: time)
+            try emit(enlarged[pictures % 2], at: facts.time)
         } else if let lastTime {
             try emit(enlarged[(pictures - 1) % 2], at: lastTime)
         }
         pictures += 1
-        lastTime = time
+        lastTime = facts.time
     }
 
     /// Writes the frames between the last picture and this one, and then this one.
@@ -150,9 +188,11 @@ final class FileWork {
         encodeTimes.record(.now() - started)
     }
 
-    /// Writes the picture that is held back and completes the file. Completes it also when that write fails.
+    /// Writes the pictures that are held back and completes the file. Completes it also when that write fails.
     func finish(_ reader: FileReader) throws(FileEnhancementError) -> FileEnhancementReport {
         do throws(FileEnhancementError) {
+            denoising?.finish()
+            try enlargeDenoised()
             if let interpolation, interpolation.lookahead == 1, let lastTime, lastTime != writtenTime {
                 interpolation.finish()
                 try emit(enlarged[(pictures - 1) % 2], at: lastTime)
@@ -167,7 +207,8 @@ final class FileWork {
             picturesLeftOut: leftOut, picturesDeinterlaced: deinterlacing?.count ?? 0, damagedPackets: reader.damagedPackets,
             timelineJumps: reader.jumps,
             tilesComputed: tilesComputed, tilesReused: tilesReused, decode: .init(decodeTimes),
-            enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes), encode: .init(encodeTimes),
+            denoise: denoising?.report, enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes),
+            encode: .init(encodeTimes),
             seconds: (.now() - start).seconds)
     }
 }

@@ -29,6 +29,12 @@ struct EnhanceCommand: ParsableCommand {
     @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
     @Option(
         help: """
+            Take noise out of pictures before they are enlarged: 0 (none) to 1 (much), or auto. With --motion low-latency \
+            only earlier pictures help, as in the live relay. (default: 0)
+            """)
+    var denoise: DenoiseArgument?
+    @Option(
+        help: """
             Kind of interpolation: quality looks one picture ahead and takes several times as long; low-latency is what \
             the live relay uses.
             """)
@@ -71,6 +77,7 @@ struct EnhanceCommand: ParsableCommand {
         work.sharpness = sharpness
         work.reusesTiles = reuse
         work.deinterlaces = deinterlace
+        work.denoise = denoise?.value
         work.motion = motion
         work.threads = threads
         work.quality = quality
@@ -119,8 +126,11 @@ struct EnhanceCommand: ParsableCommand {
 extension FileEnhancementReport {
     /// The stages that pictures went through, in order.
     fileprivate var stages: [(name: String, time: Quantiles)] {
-        [("decoding", decode), ("enlarging", enlarge), ("synthesising", synthesise), ("encoding", encode)]
-            .filter { $0.time.count > 0 }
+        [
+            ("decoding", decode), ("denoising", denoise?.time ?? Quantiles(Histogram())), ("enlarging", enlarge),
+            ("synthesising", synthesise), ("encoding", encode),
+        ]
+        .filter { $0.time.count > 0 }
     }
 }
 
@@ -142,6 +152,22 @@ enum FileScale: String, CaseIterable, ExpressibleByArgument {
 }
 
 extension FileEnhancement.Motion: ExpressibleByArgument {}
+
+/// How much noise to take away: 0 to 1, or `auto`.
+struct DenoiseArgument: ExpressibleByArgument {
+    let value: NoiseStrength
+
+    init?(argument: String) {
+        if argument == "auto" {
+            value = .automatic
+        } else {
+            guard let strength = Double(argument), (0...1).contains(strength) else { return nil }
+            value = .fixed(strength)
+        }
+    }
+
+    static var allValueStrings: [String] { ["auto", "0 to 1"] }
+}
 
 /// A tier by its name: `base`, `neural-s`, `neural-m`.
 struct NetworkTierArgument: ExpressibleByArgument {

@@ -19,7 +19,9 @@ import Testing
         // The array shows that allocations are counted at all.
         var expected = ["allocations of 1000 runs: 0", "allocations of an array: 1"]
         if Self.isOptimised {
-            expected += ["super-resolution", "interpolation", "extrapolation"].map { "allocations of \($0): 0" }
+            expected += ["super-resolution", "interpolation", "extrapolation", "noise filtering"].map {
+                "allocations of \($0): 0"
+            }
         }
         #expect(counts.map(String.init) == expected, "\(output)")
     }
@@ -106,6 +108,16 @@ import Testing
             }
             for index in 0..<4 { try extrapolate(index) }
             try report("extrapolation") { for index in 0..<8 { try extrapolate(index) } }
+
+            let filter = try TemporalNoiseFilter(TemporalNoiseConfiguration(size: size), workers: workers)
+            let filtered = Picture(size: size)
+            func takeNoise(_ index: Int) throws {
+                try filter.process(
+                    pictures[index % 2].view, into: filtered.mutableView,
+                    .init(strength: index % 3 == 0 ? .automatic : .fixed(0.4)))
+            }
+            for index in 0..<4 { try takeNoise(index) }
+            try report("noise filtering") { for index in 0..<8 { try takeNoise(index) } }
         }
     }
 }

@@ -7,6 +7,7 @@
 #include "deinterlace.h"
 #include "network.h"
 #include "motion.h"
+#include "noise.h"
 #include "scale.h"
 #include "sharpen.h"
 
@@ -20,6 +21,7 @@ typedef struct {
     burnish_motion_kernels motion;
     burnish_sharpen_kernels sharpen;
     burnish_deinterlace_kernels deinterlace;
+    burnish_noise_kernels noise;
 } burnish_kernels;
 
 /// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a

@@ -1,7 +1,7 @@
 import Kernels
 import Media
 
-/// Flow between two luma pyramids in both directions, coarse to fine, each level's rows shared by several threads.
+/// Flow between two luma pyramids in one direction or both, coarse to fine, each level's rows shared by several threads.
 ///
 /// Source of the algorithm: Kroeger, Timofte, Dai, Van Gool, "Fast Optical Flow using Dense Inverse Search", ECCV 2016;
 /// here in integers, on 8x8 patches, one for each cell of 4x4 samples. Instead of densification, a search starts from
@@ -10,6 +10,8 @@ final class FlowEstimator {
     /// The level whose flow is the result; 0 is full size.
     let finestLevel: Int
     private let iterations: Int
+    /// 1 finds forward motion alone.
+    private let directions: Int
     private let kernels: Kernels
     private let levels: [Level]
     private var hasSeed = false
@@ -49,8 +51,10 @@ final class FlowEstimator {
     /// - Parameters:
     ///   - shape: a pyramid of the size that all pairs will have.
     ///   - history: how many pairs' motion is kept.
-    init(shape: LumaPyramid, finestLevel: Int, iterations: Int, kernels: Kernels, history: Int = 1) {
+    ///   - directions: 2, or 1 for forward motion alone.
+    init(shape: LumaPyramid, finestLevel: Int, iterations: Int, kernels: Kernels, history: Int = 1, directions: Int = 2) {
         self.history = history
+        self.directions = directions
         self.finestLevel = min(finestLevel, shape.levels.count - 1)
         self.iterations = iterations
         self.kernels = kernels
@@ -79,13 +83,13 @@ final class FlowEstimator {
         let small = max(levels.firstIndex { $0.rows < Self.fewRows } ?? levels.count, finestLevel)
         if small < levels.count {
             workers.run(
-                SmallLevels(estimator: self, from: from, to: to, levels: small..<levels.count, stop: stop), pieces: 2,
+                SmallLevels(estimator: self, from: from, to: to, levels: small..<levels.count, stop: stop), pieces: directions,
                 order: .ownPartFirst)
         }
         for level in stride(from: small - 1, through: finestLevel, by: -1) {
             workers.run(
                 LargeLevel(estimator: self, from: from, to: to, level: level, stop: stop),
-                pieces: 2 * levels[level].rows, order: .ownPartFirst)
+                pieces: directions * levels[level].rows, order: .ownPartFirst)
         }
         hasSeed = true
         return stop.map { MonotonicTime.now() < $0 } ?? true
@@ -140,7 +144,8 @@ final class FlowEstimator {
         let stop: MonotonicTime?
 
         func perform(piece: Int, worker: Int) {
-            estimator.search(from, to, level: level, direction: piece & 1, row: piece >> 1, until: stop)
+            let (row, direction) = piece.quotientAndRemainder(dividingBy: estimator.directions)
+            estimator.search(from, to, level: level, direction: direction, row: row, until: stop)
         }
     }
 

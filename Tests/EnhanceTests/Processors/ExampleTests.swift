@@ -86,6 +86,33 @@ import Testing
         #expect(screen.shown.count == 2 * pictures.count)
     }
 
+    @Test func noise() throws {
+        let (clean, screen) = (Picture(size: size), Screen())
+        func show(_ picture: Picture) { screen.shown.append(picture) }
+        let session = try TemporalNoiseFilter(TemporalNoiseConfiguration(size: size), on: workers)
+        for picture in pictures {
+            let parameters = TemporalNoiseParameters(strength: .automatic, until: .now() + .milliseconds(10))
+            let result = try unsafe session.process(picture.view, into: clean.mutableView, parameters)
+            print("took away noise of \(result.lumaDeviation) levels in luma")
+            show(clean)
+        }
+        #expect(screen.shown.count == pictures.count)
+    }
+
+    @Test func noiseOfFiles() throws {
+        let (clean, screen) = (Picture(size: size), Screen())
+        func show(_ picture: Picture) { screen.shown.append(picture) }
+        let session = try TwoSidedNoiseFilter(TemporalNoiseConfiguration(size: size), on: workers)
+        let parameters = TwoSidedNoiseParameters(strength: .fixed(0.4))
+        for picture in pictures {
+            let result = try unsafe session.process(picture.view, into: clean.mutableView, parameters)
+            if !result.isPending { show(clean) }
+        }
+        session.finish()
+        while try unsafe session.process(nil, into: clean.mutableView, parameters).isPending == false { show(clean) }
+        #expect(screen.shown.count == pictures.count)
+    }
+
     @Test func anyProcessor() throws {
         func process<Processor: FrameProcessor>(
             _ type: Processor.Type, _ size: PictureSize, _ resources: Processor.Resources, _ input: Processor.Input,
@@ -117,7 +144,7 @@ import Testing
         for _ in 0..<4 { folder.deleteLastPathComponent() }
         folder.append(path: "Sources/Enhance/Enhance.docc")
         let pages = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".md") }
-        #expect(pages.count >= 7)
+        #expect(pages.count >= 9)
         for page in pages where page != "Enhance.md" {
             let text = try String(contentsOf: folder.appending(path: page), encoding: .utf8)
             let blocks = text.matches(of: /(?s)```swift\n(.*?)```/).map { lines($0.1) }

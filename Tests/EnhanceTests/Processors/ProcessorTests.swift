@@ -44,6 +44,14 @@ struct CheckedProcessor: Sendable, CustomTestStringConvertible {
                 FrameInterpolationInput(picture.view, enhanced: picture.view), into: output.mutableView,
                 FrameExtrapolationParameters())
         },
+        CheckedProcessor(TemporalNoiseFilter.self) { session, picture throws(EnhanceError) in
+            let output = Picture(size: session.configuration.size)
+            try session.process(picture.view, into: output.mutableView, TemporalNoiseParameters())
+        },
+        CheckedProcessor(TwoSidedNoiseFilter.self) { session, picture throws(EnhanceError) in
+            let output = Picture(size: session.configuration.size)
+            try session.process(picture.view, into: output.mutableView, TwoSidedNoiseParameters())
+        },
     ]
 }
 
