@@ -38,6 +38,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
         public var tileS = 25.0
         /// Nanoseconds per tile pixel (input side).
         public var tileM = 120.0
+        /// Nanoseconds per input pixel.
+        public var denoise = 14.0
         /// Nanoseconds per output pixel, for one synthesised frame.
         public var synthesise = 10.0
         /// Nanoseconds per output pixel.
@@ -101,7 +103,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
     /// The least cost, in nanoseconds. It keeps ratios finite whatever is observed.
     static let floor = 1.0
 
-    private var entries: InlineArray<8, Entry>
+    private var entries: InlineArray<9, Entry>
     /// The cores that the stream may count on.
     public var cores: Double
 
@@ -120,6 +122,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         entries = InlineArray(repeating: entry(0))
         entries[Self.slot(.decode)] = entry(pace.decode)
         entries[Self.slot(.base)] = entry(pace.base)
+        entries[Self.slot(.denoise)] = entry(seeds.denoise * pixelsIn)
         entries[Self.slot(.synthesise)] = entry(seeds.synthesise * pixelsOut)
         entries[Self.slot(.encode)] = entry(pace.encode)
         entries[Self.slot(.emit)] = entry(seeds.emit)
@@ -135,6 +138,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         case .encode: 3
         case .emit: 4
         case .tile(let tier): 5 + Int(tier.rawValue)
+        case .denoise: 8
         }
     }
 
@@ -177,7 +181,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         switch work {
         case .decode, .base, .encode:
             return Cost(mean: entry.mean, high: entry.high, low: entry.low, peak: entry.peak)
-        case .synthesise, .emit, .tile:
+        case .denoise, .synthesise, .emit, .tile:
             let slowdown = pace.slowdown(since: entry.pace)
             let mean = entry.mean * slowdown
             return Cost(
@@ -230,6 +234,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         }
         scale(.decode, inputs)
         scale(.base, inputs)
+        scale(.denoise, inputs)
         scale(.synthesise, outputs)
         scale(.encode, outputs)
     }

@@ -5,6 +5,8 @@ public struct FramePlan: Hashable, Sendable, BitwiseCopyable {
     /// Why the frame is neither enhanced nor emitted; nil where it is. When it is set, ignore the other properties.
     public var drop: DropReason?
     public var emitBy: MonotonicTime
+    /// When taking noise out of the picture, before it is enhanced, must end; nil where there is no time for it.
+    public var denoiseBy: MonotonicTime?
     public var tier: Tier
     /// How many tiles should be done by ``stop``. Tiles are computed in order of worth.
     public var tiles: Int

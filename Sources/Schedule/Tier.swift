@@ -32,6 +32,8 @@ public enum Work: Hashable, Sendable, BitwiseCopyable {
     case base
     /// One tile of a neural tier.
     case tile(Tier)
+    /// Taking the noise out of one frame.
+    case denoise
     /// One synthesised frame.
     case synthesise
     /// Encoding one frame.

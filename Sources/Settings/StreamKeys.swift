@@ -34,6 +34,14 @@ public enum StreamKeys {
             "sharpness", \.settings.sharpness, 0...1, .live,
             help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1."),
         StreamKey(
+            "denoise", \.settings.denoise, or: "auto", .live, .number(0...1), "0 to 1",
+            help: """
+                How much noise to take out of pictures before they are enlarged: 0 is none, 1 is for noise with a standard \
+                deviation of 25 levels. auto finds it out.
+                """,
+            read: { Double($0) }, write: { Int(exactly: $0).map { "\($0)" } ?? "\($0)" },
+            isAllowed: { (0...1).contains($0) }),
+        StreamKey(
             "max-size", \.options.largestOutput, .restart, .size, "a size from 16x16 to 16384x16384, as 3840x2160",
             help: "The largest picture size to enlarge to. A picture that would become larger leaves at a smaller scale.",
             read: SizeText.read, write: SizeText.write),

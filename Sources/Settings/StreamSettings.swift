@@ -36,6 +36,8 @@ public struct StreamSettings: Hashable, Sendable {
     public var tier = Tier.neuralM
     /// How much enlarged pictures are sharpened, from 0 (not at all) to 1.
     public var sharpness = 0.0
+    /// How much noise is taken out of pictures before they are enlarged, from 0 (none) to 1; nil finds it out.
+    public var denoise: Double? = 0
     public var deinterlace = Deinterlacing.auto
     /// Frames out for each frame in, where the output has no constant rate: 1 or 2.
     public var interpolate = 1
@@ -50,4 +52,7 @@ public struct StreamSettings: Hashable, Sendable {
     public var bitRateFloor: Int?
 
     public init() {}
+
+    /// Whether the pictures' quantisers matter: to networks, and to noise that is found out.
+    public var readsQuantisers: Bool { tier > .base || denoise == nil }
 }

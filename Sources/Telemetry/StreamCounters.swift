@@ -55,6 +55,8 @@ public final class StreamCounters: Sendable {
         case sourceLosses, silentUnits
         /// Interlaced pictures that were made progressive, and pictures that were not 8-bit 4:2:0.
         case picturesDeinterlaced, picturesConverted
+        /// Pictures that noise was taken out of.
+        case picturesDenoised
 
         /// The name in reports.
         public var name: String {
@@ -79,6 +81,7 @@ public final class StreamCounters: Sendable {
             case .picturesDamaged: "pictures_damaged"
             case .picturesDeinterlaced: "pictures_deinterlaced"
             case .picturesConverted: "pictures_converted"
+            case .picturesDenoised: "pictures_denoised"
             case .timelineJumps: "timeline_jumps"
             case .passingIn: "passing_units_in"
             case .passingOut: "passing_units_out"
@@ -109,7 +112,7 @@ public final class StreamCounters: Sendable {
     /// One atomic for each raw value of ``Counter``. They share cache lines, which is cheap enough because they change at most
     /// a few hundred times a second.
     private struct Values: ~Copyable {
-        var slots: InlineArray<40, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<41, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     /// - Parameter map: counts the same for other processes, and goes on from what it has; nil where none read it.

@@ -155,15 +155,14 @@ extension FileEnhancement.Motion: ExpressibleByArgument {}
 
 /// How much noise to take away: 0 to 1, or `auto`.
 struct DenoiseArgument: ExpressibleByArgument {
-    let value: NoiseStrength
+    /// nil is `auto`.
+    let strength: Double?
+
+    var value: NoiseStrength { strength.map { .fixed($0) } ?? .automatic }
 
     init?(argument: String) {
-        if argument == "auto" {
-            value = .automatic
-        } else {
-            guard let strength = Double(argument), (0...1).contains(strength) else { return nil }
-            value = .fixed(strength)
-        }
+        strength = argument == "auto" ? nil : Double(argument)
+        guard argument == "auto" || strength.map({ (0...1).contains($0) }) == true else { return nil }
     }
 
     static var allValueStrings: [String] { ["auto", "0 to 1"] }

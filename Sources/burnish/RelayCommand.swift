@@ -38,6 +38,7 @@ struct RelayCommand: ParsableCommand {
     var keepSize = false
     @Option(help: .setting("tier")) var tier = TierArgument(.neuralM)
     @Option(help: .setting("sharpness")) var sharpness = 0.0
+    @Option(help: .setting("denoise", showsDefault: true)) var denoise: DenoiseArgument?
     @Option(help: .setting("budget")) var budget = TimeArgument(.milliseconds(80))
     @Option(help: .setting("caution")) var caution = 1.0
     @Option(help: .setting("pacing")) var pacing = StreamSettings.Pacing.eager
@@ -82,6 +83,7 @@ struct RelayCommand: ParsableCommand {
         values.settings.mode = mode
         values.settings.tier = tier.value
         values.settings.sharpness = sharpness
+        if let denoise { values.settings.denoise = denoise.strength }
         values.settings.deinterlace = deinterlace
         if let interpolate { values.settings.interpolate = interpolate }
         values.settings.budget = budget.value

@@ -97,7 +97,7 @@ final class DecodeStage: Sendable {
         do throws(CodecError) {
             if let decoder = run.decoder {
                 _ = settings.refresh()
-                decoder.exportsQuantisers = settings.value.tier > .base
+                decoder.exportsQuantisers = settings.value.readsQuantisers
                 run.drained = DrainedDeadlines(drained: .now(), budget: settings.value.budget)
                 decoder.drain()
                 _ = try collectPictures(of: decoder, &run)
@@ -143,7 +143,7 @@ final class DecodeStage: Sendable {
             }
         }
         let decoder = run.decoder!
-        if settings.refresh() { decoder.exportsQuantisers = settings.value.tier > .base }
+        if settings.refresh() { decoder.exportsQuantisers = settings.value.readsQuantisers }
         let isKeyframe = unit.isKeyframe
         if unit.record == nil, isKeyframe { admitPrimer() }
         let admission = unit.record.map { admit($0, isKeyframe: isKeyframe) } ?? .decode
@@ -161,7 +161,7 @@ final class DecodeStage: Sendable {
         var decoding = VideoDecoder.Configuration()
         decoding.codec = codec
         decoding.threads = configuration.options.decodeThreads
-        decoding.exportsQuantisers = settings.tier > .base
+        decoding.exportsQuantisers = settings.readsQuantisers
         return try configuration.makeDecoder(decoding)
     }
 

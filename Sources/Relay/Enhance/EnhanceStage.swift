@@ -233,7 +233,7 @@ final class EnhanceStage {
     private func abilities(_ enlargement: Enlargement) -> EnhancementAbilities {
         EnhancementAbilities(
             usesNetworks: settings.value.tier > .base && enlargement.doubles,
-            synthesises: configuration.synthesises(settings.value))
+            synthesises: configuration.synthesises(settings.value), denoises: settings.value.denoise != 0)
     }
 
     /// Takes over the settings. One that needs processors holds when they have been made.
@@ -280,6 +280,10 @@ final class EnhanceStage {
         epoch = frame.ticket.record.epoch
         runs = path.runs
         frame.ticket.stamp(.enhanceIn)
+        if let time = enhancement.denoise(frame.picture, strength: settings.value.denoise, plan) {
+            books.counters.add(.picturesDenoised)
+            if !isCold { schedule.withScheduler { $0.observe(.denoise, time) } }
+        }
         let result = enhancement.upscale(frame.picture, into: target, plan, sharpness: settings.value.sharpness) { base in
             schedule.withScheduler { $0.refine(plan, base: base, at: .now()) }
         }
@@ -362,6 +366,7 @@ final class EnhanceStage {
         state.newestEmitBy = newest.emitBy
         state.budget = newest.budget
         state.newestIsEarly = newest.isEarly
+        state.denoises = settings.value.denoise != 0 && enhancement?.abilities.denoises == true
         state.encoderQueue = finished.count
         state.encoderBusySince = encoder.busySince
         return state

@@ -13,6 +13,7 @@ final class Enhancement {
     private(set) var abilities: EnhancementAbilities
     private var superResolution: SuperResolutionSession
     private var synthesis: EnhancementProcessors.Synthesis
+    private var denoising: Denoising?
     private let pool: PicturePool
     private var tiles: TileOrder
     private var requests: [TileRequest]
@@ -27,6 +28,7 @@ final class Enhancement {
         self.abilities = abilities
         superResolution = try recipe.makeSuperResolution(usesNetworks: abilities.usesNetworks)
         synthesis = abilities.synthesises ? try recipe.makeSynthesis() : .none
+        denoising = abilities.denoises ? try recipe.makeDenoising() : nil
         pool = PicturePool(size: enlargement.output, count: Self.pictures)
         let grid = superResolution.grid
         tiles = TileOrder(grid: grid)
@@ -48,6 +50,10 @@ final class Enhancement {
         if let synthesis = made.synthesis {
             self.synthesis = synthesis
             abilities.synthesises = made.abilities.synthesises
+        }
+        if let denoising = made.denoising {
+            self.denoising = denoising
+            abilities.denoises = made.abilities.denoises
         }
         return true
     }
@@ -71,6 +77,28 @@ final class Enhancement {
     /// Leases memory for one result; nil when all of it is in use.
     func lease() -> PictureLease? { pool.lease() }
 
+    /// Takes noise out of a picture. It takes the picture's place in ``upscale(_:into:_:sharpness:afterBase:)`` and
+    /// ``append(_:_:until:)`` until the next call.
+    /// - Parameters:
+    ///   - strength: 0…1; nil finds out.
+    ///   - plan: without time for it the picture stays as it is.
+    /// - Returns: what it took; nil where nothing was done.
+    func denoise(_ picture: borrowing DecodedPicture, strength: Double?, _ plan: FramePlan) -> Nanoseconds? {
+        guard let denoising else { return nil }
+        guard let stop = plan.denoiseBy else {
+            denoising.leave()
+            return nil
+        }
+        return mustSucceed { () throws(EnhanceError) in
+            try denoising.process(picture, strength: strength, until: stop)
+        }
+    }
+
+    /// A picture, or what the noise filter made of it.
+    @unsafe private func view(of picture: borrowing DecodedPicture) -> PictureView {
+        unsafe denoising?.result ?? picture.view
+    }
+
     /// Enlarges a picture as well as the plan has time for.
     /// - Parameters:
     ///   - sharpness: how much the result is sharpened, from 0 to 1.
@@ -81,7 +109,7 @@ final class Enhancement {
     ) -> SuperResolutionResult {
         requests.removeAll(keepingCapacity: true)
         if plan.tiles > 0, tileCount > 0, let tier = plan.tier.network {
-            unsafe tiles.arrange(for: picture.view.y)
+            unsafe tiles.arrange(for: view(of: picture).y)
             for tile in tiles.order { requests.append(TileRequest(tile: tile, tier: tier)) }
         }
         let parameters = SuperResolutionParameters(
@@ -90,7 +118,7 @@ final class Enhancement {
         let result: SuperResolutionResult
         do throws(EnhanceError) {
             result = unsafe try superResolution.process(
-                picture.view, into: target.picture.mutableView, tiles: requests.span, parameters,
+                view(of: picture), into: target.picture.mutableView, tiles: requests.span, parameters,
                 afterBase: afterBase)
         } catch {
             refused(error)
@@ -107,15 +135,16 @@ final class Enhancement {
     func append(_ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, until: MonotonicTime) {
         mustSucceed { () throws(EnhanceError) in
             // Frames are synthesised at the size at which networks work, and then brought to the output's.
-            let before = unsafe superResolution.beforeResampling(picture.view) ?? enlarged.picture.view
+            let view = unsafe view(of: picture)
+            let before = unsafe superResolution.beforeResampling(view) ?? enlarged.picture.view
             switch synthesis {
             case .none: break
             case .between(let processor):
                 processor.chromaLocation = picture.color.chromaLocation
-                unsafe try processor.push(picture.view, enhanced: before)
+                unsafe try processor.push(view, enhanced: before)
             case .ahead(let processor):
                 processor.chromaLocation = picture.color.chromaLocation
-                unsafe try processor.push(picture.view, enhanced: before, until: until)
+                unsafe try processor.push(view, enhanced: before, until: until)
             }
         }
     }

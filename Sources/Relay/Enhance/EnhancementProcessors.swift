@@ -8,10 +8,12 @@ struct EnhancementAbilities: Hashable, Sendable {
     /// A session with networks costs more for each picture than one without, also when no tile is computed.
     var usesNetworks: Bool
     var synthesises: Bool
+    var denoises = false
 
-    /// Whether these are enough for what is wanted. Synthesis that is not used costs nothing.
+    /// Whether these are enough for what is wanted. Synthesis and a noise filter that are not used cost nothing.
     func suffice(for wanted: EnhancementAbilities) -> Bool {
         usesNetworks == wanted.usesNetworks && (synthesises || !wanted.synthesises)
+            && (denoises || !wanted.denoises)
     }
 }
 
@@ -39,6 +41,8 @@ struct EnhancementRecipe: Sendable {
         }
     }
 
+    func makeDenoising() throws(EnhanceError) -> Denoising { try Denoising(size: enlargement.input, workers: workers) }
+
     /// Makes what an enhancement for the same size lacks. Only a size can be refused, so nothing is refused here.
     func make(_ wanted: EnhancementAbilities, lacking present: EnhancementAbilities) -> EnhancementProcessors {
         var made = EnhancementProcessors(enlargement: enlargement, abilities: wanted)
@@ -46,6 +50,7 @@ struct EnhancementRecipe: Sendable {
             made.superResolution = try? makeSuperResolution(usesNetworks: wanted.usesNetworks)
         }
         if wanted.synthesises, !present.synthesises { made.synthesis = try? makeSynthesis() }
+        if wanted.denoises, !present.denoises { made.denoising = try? makeDenoising() }
         return made
     }
 }
@@ -65,6 +70,7 @@ struct EnhancementProcessors {
     let abilities: EnhancementAbilities
     var superResolution: SuperResolutionSession?
     var synthesis: Synthesis?
+    var denoising: Denoising?
 }
 
 /// Makes processors beside the stream, on a thread of its own with low priority: no frame waits for their memory, nor until

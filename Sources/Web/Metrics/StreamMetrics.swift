@@ -185,6 +185,7 @@ extension Metrics {
         (.picturesDamaged, "Pictures with concealed errors or lost references."),
         (.picturesDeinterlaced, "Interlaced pictures that were made progressive."),
         (.picturesConverted, "Pictures that were not 8-bit 4:2:0 and were converted."),
+        (.picturesDenoised, "Pictures that noise was taken out of."),
         (.timelineJumps, "How often the source's time stamps jumped while the output's continued."),
         (.streamsIgnored, "Streams of the program that can be neither enhanced nor passed, each counted once."),
         (
