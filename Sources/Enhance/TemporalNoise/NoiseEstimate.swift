@@ -107,22 +107,24 @@ struct NoiseLevels: Hashable, Sendable {
 
 /// Follows the noise of a sequence. A picture's estimate moves the level by a part, so that strength does not flicker.
 struct NoiseTracker {
-    private(set) var levels: NoiseLevels?
+    /// nil until a picture tells.
+    private var luma: Double?
+    private var chroma: Double?
 
     /// - Parameters: what a picture shows; nil where it does not tell.
     mutating func add(luma: Double?, chroma: Double?) {
-        guard var next = levels else {
-            levels = NoiseLevels(luma: luma ?? 0, chroma: chroma ?? 0)
-            return
-        }
-        if let luma { next.luma += (luma - next.luma) / 8 }
-        if let chroma { next.chroma += (chroma - next.chroma) / 8 }
-        levels = next
+        Self.follow(&self.luma, luma)
+        Self.follow(&self.chroma, chroma)
+    }
+
+    private static func follow(_ level: inout Double?, _ shown: Double?) {
+        guard let shown else { return }
+        level = level.map { $0 + (shown - $0) / 8 } ?? shown
     }
 
     /// The noise to filter. Below 0.6 levels there is nothing that anybody sees, and detail may look the same.
     var worthwhile: NoiseLevels {
-        func worth(_ level: Double) -> Double { level * min(max((level - 0.6) / 0.6, 0), 1) }
-        return levels.map { NoiseLevels(luma: worth($0.luma), chroma: worth($0.chroma)) } ?? .none
+        func worth(_ level: Double?) -> Double { level.map { $0 * min(max(($0 - 0.6) / 0.6, 0), 1) } ?? 0 }
+        return NoiseLevels(luma: worth(luma), chroma: worth(chroma))
     }
 }

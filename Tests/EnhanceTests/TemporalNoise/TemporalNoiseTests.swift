@@ -104,6 +104,20 @@ import Testing
         }
     }
 
+    /// Black pictures do not tell, and the first one that does counts in full.
+    @Test func automaticStrengthIsRightAfterABlackBeginning() throws {
+        let size = PictureSize(width: 160, height: 128)
+        let sequence = Sequence(size, count: 3, deviation: 8, speed: (0, 0))
+        let black = TestPicture(size) { plane, _, _ in plane == 0 ? 16 : 128 }
+        let filter = try Self.filter(size)
+        var result = TemporalNoiseResult()
+        for picture in [black, black] + sequence.noisy {
+            let output = TestPicture(size)
+            result = try filter.process(picture.view, into: output.mutableView, .init(strength: .automatic))
+        }
+        #expect(abs(result.lumaDeviation / 8 - 1) < 0.3, "\(result)")
+    }
+
     @Test func picturesWithoutNoiseStayAsTheyAre() throws {
         let size = PictureSize(width: 96, height: 64)
         let still = Sequence(size, count: 3, deviation: 0, speed: (0, 0)).clean
