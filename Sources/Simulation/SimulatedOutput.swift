@@ -14,6 +14,8 @@ struct SimulatedOutput {
 
     /// The first picture of another encoder is a keyframe in memory that has never been touched.
     private static let coldEncoding = 2.0
+    /// What an encoder's first pictures cost is not observed, as in the relay.
+    private static let coldPicturesOfAnEncoder = 3
 
     private(set) var ladder: OutputLadder
     private let best: OutputChoice
@@ -22,7 +24,7 @@ struct SimulatedOutput {
     private(set) var made: OutputChoice
     private let making: Nanoseconds
     private var madeAt: MonotonicTime?
-    private var isCold = false
+    private var coldPictures = 0
     /// Changes after the start.
     private(set) var changes: [(at: MonotonicTime, choice: OutputChoice)] = []
 
@@ -63,10 +65,11 @@ struct SimulatedOutput {
             encode: samples * made.preset.weight / best.preset.weight)
     }
 
-    /// The factor on the costs of encoding the next picture.
-    mutating func claimCold() -> Double {
-        defer { isCold = false }
-        return isCold ? Self.coldEncoding : 1
+    /// The factor on the costs of encoding the next picture, and whether they are not to be observed.
+    mutating func claimCold() -> (factor: Double, isCold: Bool) {
+        guard coldPictures > 0 else { return (1, false) }
+        defer { coldPictures -= 1 }
+        return (coldPictures == Self.coldPicturesOfAnEncoder ? Self.coldEncoding : 1, true)
     }
 
     /// Takes over the choice before a picture is enhanced, as the relay's enhance stage does. Another size needs other processors.
@@ -81,7 +84,7 @@ struct SimulatedOutput {
         }
         made = choice
         madeAt = nil
-        isCold = true
+        coldPictures = Self.coldPicturesOfAnEncoder
         return isOtherSize
     }
 

@@ -21,6 +21,8 @@ struct SimulatedStream<P: Policy> {
         var plan: FramePlan?
         var tiles = 0
         var emitBy: MonotonicTime
+        /// One of an encoder's first.
+        var isCold = false
         /// Of the output for which it is made.
         var factors = SimulatedOutput.Factors()
     }
@@ -337,7 +339,7 @@ struct SimulatedStream<P: Policy> {
 
     private mutating func startEncoding(_ moment: Moment, _ load: Load?) -> Bool {
         guard encoding == nil, !toEncode.isEmpty else { return false }
-        let picture = toEncode.removeFirst()
+        var picture = toEncode.removeFirst()
         var behind: MonotonicTime?
         var isEarly = picture.frame.earliness > .zero
         for index in 0..<toEncode.count where order.standsForOriginal(toEncode[index].kind) && behind == nil {
@@ -355,8 +357,9 @@ struct SimulatedStream<P: Policy> {
             }
         } else {
             let cost = picture.kind == .original ? picture.frame.encode : picture.frame.encodeSynthesised
-            let cold = output?.claimCold() ?? 1
-            encoding = (picture, job(cost * picture.factors.encode * cold, moment, load))
+            let cold = output?.claimCold() ?? (factor: 1, isCold: false)
+            picture.isCold = cold.isCold
+            encoding = (picture, job(cost * picture.factors.encode * cold.factor, moment, load))
         }
         return true
     }
@@ -364,7 +367,7 @@ struct SimulatedStream<P: Policy> {
     private mutating func finishEncoding(_ moment: Moment) -> Bool {
         guard let (picture, job) = encoding, isDone(job, moment) else { return false }
         encoding = nil
-        scheduler.observe(.encode, reported(moment.time - job.start))
+        if !picture.isCold { scheduler.observe(.encode, reported(moment.time - job.start)) }
         let isLate = moment.time > picture.emitBy
         if picture.kind == .synthesised {
             outcome.emittedSynthesised += 1

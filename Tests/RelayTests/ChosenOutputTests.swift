@@ -21,8 +21,8 @@ import TestStreams
         #expect(chosen.current == nil)
         #expect(chosen.begin(ladder(encode: 9), cores: Cores(2)) == nil)
         #expect(chosen.current == OutputChoice(size: .double, preset: .superfast))
-        let text = chosen.begin(ladder(encode: 800), cores: Cores(2))
-        #expect(text == "needs 2.7 of 2 cores at 320x192 with superfast: sends 240x144 with ultrafast", "\(text ?? "")")
+        let text = chosen.begin(ladder(encode: 700), cores: Cores(2))
+        #expect(text == "needs 2.3 of 2 cores at 320x192 with superfast: sends 240x144 with ultrafast", "\(text ?? "")")
         #expect(chosen.current == OutputChoice(size: .oneAndHalf, preset: .ultrafast))
         let bypass = chosen.begin(ladder(encode: 8000), cores: Cores(2))
         #expect(bypass?.hasSuffix("sends pictures as they come") == true && chosen.current?.isBypass == true)
@@ -43,7 +43,7 @@ import TestStreams
             switch observation {
             case .event(.picture(_, let output)): sizes.withLock { $0.append("\(output)") }
             case .event: break
-            case .second: _ = relay.channels.chosen.begin(ladder(encode: 800), cores: Cores(2))
+            case .second: _ = relay.channels.chosen.begin(ladder(encode: 700), cores: Cores(2))
             }
         }
         #expect(sizes.withLock { $0 } == ["320x192", "240x144"])

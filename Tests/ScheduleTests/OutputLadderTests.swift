@@ -51,19 +51,24 @@ import Testing
         #expect(run(&ladder, seconds: 600) { _, _ in 1 }.isEmpty)
     }
 
-    /// A faster preset, then a smaller output, then bypass.
+    /// A faster preset, then a smaller output, then bypass. What needs between 60 and 70 % is not begun with, because synthetic
+    /// pictures show its costs, but climbed to when real ones have shown them for 20 s.
     @Test(
         arguments: [
-            (640, 360, OutputChoice(size: .double, preset: .superfast)),
-            (1280, 720, OutputChoice(size: .oneAndHalf, preset: .ultrafast)),
-            (1920, 1080, OutputChoice(size: .same, preset: .ultrafast)),
-            (3840, 2160, OutputChoice(size: .same, preset: .superfast, isBypass: true)),
-        ]) func theStartFollowsTheSizeOnTwoCores(width: Int, height: Int, choice: OutputChoice)
+            (640, 360, OutputChoice(size: .double, preset: .superfast), nil),
+            (
+                1280, 720, OutputChoice(size: .same, preset: .superfast),
+                OutputChoice(size: .oneAndHalf, preset: .ultrafast)
+            ),
+            (1920, 1080, OutputChoice(size: .same, preset: .ultrafast), nil),
+            (3840, 2160, OutputChoice(size: .same, preset: .superfast, isBypass: true), nil),
+        ]) func theStartFollowsTheSizeOnTwoCores(width: Int, height: Int, choice: OutputChoice, later: OutputChoice?)
     {
         var ladder = ladder(width, height)
         ladder.begin(cores: Cores(2))
         #expect(ladder.choice == choice)
-        #expect(run(&ladder, seconds: 600) { _, _ in 1 }.isEmpty, "the choice at the start is held")
+        let changes = run(&ladder, seconds: 600) { _, _ in 1 }
+        #expect(changes.map(\.choice) == (later.map { [$0] } ?? []) && changes.allSatisfy { $0.second == 20 }, "\(changes)")
     }
 
     /// Headers say 30 pictures a second, or nothing, and 60 come. What they need is twice as much, and no try is made that fails.
