@@ -23,6 +23,16 @@ public struct FileEnhancement: Sendable {
     public var threads = 2
     /// x264's constant rate factor, where the output is coded.
     public var quality = 18.0
+    /// What is written in place of the enhanced pictures: both, for people to judge.
+    public var comparison: Comparison?
+
+    /// How a picture as it came stands beside the enhanced one.
+    public enum Comparison: String, Sendable, CaseIterable {
+        /// To the left of the middle as it came, to the right enhanced.
+        case split
+        /// The same, with the line between them going to and fro.
+        case wipe
+    }
 
     /// The method of interpolation.
     public enum Motion: String, Sendable, CaseIterable {

@@ -15,20 +15,28 @@ final class FileWork {
     /// The last two enlarged pictures. Two are kept because interpolation may need one picture of lookahead.
     private let enlarged: [Picture]
     private let between: Picture
+    private let comparison: SideBySide?
     private let outputUnit: Int64
     private var pictures = 0
     private var synthesised = 0
     private var leftOut = 0
     private var tilesComputed = 0
     private var tilesReused = 0
-    /// The time stamp of the last picture that came in order.
+    /// How many pictures came in order.
+    private var arrived = 0
+    /// The time stamps of the first picture, and of the last one that came in order.
+    private var firstTime: Int64?
     private var newestTime: Int64?
     /// The time stamps of the last picture that was enlarged, and of the last one that was written.
     private var lastTime: Int64?
     private var writtenTime: Int64?
+    /// The number of the picture that was written last.
+    private var written = 0
     private var decodeTimes = Histogram()
+    private var deinterlaceTimes = Histogram()
     private var enlargeTimes = Histogram()
     private var synthesisTimes = Histogram()
+    private var compareTimes = Histogram()
     private var encodeTimes = Histogram()
     private let start = MonotonicTime.now()
 
@@ -64,6 +72,10 @@ final class FileWork {
         deinterlacing = settings.deinterlaces ? FileDeinterlacing() : nil
         enlarged = (0..<2).map { [superResolution] _ in Picture(size: superResolution.outputSize) }
         between = Picture(size: superResolution.outputSize)
+        comparison = settings.comparison.map { [video, superResolution, denoising] in
+            SideBySide(
+                $0, from: video.size, to: superResolution.outputSize, lookahead: denoising?.lookahead ?? 0, workers: workers)
+        }
         // The time unit of the output is a K-th of the input's, so that all its times are whole numbers.
         outputUnit = Int64(settings.interpolate)
         var output = FileVideo(
@@ -92,12 +104,21 @@ final class FileWork {
             leftOut += 1
             return
         }
+        if firstTime == nil { firstTime = time }
         newestTime = time
+        let started = MonotonicTime.now()
         let made = deinterlacing?.progressive(picture)
+        if made != nil { deinterlaceTimes.record(.now() - started) }
         let view = unsafe made?.view ?? picture.view
         let facts = FilePictureFacts(
             time: time, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
             chromaLocation: picture.color.chromaLocation)
+        if let comparison {
+            let started = MonotonicTime.now()
+            unsafe comparison.keep(picture.view, index: arrived, chromaLocation: facts.chromaLocation)
+            compareTimes.record(.now() - started)
+        }
+        arrived += 1
         if let denoising {
             do throws(EnhanceError) {
                 unsafe try denoising.push(view, facts)
@@ -142,18 +163,19 @@ final class FileWork {
             throw .enhance(error)
         }
         if interpolation?.lookahead != 1 {
-            try emit(enlarged[pictures % 2], at: facts.time)
+            try emit(pictures, at: facts.time)
         } else if let lastTime {
-            try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+            try emit(pictures - 1, at: lastTime)
         }
         pictures += 1
         lastTime = facts.time
     }
 
-    /// Writes the frames between the last picture and this one, and then this one.
-    private func emit(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+    /// Writes the frames between the last picture and this one, and then this one, which is one of the last two.
+    private func emit(_ index: Int, at time: Int64) throws(FileEnhancementError) {
         if let writtenTime { try synthesise(from: writtenTime, to: time) }
-        try write(picture, at: time * outputUnit)
+        written = index
+        try write(enlarged[index % 2], at: time * outputUnit)
         writtenTime = time
     }
 
@@ -182,10 +204,26 @@ final class FileWork {
         }
     }
 
+    /// - Parameter time: in the output's unit.
     private func write(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+        var shown = picture
+        if let comparison {
+            let started = MonotonicTime.now()
+            shown = comparison.compose(
+                written, picture, at: (Double(time) / Double(outputUnit) - Double(firstTime ?? 0)) * video.timeBase.value)
+            compareTimes.record(.now() - started)
+        }
         let started = MonotonicTime.now()
-        try withCodecErrors { () throws(CodecError) in unsafe try writer.write(picture.view, at: time) }
+        try withCodecErrors { [shown] () throws(CodecError) in unsafe try writer.write(shown.view, at: time) }
         encodeTimes.record(.now() - started)
+    }
+
+    private var totals: StageTotals {
+        StageTotals(
+            decode: decodeTimes.sum.milliseconds, deinterlace: deinterlaceTimes.sum.milliseconds,
+            denoise: denoising?.total.milliseconds ?? 0, enlarge: enlargeTimes.sum.milliseconds,
+            synthesise: synthesisTimes.sum.milliseconds, compare: compareTimes.sum.milliseconds,
+            encode: encodeTimes.sum.milliseconds)
     }
 
     /// Writes the pictures that are held back and completes the file. Completes it also when that write fails.
@@ -195,7 +233,7 @@ final class FileWork {
             try enlargeDenoised()
             if let interpolation, interpolation.lookahead == 1, let lastTime, lastTime != writtenTime {
                 interpolation.finish()
-                try emit(enlarged[(pictures - 1) % 2], at: lastTime)
+                try emit(pictures - 1, at: lastTime)
             }
         } catch {
             try? writer.finish()
@@ -204,11 +242,11 @@ final class FileWork {
         try withCodecErrors { () throws(CodecError) in try writer.finish() }
         return FileEnhancementReport(
             picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
-            picturesLeftOut: leftOut, picturesDeinterlaced: deinterlacing?.count ?? 0, damagedPackets: reader.damagedPackets,
-            timelineJumps: reader.jumps,
-            tilesComputed: tilesComputed, tilesReused: tilesReused, decode: .init(decodeTimes),
+            picturesLeftOut: leftOut, picturesDeinterlaced: deinterlacing?.count ?? 0, isCutOff: reader.isCutOff,
+            damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps, tilesComputed: tilesComputed,
+            tilesReused: tilesReused, decode: .init(decodeTimes), deinterlace: .init(deinterlaceTimes),
             denoise: denoising?.report, enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes),
-            encode: .init(encodeTimes),
+            encode: .init(encodeTimes), totals: totals,
             seconds: (.now() - start).seconds)
     }
 }

@@ -10,15 +10,21 @@ import Synchronization
 
 struct EnhanceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "enhance", abstract: "Enlarges and interpolates a file, with the relay's processors and no deadline.",
+        commandName: "enhance", abstract: "Enlarges and interpolates files, with the relay's processors and no deadline.",
         discussion: """
-            Reads every file that libavformat reads. Writes uncompressed pictures to .y4m files and to standard output. \
-            Writes H.264 and the input's audio to other containers.
+            Reads every file that libavformat reads, videos and pictures. Writes uncompressed pictures to .y4m files and to \
+            standard output, one picture to .png, .jpg and .jpeg files. Writes H.264 and the input's audio to other containers.
             """)
 
-    @Option(help: "The file to read; - is standard input.") var input: String
-    @Option(help: "The file to write; - is standard output.") var output: String
-    @Option(help: "How many times wider and higher.") var scale: FileScale?
+    @Option(parsing: .upToNextOption, help: "The files to read; - is standard input.") var input: [String]
+    @Option(help: "The file to write; - is standard output.") var output: String?
+    @Option(
+        help: """
+            For several files: the folder to write them to, under their own names. What is neither a picture nor .y4m, .mp4, \
+            .mkv, .mov or .ts becomes .mp4.
+            """)
+    var outputDirectory: String?
+    @Option(help: "How many times wider and higher. (default: 2)") var scale: FileScale?
     @Option(
         help:
             "The exact size of the output, in place of --scale: an even width and height, as 1280x720. The picture keeps its shape."
@@ -41,9 +47,15 @@ struct EnhanceCommand: ParsableCommand {
     var motion = FileEnhancement.Motion.quality
     @Flag(inversion: .prefixedNo, help: "Whether to make interlaced pictures progressive, one frame of each.")
     var deinterlace = true
+    @Option(
+        help: """
+            Write the pictures as they came and enhanced, side by side in one: with the line between them in the middle, or \
+            going to and fro.
+            """)
+    var compare: FileEnhancement.Comparison?
     @Option(help: "Threads that enhance a picture together.") var threads = 2
     @Option(help: "x264's constant rate factor, 0 to 51, for coded output.") var quality = 18.0
-    @Option(help: "Write a report to this file, as JSON.") var report: String?
+    @Option(help: "Write a report to this file, as JSON: an object for one file, a list for several.") var report: String?
     @Flag(help: "Print the report as JSON (to standard error where standard output is the pictures).") var json = false
     @Flag(help: "Do not print progress.") var quiet = false
     @Flag(
@@ -52,6 +64,15 @@ struct EnhanceCommand: ParsableCommand {
     var reuse = true
 
     func validate() throws {
+        guard (output == nil) != (outputDirectory == nil) else {
+            throw ValidationError("give --output for one file, or --output-directory")
+        }
+        guard output == nil || input.count == 1 else {
+            throw ValidationError("--output is for one file: give --output-directory for \(input.count)")
+        }
+        guard outputDirectory == nil || !input.contains("-") else {
+            throw ValidationError("standard input has no name to write it under: give --output")
+        }
         guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
         guard scale == nil || size == nil else { throw ValidationError("--size takes the place of --scale: give one") }
         if let size = size?.value, size.width % 2 != 0 || size.height % 2 != 0 || !StreamOptions.isCodable(size) {
@@ -65,11 +86,39 @@ struct EnhanceCommand: ParsableCommand {
     }
 
     func run() throws {
-        var files = NamedFiles()
-        try files.read(input, "--input")
-        try files.write(output, "--output")
-        try files.write(report, "--report")
+        let outputs = try namedOutputs()
         let file = try report.map { try ReportFile(path: $0) }
+        EndSignals.onArrival { Self.stopsEarly.store(true, ordering: .relaxed) }
+        var outcomes: [FileOutcome] = []
+        var failure: ExitCode?
+        for (input, output) in zip(input, outputs) where !Self.stopsEarly.load(ordering: .relaxed) {
+            var outcome = FileOutcome(input: input, output: output)
+            var progress = ProgressLine(of: self.input.count > 1 ? input : nil, isWanted: !quiet)
+            do throws(FileEnhancementError) {
+                outcome.report = try work(input, output).run { done, all in
+                    progress.show(done, of: all)
+                    return !Self.stopsEarly.load(ordering: .relaxed)
+                }
+                progress.clear()
+            } catch {
+                progress.clear()
+                let code = Failure.exit(error, in: input)
+                if self.input.count == 1 { throw code }
+                failure = failure ?? code
+                outcome.error = "\(error)"
+            }
+            describe(outcome)
+            outcomes.append(outcome)
+        }
+        try show(outcomes, in: file)
+        for outcome in outcomes where outcome.report?.isCutOff == true {
+            StandardError.line("burnish: \(outcome.cutOff)")
+            failure = failure ?? Failure.badInput
+        }
+        if let failure { throw failure }
+    }
+
+    private func work(_ input: String, _ output: String) -> FileEnhancement {
         var work = FileEnhancement(input: input, output: output)
         work.size = size.map { .exactly($0.value) } ?? (scale ?? .double).output
         work.interpolate = interpolate
@@ -81,33 +130,53 @@ struct EnhanceCommand: ParsableCommand {
         work.motion = motion
         work.threads = threads
         work.quality = quality
-        EndSignals.onArrival { Self.stopsEarly.store(true, ordering: .relaxed) }
-        let result: FileEnhancementReport
-        do throws(FileEnhancementError) {
-            result = try work.run(progress: progress)
-        } catch {
-            throw Failure.exit(error)
+        work.comparison = compare
+        return work
+    }
+
+    /// The file that each input's result goes to. Makes the folder for them.
+    /// - Throws: after one line on standard error, an exit code.
+    private func namedOutputs() throws -> [String] {
+        var files = NamedFiles()
+        for input in input { try files.read(input, "--input") }
+        var outputs: [String] = []
+        if let output {
+            try files.write(output, "--output")
+            outputs.append(output)
+        } else if let folder = outputDirectory.map({ URL(filePath: $0, directoryHint: .isDirectory) }) {
+            do {
+                try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            } catch {
+                StandardError.line("burnish: cannot make the folder \(folder.path): \(error.localizedDescription)")
+                throw Failure.unavailable
+            }
+            for input in input {
+                let output = folder.appending(path: Self.outputName(for: input)).path
+                try files.write(output, "the output of \(input)")
+                outputs.append(output)
+            }
         }
-        try show(result, in: file)
+        try files.write(report, "--report")
+        return outputs
+    }
+
+    /// The name under which a file's result is written to a folder.
+    private static func outputName(for input: String) -> String {
+        let url = URL(filePath: input)
+        let kept = ["png", "jpg", "jpeg", "y4m", "mp4", "mkv", "mov", "ts"]
+        if kept.contains(url.pathExtension.lowercased()) { return url.lastPathComponent }
+        return url.deletingPathExtension().lastPathComponent + ".mp4"
     }
 
     private static let stopsEarly = Atomic<Bool>(false)
 
-    private func progress(_ done: Int, of all: Int?) -> Bool {
-        if !quiet, done % 25 == 0 {
-            let whole = all.map { $0 > 0 ? " of \($0) (\(100 * done / $0) %)" : "" } ?? ""
-            StandardError.line("\(done) pictures\(whole)")
-        }
-        return !Self.stopsEarly.load(ordering: .relaxed)
-    }
-
-    private func show(_ result: FileEnhancementReport, in file: ReportFile?) throws {
-        let text = try result.json()
-        // Standard output may be the pictures themselves.
-        if json { output == "-" ? StandardError.line(text) : print(text) }
-        if !quiet, !json {
+    /// Says for people what was done.
+    private func describe(_ outcome: FileOutcome) {
+        guard !json, let result = outcome.report else { return }
+        let name = input.count > 1 ? "\(outcome.input): " : ""
+        if !quiet {
             StandardError.line(
-                "\(result.picturesIn) pictures in, \(result.picturesOut) out in \(result.seconds.formatted()) s; "
+                "\(name)\(result.picturesIn) pictures in, \(result.picturesOut) out in \(result.seconds.formatted()) s; "
                     + result.stages.map { "\($0.name) p50 \($0.time.p50) ms, p95 \($0.time.p95) ms" }
                     .joined(separator: "; "))
         }
@@ -115,11 +184,32 @@ struct EnhanceCommand: ParsableCommand {
             (result.damagedPackets, "damaged packets"), (result.timelineJumps, "jumps of its time stamps, bridged"),
             (result.picturesLeftOut, "pictures left out because their times went back"),
         ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
-        if !faults.isEmpty, !json { StandardError.line("in \(input): \(faults.joined(separator: ", "))") }
-        if result.picturesDeinterlaced > 0, !quiet, !json {
-            StandardError.line("\(result.picturesDeinterlaced) interlaced pictures made progressive")
+        if !faults.isEmpty { StandardError.line("in \(outcome.input): \(faults.joined(separator: ", "))") }
+        if result.picturesDeinterlaced > 0, !quiet {
+            StandardError.line("\(name)\(result.picturesDeinterlaced) interlaced pictures made progressive")
         }
+    }
+
+    private func show(_ outcomes: [FileOutcome], in file: ReportFile?) throws {
+        guard let first = outcomes.first else { return }
+        let text = try input.count == 1 ? first.report?.json() ?? "{}" : outcomes.json()
+        // Standard output may be the pictures themselves.
+        if json { output == "-" ? StandardError.line(text) : print(text) }
         try file?.write(text + "\n")
+    }
+}
+
+/// What became of one file of several.
+private struct FileOutcome: Encodable {
+    var input: String
+    var output: String
+    var report: FileEnhancementReport?
+    var error: String?
+
+    /// One line: what, where, and what to do.
+    var cutOff: String {
+        "\(input) ends too soon: the \(report?.picturesIn ?? 0) pictures that came were written to \(output); get the whole file "
+            + "for the rest"
     }
 }
 
@@ -127,8 +217,9 @@ extension FileEnhancementReport {
     /// The stages that pictures went through, in order.
     fileprivate var stages: [(name: String, time: Quantiles)] {
         [
-            ("decoding", decode), ("denoising", denoise?.time ?? Quantiles(Histogram())), ("enlarging", enlarge),
-            ("synthesising", synthesise), ("encoding", encode),
+            ("decoding", decode), ("deinterlacing", deinterlace),
+            ("denoising", denoise?.time ?? Quantiles(Histogram())), ("enlarging", enlarge), ("synthesising", synthesise),
+            ("encoding", encode),
         ]
         .filter { $0.time.count > 0 }
     }
@@ -152,6 +243,7 @@ enum FileScale: String, CaseIterable, ExpressibleByArgument {
 }
 
 extension FileEnhancement.Motion: ExpressibleByArgument {}
+extension FileEnhancement.Comparison: ExpressibleByArgument {}
 
 /// How much noise to take away: 0 to 1, or `auto`.
 struct DenoiseArgument: ExpressibleByArgument {

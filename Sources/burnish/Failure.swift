@@ -38,11 +38,12 @@ enum Failure {
         }
     }
 
-    static func exit(_ error: FileEnhancementError) -> ExitCode {
+    /// - Parameter input: the file that was to be enhanced.
+    static func exit(_ error: FileEnhancementError, in input: String) -> ExitCode {
         switch error {
         case .codec(let error): return exit(error)
         case .enhance, .sizeChanged:
-            StandardError.line("burnish: \(error)")
+            StandardError.line("burnish: \(input): \(error)")
             return badInput
         }
     }

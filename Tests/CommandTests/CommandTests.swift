@@ -3,7 +3,7 @@ import Testing
 
 /// The program as a user's shell sees it: exit codes of sysexits.h, and one line that says what is wrong.
 @Suite(.timeLimit(.minutes(2))) struct CommandTests {
-    private static let stream = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    static let stream = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "GoldenStreams/ffmpeg.ts").path
     private let nonsense = Data((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
 

@@ -19,6 +19,9 @@ import Media
     /// How many packets of the video the decoder found damaged so far, and how many stretches of the file could not be
     /// read.
     public private(set) var damagedPackets = 0
+    /// Whether the file ends before its end: in the middle of a packet, or sooner than it says. Known when ``next()`` has
+    /// returned nil.
+    public private(set) var isCutOff = false
     /// How often the file's stamps have gone back so far. The times of pictures have not.
     public var jumps: Int { clock.jumps }
 
@@ -36,6 +39,7 @@ import Media
     private var nextID: Int64 = 0
     private var lastTime: Int64?
     private var clock = RecordingClock()
+    private var ending = FileEnding()
     /// Attempts in a row that gave no packet and came no further in the file, and how far they came.
     private var failures = 0
     private var furthest: Int64 = -1
@@ -129,13 +133,17 @@ import Media
     private func readPacket() throws(CodecError) -> CodedPacket? {
         let code = unsafe av_read_frame(format, packet)
         if code == burnish_averror_invaliddata, canReadOn() { return nil }
-        if code == burnish_averror_eof || code == burnish_averror_invaliddata {
+        // Some containers report a packet that is not whole as an error of reading.
+        let breaksOff = code == burnish_averror_invaliddata || code == -EIO && ending.hasBegun
+        if code == burnish_averror_eof || breaksOff {
+            isCutOff = unsafe breaksOff || ending.isCutOff(format!)
             unsafe avcodec_send_packet(context, nil)
             return nil
         }
         try check(code, "av_read_frame", at: place, .invalidData)
         defer { unsafe av_packet_unref(packet) }
         failures = 0
+        unsafe ending.record(packet!, of: format!)
         unsafe bridgeJumps(packet!)
         let index = unsafe packet!.pointee.stream_index
         if index == videoIndex {

@@ -1,8 +1,8 @@
 import CFFmpeg
 import Media
 
-/// Writes pictures to a file. A `.y4m` file is uncompressed. Any other name chooses a container of libavformat's, with
-/// H.264 (libx264) and, where asked for, another file's audio copied.
+/// Writes pictures to a file. A `.y4m` file is uncompressed. A `.png`, `.jpg` or `.jpeg` file holds one picture. Any other name
+/// chooses a container of libavformat's, with H.264 (libx264) and, where asked for, another file's audio copied.
 ///
 /// Confined to one thread at a time. Call ``finish()`` at the end: without it the file has no index and may be
 /// unreadable.
@@ -18,6 +18,7 @@ import Media
 
     private enum Target {
         case uncompressed(Y4MWriter)
+        case picture(PictureFileWriter)
         case container(EncodedFileWriter)
     }
     private let target: Target
@@ -38,6 +39,9 @@ import Media
         if path == "-" || path.lowercased().hasSuffix(".y4m") {
             target = .uncompressed(try Y4MWriter(path: path, video: video))
             copiesAudio = false
+        } else if let kind = PictureFileWriter.Kind(path: path) {
+            target = .picture(try PictureFileWriter(kind, path: path, video: video))
+            copiesAudio = false
         } else {
             target = .container(try EncodedFileWriter(path: path, video: video, audio: audio, settings: settings))
             copiesAudio = audio.map { $0.audioStreamCount > 0 } ?? false
@@ -50,6 +54,7 @@ import Media
     public func write(_ picture: PictureView, at time: Int64) throws(CodecError) {
         switch target {
         case .uncompressed(let writer): unsafe try writer.write(picture)
+        case .picture(let writer): unsafe try writer.write(picture)
         case .container(let writer): unsafe try writer.write(picture, at: time)
         }
     }

@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+/// What `burnish enhance` takes and says.
+@Suite struct EnhanceCommandTests {
+    private func folder() throws -> URL {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return folder
+    }
+
+    @Test func severalFilesGoToAFolder() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for name in ["a.ts", "b.ts"] {
+            try FileManager.default.copyItem(atPath: CommandTests.stream, toPath: folder.appending(path: name).path)
+        }
+        try Data("nonsense".utf8).write(to: folder.appending(path: "bad.ts"))
+        let out = folder.appending(path: "new/larger")
+        let report = folder.appending(path: "report.json")
+        func enhance(_ names: [String]) throws -> Program.Outcome {
+            try Program.run(
+                ["enhance", "--tier", "base", "--output-directory", out.path, "--report", report.path, "--input"]
+                    + names.map { folder.appending(path: $0).path })
+        }
+        // One that fails does not stop the others, and its error decides.
+        let outcome = try enhance(["a.ts", "bad.ts", "b.ts"])
+        #expect(outcome.reason == .exit && outcome.code == 65, "\(outcome.errors)")
+        #expect(outcome.complaints.count == 1 && outcome.errors.contains("bad.ts: "), "\(outcome.errors)")
+        // No progress where nobody watches.
+        #expect(!outcome.errors.contains(" left") && !outcome.errors.contains("\u{1B}"), "\(outcome.errors)")
+        for name in ["a.ts", "b.ts"] {
+            #expect(FileManager.default.fileExists(atPath: out.appending(path: name).path))
+        }
+        let list = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: report)) as? [[String: Any]])
+        #expect(list.count == 3 && list[1]["error"] is String)
+        let last = try #require(list[2]["report"] as? [String: Any])
+        #expect((last["totals"] as? [String: Double])?["encode"] ?? 0 > 0)
+        #expect((last["enlarge"] as? [String: Any])?["p95"] is Double)
+    }
+
+    @Test(arguments: [
+        ["--input", "a.ts", "b.ts", "--output", "c.mp4"], ["--input", "a.ts"],
+        ["--input", "a.ts", "--output", "b.mp4", "--output-directory", "."], ["--input", "-", "--output-directory", "."],
+        ["--input", "x/a.ts", "y/a.ts", "--output-directory", "."], ["--input", "a.ts", "--output-directory", "."],
+        ["--input", "a.ts", "--output", "b.mp4", "--compare", "sideways"],
+    ])
+    func wrongFilesAreRefused(arguments: [String]) throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let input = folder.appending(path: "a.ts")
+        try FileManager.default.copyItem(atPath: CommandTests.stream, toPath: input.path)
+        for name in ["x", "y"] {
+            try FileManager.default.createDirectory(at: folder.appending(path: name), withIntermediateDirectories: true)
+        }
+        let outcome = try Program.run(["enhance"] + arguments, in: folder, input: input)
+        #expect(outcome.reason == .exit && outcome.code == 64, "\(outcome.errors)")
+        #expect(FileManager.default.contentsEqual(atPath: input.path, andPath: CommandTests.stream))
+    }
+
+    @Test func aFileThatWasCutOffIs65() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let whole = folder.appending(path: "whole.y4m")
+        #expect(
+            try Program.run([
+                "enhance", "--input", CommandTests.stream, "--output", whole.path, "--tier", "base", "--scale", "1",
+            ]).code == 0)
+        let bytes = try Data(contentsOf: whole)
+        let part = folder.appending(path: "part.y4m")
+        try bytes.prefix(bytes.count / 2 + 7).write(to: part)
+        let out = folder.appending(path: "out.y4m")
+        let outcome = try Program.run([
+            "enhance", "--input", part.path, "--output", out.path, "--tier", "base", "--scale", "1", "--json",
+        ])
+        #expect(outcome.reason == .exit && outcome.code == 65, "\(outcome.errors)")
+        #expect(outcome.complaints.count == 1 && outcome.errors.contains("ends too soon"), "\(outcome.errors)")
+        #expect(outcome.output.contains("\"is_cut_off\" : true"))
+        // A picture's bytes or so less than what was read.
+        #expect(try Data(contentsOf: out).count <= bytes.count / 2 + 7)
+        #expect(try Data(contentsOf: out).count > bytes.count / 4)
+    }
+
+    @Test func theHelpNamesTheTiers() throws {
+        let help = try Program.run(["enhance", "--help"]).output.split(whereSeparator: \.isWhitespace)
+            .joined(separator: " ")
+        #expect(help.contains("(values: base, neural-s, neural-m; default: neural-m)"), "\(help)")
+        #expect(help.contains("(values: split, wipe)"))
+    }
+}
