@@ -31,6 +31,8 @@ let package = Package(
     products: [
         .executable(name: "burnish", targets: ["burnish"]),
         .library(name: "Enhance", targets: ["Enhance", "Media"]),
+        // Apart, so that a library user who wants no weights links none.
+        .library(name: "EnhanceNetworks", targets: ["EnhanceNetworks"]),
         // For tools/bench/sr-bench, which runs on machines without FFmpeg and SRT.
         .library(name: "Bench", targets: ["Bench", "KernelChecks"]),
     ],
@@ -63,8 +65,8 @@ let package = Package(
         .target(
             name: "Relay",
             dependencies: [
-                "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Machine", "Schedule", "Enhance",
-                "Telemetry", "Media",
+                "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Machine", "Schedule",
+                "EnhanceNetworks", "Enhance", "Telemetry", "Media",
             ],
             swiftSettings: strictAndMarked),
         .target(
@@ -73,21 +75,25 @@ let package = Package(
 
         // The same processors without a stream: on files, and in virtual time.
         .target(
-            name: "Offline", dependencies: ["Codec", "Enhance", "Telemetry", "Media"], swiftSettings: strictAndMarked),
+            name: "Offline", dependencies: ["Codec", "EnhanceNetworks", "Enhance", "Telemetry", "Media"],
+            swiftSettings: strictAndMarked),
         .target(name: "Simulation", dependencies: ["Schedule", "Telemetry", "Media"], swiftSettings: strict),
 
         // What `burnish bench` times, and what compares kernels with their scalar references: in no product that relays.
         .target(
             name: "Bench",
-            dependencies: ["Enhance", "Simulation", "Telemetry", "Schedule", "KernelChecks", "Kernels", "Media"],
+            dependencies: [
+                "EnhanceNetworks", "Enhance", "Simulation", "Telemetry", "Schedule", "KernelChecks", "Kernels", "Media",
+            ],
             swiftSettings: strictAndMarked),
         .target(
             name: "KernelChecks", dependencies: ["Kernels", "CKernels", "CKernelChecks", "Media"],
             swiftSettings: strictAndMarked),
 
         // What a stream is made of.
+        .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: strictAndMarked),
         .target(
-            name: "Enhance", dependencies: ["Kernels", "Media"],
+            name: "EnhanceNetworks", dependencies: ["Enhance"],
             resources: [.embedInCode("Weights/neural-s.bnw"), .embedInCode("Weights/neural-m.bnw")],
             swiftSettings: strictAndMarked),
         // How much of the machine there is, and who uses it.
@@ -173,7 +179,8 @@ let package = Package(
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelChecks", "Kernels", "CKernels", "Media"], swiftSettings: strict),
         .testTarget(
-            name: "EnhanceTests", dependencies: ["Enhance", "KernelChecks", "Kernels", "Media", "TestSupport"],
+            name: "EnhanceTests",
+            dependencies: ["EnhanceNetworks", "Enhance", "KernelChecks", "Kernels", "Media", "TestSupport"],
             resources: [.copy("Golden")], swiftSettings: strict),
         .testTarget(name: "BenchTests", dependencies: ["Bench", "KernelChecks", "Media"], swiftSettings: strict),
         .testTarget(

@@ -1,4 +1,5 @@
 import Enhance
+import EnhanceNetworks
 import Glibc
 import KernelChecks
 import Kernels

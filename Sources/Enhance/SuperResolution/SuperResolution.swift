@@ -59,7 +59,8 @@ public struct SuperResolutionConfiguration: FrameProcessorConfiguration {
     public var scaleFactor = 2
     /// The size of the result. Nil is the input's size times ``scaleFactor``; a polyphase filter makes any other size from that.
     public var outputSize: PictureSize?
-    /// The networks of the neural tiers. A request for a tier without one is an error. See ``useShippedNetworks()``.
+    /// The networks of the neural tiers. A request for a tier without one is an error. `EnhanceNetworks` adds
+    /// `useShippedNetworks()`.
     public var networks: [SuperResolutionTier: SuperResolutionNetwork] = [:]
     /// How much the finished luma is sharpened: 0 not at all, 1 strongly. What it gains in the eyes of some it loses in
     /// fidelity; docs/measurements/super-resolution.md has figures.
@@ -70,11 +71,6 @@ public struct SuperResolutionConfiguration: FrameProcessorConfiguration {
     public var kernels = Kernels.best
 
     public init(size: PictureSize) { self.size = size }
-
-    /// Uses the networks that come with this library, for all neural tiers.
-    public mutating func useShippedNetworks() {
-        for tier in SuperResolutionTier.allCases { networks[tier] = SuperResolutionNetwork.shipped(tier) }
-    }
 
     public static let minimumSize = PictureSize(width: 1, height: 1)
     public static let maximumSize = PictureSize(width: 8192, height: 8192)

@@ -1,5 +1,6 @@
 import Codec
 import Enhance
+import EnhanceNetworks
 import Media
 import Schedule
 import Settings

@@ -1,4 +1,5 @@
 import Enhance
+import EnhanceNetworks
 import Media
 import Schedule
 import Synchronization

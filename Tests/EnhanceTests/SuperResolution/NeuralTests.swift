@@ -1,4 +1,5 @@
 import Enhance
+import EnhanceNetworks
 import Foundation
 import KernelChecks
 import Kernels

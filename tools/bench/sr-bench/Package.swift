@@ -11,7 +11,8 @@ let package = Package(
         .executableTarget(
             name: "sr-bench",
             dependencies: [
-                "CAffinity", .product(name: "Enhance", package: "burnish"), .product(name: "Bench", package: "burnish"),
+                "CAffinity", .product(name: "Enhance", package: "burnish"),
+                .product(name: "EnhanceNetworks", package: "burnish"), .product(name: "Bench", package: "burnish"),
             ],
             swiftSettings: [.treatAllWarnings(as: .error), .strictMemorySafety()]),
     ])

@@ -1,6 +1,7 @@
 import Bench
 import CAffinity
 import Enhance
+import EnhanceNetworks
 import Glibc
 import KernelChecks
 import Kernels
