@@ -13,21 +13,16 @@ import sys
 import tempfile
 import time
 import urllib.request
-import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT / "tools/bench"))
+
+import environment
 
 
 def from_pypi(requirement, module):
     """The Python of .venv, with a package of PyPI installed."""
-    folder = ROOT / ".venv"
-    python = folder / "bin/python"
-    if not python.exists():
-        venv.create(folder, with_pip=True)
-    if subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode:
-        print(f"installing {requirement}", file=sys.stderr)
-        subprocess.run([python, "-m", "pip", "install", "-q", requirement], check=True)
-    return python
+    return environment.from_pypi((module, requirement))
 
 
 def build():

@@ -1,14 +1,18 @@
 """The chains that a picture can take from the page and back to it, each behind one call: an offer in, the answer out."""
+import csv
+import io
 import json
 import pathlib
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
+HERE = pathlib.Path(__file__).resolve().parent
 
 
 def free_port(kind=socket.SOCK_STREAM):
@@ -17,7 +21,24 @@ def free_port(kind=socket.SOCK_STREAM):
         return s.getsockname()[1]
 
 
-class Peers:
+class Chain:
+    """What the driver asks of every chain. `kind` tells the page how to call."""
+
+    def settle(self):
+        """Called when the page sees pictures, before the time that is not measured. May wait."""
+
+    def hang_up(self):
+        """Called after each run."""
+
+    def figures(self, begin, end):
+        """What the chain says itself of a run, after it; seconds of CLOCK_REALTIME."""
+        return {}
+
+    def close(self):
+        pass
+
+
+class Peers(Chain):
     """Two peer connections in one page. They exchange their descriptions through the driver, which may put proxies before them."""
 
     kind = "peers"
@@ -28,14 +49,8 @@ class Peers:
     def answer(self, leg, sdp):
         return sdp
 
-    def hang_up(self):
-        pass
 
-    def close(self):
-        pass
-
-
-class WebRTCHTTP:
+class WebRTCHTTP(Chain):
     """A server's WHIP and WHEP endpoints (RFC 9725, draft-ietf-wish-whep). Without `whip` the page only watches."""
 
     def __init__(self, name, whip, whep, token=None):
@@ -67,21 +82,22 @@ class WebRTCHTTP:
                 pass  # The session may have ended with its connection.
         self.resources = []
 
-    def close(self):
-        pass
-
 
 class Burnish(WebRTCHTTP):
-    """A burnishd of its own with one stream, from WHIP to WHEP. `settings` are those of the stream."""
+    """A burnishd of its own with one stream, from WHIP to WHEP. `settings` are those of the stream; `viewers=N` is not one, but
+    lets so many more watch, who join when the page sees pictures."""
 
     def __init__(self, name, burnishd, settings):
+        self.viewer_count, self.viewers, self.watched = int(settings.pop("viewers", 0)), None, None
         port = free_port()
         super().__init__(name, f"http://127.0.0.1:{port}/whip/call", f"http://127.0.0.1:{port}/whep/call")
+        self.stream = f"http://127.0.0.1:{port}/api/v1/streams/call"
         self.folder = tempfile.TemporaryDirectory(prefix="burnish-calls-")
         folder = pathlib.Path(self.folder.name)
         lines = "".join(f"    {key}: {value}\n" for key, value in settings.items())
         (folder / "burnish.yaml").write_text(
-            f"http: {{port: {port}}}\nstreams:\n  call:\n    input: whip:call\n    output: whep:call\n{lines}")
+            f"http: {{port: {port}}}\nstreams:\n  call:\n    input: whip:call\n"
+            f"    output: whep:call?viewers={max(16, 1 + self.viewer_count)}\n{lines}")
         self.log = open(folder / "log", "w+")
         self.process = subprocess.Popen(
             [burnishd, "--config", folder / "burnish.yaml", "--runtime-directory", folder], stdin=subprocess.DEVNULL,
@@ -89,7 +105,7 @@ class Burnish(WebRTCHTTP):
         end = time.monotonic() + 20
         while time.monotonic() < end and self.process.poll() is None:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/streams/call", timeout=5) as answer:
+                with urllib.request.urlopen(self.stream, timeout=5) as answer:
                     if json.load(answer)["state"] in ("waiting", "flowing"):
                         return
             except OSError:
@@ -100,6 +116,49 @@ class Burnish(WebRTCHTTP):
         self.close()
         raise RuntimeError(f"{name}: burnishd does not wait for calls: {text}")
 
+    def settle(self):
+        if not self.viewer_count:
+            return
+        self.viewers = subprocess.Popen(
+            [sys.executable, HERE / "viewers.py", self.urls["watch"], "--count", str(self.viewer_count)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, text=True)
+        line = json.loads(self.viewers.stdout.readline() or '{"fault": "the viewers ended"}')
+        if "fault" in line:
+            self.viewers.communicate()
+            self.viewers = None
+            raise RuntimeError(line["fault"])
+
+    def hang_up(self):
+        # The viewers leave first: what they say is about a stream that still has its publisher.
+        if self.viewers:
+            self.viewers.terminate()
+            lines = self.viewers.communicate(timeout=20)[0].splitlines()
+            self.watched, failed, self.viewers = lines and json.loads(lines[-1]), self.viewers.returncode, None
+            super().hang_up()
+            if failed:
+                raise RuntimeError(f"{self.name}: not all viewers got packets until the end: {self.watched}")
+        super().hang_up()
+
+    def figures(self, begin, end):
+        """`changed_tiles` is the share that networks computed of the tiles that had changed, in originals that were sent. A tile that
+        two networks computed counts once for each, so a mean over 1 is possible."""
+        with urllib.request.urlopen(self.stream + "/records", timeout=10) as answer:
+            records = list(csv.DictReader(io.TextIOWrapper(answer)))
+        # Records have times of the monotonic clock.
+        ahead = time.time() - time.monotonic()
+        wanted = computed = frames = synthesised = 0
+        for record in records:
+            if record["fate"] != "emitted" or not begin <= int(record["sent_ns"] or 0) / 1e9 + ahead < end:
+                continue
+            synthesised += record["kind"] == "synthesised"
+            if record["kind"] == "original":
+                frames += 1
+                wanted += int(record["tiles_wanted"])
+                computed += int(record["tiles_computed"])
+        found = {"originals_sent": frames, "synthesised_sent": synthesised, "changed_tiles": wanted, "tiles_by_networks": computed,
+                 "share_by_networks": round(computed / wanted, 4) if wanted else None}
+        return {"burnish": found, **({"viewers": self.watched} if self.watched else {})}
+
     def close(self):
         self.process.terminate()
         self.process.wait(20)
@@ -107,7 +166,7 @@ class Burnish(WebRTCHTTP):
         self.folder.cleanup()
 
 
-class Janus:
+class Janus(Chain):
     """Debian's Janus with its echo test, which sends a picture back as it came. All of its configuration is temporary."""
 
     kind = "echo"

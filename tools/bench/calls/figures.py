@@ -118,7 +118,10 @@ def summary(runs):
     pictures = {name: sum(run["pictures"][name] for run in runs) for name in runs[0]["pictures"]}
     latency = {name: median("latency_ms", name) for name in ("p50", "p95", "p99", "max")}
     decoded = {name: median("until_decoded_ms", name) for name in ("p50", "p95", "p99", "max")}
-    return {"runs": len(runs), **total, "frozen_ms": round(sum(run["frozen_ms"] for run in runs), 1), "pictures": pictures,
+    tiles = {name: sum(run["burnish"][name] for run in runs) for name in ("changed_tiles", "tiles_by_networks")} if "burnish" in runs[0] else {}
+    if tiles:
+        tiles["share_by_networks"] = round(tiles["tiles_by_networks"] / tiles["changed_tiles"], 4) if tiles["changed_tiles"] else None
+    return {"runs": len(runs), **total, **tiles, "frozen_ms": round(sum(run["frozen_ms"] for run in runs), 1), "pictures": pictures,
             "latency_ms": latency, "until_decoded_ms": decoded, "first_picture_ms": median("first_picture_ms"),
             "pictures_per_second": median("pictures_per_second")}
 

@@ -233,6 +233,7 @@ async function measure(plan) {
   for (const end = performance.now() + 15000; viewer.shown.length === 0 && performance.now() < end;) await after(20)
   if (viewer.shown.length === 0) throw new Error("no picture came within 15 s")
   const firstPicture = (await viewer.shown[0]).at - performance.timeOrigin - asked
+  await signal("settle", "")
   await after(plan.warmUp)
   const before = { received: await statistics(watching, "inbound-rtp"), sent: publishing && await statistics(publishing, "outbound-rtp") }
   const begin = clock()
