@@ -85,9 +85,9 @@ class WebRTCHTTP(Chain):
 
 class Burnish(WebRTCHTTP):
     """A burnishd of its own with one stream, from WHIP to WHEP. `settings` are those of the stream; `viewers=N` is not one, but
-    lets so many more watch, who join when the page sees pictures."""
+    lets so many more watch, who join when the page sees pictures. With a `source`, a URL, that is the input instead of WHIP."""
 
-    def __init__(self, name, burnishd, settings):
+    def __init__(self, name, burnishd, settings, source="whip:call"):
         self.viewer_count, self.viewers, self.watched = int(settings.pop("viewers", 0)), None, None
         port = free_port()
         super().__init__(name, f"http://127.0.0.1:{port}/whip/call", f"http://127.0.0.1:{port}/whep/call")
@@ -96,7 +96,7 @@ class Burnish(WebRTCHTTP):
         folder = pathlib.Path(self.folder.name)
         lines = "".join(f"    {key}: {value}\n" for key, value in settings.items())
         (folder / "burnish.yaml").write_text(
-            f"http: {{port: {port}}}\nstreams:\n  call:\n    input: whip:call\n"
+            f"http: {{port: {port}}}\nstreams:\n  call:\n    input: {source}\n"
             f"    output: whep:call?viewers={max(16, 1 + self.viewer_count)}\n{lines}")
         self.log = open(folder / "log", "w+")
         self.process = subprocess.Popen(
@@ -105,9 +105,8 @@ class Burnish(WebRTCHTTP):
         end = time.monotonic() + 20
         while time.monotonic() < end and self.process.poll() is None:
             try:
-                with urllib.request.urlopen(self.stream, timeout=5) as answer:
-                    if json.load(answer)["state"] in ("waiting", "flowing"):
-                        return
+                if self.state() in ("waiting", "flowing"):
+                    return
             except OSError:
                 pass
             time.sleep(0.05)
@@ -115,6 +114,11 @@ class Burnish(WebRTCHTTP):
         text = self.log.read()[-800:]
         self.close()
         raise RuntimeError(f"{name}: burnishd does not wait for calls: {text}")
+
+    def state(self):
+        """`waiting` for pictures, `flowing`, or another of the stream's states."""
+        with urllib.request.urlopen(self.stream, timeout=5) as answer:
+            return json.load(answer)["state"]
 
     def settle(self):
         if not self.viewer_count:
@@ -247,15 +251,15 @@ events: {{ broadcast = false }}
         self.folder.cleanup()
 
 
-def chain(text, token, burnishd):
-    """The chain that an argument names; see tools/bench/compare-calls."""
+def chain(text, token, burnishd, source="whip:call"):
+    """The chain that an argument names; see tools/bench/compare-calls. `source` is the input of a burnishd of its own."""
     if text == "peers":
         return Peers(text)
     if text == "janus":
         return Janus()
     if text == "burnish" or text.startswith("burnish:"):
         pairs = [pair.partition("=") for pair in text.partition(":")[2].split(",") if pair]
-        return Burnish(text, burnishd, {key: value for key, _, value in pairs})
+        return Burnish(text, burnishd, {key: value for key, _, value in pairs}, source)
     name, separator, urls = text.partition("=")
     urls = urls.split(",") if separator else []
     if not name or len(urls) not in (1, 2) or not all(u.startswith(("http://", "https://")) for u in urls):

@@ -49,21 +49,23 @@ class Viewer:
         self.first = self.last = None
         self.has_begun = asyncio.Event()
 
-    async def join(self, kinds=("video",)):
-        from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
+    async def join(self, codec=None):
+        """Offers to receive video, coded with `codec` only where that is given."""
+        from aiortc import RTCConfiguration, RTCPeerConnection, RTCRtpReceiver, RTCSessionDescription
 
         self.peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
-        receivers = [self.peer.addTransceiver(kind, "recvonly").receiver for kind in kinds]
+        transceiver = self.peer.addTransceiver("video", "recvonly")
+        if codec:
+            wanted = (f"video/{codec}".lower(), "video/rtx")
+            all = RTCRtpReceiver.getCapabilities("video").codecs
+            transceiver.setCodecPreferences([each for each in all if each.mimeType.lower() in wanted])
+        self.receiver = transceiver.receiver
         await self.peer.setLocalDescription(await self.peer.createOffer())
         self.asked = time.monotonic()
         answer, headers = await asyncio.to_thread(ask, "POST", self.url, self.token, self.peer.localDescription.sdp)
         self.resource = urllib.parse.urljoin(self.url, headers["Location"])
-        for receiver in receivers:
-            self.by_transport[receiver.transport] = self
+        self.by_transport[self.receiver.transport] = self
         await self.peer.setRemoteDescription(RTCSessionDescription(answer, "answer"))
-        # The description may have bundled the sections on one transport.
-        for receiver in receivers:
-            self.by_transport[receiver.transport] = self
 
     def take(self, data):
         self.packets += 1
