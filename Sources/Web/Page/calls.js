@@ -29,9 +29,11 @@ class Call {
   }
 
   hangUp() {
-    this.peer.close();
-    if (this.resource) fetch(this.resource, { method: "DELETE", credentials: "same-origin", keepalive: true }).catch(() => {});
+    const { peer, resource } = this;
     this.resource = undefined;
+    if (!resource) return peer.close();
+    // The connection's own goodbye would overtake the request, which would then end a call that is over.
+    fetch(resource, { method: "DELETE", credentials: "same-origin", keepalive: true }).catch(() => {}).finally(() => peer.close());
   }
 
   async statistics() { return [...(await this.peer.getStats()).values()]; }
