@@ -12,7 +12,7 @@ FLAGS = ("--headless=new", "--no-sandbox", "--use-fake-ui-for-media-stream", "--
          "--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection",
          "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
          "--disable-backgrounding-occluded-windows", "--window-size=1300,1200")
-FILES = {"/": ("page.html", "text/html"), **{f"/{name}": (name, "text/javascript") for name in ("page.js", "code.js")}}
+FILES = {"/": ("page.html", "text/html"), **{f"/{name}": (name, "text/javascript") for name in ("page.js", "code.js", "sound.js")}}
 
 
 class Desk(http.server.ThreadingHTTPServer):

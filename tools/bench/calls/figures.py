@@ -16,7 +16,12 @@ damaged      Its code is black and white, but its CRC is wrong: patched together
 absent       It shows no code.
 
 A frame that was sent and is never `captured` is lost, whatever was synthesised in its place.
+
+Sound is timed by the browser's own stamps, from the sample that the page makes until it leaves the receiver's jitter buffer (not
+until it is heard: the sound card's buffer comes on top, and a screen has its own). `after_picture_ms` is how much longer a tone
+took than the picture that was drawn nearest to it.
 """
+import bisect
 import math
 import statistics
 
@@ -24,6 +29,9 @@ import statistics
 RECEIVED = ("framesReceived", "framesDecoded", "framesDropped", "keyFramesDecoded", "freezeCount", "totalFreezesDuration",
             "packetsReceived", "packetsLost", "packetsDiscarded", "nackCount", "pliCount", "firCount", "bytesReceived",
             "retransmittedPacketsReceived", "totalDecodeTime", "jitterBufferDelay", "jitterBufferEmittedCount")
+HEARD = ("packetsReceived", "packetsLost", "packetsDiscarded", "bytesReceived", "totalSamplesReceived", "concealedSamples",
+         "silentConcealedSamples", "concealmentEvents", "insertedSamplesForDeceleration", "removedSamplesForAcceleration",
+         "jitterBufferDelay", "jitterBufferTargetDelay", "jitterBufferMinimumDelay", "jitterBufferEmittedCount")
 SENT = ("framesEncoded", "framesSent", "packetsSent", "retransmittedPacketsSent", "bytesSent", "nackCount", "pliCount", "firCount",
         "totalEncodeTime")
 
@@ -75,6 +83,51 @@ class Pictures:
         return {n: at - captured for n, (captured, at) in self.first.items() if self.begin <= captured < self.end}
 
 
+# Tones come every half second, and a pitch again after four seconds: a tone is not later than this.
+LATEST_TONE = 3000
+
+
+def tones(record):
+    """(when it was made, how long it took) of every tone that was heard, in ms; the first by the page's clock."""
+    sound = record["sound"]
+    found = []
+    for heard in sound["heard"]:
+        if sound["played"] is None:
+            # `burnish testsrc --audio beep` begins a beep with every whole second of its clock, which is the driver's.
+            ahead = record["offset"] - sound["stampsBehind"]
+            made = (heard["at"] - ahead) // 1000 * 1000 + ahead
+        else:
+            made = max((p["at"] for p in sound["played"] if p["tone"] == heard["tone"] and p["at"] <= heard["at"]), default=None)
+            if made is None:
+                continue
+        if heard["at"] - made < LATEST_TONE:
+            found.append((made + sound["stampsBehind"], heard["at"] - made))
+    return found
+
+
+def sound_figures(record, shown):
+    """Of the tones that were made in the measured time. `shown` are the pictures of the screen."""
+    begin, end = record["begin"], record["end"]
+    frames = sorted((captured, at - captured) for captured, at in shown.first.values())
+    times, delays, differences_ = [captured for captured, _ in frames], [], []
+    for made, took in tones(record):
+        if not begin <= made < end:
+            continue
+        delays.append(round(took, 2))
+        near = [frames[i] for i in (bisect.bisect(times, made) - 1, bisect.bisect(times, made)) if 0 <= i < len(frames)]
+        captured, picture = min(near, key=lambda frame: abs(frame[0] - made), default=(None, None))
+        if captured is not None and abs(captured - made) < 200:
+            differences_.append(round(took - picture, 2))
+    played = record["sound"]["played"]
+    receiver = differences(record["before"]["heard"], record["later"]["heard"], HEARD) or {}
+    emitted = receiver.get("jitterBufferEmittedCount")
+    buffer = {name: round(receiver[key] / emitted * 1000, 1) if emitted and key in receiver else None for name, key in (
+        ("mean", "jitterBufferDelay"), ("target", "jitterBufferTargetDelay"), ("minimum", "jitterBufferMinimumDelay"))}
+    return {"tones_sent": played and sum(begin <= p["at"] + record["sound"]["stampsBehind"] < end for p in played),
+            "tones_heard": len(delays), "ms": distribution(delays), "after_picture_ms": distribution(differences_),
+            "jitter_buffer_ms": buffer, "codec": record["later"]["heard"].get("codec"), "receiver": receiver}
+
+
 def figures(record):
     """The figures of one run; times in milliseconds. `record` is what `measure` of page.js returns."""
     begin, end = record["begin"], record["end"]
@@ -100,6 +153,7 @@ def figures(record):
         "latency_ms": distribution(latencies), "until_decoded_ms": distribution([round(v, 2) for v in until_decoded.values()]),
         "first_picture_ms": round(record["firstPicture"], 1),
         "freezes": received.get("freezeCount", 0), "frozen_ms": received.get("totalFreezesDuration", 0) * 1000,
+        **({"sound": sound_figures(record, shown)} if record.get("sound") else {}),
         "receiver": received, "sender": differences(record["before"]["sent"], sender, SENT), "latencies_ms": latencies,
     }
 
@@ -121,7 +175,12 @@ def summary(runs):
     tiles = {name: sum(run["burnish"][name] for run in runs) for name in ("changed_tiles", "tiles_by_networks")} if "burnish" in runs[0] else {}
     if tiles:
         tiles["share_by_networks"] = round(tiles["tiles_by_networks"] / tiles["changed_tiles"], 4) if tiles["changed_tiles"] else None
-    return {"runs": len(runs), **total, **tiles, "frozen_ms": round(sum(run["frozen_ms"] for run in runs), 1), "pictures": pictures,
+    sound = {"sound": {
+        "tones_sent": sum(run["sound"]["tones_sent"] or 0 for run in runs), "tones_heard": sum(run["sound"]["tones_heard"] for run in runs),
+        **{name: {key: median("sound", name, key) for key in ("min", "p50", "p95", "max")} for name in ("ms", "after_picture_ms")},
+        "jitter_buffer_ms": {key: median("sound", "jitter_buffer_ms", key) for key in ("mean", "target", "minimum")},
+    }} if "sound" in runs[0] else {}
+    return {"runs": len(runs), **total, **tiles, **sound, "frozen_ms": round(sum(run["frozen_ms"] for run in runs), 1), "pictures": pictures,
             "latency_ms": latency, "until_decoded_ms": decoded, "first_picture_ms": median("first_picture_ms"),
             "pictures_per_second": median("pictures_per_second")}
 

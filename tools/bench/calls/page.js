@@ -1,6 +1,7 @@
 // Sends pictures with a time code over WebRTC, shows what comes back, and records every picture that is shown.
 // The driver (tools/bench/compare-calls) calls `measure` and makes figures of the records.
 import { draw, encode, read } from "./code.js"
+import { Onsets, Tones } from "./sound.js"
 
 const clock = () => performance.timeOrigin + performance.now()
 const after = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds))
@@ -81,13 +82,19 @@ async function picture(frame, at, presentedFrames = null) {
   }
 }
 
-/** Reads the pictures of a track twice: as they leave the decoder, and as they come to the screen. */
+/** Reads the pictures of a track twice: as they leave the decoder, and as they come to the screen. Hears the sound, if there is. */
 class Viewer {
-  constructor(video, track) {
+  constructor(video, tracks) {
+    const [track, sound] = ["video", "audio"].map((kind) => tracks.find((each) => each.kind === kind))
     this.video = video
     this.shown = []
     this.decoded = []
-    video.srcObject = new MediaStream([track])
+    video.srcObject = new MediaStream(tracks)
+    if (sound) {
+      // Sound leaves the jitter buffer only where it is played.
+      video.muted = false
+      this.onsets = new Onsets(sound)
+    }
     video.requestVideoFrameCallback((_, metadata) => this.show(metadata))
     this.decode(new MediaStreamTrackProcessor({ track, maxBufferSize: 10 }).readable.getReader())
   }
@@ -135,23 +142,30 @@ async function limitRate(sender, bitRate) {
   await sender.setParameters(parameters)
 }
 
-/** A peer connection that offers, and the server's answer set. */
-async function call(leg, direction, track, plan) {
-  const peer = new RTCPeerConnection()
-  const transceiver = peer.addTransceiver(track ?? "video", { direction })
+/** Adds what is sent, or asked for, to a peer connection. The browser keeps the tracks of one stream in sync. */
+function add(peer, direction, tracks, plan) {
+  const streams = plan.sound && tracks.length ? [new MediaStream(tracks)] : []
+  const transceiver = peer.addTransceiver(tracks[0] ?? "video", { direction, streams })
   prefer(transceiver, plan.codec, direction !== "recvonly")
+  if (plan.sound) peer.addTransceiver(tracks[1] ?? "audio", { direction, streams })
+  return transceiver
+}
+
+/** A peer connection that offers, and the server's answer set. */
+async function call(leg, direction, tracks, plan) {
+  const peer = new RTCPeerConnection()
+  const transceiver = add(peer, direction, tracks, plan)
   const offer = await described(peer, await peer.createOffer())
-  if (track) await limitRate(transceiver.sender, plan.bitRate)
+  if (tracks.length) await limitRate(transceiver.sender, plan.bitRate)
   const asked = performance.now()
   await peer.setRemoteDescription({ type: "answer", sdp: await signal(leg, offer) })
   return { peer, asked }
 }
 
 /** Two peer connections in this page, each the other's server. */
-async function callBetweenPeers(track, plan) {
+async function callBetweenPeers(tracks, plan) {
   const [caller, callee] = [new RTCPeerConnection(), new RTCPeerConnection()]
-  const transceiver = caller.addTransceiver(track, { direction: "sendonly" })
-  prefer(transceiver, plan.codec, true)
+  const transceiver = add(caller, "sendonly", tracks, plan)
   const asked = performance.now()
   await callee.setRemoteDescription({ type: "offer", sdp: await signal("caller", await described(caller, await caller.createOffer())) })
   const answer = await signal("callee", await described(callee, await callee.createAnswer()))
@@ -172,15 +186,23 @@ function connected(peer, leg) {
   })
 }
 
-/** The video's statistics of one direction, and its codec. */
-async function statistics(peer, type) {
+/** The statistics of one direction of the video, or the sound, and its codec. */
+async function statistics(peer, type, kind = "video") {
   const found = {}
   const all = [...(await peer.getStats()).values()]
   for (const entry of all) {
-    if (entry.type !== type || entry.kind !== "video") continue
+    if (entry.type !== type || entry.kind !== kind) continue
     Object.assign(found, entry, { codec: all.find((e) => e.id === entry.codecId)?.mimeType })
   }
   return found
+}
+
+/** All that a run's figures need, at one moment. */
+async function allStatistics(watching, publishing, plan) {
+  return {
+    received: await statistics(watching, "inbound-rtp"), sent: publishing && await statistics(publishing, "outbound-rtp"),
+    heard: plan.sound ? await statistics(watching, "inbound-rtp", "audio") : null,
+  }
 }
 
 /** How far this page's clock is before the driver's, in ms, by the quickest of some exchanges. */
@@ -197,34 +219,36 @@ async function clockOffset() {
 async function measure(plan) {
   const video = document.getElementById("shown"), peers = []
   const source = plan.kind === "watch" ? null : new Source(document.getElementById("sent"), plan)
+  const tones = source && plan.sound ? new Tones() : null, played = tones && new Onsets(tones.track)
+  const tracks = source ? [source.track, ...(tones ? [tones.track] : [])] : []
   const offset = await clockOffset()
   let watching, publishing, viewer
   const show = (peer) => {
     watching = peer
-    viewer = new Viewer(video, peer.getReceivers().find((receiver) => receiver.track.kind === "video").track)
+    viewer = new Viewer(video, peer.getReceivers().map((receiver) => receiver.track))
   }
   source?.start()
   let asked
   if (plan.kind === "peers") {
-    const call = await callBetweenPeers(source.track, plan)
+    const call = await callBetweenPeers(tracks, plan)
     peers.push(call.caller, call.callee)
     ;({ asked } = call)
     publishing = call.caller
     show(call.callee)
   } else if (plan.kind === "echo") {
-    const echo = await call("echo", "sendrecv", source.track, plan)
+    const echo = await call("echo", "sendrecv", tracks, plan)
     peers.push(echo.peer)
     ;({ asked } = echo)
     publishing = echo.peer
     show(echo.peer)
   } else {
     if (source) {
-      publishing = (await call("publish", "sendonly", source.track, plan)).peer
+      publishing = (await call("publish", "sendonly", tracks, plan)).peer
       peers.push(publishing)
       await connected(publishing, "publish")
       await after(plan.beforeWatching)
     }
-    const watch = await call("watch", "recvonly", null, plan)
+    const watch = await call("watch", "recvonly", [], plan)
     peers.push(watch.peer)
     ;({ asked } = watch)
     show(watch.peer)
@@ -235,16 +259,19 @@ async function measure(plan) {
   const firstPicture = (await viewer.shown[0]).at - performance.timeOrigin - asked
   await signal("settle", "")
   await after(plan.warmUp)
-  const before = { received: await statistics(watching, "inbound-rtp"), sent: publishing && await statistics(publishing, "outbound-rtp") }
+  const before = await allStatistics(watching, publishing, plan)
   const begin = clock()
   await after(plan.duration)
   const end = clock()
-  const later = { received: await statistics(watching, "inbound-rtp"), sent: publishing && await statistics(publishing, "outbound-rtp") }
+  const later = await allStatistics(watching, publishing, plan)
   // Frames that were sent in time may still be on their way.
   await after(1000)
   if (source) source.stopped = true
   for (const peer of peers) peer.close()
+  await tones?.close()
   return {
+    sound: plan.sound ? { played: played?.found ?? null, heard: viewer.onsets.found, stampsBehind: viewer.onsets.offset,
+      playedStampsBehind: played?.offset ?? null } : null,
     begin, end, offset, firstPicture, sent: source?.sent ?? null, before, later,
     shown: await Promise.all(viewer.shown), decoded: await Promise.all(viewer.decoded),
   }
