@@ -17,6 +17,8 @@ struct SoundKeeper {
 
     private let codec: SoundFrame.Format.Codec
     private var format: SoundFrame.Format?
+    /// What the newest header says instead. One header may lie; two in a row do not.
+    private var claimed: SoundFrame.Format?
     /// Of this format.
     private var silence: Silence?
     /// What is being made, or could not be made. It is tried once.
@@ -60,12 +62,19 @@ struct SoundKeeper {
         if let presentation { (origin, samples) = (presentation, 0) }
         var at = 0
         while at < bytes.count, let frame = SoundFrame(bytes.extracting(at..<bytes.count), codec) {
+            at += frame.byteCount
             if frame.format != format {
-                if format?.sampleRate != frame.format.sampleRate { (origin, samples) = (presentation, 0) }
-                format = frame.format
+                let isCertain = format == nil || frame.format == claimed
+                claimed = frame.format
+                if format?.sampleRate != frame.format.sampleRate {
+                    guard isCertain else { continue }
+                    (origin, samples) = (presentation, 0)
+                }
+                if isCertain { format = frame.format }
+            } else {
+                claimed = nil
             }
             samples += Int64(frame.samples)
-            at += frame.byteCount
         }
     }
 
