@@ -85,9 +85,9 @@ class WebRTCHTTP(Chain):
 
 class Burnish(WebRTCHTTP):
     """A burnishd of its own with one stream, from WHIP to WHEP. `settings` are those of the stream; `viewers=N` is not one, but
-    lets so many more watch, who join when the page sees pictures. With a `source`, a URL, that is the input instead of WHIP."""
+    lets so many more watch, who join when the page sees pictures. `input` is the stream's."""
 
-    def __init__(self, name, burnishd, settings, source="whip:call"):
+    def __init__(self, name, burnishd, settings, input="whip:call"):
         self.viewer_count, self.viewers, self.watched = int(settings.pop("viewers", 0)), None, None
         port = free_port()
         super().__init__(name, f"http://127.0.0.1:{port}/whip/call", f"http://127.0.0.1:{port}/whep/call")
@@ -96,7 +96,7 @@ class Burnish(WebRTCHTTP):
         folder = pathlib.Path(self.folder.name)
         lines = "".join(f"    {key}: {value}\n" for key, value in settings.items())
         (folder / "burnish.yaml").write_text(
-            f"http: {{port: {port}}}\nstreams:\n  call:\n    input: {source}\n"
+            f"http: {{port: {port}}}\nstreams:\n  call:\n    input: {input}\n"
             f"    output: whep:call?viewers={max(16, 1 + self.viewer_count)}\n{lines}")
         self.log = open(folder / "log", "w+")
         self.process = subprocess.Popen(
@@ -168,6 +168,31 @@ class Burnish(WebRTCHTTP):
         self.process.wait(20)
         self.log.close()
         self.folder.cleanup()
+
+
+class BurnishFromSRT(Burnish):
+    """The same with `burnish testsrc` as source, over SRT: the page only watches."""
+
+    def __init__(self, name, burnishd, settings, options=()):
+        place = f"srt://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+        self.source = None
+        super().__init__(name, burnishd, settings, f"{place}?mode=listener&latency=20")
+        self.kind = "watch"
+        self.source = subprocess.Popen(
+            [burnishd.with_name("burnish"), "testsrc", "--output", f"{place}?latency=20", "--duration", "86400s", *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 15
+        while self.state() != "flowing":
+            if self.source.poll() is not None or time.monotonic() > end:
+                self.close()
+                raise RuntimeError(f"{name}: the test stream does not arrive")
+            time.sleep(0.05)
+
+    def close(self):
+        if self.source:
+            self.source.terminate()
+            self.source.wait(10)
+        super().close()
 
 
 class Janus(Chain):
@@ -251,17 +276,20 @@ events: {{ broadcast = false }}
         self.folder.cleanup()
 
 
-def chain(text, token, burnishd, source="whip:call"):
-    """The chain that an argument names; see tools/bench/compare-calls. `source` is the input of a burnishd of its own."""
+def chain(text, token, burnishd, source=()):
+    """The chain that an argument names; see tools/bench/compare-calls. `source` are options for `burnish testsrc` where that is used."""
     if text == "peers":
         return Peers(text)
     if text == "janus":
         return Janus()
-    if text == "burnish" or text.startswith("burnish:"):
-        pairs = [pair.partition("=") for pair in text.partition(":")[2].split(",") if pair]
-        return Burnish(text, burnishd, {key: value for key, _, value in pairs}, source)
+    kind, _, settings = text.partition(":")
+    if kind in ("burnish", "srt"):
+        pairs = [pair.partition("=") for pair in settings.split(",") if pair]
+        settings = {key: value for key, _, value in pairs}
+        return Burnish(text, burnishd, settings) if kind == "burnish" else BurnishFromSRT(text, burnishd, settings, source)
     name, separator, urls = text.partition("=")
     urls = urls.split(",") if separator else []
     if not name or len(urls) not in (1, 2) or not all(u.startswith(("http://", "https://")) for u in urls):
-        raise ValueError(f"{text} is no chain: use peers, janus, burnish, burnish:KEY=VALUE,…, NAME=WHIP-URL,WHEP-URL or NAME=WHEP-URL")
+        raise ValueError(f"{text} is no chain: use peers, janus, burnish, srt, either with :KEY=VALUE,…, NAME=WHIP-URL,WHEP-URL or "
+                         "NAME=WHEP-URL")
     return WebRTCHTTP(name, urls[0] if len(urls) == 2 else None, urls[-1], token)

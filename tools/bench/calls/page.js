@@ -228,6 +228,9 @@ async function measure(plan) {
     viewer = new Viewer(video, peer.getReceivers().map((receiver) => receiver.track))
   }
   source?.start()
+  // A page in which nothing else is drawn sometimes does not hear of the video's pictures at all.
+  const keepDrawing = () => peers.some((peer) => peer.connectionState === "closed") || requestAnimationFrame(keepDrawing)
+  if (!source) keepDrawing()
   let asked
   if (plan.kind === "peers") {
     const call = await callBetweenPeers(tracks, plan)
@@ -255,7 +258,12 @@ async function measure(plan) {
   }
   await connected(watching, "watch")
   for (const end = performance.now() + 15000; viewer.shown.length === 0 && performance.now() < end;) await after(20)
-  if (viewer.shown.length === 0) throw new Error("no picture came within 15 s")
+  if (viewer.shown.length === 0) {
+    const { packetsReceived = 0, framesReceived = 0, framesDecoded = 0, pliCount = 0 } = await statistics(watching, "inbound-rtp")
+    throw new Error(`no picture came within 15 s, but ${packetsReceived} packets, ${framesReceived} whole frames, ${framesDecoded} decoded, `
+      + `${viewer.decoded.length} read; ${pliCount} PLIs went out; the element ${video.paused ? "is paused" : "plays"} in state ${video.readyState}, `
+      + `${document.visibilityState}`)
+  }
   const firstPicture = (await viewer.shown[0]).at - performance.timeOrigin - asked
   await signal("settle", "")
   await after(plan.warmUp)

@@ -23,7 +23,7 @@ CASES = (
     ("first-picture", "First picture of a viewer who joins", "compare-calls",
      ["janus", BASE, NETWORKS, "--seconds", "1", "--warm-up", "0.5"], 3),
     ("sound", "Sound beside pictures", "compare-calls", ["peers", "janus", BASE, "--sound"], 1),
-    ("keyframe", "Keyframe after a PLI", "keyframe-answer", [BASE, NETWORKS, BASE_60], 0),
+    ("keyframe", "Keyframe after a PLI", "keyframe-answer", [each.replace("burnish", "srt") for each in (BASE, NETWORKS, BASE_60)], 0),
 )
 
 
