@@ -63,6 +63,22 @@ import Transport
         #expect(TestStream.payloads(in: try scratch.read("out.ts")) == units.map(\.bytes))
     }
 
+    /// After five seconds without anything to begin with, pictures pass. From the first entry point on they are enhanced.
+    @Test func whatHasNoEntryPointPassesUntilThereIsOne() throws {
+        let scratch = try Scratch()
+        var units = Array(try av1(isWhole: false)[..<15] + av1(isWhole: true)[15...])
+        for index in units.indices {
+            units[index].presentation = MediaTime(ticks: 900_000 + Int64(index) * 45_000)
+            units[index].decode = units[index].presentation
+        }
+        let stream = try TestStream.multiplexed(units, as: TestStream.av1)
+        let (report, notes, output) = try relayPictureByPicture(stream, scratch)
+        #expect(report.frames.droppedByReason == ["no_keyframe": 11], "\(report.frames)")
+        #expect(report.frames.bypassed == 4 && report.frames.emitted == 15, "\(report.frames)")
+        #expect(notes.count { $0.contains("nothing that a decoder can begin with") } == 1, "\(notes)")
+        #expect(TestStream.payloads(in: output).prefix(4) == units[11..<15].map(\.bytes)[...])
+    }
+
     /// With its sequence headers it is enhanced from its first picture on, and where a bypass ends from that entry point on.
     @Test func av1IsEnhancedFromItsEntryPointsOn() throws {
         let scratch = try Scratch()

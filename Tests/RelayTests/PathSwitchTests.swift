@@ -145,6 +145,20 @@ import Testing
         for n in 1..<100 { #expect(decide(&paths, Int64(n), mode: true) == .init(step: .enhance)) }
     }
 
+    /// What cannot be enhanced does not wait for an entry point that does not come.
+    @Test func aStreamWithoutEntryPointsPassesWhereItMust() {
+        var paths = PathSwitch()
+        #expect(decide(&paths, 0) == .init(step: .enhance))
+        #expect(decide(&paths, 1, isForced: true) == .init(step: .enhance))
+        let (picture, wishes) = (
+            PathSwitch.Picture(MediaTime(ticks: 2)), PathSwitch.Wishes(mode: false, isForced: true, hasNoEntries: true)
+        )
+        #expect(paths.decide(picture, wishes, isSettled: false) == .init(step: .enhance))
+        #expect(paths.decide(picture, wishes, isSettled: true) == .init(step: .bypass, endsRun: true))
+        #expect(decide(&paths, 3) == .init(step: .bypass))
+        #expect(decide(&paths, 4, .init()) == .init(step: .enhance, beginsRun: true))
+    }
+
     /// Nothing has gone out yet that the next pictures could contradict.
     @Test func aStreamThatBeginsBypassedWaitsForNothing() {
         var paths = PathSwitch()

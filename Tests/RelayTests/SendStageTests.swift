@@ -237,6 +237,10 @@ import Transport
             let areMissing = (with.areMissing(upTo: time, isEntry: second == 4), without.areMissing(upTo: time, isEntry: false))
             #expect(areMissing == (false, second >= 5))
         }
+        for second in 20..<40 {
+            let isMissing = with.areMissing(upTo: Timeline.start + Int64(second) * MediaTime.ticksPerSecond, isEntry: false)
+            #expect(isMissing == (second >= 24))
+        }
         without.restart()
         let areMissing = without.areMissing(upTo: Timeline.start + 30 * MediaTime.ticksPerSecond, isEntry: false)
         #expect(!areMissing)

@@ -22,6 +22,8 @@ final class PicturePath: Sendable {
         static let encoder = Obstacles(rawValue: 2)
         /// Pictures of this size cannot be enhanced.
         static let enhancement = Obstacles(rawValue: 4)
+        /// The decoder has had nothing that it could begin with. The next entry point removes this one.
+        static let start = Obstacles(rawValue: 8)
     }
 
     private let ladder = Atomic<Bool>(false)

@@ -56,6 +56,8 @@ final class DecodeStage: Sendable {
         var isBroken = false
         /// Units that gave no picture since the run began, while none has.
         var undecodable: Int? = 0
+        /// When the first unit of the run was to be shown that the decoder could not begin with, while none has come that it could.
+        var awaitsEntrySince: MediaTime?
         /// The decoder gives what it held back, because no more units come.
         var drained: DrainedDeadlines?
 
@@ -64,6 +66,9 @@ final class DecodeStage: Sendable {
 
     /// So many units in a row, from the first one on, that cannot be decoded, are no damage: the decoder cannot do this stream.
     private static let mostUndecodable = 30
+
+    /// A stream that gives the decoder nothing to begin with for so long (5 s) may never do so.
+    private static let longestStart = 5 * MediaTime.ticksPerSecond
 
     /// Runs until the queue of units is closed and empty. Then it drains the decoder and closes its own queue.
     func run() {
@@ -110,6 +115,7 @@ final class DecodeStage: Sendable {
         while let ticket = run.shelf.removeAny() { books.drop(ticket, .decodeError) }
         run.isBroken = false
         run.undecodable = 0
+        run.awaitsEntrySince = nil
     }
 
     /// Pictures that the decoder cannot do go out as they came. Where they must not, the stream ends.
@@ -246,6 +252,7 @@ final class DecodeStage: Sendable {
             case .noPicture(let id, let fault):
                 guard var ticket = run.shelf.remove(key: id) else { continue }
                 if fault == .undecodable { countUndecodable(ticket.record.id, &run) }
+                if fault == .awaitingKeyframe { awaitEntry(ticket.record, &run) }
                 if fault == .skipped { books.counters.add(.skippedByDecoder) }
                 // The first field's picture goes out as the keyframe that a second field may be marked as.
                 if fault == .secondField { ticket.record.isKeyframe = false }
@@ -253,6 +260,18 @@ final class DecodeStage: Sendable {
             }
         }
         return deinterlacing
+    }
+
+    /// What comes without any entry point goes out as it comes, until there is one.
+    private func awaitEntry(_ record: FrameRecord, _ run: inout Run) {
+        guard run.undecodable != nil else { return }
+        let since = run.awaitsEntrySince ?? record.presentation
+        run.awaitsEntrySince = since
+        guard record.presentation - since >= Self.longestStart, !configuration.options.keepSize,
+            path.obstacles.isEmpty
+        else { return }
+        control.report(.message("the stream has nothing that a decoder can begin with, so its pictures go out as they come"))
+        path.insert(.start, from: record.id)
     }
 
     private func countUndecodable(_ frame: UInt64, _ run: inout Run) {

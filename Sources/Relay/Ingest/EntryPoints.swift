@@ -9,32 +9,35 @@ struct EntryPoints {
     private var codec = VideoCodec.h264
     private var reader = VideoCodec.h264.makeUnitReader()
 
-    /// When the stream's first picture was shown, and whether an entry point has come.
-    private var first: MediaTime?
+    /// When the newest entry point was shown, before the first one the stream's first picture.
+    private var newest: MediaTime?
     private var hasCome = false
     /// Pictures have come without a time stamp of their own, in an order other than that in which they are shown.
     private var hasUntimed = false
 
-    /// A stream that has had no entry point for so long (5 s) has none.
-    private static let longestInterval = 5 * MediaTime.ticksPerSecond
+    /// A stream that begins without an entry point for so long (5 s) has none.
+    private static let longestStart = 5 * MediaTime.ticksPerSecond
+    /// The same after an entry point (20 s): encoders that are made for files leave ten seconds between two.
+    private static let longestInterval = 20 * MediaTime.ticksPerSecond
 
     /// Parameter sets stand at the beginning of a unit.
     private static let searched = 4096
 
-    /// Another stream begins.
-    mutating func restart() { (first, hasCome, hasUntimed) = (nil, false, false) }
+    /// Another stream begins, or the same one anew.
+    mutating func restart() { (newest, hasCome, hasUntimed) = (nil, false, false) }
 
     /// Call for each picture.
     /// - Parameter isTimed: its time stamp is its own, or follows from those before.
     mutating func observe(isTimed: Bool) { if !isTimed { hasUntimed = true } }
 
-    /// Whether the stream has no entry points, as far as its pictures up to this one show.
+    /// Whether the stream has no entry points, as far as its pictures up to this one show. Call for each picture.
     mutating func areMissing(upTo presentation: MediaTime, isEntry: Bool) -> Bool {
         if isEntry { hasCome = true }
-        guard !hasCome else { return false }
-        let first = first ?? presentation
-        self.first = first
-        return presentation - first >= Self.longestInterval
+        guard let newest, !isEntry else {
+            newest = presentation
+            return false
+        }
+        return presentation - newest >= (hasCome ? Self.longestInterval : Self.longestStart)
     }
 
     /// Reads a unit. Call for all units from an entry point on for as long as ``PathSwitch`` is changing.

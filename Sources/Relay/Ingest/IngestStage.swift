@@ -152,6 +152,7 @@ final class IngestStage {
             demuxer.restart(handler: handle)
             // No later picture comes that those in the decoder could wait for.
             queue.endRun()
+            router.restart()
             timeline.sourceRestarted()
             line.restart()
             followsGap = true

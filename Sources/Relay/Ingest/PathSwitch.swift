@@ -26,6 +26,8 @@ struct PathSwitch {
         var ladder = false
         /// These pictures cannot be enhanced.
         var isForced = false
+        /// No entry point is to be expected that a forced change could wait for.
+        var hasNoEntries = false
 
         var wantBypass: Bool { mode || ladder || isForced }
     }
@@ -179,6 +181,7 @@ struct PathSwitch {
     private mutating func enhanced(_ picture: Picture, _ wishes: Wishes, isSettled: Bool) -> Decision {
         // Receivers have nothing of this stream yet.
         if wishes.wantBypass, !hasBegun { return endRun() }
+        if wishes.isForced, wishes.hasNoEntries, isSettled { return endRun() }
         guard wishes.wantBypass, isSettled, let entry = picture.entry,
             entry.recovery == 0 && entry.beginsSequence && entry.isSafe || wishes.isForced
         else {

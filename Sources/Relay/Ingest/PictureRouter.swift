@@ -38,6 +38,8 @@ final class PictureRouter {
     /// Since when leading pictures have been awaited, and why pictures are bypassed after them.
     private var leaving: (since: MonotonicTime, wishes: PathSwitch.Wishes)?
     private var video = TransportStreamLayout.Video.h264
+    /// No entry point is to be expected.
+    private var hasNoEntries = false
     /// The main video's; nil before the first.
     private var format: (streamType: UInt8, codec: StreamCodec)?
     /// Whether the output refused the program's layout, so that the next refusal is no news.
@@ -104,6 +106,9 @@ final class PictureRouter {
         path.removeObstacles(from: books.ledger.nextFrame)
     }
 
+    /// The source was gone, and begins anew.
+    func restart() { entries.restart() }
+
     /// The pictures from here on have another format.
     func beginFormat(_ size: PictureSize) {
         self.size = size
@@ -123,7 +128,10 @@ final class PictureRouter {
     /// - Parameter isTimed: its time stamp is its own, or follows from those before.
     func decide(_ unit: StreamUnit, at presentation: MediaTime, isTimed: Bool) -> PathSwitch.Decision {
         turn(besides: 1)
+        hasNoEntries = entries.areMissing(upTo: presentation, isEntry: unit.isKeyframe)
+        if unit.isKeyframe, path.obstacles == .start { path.removeObstacles(from: books.ledger.nextFrame) }
         var wishes = PathSwitch.Wishes()
+        wishes.hasNoEntries = hasNoEntries
         if unit.codec == nil {
             wishes.isForced = true
         } else if mayBypass, format?.codec != .vp8 {
@@ -205,7 +213,7 @@ final class PictureRouter {
         }
         let facts = CodedUnit(
             presentation: picture.presentation, decode: picture.decode, isKeyframe: unit.isKeyframe,
-            beginsAnywhere: entries.areMissing(upTo: picture.presentation, isEntry: unit.isKeyframe), video: video,
+            beginsAnywhere: hasNoEntries, video: video,
             isTimed: picture.isTimed, fate: .bypassed)
         unsafe line.deliver(bytes, facts, ticket, source: picture.source)
         turn()
