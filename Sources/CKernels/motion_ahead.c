@@ -65,8 +65,12 @@ void burnish_motion_ahead_rows(const burnish_motion_ahead *a, int first, int las
             // Read the confidence where the motion comes from.
             int trust = confidence(a, burnish_clamp(column + ((x + 128) >> 8), 0, a->columns - 1),
                                    burnish_clamp(row + ((y + 128) >> 8), 0, a->rows - 1));
-            burnish_motion_cell cell = {
-                {(int16_t)((-x * trust + 128) >> 8), (int16_t)((-y * trust + 128) >> 8)}, 0, (uint16_t)(256 - trust)};
+            burnish_motion_cell cell = {{(int16_t)((-x * trust + 128) >> 8), (int16_t)((-y * trust + 128) >> 8)},
+                                        0,
+                                        (uint16_t)(256 - trust),
+                                        {0, 0},
+                                        {{0, 0}, {0, 0}},
+                                        {BURNISH_MOTION_SHARES, 0, 0, 0}};
             a->cells[row * a->columns + column] = cell;
         }
     }

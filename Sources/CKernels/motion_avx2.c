@@ -159,20 +159,48 @@ static inline void store(uint8_t *dst, __m128i bytes, int width) {
     }
 }
 
-static void blend(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions, const int16_t *const *windows,
-                  int count, int width, int rows) {
-    const __m128i half = _mm_set1_epi16(16);
-    for (int y = 0; y < rows; y++, dst += stride) {
-        __m128i sum = _mm_loadu_si128((const __m128i *)(predictions[0] + 8 * y));
-        if (count > 1) {
-            sum = _mm_mulhrs_epi16(sum, _mm_loadu_si128((const __m128i *)(windows[0] + 8 * y)));
-            for (int k = 1; k < count; k++)
-                sum = _mm_add_epi16(sum, _mm_mulhrs_epi16(_mm_loadu_si128((const __m128i *)(predictions[k] + 8 * y)),
-                                                          _mm_loadu_si128((const __m128i *)(windows[k] + 8 * y))));
-        }
-        sum = _mm_srai_epi16(_mm_add_epi16(sum, half), 5);
-        store(dst, _mm_packus_epi16(sum, sum), width);
+/// Stores 8 samples from sums with 5 fractional bits.
+static inline void finish(uint8_t *dst, __m128i sum, int width) {
+    sum = _mm_srai_epi16(_mm_add_epi16(sum, _mm_set1_epi16(16)), 5);
+    store(dst, _mm_packus_epi16(sum, sum), width);
+}
+
+static void blend(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions,
+                  const burnish_motion_window *windows, int count, int width, int rows) {
+    if (count == 1) {
+        for (int y = 0; y < rows; y++, dst += stride)
+            finish(dst, _mm_loadu_si128((const __m128i *)(predictions[0] + 8 * y)), width);
+        return;
     }
+    // Two rows at a time.
+    const __m256i x = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i weight[BURNISH_MOTION_PREDICTIONS], step[BURNISH_MOTION_PREDICTIONS];
+    for (int k = 0; k < count; k++) {
+        const burnish_motion_window *w = windows + k;
+        __m256i first = _mm256_add_epi16(_mm256_set1_epi16(w->first),
+                                         _mm256_mullo_epi16(x, _mm256_set1_epi16(w->across)));
+        __m256i down = _mm256_add_epi16(_mm256_set1_epi16(w->down), _mm256_mullo_epi16(x, _mm256_set1_epi16(w->both)));
+        weight[k] = _mm256_add_epi16(first,
+                                     _mm256_inserti128_si256(_mm256_setzero_si256(), _mm256_castsi256_si128(down), 1));
+        step[k] = _mm256_slli_epi16(down, 1);
+    }
+    int y = 0;
+    for (; y + 2 <= rows; y += 2, dst += 2 * stride) {
+        __m256i sum = _mm256_setzero_si256();
+        for (int k = 0; k < count; k++) {
+            sum = _mm256_add_epi16(
+                sum, _mm256_mulhrs_epi16(_mm256_loadu_si256((const __m256i *)(predictions[k] + 8 * y)), weight[k]));
+            weight[k] = _mm256_add_epi16(weight[k], step[k]);
+        }
+        finish(dst, _mm256_castsi256_si128(sum), width);
+        finish(dst + stride, _mm256_extracti128_si256(sum, 1), width);
+    }
+    if (y == rows) return;
+    __m128i sum = _mm_setzero_si128();
+    for (int k = 0; k < count; k++)
+        sum = _mm_add_epi16(sum, _mm_mulhrs_epi16(_mm_loadu_si128((const __m128i *)(predictions[k] + 8 * y)),
+                                                  _mm256_castsi256_si128(weight[k])));
+    finish(dst, sum, width);
 }
 
 static void mix(uint8_t *out, const uint8_t *a, const uint8_t *b, int width) {

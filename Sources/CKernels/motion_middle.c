@@ -2,6 +2,8 @@
 
 #include "motion_field.h"
 
+#pragma STDC FP_CONTRACT OFF
+
 /// The difference between the pictures at both ends of a vector through the cell's centre: the sum over a patch, in
 /// 1/64.
 static int difference(const burnish_motion_middle *m, int column, int row, burnish_motion_vector v) {
@@ -30,6 +32,22 @@ static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, 
                                    (int16_t)(((py + qy) * share + (1 << 25)) >> 26)};
 }
 
+/// How much each of four motions counts: the more the less the pictures at its two ends differ (in 1/64 · 64 level). No one
+/// knows which is right, and the mean of several is nearer to it than the best, most of all where noise decides between them.
+static void share(uint8_t *shares, const int *differences, int preference) {
+    float weight[4], sum = 0;
+    for (int k = 0; k < 4; k++) {
+        weight[k] = (float)(k ? 1 : preference) / (float)(differences[k] + 2048);
+        sum += weight[k];
+    }
+    int rest = BURNISH_MOTION_SHARES;
+    for (int k = 1; k < 4; k++) {
+        shares[k] = (uint8_t)(int)(weight[k] / sum * BURNISH_MOTION_SHARES + 0.5f);
+        rest -= shares[k];
+    }
+    shares[0] = (uint8_t)rest;
+}
+
 static void decide(const burnish_motion_middle *m, int column, int row) {
     int i = row * m->columns + column, x = 256 * column, y = 256 * row;
     // The motion that passes here at the new picture's time: forward from its origin, backward from its destination.
@@ -47,9 +65,11 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
         mean, f, {(int16_t)burnish_clamp(-b.x, -32768, 32767), (int16_t)burnish_clamp(-b.y, -32768, 32767)}, {0, 0}};
     burnish_motion_vector best = tried[0];
     int least = difference(m, column, row, best), cost = least;
+    int differences[4] = {least, least, least, least};
     for (int k = 1; k < 4; k++) {
+        differences[k] = least;
         if (tried[k].x == best.x && tried[k].y == best.y) continue;
-        int d = difference(m, column, row, tried[k]);
+        int d = differences[k] = difference(m, column, row, tried[k]);
         // In flat places no motion fits by chance, so it must be better by some margin.
         int c = k == 3 ? d + d / 2 : d;
         if (c < cost) cost = c, least = d, best = tried[k];
@@ -57,9 +77,15 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
     burnish_motion_cell cell = {best,
                                 (uint16_t)burnish_clamp(least >> 6, 0, 65535),
                                 (uint16_t)burnish_clamp(abs(f.x + b.x) + abs(f.y + b.y), 0, 65535),
-                                {0, 0}};
+                                {0, 0},
+                                {tried[1], tried[2]},
+                                {BURNISH_MOTION_SHARES, 0, 0, 0}};
     // Where both pictures are equal nothing moves, so that a repeated picture is repeated.
-    if (best.x || best.y || least) cell.bend = bend(m, x, y, best);
+    if (best.x || best.y || least) {
+        cell.bend = bend(m, x, y, best);
+        differences[0] = least;
+        share(cell.share, differences, m->preference);
+    }
     m->cells[i] = cell;
 }
 

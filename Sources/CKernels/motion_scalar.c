@@ -78,14 +78,18 @@ static void predict(int16_t *out, const burnish_motion_block *block, int rows) {
     }
 }
 
-static void blend(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions, const int16_t *const *windows,
-                  int count, int width, int rows) {
+static int weight(const burnish_motion_window *w, int x, int y) {
+    return (int16_t)(w->first + w->across * x + (w->down + w->both * x) * y);
+}
+
+static void blend(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions,
+                  const burnish_motion_window *windows, int count, int width, int rows) {
     for (int y = 0; y < rows; y++, dst += stride) {
         for (int x = 0; x < width; x++) {
             int sum = 0, i = 8 * y + x;
             if (count == 1) sum = predictions[0][i];
             else
-                for (int k = 0; k < count; k++) sum += multiply(predictions[k][i], windows[k][i]);
+                for (int k = 0; k < count; k++) sum += multiply(predictions[k][i], weight(windows + k, x, y));
             sum = (sum + 16) >> 5;
             dst[x] = (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
         }

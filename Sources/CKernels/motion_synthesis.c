@@ -33,51 +33,75 @@ void burnish_motion_make_taps(burnish_motion_taps *table, int weight) {
     }
 }
 
-void burnish_motion_make_windows(int16_t *windows, int size) {
-    int columns = size < 8 ? 1 : size / 8;
-    for (int set = 0; set < BURNISH_MOTION_WINDOWS; set++)
-        for (int column = 0; column < columns; column++)
-            for (int y = 0; y < size; y++)
-                for (int x = 0; x < 8; x++) {
-                    int fx = 2 * (8 * column + x) + 1, fy = 2 * y + 1, sum = 0;
-                    if (fx > 2 * size) fx = 2 * size;
-                    for (int corner = 0; corner < 4; corner++)
-                        if (set >> corner & 1)
-                            sum += (corner & 1 ? fx : 2 * size - fx) * (corner & 2 ? fy : 2 * size - fy);
-                    sum = sum * (8192 / size) / size;
-                    *windows++ = (int16_t)(sum > 32767 ? 32767 : sum);
-                }
-}
-
 static int scaled(int v, int shift) { return shift < 0 ? v >> -shift : v * (1 << shift); }
 
-/// Writes one block from the cells at its corners. Cells with nearly the same motion count as one.
+/// The different motions of a block, each with its shares at the four corners.
+typedef struct {
+    int count;
+    burnish_motion_vector vector[BURNISH_MOTION_PREDICTIONS], bend[BURNISH_MOTION_PREDICTIONS];
+    int share[BURNISH_MOTION_PREDICTIONS][4];
+} motions;
+
+/// Adds a motion at a corner. One that is less than `alike` from another counts as that.
+static void add(motions *m, burnish_motion_vector v, burnish_motion_vector bend, int alike, int corner, int share) {
+    if (!share) return;
+    int i = 0;
+    while (i < m->count && (abs(m->vector[i].x - v.x) >= alike || abs(m->vector[i].y - v.y) >= alike ||
+                            abs(m->bend[i].x - bend.x) >= alike || abs(m->bend[i].y - bend.y) >= alike))
+        i++;
+    if (i == m->count) {
+        m->vector[i] = v, m->bend[i] = bend;
+        for (int k = 0; k < 4; k++) m->share[i][k] = 0;
+        m->count++;
+    }
+    m->share[i][corner] += share;
+}
+
+/// Collects the motions of the cells at a block's corners, the cells' own ones first.
+static void collect(motions *m, const burnish_motion_cell *const *corners, const burnish_motion_synthesis *s) {
+    static const burnish_motion_vector none = {0, 0};
+    // A quarter of this plane's samples for own motions, and a sample for others, which count less.
+    const int alike = s->shift > 0 ? 16 >> s->shift : 16, roughly = 4 * alike;
+    m->count = 0;
+    for (int k = 0; k < 4; k++)
+        add(m, corners[k]->vector, corners[k]->bend, alike, k,
+            s->others ? corners[k]->share[0] : BURNISH_MOTION_SHARES);
+    for (int k = 0; k < 4 && s->others; k++) {
+        const burnish_motion_cell *cell = corners[k];
+        for (int j = 0; j < 2; j++) add(m, cell->other[j], cell->bend, roughly, k, cell->share[1 + j]);
+        add(m, none, none, roughly, k, cell->share[3]);
+    }
+}
+
+/// The bilinear window of a motion's shares at the corners, for a column of 8 samples of a block.
+static burnish_motion_window window(const int *share, int column, int size) {
+    const int unit = 8192 / size / BURNISH_MOTION_SHARES, x = 16 * column + 1, rest = 2 * size - x;
+    // Weights at the left and right corners, twice the distances, in the first row and from row to row.
+    const int left = (2 * size - 1) * share[0] + share[2], right = (2 * size - 1) * share[1] + share[3];
+    const int left_step = 2 * (share[2] - share[0]), right_step = 2 * (share[3] - share[1]);
+    burnish_motion_window w = {(int16_t)(unit * (rest * left + x * right) / size),
+                               (int16_t)(unit * 2 * (right - left) / size),
+                               (int16_t)(unit * (rest * left_step + x * right_step) / size),
+                               (int16_t)(unit * 2 * (right_step - left_step) / size)};
+    return w;
+}
+
+/// Writes one block from the cells at its corners.
 static void synthesise(const burnish_motion_synthesis *s, int column, int row, int x, int y, int width, int height) {
     int left = burnish_clamp(column - 1, 0, s->columns - 1), right = burnish_clamp(column, 0, s->columns - 1);
     int upper = burnish_clamp(row - 1, 0, s->rows - 1), lower = burnish_clamp(row, 0, s->rows - 1);
     const burnish_motion_cell *corners[4] = {
         s->cells + upper * s->columns + left, s->cells + upper * s->columns + right,
         s->cells + lower * s->columns + left, s->cells + lower * s->columns + right};
-    burnish_motion_vector vectors[4], bends[4];
-    int sets[4], count = 0;
-    // Nearly the same: less than 1/8 of this plane's samples apart.
-    const int alike = s->shift > 0 ? 8 >> s->shift : 8;
-    for (int k = 0; k < 4; k++) {
-        burnish_motion_vector v = corners[k]->vector, b = corners[k]->bend;
-        int i = 0;
-        while (i < count && (abs(vectors[i].x - v.x) >= alike || abs(vectors[i].y - v.y) >= alike ||
-                             abs(bends[i].x - b.x) >= alike || abs(bends[i].y - b.y) >= alike))
-            i++;
-        if (i == count) vectors[count] = v, bends[count] = b, sets[count] = 0, count++;
-        sets[i] |= 1 << k;
-    }
+    motions m;
+    collect(&m, corners, s);
 
-    const int columns = (width + 7) / 8, span = (s->size < 8 ? 8 : s->size) * s->size;
-    int16_t predictions[4][BURNISH_MOTION_BLOCK * BURNISH_MOTION_BLOCK];
-    for (int k = 0; k < count; k++) {
-        int vx = scaled(vectors[k].x, s->shift), vy = scaled(vectors[k].y, s->shift);
-        int ax = ((vx * s->phase + 128) >> 8) - scaled(bends[k].x, s->shift);
-        int ay = ((vy * s->phase + 128) >> 8) - scaled(bends[k].y, s->shift);
+    const int columns = (width + 7) / 8;
+    int16_t predictions[BURNISH_MOTION_PREDICTIONS][BURNISH_MOTION_BLOCK * BURNISH_MOTION_BLOCK];
+    for (int k = 0; k < m.count; k++) {
+        int vx = scaled(m.vector[k].x, s->shift), vy = scaled(m.vector[k].y, s->shift);
+        int ax = ((vx * s->phase + 128) >> 8) - scaled(m.bend[k].x, s->shift);
+        int ay = ((vy * s->phase + 128) >> 8) - scaled(m.bend[k].y, s->shift);
         for (int c = 0; c < columns; c++) {
             burnish_motion_block block;
             for (int p = 0; p < 2; p++) {
@@ -92,13 +116,14 @@ static void synthesise(const burnish_motion_synthesis *s, int column, int row, i
         }
     }
     for (int c = 0; c < columns; c++) {
-        const int16_t *sources[4], *windows[4];
-        for (int k = 0; k < count; k++) {
+        const int16_t *sources[BURNISH_MOTION_PREDICTIONS];
+        burnish_motion_window windows[BURNISH_MOTION_PREDICTIONS];
+        for (int k = 0; k < m.count; k++) {
             sources[k] = predictions[k] + c * 8 * s->size;
-            windows[k] = s->windows + sets[k] * span + c * 8 * s->size;
+            if (m.count > 1) windows[k] = window(m.share[k], c, s->size);
         }
         int rest = width - 8 * c;
-        s->kernels->blend(s->out + y * s->out_stride + x + 8 * c, s->out_stride, sources, windows, count,
+        s->kernels->blend(s->out + y * s->out_stride + x + 8 * c, s->out_stride, sources, windows, m.count,
                           rest < 8 ? rest : 8, height);
     }
 }

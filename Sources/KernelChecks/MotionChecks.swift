@@ -5,7 +5,7 @@ extension CheckedKernels {
     static func motion() -> [any KernelCheck] {
         [
             HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(), BlendCheck(count: 1),
-            BlendCheck(count: 4),
+            BlendCheck(count: 2), BlendCheck(count: 5), BlendCheck(count: 16),
         ]
     }
 }
@@ -188,7 +188,7 @@ private final class PredictCheck: MotionCheck {
 private final class BlendCheck: MotionCheck {
     private let count: Int
     private var predictions: [Int16] = []
-    private var windows: [Int16] = []
+    private var windows: [burnish_motion_window] = []
     init(count: Int) {
         self.count = count
         super.init(
@@ -204,22 +204,22 @@ private final class BlendCheck: MotionCheck {
         let samples = 8 * size.height
         // The range of a prediction: 5 fractional bits and some overshoot.
         predictions = (0..<count * samples).map { Int16(content.byte(x: $0 % 8, y: $0 / 8, &random)) * 40 - 1000 }
-        windows = (0..<count * samples).map { _ in Int16(random.number(in: 0...32768 / count - 1)) }
+        // Weights at the four corners of the block, as bilinear windows have them.
+        windows = (0..<count).map { _ in
+            let corners = (0..<4).map { _ in random.number(in: 0...32768 / count - 1) }
+            let (across, lower) = ((corners[1] - corners[0]) / 8, (corners[3] - corners[2]) / 8)
+            return burnish_motion_window(
+                first: Int16(corners[0]), across: Int16(across), down: Int16((corners[2] - corners[0]) / 32),
+                both: Int16((lower - across) / 32))
+        }
     }
     override func run(_ kernels: Kernels, into destination: Int) {
         let samples = 8 * size.height
         unsafe predictions.withUnsafeBufferPointer { predictions in
-            unsafe windows.withUnsafeBufferPointer { windows in
-                var sources = unsafe (0..<4).map {
-                    unsafe predictions.baseAddress! + ($0 % count) * samples as UnsafePointer<Int16>?
-                }
-                var weights = unsafe (0..<4).map {
-                    unsafe windows.baseAddress! + ($0 % count) * samples as UnsafePointer<Int16>?
-                }
-                unsafe kernels.table.motion.blend(
-                    outputs[destination].row(0), outputs[destination].stride, &sources, &weights, Int32(count),
-                    Int32(size.width), Int32(size.height))
-            }
+            var sources = unsafe (0..<count).map { unsafe predictions.baseAddress! + $0 * samples as UnsafePointer<Int16>? }
+            unsafe kernels.table.motion.blend(
+                outputs[destination].row(0), outputs[destination].stride, &sources, windows, Int32(count),
+                Int32(size.width), Int32(size.height))
         }
     }
 }

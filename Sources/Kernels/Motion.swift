@@ -25,6 +25,10 @@ public struct MotionCell: Sendable, BitwiseCopyable {
     public var disagreement: UInt16
     /// How far the path of the motion is from a straight line at this time.
     public var bend: MotionVector
+    /// Other motions that may pass here: forward and backward motion alone.
+    public var others: (forward: MotionVector, backward: MotionVector)
+    /// How much the vector, both others and no motion count, in 1/8.
+    public var shares: (vector: UInt8, forward: UInt8, backward: UInt8, none: UInt8)
 }
 
 /// A grid of vectors that somebody else owns, row by row; cell i, j covers samples 4i ... 4i + 3 and 4j ... 4j + 3.
@@ -100,9 +104,10 @@ extension Kernels {
     ///   - outer: from the first picture to the one before it, and from the second to the one after it, for motion that
     ///     changes speed; nil for a steady one.
     ///   - phase: the time, in 1/256 of the way from the first picture to the second.
+    ///   - preference: how much the motion that fits best counts, where each other one counts as 1.
     @unsafe public func decideMotion(
         _ planes: MotionPair, forward: MotionVectors, backward: MotionVectors,
-        outer: (MotionVectors, MotionVectors)? = nil, phase: Int,
+        outer: (MotionVectors, MotionVectors)? = nil, phase: Int, preference: Int,
         into cells: UnsafeMutablePointer<MotionCell>, rows: Range<Int>
     ) {
         var motion = table.motion
@@ -112,7 +117,7 @@ extension Kernels {
                 columns: Int32(forward.columns), rows: Int32(forward.rows),
                 vectors: (UnsafePointer(forward.raw), UnsafePointer(backward.raw)),
                 outer: (outer.map { unsafe UnsafePointer($0.0.raw) }, outer.map { unsafe UnsafePointer($0.1.raw) }),
-                phase: Int32(phase),
+                phase: Int32(phase), preference: Int32(preference),
                 cells: UnsafeMutableRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self))
             unsafe burnish_motion_middle_rows(&middle, Int32(rows.lowerBound), Int32(rows.upperBound))
         }
@@ -171,19 +176,20 @@ extension Kernels {
     ///   - shift: this plane has 2 ^ shift samples where the plane of the cells' vectors has one; -1 or more.
     ///   - phase: where between both planes the vectors are read, in 1/256.
     ///   - taps: see ``BlendTaps``.
-    ///   - windows: see ``BlendWindows``.
+    ///   - withOthers: whether the cells' other motions count, too.
     @unsafe public func synthesise(
         _ planes: MotionPair, into output: MutablePlaneView, cells: UnsafePointer<MotionCell>, columns: Int, rows: Int,
-        shift: Int, phase: Int, taps: BlendTaps, windows: BlendWindows, blockRows: Range<Int>
+        cellSize: Int, shift: Int, phase: Int, taps: BlendTaps, withOthers: Bool, blockRows: Range<Int>
     ) {
+        precondition([2, 4, 8, 16, 32].contains(cellSize), "there are no windows for cells of \(cellSize) samples")
         var motion = table.motion
         unsafe withUnsafePointer(to: &motion) { kernels in
             var synthesis = unsafe burnish_motion_synthesis(
                 kernels: kernels, planes: (planes.before.motion, planes.after.motion), out: output.base,
                 out_stride: output.stride, columns: Int32(columns), rows: Int32(rows),
                 cells: UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self),
-                size: Int32(windows.cellSize), shift: Int32(shift), phase: Int32(phase), taps: taps.table,
-                windows: windows.weights)
+                size: Int32(cellSize), shift: Int32(shift), phase: Int32(phase), taps: taps.table,
+                others: withOthers ? 1 : 0)
             unsafe burnish_motion_synthesise_rows(
                 &synthesis, Int32(blockRows.lowerBound), Int32(blockRows.upperBound))
         }
@@ -204,27 +210,4 @@ extension Kernels {
 
     /// - Parameter weight: the share of the second picture, in 1/256.
     public func fill(weight: Int) { unsafe burnish_motion_make_taps(table, Int32(weight)) }
-}
-
-/// The overlapping windows of blocks between four cells, for one size of cell. Immutable.
-@safe public final class BlendWindows {
-    public let cellSize: Int
-    fileprivate let weights: UnsafeMutablePointer<Int16>
-
-    /// - Parameter cellSize: 2, 4, 8, 16 or 32 samples.
-    public init(cellSize: Int) {
-        precondition([2, 4, 8, 16, 32].contains(cellSize), "there are no windows for cells of \(cellSize) samples")
-        self.cellSize = cellSize
-        unsafe weights = .allocate(capacity: Int(BURNISH_MOTION_WINDOWS) * cellSize * max(cellSize, 8))
-        unsafe burnish_motion_make_windows(weights, Int32(cellSize))
-    }
-
-    deinit { unsafe weights.deallocate() }
-
-    /// The rows of a plane that rows of blocks cover.
-    public func rows(ofBlocks blocks: Range<Int>, height: Int) -> Range<Int> {
-        let first = max(blocks.lowerBound * cellSize - cellSize / 2, 0)
-        let last = max(blocks.upperBound * cellSize - cellSize / 2, first)
-        return min(first, height)..<min(last, height)
-    }
 }

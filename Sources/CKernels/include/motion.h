@@ -21,6 +21,10 @@ enum {
     BURNISH_MOTION_FRACTION = 6,
     /// The size of the largest block that is predicted at once.
     BURNISH_MOTION_BLOCK = 32,
+    /// The shares of a cell's motions sum to this.
+    BURNISH_MOTION_SHARES = 8,
+    /// The most motions that a block is predicted by: four of each cell at its corners.
+    BURNISH_MOTION_PREDICTIONS = 16,
 };
 
 /// A plane with its margin.
@@ -60,6 +64,12 @@ typedef struct {
     int16_t vertical[2][4];
 } burnish_motion_block;
 
+/// The weights of a prediction in a block of 8 samples a row, in 1/32768: at sample x of row y the weight is first + across ·
+/// x + (down + both · x) · y. All arithmetic is modulo 2 ^ 16, and all weights are below 32768.
+typedef struct {
+    int16_t first, across, down, both;
+} burnish_motion_window;
+
 typedef struct {
     /// out[x] = (upper[2x] + upper[2x + 1] + lower[2x] + lower[2x + 1] + 2) >> 2 for x < width. Writes nothing beyond.
     void (*halve)(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width);
@@ -74,10 +84,10 @@ typedef struct {
                       int bx, int by);
     /// out[8·row + x], 8 samples a row, with 5 fractional bits. Reads 16 samples a row.
     void (*predict)(int16_t *out, const burnish_motion_block *block, int rows);
-    /// dst[x] = clamp((sum over k of predictions[k][8·row + x] · windows[k][8·row + x] / 32768 + 16) >> 5) for x <
+    /// dst[x] = clamp((sum over k of predictions[k][8·row + x] · weight(windows[k], x, row) / 32768 + 16) >> 5) for x <
     /// width, at most 8. A single prediction has no window. Writes nothing beyond `width`.
-    void (*blend)(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions, const int16_t *const *windows,
-                  int count, int width, int rows);
+    void (*blend)(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions,
+                  const burnish_motion_window *windows, int count, int width, int rows);
     /// out[x] = (out[x] + 2 · a[x] + b[x] + 2) >> 2 for x < width. Writes nothing beyond.
     void (*mix)(uint8_t *out, const uint8_t *a, const uint8_t *b, int width);
 } burnish_motion_kernels;
@@ -112,6 +122,10 @@ typedef struct {
     uint16_t disagreement;
     /// How far the path of the motion is from a straight line at this time. Added to the places in both pictures.
     burnish_motion_vector bend;
+    /// Other motions that may pass here: forward and backward motion alone.
+    burnish_motion_vector other[2];
+    /// How much the vector, both others and no motion count for samples here, in 1/8.
+    uint8_t share[4];
 } burnish_motion_cell;
 
 /// Motion seen from a picture between two others.
@@ -127,6 +141,8 @@ typedef struct {
     const burnish_motion_vector *outer[2];
     /// The time of the new picture, in 1/256 of the time between the two.
     int phase;
+    /// How much the motion that fits best counts; each other one counts as 1.
+    int preference;
     burnish_motion_cell *cells;
 } burnish_motion_middle;
 
@@ -159,11 +175,6 @@ void burnish_motion_ahead_rows(const burnish_motion_ahead *ahead, int first, int
 void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows,
                                 int first, int last);
 
-/// Windows for cells of one size: 16 sets of corners, each `size` rows of `size` weights in columns of 8.
-enum { BURNISH_MOTION_WINDOWS = 16 };
-/// Fills 16 · size · max(size, 8) weights; size is 2, 4, 8, 16 or 32.
-void burnish_motion_make_windows(int16_t *windows, int size);
-
 /// Taps at all 64 phases of a sample: horizontal ones sum to 64, vertical ones to 64 times the plane's weight.
 typedef struct {
     int8_t horizontal[64][4];
@@ -187,7 +198,8 @@ typedef struct {
     /// Where between the planes vectors are read, in 1/256.
     int phase;
     const burnish_motion_taps *taps;
-    const int16_t *windows;
+    /// Whether the cells' other motions count, too.
+    int others;
 } burnish_motion_synthesis;
 
 /// Writes rows first ..< last of blocks. Block row r begins at sample row (r - 1/2) · size. There are rows + 1 of them.

@@ -25,9 +25,9 @@ public final class FrameExtrapolation {
     public init(
         _ configuration: FrameInterpolationConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
     ) throws(EnhanceError) {
-        synthesis = try FrameSynthesis(configuration, workers: workers)
-        pictures = synthesis.makePictures(2)
         let effort = InterpolationEffort.live(for: configuration.size)
+        synthesis = try FrameSynthesis(configuration, workers: workers, preference: effort.preference)
+        pictures = synthesis.makePictures(2)
         flow = FlowEstimator(
             shape: pictures[0].pyramid, finestLevel: effort.levels[0], iterations: effort.iterations,
             kernels: configuration.kernels, history: 2)

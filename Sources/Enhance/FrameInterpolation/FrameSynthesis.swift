@@ -19,6 +19,9 @@ final class FrameSynthesis {
     /// Two pictures, the earlier one first.
     typealias Pair = (before: InterpolationPicture, after: InterpolationPicture)
 
+    /// How much the motion that fits best counts, where each other one counts as 1.
+    private let preference: Int
+
     /// The motion that a layer's cells are decided from: fields of the layer's level.
     @unsafe enum Motion {
         /// Between a pair: its own fields, and those from it to the pictures around it.
@@ -29,10 +32,13 @@ final class FrameSynthesis {
     }
 
     /// - Throws: `unsupportedSize`.
-    init(_ configuration: FrameInterpolationConfiguration, workers: WorkerPool) throws(EnhanceError) {
+    init(
+        _ configuration: FrameInterpolationConfiguration, workers: WorkerPool, preference: Int
+    ) throws(EnhanceError) {
         try configuration.check()
         self.configuration = configuration
         self.workers = workers
+        self.preference = preference
         let enhancedSize = configuration.enhancedSize
         outputSize = configuration.outputSize ?? enhancedSize
         bands = OutputBands(size: enhancedSize)
@@ -85,7 +91,7 @@ final class FrameSynthesis {
             kernels: kernels,
             planes: MotionPair(
                 pair.before.pyramid.levels[layer.level].view, pair.after.pyramid.levels[layer.level].view),
-            motion: motion, phase: phase, cells: layer.decidedCells, isTrial: false)
+            motion: motion, phase: phase, preference: preference, cells: layer.decidedCells, isTrial: false)
         if case .ahead = unsafe motion {
             step.isTrial = true
             workers.run(step, pieces: layer.rows, order: .ownPartFirst)

@@ -8,14 +8,17 @@ struct InterpolationEffort: Sendable {
     var iterations: Int
     /// How many pictures on each side of a pair help to find its motion: 0 or 1.
     var lookahead: Int
+    /// How much the motion that fits best counts in a cell, where each other one counts as 1. Three pictures that are mixed
+    /// need less of the others.
+    var preference: Int
 
     /// Motion at half size, or at a quarter for large pictures. So the level has some 320x180 samples, and neither the
     /// cost nor the result depends much on the size.
     static func live(for size: PictureSize) -> InterpolationEffort {
         InterpolationEffort(
-            levels: [size.width * size.height / 4 > 200_000 ? 2 : 1], iterations: 3, lookahead: 0)
+            levels: [size.width * size.height / 4 > 200_000 ? 2 : 1], iterations: 3, lookahead: 0, preference: 2)
     }
 
     /// Motion at full, half and quarter size.
-    static let careful = InterpolationEffort(levels: [1, 0, 2], iterations: 5, lookahead: 1)
+    static let careful = InterpolationEffort(levels: [1, 0, 2], iterations: 5, lookahead: 1, preference: 4)
 }

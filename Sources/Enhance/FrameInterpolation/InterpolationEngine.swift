@@ -31,7 +31,7 @@ final class InterpolationEngine {
     init(
         _ configuration: FrameInterpolationConfiguration, effort: InterpolationEffort, workers: WorkerPool
     ) throws(EnhanceError) {
-        let synthesis = try FrameSynthesis(configuration, workers: workers)
+        let synthesis = try FrameSynthesis(configuration, workers: workers, preference: effort.preference)
         self.synthesis = synthesis
         lookahead = effort.lookahead
         pictures = synthesis.makePictures(2 + 2 * effort.lookahead)

@@ -1,15 +1,13 @@
 import Kernels
 import Media
 
-/// The motion at one level of the pyramid for a picture between two, and the windows to make the picture with.
+/// The motion at one level of the pyramid for a picture between two.
 final class MotionLayer {
     let level: Int
     let columns: Int
     let rows: Int
     /// Samples of the output's luma to one of the level's: 2 ^ shift.
     let shift: Int
-    let lumaWindows: BlendWindows
-    let chromaWindows: BlendWindows
     private let decided: AlignedMemory
     private let smoothed: AlignedMemory
 
@@ -19,8 +17,6 @@ final class MotionLayer {
         self.columns = columns
         self.rows = rows
         shift = level + enlargement
-        lumaWindows = BlendWindows(cellSize: Kernels.motionStep << shift)
-        chromaWindows = BlendWindows(cellSize: (Kernels.motionStep << shift) / 2)
         decided = AlignedMemory(byteCount: columns * rows * MemoryLayout<MotionCell>.stride)
         smoothed = AlignedMemory(byteCount: columns * rows * MemoryLayout<MotionCell>.stride)
     }
@@ -36,6 +32,16 @@ final class MotionLayer {
 
     /// There is one more row of blocks than of cells.
     var blockRows: Int { rows + 1 }
+
+    /// Samples of luma, u or v by number, across and down a cell.
+    func cellSize(plane: Int) -> Int { (Kernels.motionStep << shift) / (plane == 0 ? 1 : 2) }
+
+    /// The rows of a plane that a row of blocks covers.
+    func rows(ofBlocks row: Int, plane: Int, height: Int) -> Range<Int> {
+        let size = cellSize(plane: plane)
+        let first = max(row * size - size / 2, 0)
+        return min(first, height)..<min(max((row + 1) * size - size / 2, first), height)
+    }
 
     /// Whether the two pictures belong to different scenes: in 70 of 100 cells the vectors forward and backward
     /// disagree by 2 samples, and the samples that they lead to differ by 8 levels on average. (Cuts of the clips in

@@ -37,6 +37,7 @@ struct OutputBands {
     let planes: MotionPair
     let motion: FrameSynthesis.Motion
     let phase: Int
+    let preference: Int
     let cells: UnsafeMutablePointer<MotionCell>
     /// Extrapolation first tries the motion before on the last picture.
     var isTrial: Bool
@@ -46,7 +47,8 @@ struct OutputBands {
         switch unsafe motion {
         case .between(let forward, let backward, let outer):
             unsafe kernels.decideMotion(
-                planes, forward: forward, backward: backward, outer: outer, phase: phase, into: cells, rows: rows)
+                planes, forward: forward, backward: backward, outer: outer, phase: phase, preference: preference,
+                into: cells, rows: rows)
         case .ahead(let last, let before, let trials):
             unsafe kernels.decideMotionAhead(
                 planes, last: last, before: before, distance: phase, trials: trials, into: cells, isTrial: isTrial,
@@ -89,17 +91,17 @@ struct SmoothStep: PiecewiseWork {
     }
 
     private func synthesise(plane: Int, blockRow: Int) {
-        let windows = plane == 0 ? layer.lumaWindows : layer.chromaWindows
-        let blockRows = blockRow..<blockRow + 1
         let output = unsafe target.plane(plane)
         if let stop, MonotonicTime.now() >= stop {
-            unsafe nearer.copy(plane, rows: windows.rows(ofBlocks: blockRows, height: output.height), into: output)
+            unsafe nearer.copy(
+                plane, rows: layer.rows(ofBlocks: blockRow, plane: plane, height: output.height), into: output)
             return
         }
         unsafe kernels.synthesise(
             MotionPair(pair.before.plane(plane).view, pair.after.plane(plane).view), into: output, cells: layer.cells,
-            columns: layer.columns, rows: layer.rows, shift: plane == 0 ? layer.shift : layer.shift - 1,
-            phase: phase, taps: taps, windows: windows, blockRows: blockRows)
+            columns: layer.columns, rows: layer.rows, cellSize: layer.cellSize(plane: plane),
+            shift: plane == 0 ? layer.shift : layer.shift - 1, phase: phase, taps: taps, withOthers: plane == 0,
+            blockRows: blockRow..<blockRow + 1)
     }
 }
 
