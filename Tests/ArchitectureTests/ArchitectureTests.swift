@@ -135,6 +135,24 @@ import Testing
         #expect(isUnsafe(try target("Transport")))
     }
 
+    /// Who links the product `Enhance` alone gets no weights: they are resources of the one target that nothing in it needs.
+    @Test func theEnhanceLibraryHasNoWeights() throws {
+        let manifest = try String(contentsOf: Self.root.appending(path: "Package.swift"), encoding: .utf8)
+        #expect(manifest.contains(".library(name: \"Enhance\", targets: [\"Enhance\", \"Media\"])"))
+        let paths = try #require(FileManager.default.enumerator(atPath: Self.sources.path)).compactMap { $0 as? String }
+        let weights = paths.filter { $0.hasSuffix(".bnw") }
+        #expect(weights.count >= 2 && weights.allSatisfy { $0.hasPrefix("EnhanceNetworks/Weights/") }, "\(weights)")
+        var linked: Set<String> = ["Enhance", "Media"]
+        for _ in Self.allowed { for module in linked { linked.formUnion(Self.allowed[module] ?? []) } }
+        #expect(!linked.contains("EnhanceNetworks"))
+        // The manifest agrees with the map: no target of it has resources.
+        for module in linked.subtracting(["CKernels"]) {
+            let line = try #require(
+                manifest.split(separator: "\n").first { $0.contains(".target(name: \"\(module)\"") }, "\(module)")
+            #expect(!line.contains("resources") && !line.contains("EnhanceNetworks"), "\(module)")
+        }
+    }
+
     @Test(arguments: allowed.keys.sorted()) func importsPointDown(module: String) throws {
         let ours = Self.cModules.union(Self.allowed.keys)
         let files = try Self.swiftFiles(of: module)
