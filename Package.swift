@@ -117,7 +117,8 @@ let package = Package(
         .target(name: "Media", swiftSettings: strictAndMarked),
 
         // C: system libraries and SIMD.
-        .systemLibrary(name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev"])]),
+        .systemLibrary(
+            name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswresample-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
         .target(name: "CSRTArrival", cSettings: strictC),
         .target(name: "CDTLS", cSettings: strictC),

@@ -1,15 +1,17 @@
-// libavformat, libavcodec, libavutil and libswscale (Debian 12: FFmpeg 5.1). Static inlines only for what Swift cannot
+// libavformat, libavcodec, libavutil, libswresample and libswscale (Debian 12: FFmpeg 5.1). Static inlines only for what Swift cannot
 // import: macros and variadic functions.
 #pragma once
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <libavutil/channel_layout.h>
 #include <libavutil/display.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
 #include <libavutil/video_enc_params.h>
+#include <libswresample/swresample.h>
 #include <libswscale/swscale.h>
 
 static const int burnish_averror_eof = AVERROR_EOF;
@@ -26,3 +28,8 @@ static inline const uint8_t *const *burnish_const_planes(const AVFrame *frame) {
 }
 static inline const int *burnish_linesizes(const AVFrame *frame) { return frame->linesize; }
 static const int burnish_sws_flags = SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INP;
+
+// A frame's samples, one pointer for each channel or one for all.
+static inline const uint8_t **burnish_frame_samples(const AVFrame *frame) {
+    return (const uint8_t **)frame->extended_data;
+}
