@@ -127,14 +127,24 @@ class Frames:
         found = found[torch.argsort(found[:, 0], stable=True)]
         counts = torch.bincount(found[:, 0], minlength=len(bnw.EDGES))
         self.place, self.count, self.first = found[:, 1:].contiguous(), counts, torch.cumsum(counts, 0) - counts
+        # Each frame's places follow each other.
+        self.frameCount = torch.bincount(self.place[:, 0], minlength=len(self.table))
+        starts = torch.nonzero(torch.diff(self.place[:, 0], prepend=self.place.new_full((1,), -1)))[:, 0]
+        self.frameFirst = torch.zeros_like(self.frameCount).scatter_(0, self.place[starts, 0], starts)
         self.size = size
 
-    def batch(self, count: int, radius: int, chance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def batch(
+        self, count: int, radius: int, chance: torch.Tensor, group: int = 1
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Small patches with border [n][1][..][..], their buckets, the large patches [n][1][2 size][2 size], as floats.
-        Every operation has a fixed shape and stays on the device: it can be captured in a CUDA graph."""
+        So many patches at a time are of one frame. Every operation has a fixed shape and stays on the device: it can be
+        captured in a CUDA graph."""
         dev, size = self.device, self.size
-        bucket = torch.multinomial(chance, count, replacement=True)
-        k = self.first[bucket] + (torch.rand(count, device=dev) * self.count[bucket]).long()
+        bucket = torch.multinomial(chance, count // group, replacement=True)
+        k = self.first[bucket] + (torch.rand(count // group, device=dev) * self.count[bucket]).long()
+        if group > 1:
+            frame, bucket = self.place[k, 0].repeat_interleave(group), bucket.repeat_interleave(group)
+            k = self.frameFirst[frame] + (torch.rand(count, device=dev) * self.frameCount[frame]).long()
         frame, y0, x0 = self.place[k].unbind(1)
         s, l, h, w, _ = self.table[frame].unbind(1)
         flips = torch.rand(2, count, 1, device=dev) < 0.5
@@ -145,7 +155,7 @@ class Frames:
         Y, X = turn(2 * y0[:, None] + inside, flips[0]), turn(2 * x0[:, None] + inside, flips[1])
         small = self.small[s[:, None, None] + y[:, :, None] * w[:, None, None] + x[:, None, :]].float()
         large = self.large[l[:, None, None] + Y[:, :, None] * (2 * w)[:, None, None] + X[:, None, :]].float()
-        half = count // 2
+        half = count // group // 2 * group
         small = torch.cat([small[:half].transpose(1, 2), small[half:]])
         large = torch.cat([large[:half].transpose(1, 2), large[half:]])
         return small[:, None], bucket, large[:, None]

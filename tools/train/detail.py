@@ -123,6 +123,6 @@ class Detail(nn.Module):
         return kept / whole
 
     def forward(self, got: torch.Tensor, truth: torch.Tensor, groups: int = 1) -> torch.Tensor:
-        """About the points of VMAF NEG that separate pictures from perfect ones. A group is judged as one picture."""
+        """About the points of VMAF NEG that separate each group from a perfect one. A group is judged as one picture."""
         features = [self.kept(got, truth, groups), *self.information(got, truth, groups)]
-        return sum(s * (1 - f).mean() for s, f in zip(SLOPES, features))
+        return sum(s * (1 - f) for s, f in zip(SLOPES, features))

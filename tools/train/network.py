@@ -15,7 +15,12 @@ import bnw
 
 BUCKETS = len(bnw.EDGES)
 SHAPES = {"neural-s": [1, 8, 8, 8, 8, 4], "neural-m": [1, 16, 16, 16, 16, 16, 16, 4]}
-SHAPES["neural-m-calls"] = SHAPES["neural-m"]
+SHAPES["neural-m-calls"] = [1, *[16] * 8, 4]
+
+
+def chain(inner: int, width: int = 16) -> list[int]:
+    """The widths of a network with so many layers between the first and the last."""
+    return [1, *[width] * (inner + 1), 4]
 
 
 class Collapsible(nn.Module):
@@ -62,8 +67,14 @@ class Float(nn.Module):
 
     @torch.no_grad()
     def load(self, network: bnw.Network) -> None:
-        """Starts from a quantised network: what it computes, but for its roundings and upper limits."""
-        for n, (layer, own) in enumerate(zip(network.layers, self.layers)):
+        """Starts from a quantised network: what it computes, but for its roundings and upper limits. Layers that this one
+        has more of stand between that one's, and change nothing at first."""
+        more, count = len(self.layers) - len(network.layers), len(network.layers)
+        places = [n + (0 if n == 0 else more if n == count - 1 else n * more // (count - 1)) for n in range(count)]
+        for n in set(range(len(self.layers))) - set(places):
+            nn.init.zeros_(self.layers[n].b)
+        for n, layer in zip(places, network.layers):
+            own = self.layers[n]
             weights = torch.from_numpy(layer.weights.astype("f4")).permute(0, 3, 1, 2)
             factor = torch.from_numpy(layer.mult.astype("f4")) / (32768 * 2**layer.shift)
             bias = (torch.from_numpy(layer.bias.astype("f4")) - (2 ** (layer.shift - 1) if layer.shift else 0)) * factor / 255
@@ -183,6 +194,28 @@ class Quantised(nn.Module):
             layers.append(bnw.Layer(shift, weights.permute(0, 2, 3, 1).numpy().astype("i1"),
                                     (bias + rounding).numpy().astype("i4"), mult.numpy().astype("i2")))
         return bnw.Network(layers)
+
+
+class Fixed(nn.Module):
+    """A network of the repository, as it computes."""
+
+    def __init__(self, network: bnw.Network):
+        super().__init__()
+        self.shifts = [layer.shift for layer in network.layers]
+        for n, layer in enumerate(network.layers):
+            self.register_buffer(f"weights{n}", torch.from_numpy(layer.weights.astype("f4")).permute(0, 3, 1, 2).contiguous())
+            self.register_buffer(f"bias{n}", torch.from_numpy(layer.bias.astype("f4")))
+            self.register_buffer(f"mult{n}", torch.from_numpy(layer.mult.astype("f4")) / 32768)
+
+    @torch.no_grad()
+    def forward(self, x: torch.Tensor, bucket: torch.Tensor) -> torch.Tensor:
+        of = lambda name, n: getattr(self, f"{name}{n}")
+        for n, shift in enumerate(self.shifts):
+            acc = F.conv2d(x, of("weights", n)) + of("bias", n)[bucket][:, :, None, None]
+            t = torch.floor(acc / 2**shift).clamp(-32768, 32767)
+            r = torch.floor(t * of("mult", n)[bucket][:, :, None, None] + 0.5)
+            x = r.clamp(0, 255) if n + 1 < len(self.shifts) else r / 64
+        return x
 
 
 @lru_cache
