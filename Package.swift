@@ -46,7 +46,7 @@ let package = Package(
             dependencies: [
                 "Bench", "Measure", "Worker", "WorkerProtocol", "Relay", "Offline", "Simulation", "Transport", "Endpoint",
                 "Container", "Bitstream", "Codec", "Settings", "Schedule",
-                "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
+                "EnhanceNetworks", "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -94,7 +94,10 @@ let package = Package(
         .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: strictAndMarked),
         .target(
             name: "EnhanceNetworks", dependencies: ["Enhance"],
-            resources: [.embedInCode("Weights/neural-s.bnw"), .embedInCode("Weights/neural-m.bnw")],
+            resources: [
+                .embedInCode("Weights/neural-s.bnw"), .embedInCode("Weights/neural-m.bnw"),
+                .embedInCode("Weights/neural-m-calls.bnw"),
+            ],
             swiftSettings: strictAndMarked),
         // How much of the machine there is, and who uses it.
         .target(name: "Machine", dependencies: ["Schedule", "Media"], swiftSettings: strictAndMarked),
@@ -175,7 +178,8 @@ let package = Package(
             name: "SimulationTests", dependencies: ["Simulation", "Schedule", "Telemetry", "Media", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "OfflineTests", dependencies: ["Offline", "Codec", "Enhance", "Telemetry", "Media", "TestStreams"],
+            name: "OfflineTests",
+            dependencies: ["Offline", "Codec", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams"],
             swiftSettings: strict),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelChecks", "Kernels", "CKernels", "Media"], swiftSettings: strict),
@@ -191,7 +195,7 @@ let package = Package(
             name: "RelayTests",
             dependencies: [
                 "Relay", "Settings", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "Endpoint",
-                "Schedule", "Enhance", "Telemetry", "Media", "TestStreams",
+                "Schedule", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams",
             ],
             swiftSettings: strict),
         .testTarget(

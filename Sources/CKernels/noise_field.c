@@ -127,3 +127,44 @@ void burnish_noise_copy_rows(const burnish_noise_filter *filter, int first, int 
         for (int i = 0; i < BURNISH_NOISE_BANDS * filter->count; i++) row.variance[i] = BURNISH_NOISE_ONE;
     }
 }
+
+static int is_within(burnish_noise_distance limit, int largest, int sum, int samples) {
+    return largest <= limit.sample && 4 * (sum < 0 ? -sum : sum) <= limit.mean * samples;
+}
+
+/// Inlined with a constant width and height for all blocks but those at the right and at the bottom.
+static inline void hold_block(const burnish_noise_holding *h, int x, int y, int width, int height) {
+    const uint8_t *now = h->now + y * h->now_stride + x, *before = h->before + y * h->before_stride + x;
+    const uint8_t *shown = h->shown + y * h->shown_stride + x;
+    uint8_t *given = h->given + y * h->given_stride + x, *output = h->output + y * h->output_stride + x;
+    int change = 0;
+    for (int row = 0; row < height && !change; row++)
+        change = memcmp(now + row * h->now_stride, before + row * h->before_stride, (size_t)width);
+    const burnish_noise_distance limit = change ? h->other : h->same;
+    int largest = 0, sum = 0;
+    for (int row = 0; row < height && limit.sample >= 0; row++) {
+        for (int i = 0; i < width; i++) {
+            const int apart = shown[row * h->shown_stride + i] - given[row * h->given_stride + i];
+            const int size = apart < 0 ? -apart : apart;
+            largest = size > largest ? size : largest;
+            sum += apart;
+        }
+    }
+    const int is_held = is_within(limit, largest, sum, width * height);
+    for (int row = 0; row < height; row++) {
+        if (!is_held) memcpy(given + row * h->given_stride, shown + row * h->shown_stride, (size_t)width);
+        memcpy(output + row * h->output_stride, given + row * h->given_stride, (size_t)width);
+    }
+}
+
+void burnish_noise_hold_rows(const burnish_noise_holding *holding, int first, int last) {
+    const int side = BURNISH_NOISE_BLOCK;
+    for (int y = side * first; y < side * last; y += side) {
+        const int height = holding->height - y < side ? holding->height - y : side;
+        int x = 0;
+        if (height == side)
+            for (; x + side <= holding->width; x += side) hold_block(holding, x, y, side, side);
+        for (; x < holding->width; x += side)
+            hold_block(holding, x, y, holding->width - x < side ? holding->width - x : side, height);
+    }
+}

@@ -3,32 +3,47 @@ import Enhance
 // The trained weights that come with Burnish. They are a product of their own: who brings other networks, or needs none, links
 // `Enhance` alone.
 
+/// What networks were trained for.
+public enum NetworkContent: String, CaseIterable, Sendable {
+    /// Any live video, clean or coded at any rate.
+    case general
+    /// Video calls: pictures that were coded in real time at 100 to 500 kbit/s. `neuralMedium` has weights of its own, which take
+    /// a third more time; `neuralSmall` has the general ones.
+    case calls
+}
+
 extension SuperResolutionNetwork {
     /// The weights that come with this library; docs/design/networks.md says what they were trained on. Read at the
     /// first call, in some milliseconds.
     /// - Returns: nil for `base`, which has none.
-    public static func shipped(_ tier: SuperResolutionTier) -> SuperResolutionNetwork? {
-        switch tier {
-        case .base: nil
-        case .neuralSmall: Shipped.small
-        case .neuralMedium: Shipped.medium
+    public static func shipped(
+        _ tier: SuperResolutionTier, for content: NetworkContent = .general
+    ) -> SuperResolutionNetwork? {
+        switch (tier, content) {
+        case (.base, _): nil
+        case (.neuralSmall, _): Shipped.small
+        case (.neuralMedium, .general): Shipped.medium
+        case (.neuralMedium, .calls): Shipped.mediumForCalls
         }
     }
 
-    /// Reads all of them now, so that no later call takes that time.
-    public static func readShipped() { for tier in SuperResolutionTier.allCases { _ = shipped(tier) } }
+    /// Reads all that serve this content now, so that no later call takes that time.
+    public static func readShipped(for content: NetworkContent = .general) {
+        for tier in SuperResolutionTier.allCases { _ = shipped(tier, for: content) }
+    }
 }
 
 extension SuperResolutionConfiguration {
     /// Uses the networks that come with this library, for all neural tiers.
-    public mutating func useShippedNetworks() {
-        for tier in SuperResolutionTier.allCases { networks[tier] = SuperResolutionNetwork.shipped(tier) }
+    public mutating func useShippedNetworks(for content: NetworkContent = .general) {
+        for tier in SuperResolutionTier.allCases { networks[tier] = SuperResolutionNetwork.shipped(tier, for: content) }
     }
 }
 
 private enum Shipped {
     static let small = mustLoad(PackageResources.neural_s_bnw)
     static let medium = mustLoad(PackageResources.neural_m_bnw)
+    static let mediumForCalls = mustLoad(PackageResources.neural_m_calls_bnw)
 
     private static func mustLoad(_ bytes: [UInt8]) -> SuperResolutionNetwork {
         do throws(EnhanceError) {

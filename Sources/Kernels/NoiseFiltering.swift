@@ -85,6 +85,40 @@ public struct NoiseModel: Sendable {
     }
 }
 
+/// The planes of one call of ``Kernels/holdNoise(_:same:other:rows:)``, all of one size.
+@unsafe public struct NoiseHoldingPlanes {
+    /// The plane as it came, now and last.
+    public var now: PlaneView
+    public var before: PlaneView
+    /// What the filter makes of it now.
+    public var shown: PlaneView
+    /// What was given out last. In the end: what is given out now.
+    public var given: MutablePlaneView
+    public var output: MutablePlaneView
+
+    public init(
+        now: PlaneView, before: PlaneView, shown: PlaneView, given: MutablePlaneView, output: MutablePlaneView
+    ) {
+        unsafe self.now = unsafe now
+        unsafe self.before = unsafe before
+        unsafe self.shown = unsafe shown
+        unsafe self.given = unsafe given
+        unsafe self.output = unsafe output
+    }
+}
+
+/// How far a block that is given out may be from what the filter makes of it.
+public struct NoiseDistance: Sendable, BitwiseCopyable {
+    /// In levels: any sample.
+    public var sample: Int
+    /// In quarters of a level: the mean of the block.
+    public var mean: Int
+
+    public init(sample: Int, mean: Int) { (self.sample, self.mean) = (sample, mean) }
+
+    fileprivate var raw: burnish_noise_distance { burnish_noise_distance(sample: Int32(sample), mean: Int32(mean)) }
+}
+
 /// Sums over one square of a plane.
 public struct NoiseSums: Sendable, BitwiseCopyable {
     /// Squares of what the operator 1 -2 1, across and down, gives in this picture.
@@ -139,6 +173,27 @@ extension Kernels {
         unsafe withFilter(planes, nil) {
             unsafe burnish_noise_copy_rows($0, Int32(rows.lowerBound), Int32(rows.upperBound))
         }
+    }
+
+    /// Rows of blocks of ``holdNoise(_:same:other:rows:)``.
+    public static func noiseHoldingRows(height: Int) -> Int {
+        (height + Int(BURNISH_NOISE_BLOCK) - 1) / Int(BURNISH_NOISE_BLOCK)
+    }
+
+    /// Gives out some rows of blocks as they were given out last, where they are near to what the filter makes of them.
+    /// - Parameters:
+    ///   - same: how near, for blocks that came as they had come last.
+    ///   - other: for other blocks; nil holds none of them.
+    @unsafe public static func holdNoise(
+        _ planes: NoiseHoldingPlanes, same: NoiseDistance, other: NoiseDistance?, rows: Range<Int>
+    ) {
+        var holding = unsafe burnish_noise_holding(
+            width: Int32(planes.now.width), height: Int32(planes.now.height), now: planes.now.base, before: planes.before.base,
+            now_stride: planes.now.stride, before_stride: planes.before.stride, shown: planes.shown.base,
+            shown_stride: planes.shown.stride, given: planes.given.base, given_stride: planes.given.stride,
+            output: planes.output.base, output_stride: planes.output.stride, same: same.raw,
+            other: (other ?? NoiseDistance(sample: -1, mean: 0)).raw)
+        unsafe burnish_noise_hold_rows(&holding, Int32(rows.lowerBound), Int32(rows.upperBound))
     }
 
     @unsafe private func withFilter(

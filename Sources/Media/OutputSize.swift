@@ -51,6 +51,9 @@ public struct Enlargement: Hashable, Sendable, BitwiseCopyable {
         self.output = output
     }
 
+    /// Whether pictures leave larger than they came.
+    public var enlarges: Bool { output.samples > input.samples }
+
     private var doubled: PictureSize { input.scaled(by: 2) }
 
     /// Whether pictures are doubled, which networks need.

@@ -1,5 +1,6 @@
 import Codec
 import Enhance
+import EnhanceNetworks
 import Media
 
 /// Enhances a file with the relay's processors: enlarges every picture and synthesises frames between each two. There are no
@@ -11,6 +12,8 @@ public struct FileEnhancement: Sendable {
     /// The factor of the frame rate: with K, N frames become K·(N−1)+1.
     public var interpolate = 1
     public var tier = SuperResolutionTier.neuralMedium
+    /// For which content the networks are trained.
+    public var content = NetworkContent.general
     /// 0…1; 0 leaves pictures as they are.
     public var sharpness = 0.0
     public var reusesTiles = true
@@ -56,12 +59,18 @@ public struct FileEnhancement: Sendable {
         self.output = output
     }
 
+    /// Whether the pictures' quantisers matter: to networks, and to noise that is found out.
+    var readsQuantisers: Bool { tier > .base || denoise == .automatic }
+
     /// Enhances the file. Blocks until it is done.
     /// - Parameter progress: called after each input picture with the number of pictures done and, where the file tells, the
     ///   number of all. Return false to end the work; the output is then a complete file up to that picture.
     /// - Throws: an error of the file, the codec or the processors. The pictures written before it can be played.
     public func run(progress: (Int, Int?) -> Bool) throws(FileEnhancementError) -> FileEnhancementReport {
-        let reader = try withCodecErrors { () throws(CodecError) in try FileReader(path: input) }
+        let (path, exportsQuantisers) = (input, readsQuantisers)
+        let reader = try withCodecErrors { () throws(CodecError) in
+            try FileReader(path: path, exportsQuantisers: exportsQuantisers)
+        }
         let work = try FileWork(self, reader)
         do throws(FileEnhancementError) {
             var pictures = 0

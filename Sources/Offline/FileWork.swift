@@ -58,7 +58,7 @@ final class FileWork {
         interpolating.scaleFactor = enlargement.doubles ? 2 : 1
         interpolating.outputSize = enlargement.output
         do throws(EnhanceError) {
-            if settings.tier > .base { enlarging.useShippedNetworks() }
+            if settings.tier > .base { enlarging.useShippedNetworks(for: settings.content) }
             superResolution = try SuperResolutionSession(enlarging, workers: workers)
             interpolation =
                 settings.interpolate > 1 ? try settings.motion.makeSession(interpolating, workers) : nil

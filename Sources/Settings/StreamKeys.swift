@@ -30,9 +30,15 @@ public enum StreamKeys {
         .choice(
             "tier", \.settings.tier, [("auto", best)] + Tier.allCases.map { ($0.name, $0) }, .live,
             help: "The best super-resolution tier that may be used. auto is the best there is."),
+        .choice(
+            "content", \.settings.content, StreamSettings.Content.allCases.map { ($0.rawValue, $0) }, .live,
+            help: """
+                What neural-m is trained for: general is any video; calls is pictures that were coded in real time at 100 to 500 \
+                kbit/s, and takes a third more time.
+                """),
         .number(
             "sharpness", \.settings.sharpness, 0...1, .live,
-            help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1."),
+            help: "How much to sharpen pictures that are enlarged: 0 (not at all) to 1."),
         StreamKey(
             "denoise", \.settings.denoise, or: "auto", .live, .number(0...1), "0 to 1",
             help: """

@@ -32,10 +32,20 @@ public struct StreamSettings: Hashable, Sendable {
         case off
     }
 
+    /// What networks are trained for.
+    public enum Content: String, Sendable, CaseIterable {
+        /// Any video.
+        case general
+        /// Pictures that were coded in real time at the rates of video calls.
+        case calls
+    }
+
     /// The best tier of super-resolution that may be used. The scheduler decides frame by frame.
     public var tier = Tier.neuralM
-    /// How much enlarged pictures are sharpened, from 0 (not at all) to 1.
-    public var sharpness = 0.0
+    /// For which content the networks are trained that enlarge pictures.
+    public var content = Content.general
+    /// How much enlarged pictures are sharpened, from 0 (not at all) to 1. The default costs no PSNR.
+    public var sharpness = 0.125
     /// How much noise is taken out of pictures before they are enlarged, from 0 (none) to 1; nil finds it out.
     public var denoise: Double? = 0
     public var deinterlace = Deinterlacing.auto

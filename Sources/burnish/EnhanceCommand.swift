@@ -1,5 +1,6 @@
 import ArgumentParser
 import Enhance
+import EnhanceNetworks
 import Foundation
 import Media
 import Offline
@@ -32,6 +33,7 @@ struct EnhanceCommand: ParsableCommand {
     var size: SizeArgument?
     @Option(help: "Frames out for each frame in, 1 to 16: K turns N frames into K*(N-1)+1.") var interpolate = 1
     @Option(help: "Quality of the enlargement.") var tier = NetworkTierArgument(.neuralMedium)
+    @Option(help: .setting("content")) var content = NetworkContent.general
     @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
     @Option(
         help: """
@@ -123,6 +125,7 @@ struct EnhanceCommand: ParsableCommand {
         work.size = size.map { .exactly($0.value) } ?? (scale ?? .double).output
         work.interpolate = interpolate
         work.tier = tier.value
+        work.content = content
         work.sharpness = sharpness
         work.reusesTiles = reuse
         work.deinterlaces = deinterlace
@@ -242,6 +245,7 @@ enum FileScale: String, CaseIterable, ExpressibleByArgument {
     }
 }
 
+extension NetworkContent: ExpressibleByArgument {}
 extension FileEnhancement.Motion: ExpressibleByArgument {}
 extension FileEnhancement.Comparison: ExpressibleByArgument {}
 

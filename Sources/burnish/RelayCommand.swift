@@ -37,7 +37,8 @@ struct RelayCommand: ParsableCommand {
     @Flag(help: "Never change the output's size: nothing is bypassed, and too much work costs frames.")
     var keepSize = false
     @Option(help: .setting("tier")) var tier = TierArgument(.neuralM)
-    @Option(help: .setting("sharpness")) var sharpness = 0.0
+    @Option(help: .setting("content")) var content = StreamSettings.Content.general
+    @Option(help: .setting("sharpness")) var sharpness = StreamSettings().sharpness
     @Option(help: .setting("denoise", showsDefault: true)) var denoise: DenoiseArgument?
     @Option(help: .setting("budget")) var budget = TimeArgument(.milliseconds(80))
     @Option(help: .setting("caution")) var caution = 1.0
@@ -82,6 +83,7 @@ struct RelayCommand: ParsableCommand {
         values.options.keepSize = keepSize
         values.settings.mode = mode
         values.settings.tier = tier.value
+        values.settings.content = content
         values.settings.sharpness = sharpness
         if let denoise { values.settings.denoise = denoise.strength }
         values.settings.deinterlace = deinterlace
@@ -159,6 +161,7 @@ struct RelayCommand: ParsableCommand {
 }
 
 extension StreamSettings.Pacing: ExpressibleByArgument {}
+extension StreamSettings.Content: ExpressibleByArgument {}
 extension StreamSettings.Mode: ExpressibleByArgument {}
 extension StreamSettings.Deinterlacing: ExpressibleByArgument {}
 extension StreamOptions.Scale: ExpressibleByArgument {}

@@ -105,6 +105,39 @@ import Testing
         #expect(try scratch.read("in.y4m") == scratch.read("out.y4m"))
     }
 
+    /// Of a file that was cut in the middle, all whole pictures come out, also those that wait for later ones.
+    @Test(arguments: FileEnhancement.Motion.allCases, [1, 9, 17])
+    func ofAFileThatWasCutOffNoPictureIsLost(motion: FileEnhancement.Motion, whole: Int) throws {
+        let scratch = try Scratch()
+        try writeNoise(scratch.path("in.y4m"), pictures: 20)
+        let bytes = try scratch.read("in.y4m")
+        let picture = "FRAME\n".utf8.count + Self.size.width * Self.size.height * 3 / 2
+        let cut = bytes.count - (20 - whole) * picture + picture / 2
+        let part = try scratch.write(Array(bytes.prefix(cut)), to: "part.y4m")
+        let report = try enhance(part, scratch.path("out.y4m")) { ($0.motion, $0.denoise) = (motion, .fixed(0.4)) }
+        #expect(report.isCutOff && report.picturesIn == whole && report.picturesOut == whole)
+        let result = try deviations(scratch.path("out.y4m"))
+        #expect(result.times == Array(0..<Int64(whole)) && result.values.allSatisfy { $0 < 6 }, "\(result)")
+    }
+
+    /// Where the size changes, the pictures before it are filtered and written.
+    @Test(arguments: FileEnhancement.Motion.allCases) func whereTheSizeChangesTheFileEnds(motion: FileEnhancement.Motion) throws
+    {
+        let scratch = try Scratch()
+        let stream =
+            try TestStream.video(frames: 20)
+            + TestStream.video(frames: 4, size: PictureSize(width: 96, height: 64), start: 11)
+        let input = try scratch.write(stream, to: "in.ts")
+        let failure = #expect(throws: FileEnhancementError.self) {
+            _ = try enhance(input, scratch.path("out.y4m")) { ($0.motion, $0.denoise) = (motion, .fixed(0.1)) }
+        }
+        guard case .sizeChanged = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        #expect(try deviations(scratch.path("out.y4m")).times == Array(0..<20))
+    }
+
     @Test func aStrengthOutOfRangeIsRefused() throws {
         let scratch = try Scratch()
         try writeNoise(scratch.path("in.y4m"), pictures: 2)

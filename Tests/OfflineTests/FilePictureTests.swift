@@ -1,5 +1,6 @@
 import Codec
 import Enhance
+import EnhanceNetworks
 import Foundation
 import Media
 import Telemetry
@@ -43,6 +44,61 @@ import Testing
         (work.tier, work.size) = (.base, .same)
         change(&work)
         return try work.run { _, _ in true }
+    }
+
+    /// Networks are told how coarsely a file's pictures were coded: the result is theirs for just that.
+    @Test(arguments: [10.0, 40]) func networksAreToldTheQuantisersOfFiles(quality: Double) throws {
+        let scratch = try Scratch()
+        let size = PictureSize(width: 160, height: 96)
+        var settings = FileWriter.Settings()
+        settings.quality = quality
+        let writer = try FileWriter(
+            path: scratch.path("in.mp4"), video: FileVideo(size: size, frameRate: Rational(25)), settings: settings)
+        let picture = Picture(size: size)
+        let view = picture.mutableView
+        for plane in [view.u, view.v] { for y in 0..<plane.height { plane.row(y).update(repeating: 120, count: plane.width) } }
+        for index in 0..<3 {
+            for y in 0..<size.height {
+                for x in 0..<size.width { view.y.row(y)[x] = UInt8(60 + x / 2 + ((x + index) / 5 ^ y / 3) % 9 * 7) }
+            }
+            try writer.write(picture.view, at: Int64(index))
+        }
+        try writer.finish()
+        _ = try enhance(scratch.path("in.mp4"), scratch.path("out.y4m")) { ($0.tier, $0.size) = (.neuralMedium, .double) }
+
+        let results = try pictures(scratch.path("out.y4m"))
+        var configuration = SuperResolutionConfiguration(size: size)
+        configuration.useShippedNetworks()
+        let informed = try SuperResolutionSession(configuration)
+        let clean = try SuperResolutionSession(configuration)
+        let expected = Picture(size: informed.outputSize)
+        let reader = try FileReader(path: scratch.path("in.mp4"), exportsQuantisers: true)
+        while case .picture(let picture, _)? = try reader.next() {
+            let told = picture.meanQuantiser
+            let quantiser = try #require(told)
+            let result = results[Int(picture.id)]
+            _ = try informed.process(
+                picture.view, into: expected.mutableView, tier: .neuralMedium,
+                SuperResolutionParameters(quantiser: Int(quantiser.rounded()), chromaLocation: picture.color.chromaLocation))
+            #expect(difference(result, expected, columns: 0..<320) == 0)
+            _ = try clean.process(picture.view, into: expected.mutableView, tier: .neuralMedium)
+            #expect(difference(result, expected, columns: 0..<320) > 0)
+        }
+        #expect(results.count == 3)
+    }
+
+    /// Each content has weights of its own, for the one tier alone.
+    @Test func contentChoosesTheNetworks() throws {
+        let scratch = try Scratch()
+        _ = try scratch.write(try TestStream.video(frames: 2), to: "in.ts")
+        func enhanced(_ content: NetworkContent, _ tier: SuperResolutionTier) throws -> [UInt8] {
+            _ = try enhance(scratch.path("in.ts"), scratch.path("out.y4m")) {
+                ($0.tier, $0.size, $0.content) = (tier, .double, content)
+            }
+            return Array(try scratch.read("out.y4m"))
+        }
+        #expect(try enhanced(.calls, .neuralMedium) != enhanced(.general, .neuralMedium))
+        #expect(try enhanced(.calls, .neuralSmall) == enhanced(.general, .neuralSmall))
     }
 
     /// A picture goes through every kind of file and stays nearly what it was; odd sides stay odd.

@@ -130,6 +130,20 @@ import Transport
         #expect(zip(plain.bytes, changed.bytes).map { $0 == $1 }.firstIndex(of: false) == 10)
     }
 
+    @Test func onlyEnlargedPicturesAreSharpened() throws {
+        let stream = try TestStream.video(frames: 6)
+        for (scale, isSharpened) in [(StreamOptions.Scale.same, false), (.oneAndHalf, true), (.double, true)] {
+            let outcomes = try [0, StreamSettings().sharpness].map { sharpness in
+                try relay(stream, changes: [:]) {
+                    $0.options.encodeThreads = 1
+                    $0.options.scale = scale
+                    $0.settings.sharpness = sharpness
+                }.bytes
+            }
+            #expect(outcomes[0].count == 6 && (outcomes[0] != outcomes[1]) == isSharpened, "\(scale)")
+        }
+    }
+
     @Test(arguments: [0, 1]) func interpolationBeginsAndEnds(lookahead: Int) throws {
         let outcome = try relay(
             try TestStream.video(frames: 60), changes: [14: { $0.interpolate = 2 }, 54: { $0.interpolate = 1 }]
@@ -228,6 +242,7 @@ extension StreamSettings {
     /// Changes a few of them to some other value.
     fileprivate mutating func randomise(_ dice: Dice) {
         if dice.hit(0.3) { tier = dice.hit(0.4) ? .base : dice.hit(0.5) ? .neuralS : .neuralM }
+        if dice.hit(0.3) { content = dice.hit(0.5) ? .general : .calls }
         if dice.hit(0.3) { sharpness = dice.hit(0.5) ? 0 : 0.7 }
         if dice.hit(0.3) { interpolate = dice.hit(0.5) ? 1 : 2 }
         if dice.hit(0.3) { budget = dice.hit(0.5) ? .seconds(60) : .seconds(20) }

@@ -60,7 +60,8 @@ import Testing
 @Suite struct StreamKeyTests {
     /// A text for each key that is not the default.
     static let others = [
-        "scale": "1", "size": "854x480", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "sharpness": "0.25",
+        "scale": "1", "size": "854x480", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "content": "calls",
+        "sharpness": "0.25",
         "denoise": "auto",
         "max-size": "1920x1080",
         "deinterlace": "fields",

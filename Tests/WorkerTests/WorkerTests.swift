@@ -48,6 +48,9 @@ import WorkerProtocol
         ("srt://127.0.0.1:0?mode=listener", "udp://127.0.0.1:9", ["tier": "best"], 78),
         ("srt://127.0.0.1:0?mode=lesson", "udp://127.0.0.1:9", [:], 78),
         ("/nonexistent/folder/in.ts", "udp://127.0.0.1:9", [:], 69),
+        // The supervisor gave no text.
+        ("/nonexistent/folder/in.sdp", "udp://127.0.0.1:9", [:], 69),
+        ("udp://127.0.0.1:0", "/nonexistent/folder/out.sdp?latency=20", [:], 78),
         ("srt://192.0.2.1:1?mode=listener", "udp://127.0.0.1:9", [:], 69),
     ])
     func whatCannotStartSaysWhy(input: String, output: String, settings: [String: String], code: Int32) throws {

@@ -154,3 +154,33 @@ void burnish_noise_filter_rows(const burnish_noise_filter *filter, int first, in
 
 /// Copies the samples of the rows from the noisy plane instead. That is what is done when there is no time.
 void burnish_noise_copy_rows(const burnish_noise_filter *filter, int first, int last);
+
+/// How far a block that is given out may be from what the filter makes of it now.
+typedef struct {
+    /// In levels: any sample.
+    int sample;
+    /// In quarters of a level: the mean of the block.
+    int mean;
+} burnish_noise_distance;
+
+/// A plane whose blocks of 8x8 samples are given out as they were given out last, where they still are what the filter makes.
+typedef struct {
+    int width, height;
+    /// The plane as it came, now and last.
+    const uint8_t *now, *before;
+    ptrdiff_t now_stride, before_stride;
+    /// What the filter makes of it now.
+    const uint8_t *shown;
+    ptrdiff_t shown_stride;
+    /// What was given out last. In the end: what is given out now.
+    uint8_t *given;
+    ptrdiff_t given_stride;
+    /// Where it is given out.
+    uint8_t *output;
+    ptrdiff_t output_stride;
+    /// For blocks that came as they had come last, and for others. A negative number holds no block.
+    burnish_noise_distance same, other;
+} burnish_noise_holding;
+
+/// Gives out rows first ..< last of blocks.
+void burnish_noise_hold_rows(const burnish_noise_holding *holding, int first, int last);

@@ -1,3 +1,4 @@
+import Bitstream
 import CFFmpeg
 import Glibc
 import Media
@@ -33,6 +34,9 @@ import Media
     private var packet: UnsafeMutablePointer<AVPacket>?
     private let videoIndex: Int32
     private let needsCopy: Bool
+    /// The format whose quantisers are wanted; nil where none are, or where nothing is known of the format's.
+    private let quantised: VideoCodec?
+    private var guess = QuantiserGuess()
     private let pool = FramePool()
     private let buffers = PictureBuffers()
     private let conversion = PictureConversion()
@@ -50,8 +54,12 @@ import Media
     /// - Parameters:
     ///   - path: a file's path, or `-` for standard input.
     ///   - maximumSamples: files with more luma samples a picture than this are refused.
+    ///   - exportsQuantisers: whether pictures say how coarsely they were coded (``DecodedPicture/meanQuantiser``): as the decoder
+    ///     says for H.264, MPEG-1 and MPEG-2, estimated from the bytes for HEVC, AV1, VP8 and VP9.
     /// - Throws: `cannotOpen`, `noVideo`, `invalidData`, `unsupportedCodec`, `unsupportedFormat`.
-    public init(path: String, maximumSamples: Int = 16384 * 8704) throws(CodecError) {
+    public init(
+        path: String, maximumSamples: Int = 16384 * 8704, exportsQuantisers: Bool = false
+    ) throws(CodecError) {
         LibraryLog.capture()
         place = path == "-" ? "standard input" : path
         unsafe format = try Self.open(path, at: place)
@@ -84,6 +92,10 @@ import Media
             unsafe context!.pointee.thread_type = FF_THREAD_SLICE
             unsafe context!.pointee.thread_count = 2
             unsafe context!.pointee.max_pixels = Int64(maximumSamples)
+            quantised = exportsQuantisers ? unsafe VideoCodec(codec!.pointee.id) : nil
+            if quantised?.hasExportedQuantisers == true {
+                unsafe context!.pointee.export_side_data |= AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS
+            }
             unsafe buffers.attach(to: context!)
             unsafe try check(avcodec_open2(context, codec, nil), "avcodec_open2", at: place, .unsupportedCodec)
             // Decoders without this capability bring their own memory, which lacks the bytes around the planes.
@@ -147,6 +159,7 @@ import Media
         unsafe bridgeJumps(packet!)
         let index = unsafe packet!.pointee.stream_index
         if index == videoIndex {
+            if quantised != nil { unsafe guess.record(bytes: Int(packet!.pointee.size)) }
             let sent = unsafe avcodec_send_packet(context, packet)
             if sent == burnish_averror_enomem { try check(sent, "avcodec_send_packet", at: place) }
             if sent < 0 { damagedPackets += 1 }
@@ -183,6 +196,10 @@ import Media
 
     private func makePicture(_ decoded: consuming OwnedFrame) throws(CodecError) -> Item {
         var frame = decoded
+        // A converted picture has lost what the decoder said of it.
+        let quantiser = quantised.flatMap { codec in
+            unsafe meanQuantiser(of: frame.pointer) ?? guess.value(of: frame.pointer, codec)
+        }
         if unsafe needsCopy || PictureConversion.isNeeded(for: frame.pointer) {
             frame = try conversion.convert(frame, pool, at: place)
         }
@@ -195,7 +212,8 @@ import Media
         var damage: PictureDamage = []
         if unsafe fields.pointee.decode_error_flags != 0 { damage.insert(.concealed) }
         if unsafe fields.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
-        return .picture(DecodedPicture(frame, from: pool, id: nextID, damage: damage), time: time)
+        return .picture(
+            DecodedPicture(frame, from: pool, id: nextID, damage: damage, quantiser: quantiser), time: time)
     }
 
     private static func open(

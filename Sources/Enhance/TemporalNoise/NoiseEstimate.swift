@@ -96,10 +96,13 @@ struct NoiseLevels: Hashable, Sendable {
         self.chroma = chroma
     }
 
+    /// Whether a quantiser is so coarse that the coding itself makes noise.
+    static func isCoding(_ quantiser: Int?) -> Bool { quantiser.map { $0 >= 24 } ?? false }
+
     /// At least as much as coding with a quantiser makes, as far as a filter can take that away: found by trying on H.264 at 150
     /// and 500 kb/s.
     func atLeast(codedWith quantiser: Int?) -> NoiseLevels {
-        guard let quantiser, quantiser >= 24 else { return self }
+        guard let quantiser, Self.isCoding(quantiser) else { return self }
         let coding = min(0.6 * exp2(Double(quantiser - 20) / 10), 3)
         return NoiseLevels(luma: max(luma, coding), chroma: max(chroma, coding))
     }

@@ -7,6 +7,9 @@ public struct TemporalNoiseConfiguration: FrameProcessorConfiguration {
     public var size: PictureSize
     /// Which instruction sets to use. The result is the same with all of them.
     public var kernels = Kernels.best
+    /// Whether ``TemporalNoiseFilter`` gives out a block of 8x8 samples exactly as before while nothing new came for it. Then what
+    /// follows finds that it did not change: tiles of ``SuperResolutionSession`` are reused, and encoders skip it.
+    public var holdsStillAreas = true
 
     public init(size: PictureSize) { self.size = size }
 

@@ -13,6 +13,7 @@ public final class TemporalNoiseFilter: @unsafe FrameProcessor {
     public let configuration: TemporalNoiseConfiguration
     private let steps: NoiseSteps
     private let flow: FlowEstimator
+    private let holding: NoiseHolding?
     /// This picture and the one before.
     private let noisy: [NoisyPicture]
     private let filtered: [FilteredPicture]
@@ -37,6 +38,7 @@ public final class TemporalNoiseFilter: @unsafe FrameProcessor {
         noisy = (0..<2).map { _ in NoisyPicture(size: size) }
         filtered = (0..<2).map { _ in FilteredPicture(size: size) }
         before = LumaPyramid(size: size)
+        holding = configuration.holdsStillAreas ? NoiseHolding(size: size) : nil
         let effort = InterpolationEffort.live(for: size)
         flow = FlowEstimator(
             shape: before, finestLevel: effort.levels[0], iterations: 5, kernels: configuration.kernels, directions: 1)
@@ -63,6 +65,7 @@ public final class TemporalNoiseFilter: @unsafe FrameProcessor {
     private func forget() {
         hasReference = false
         flow.reset()
+        holding?.forget()
     }
 
     /// Filters the next picture.
@@ -86,7 +89,8 @@ public final class TemporalNoiseFilter: @unsafe FrameProcessor {
         newest = 1 - newest
         let picture = noisy[newest]
         unsafe picture.load(input, kernels: steps.kernels, with: steps.workers)
-        let levels = levels(of: picture, parameters.strength, parameters.quantiser)
+        let last = hasBefore ? noisy[1 - newest] : nil
+        let levels = levels(of: picture, before: last, parameters.strength, parameters.quantiser)
         hasBefore = true
         if levels.isNone {
             if hasReference { forget() }
@@ -94,7 +98,13 @@ public final class TemporalNoiseFilter: @unsafe FrameProcessor {
         } else {
             result.isComplete = unsafe try filter(picture, levels, until: parameters.until)
             try cancellation.check()
-            unsafe steps.copyShown(into: output)
+            if let holding {
+                unsafe holding.give(
+                    steps.shown, now: picture, before: last, isCoded: NoiseLevels.isCoding(parameters.quantiser),
+                    into: output, with: steps.workers)
+            } else {
+                unsafe steps.copyShown(into: output)
+            }
         }
         result.lumaDeviation = levels.luma
         result.chromaDeviation = levels.chroma
@@ -102,12 +112,14 @@ public final class TemporalNoiseFilter: @unsafe FrameProcessor {
         return result
     }
 
-    private func levels(of picture: NoisyPicture, _ strength: NoiseStrength, _ quantiser: Int?) -> NoiseLevels {
+    private func levels(
+        of picture: NoisyPicture, before: NoisyPicture?, _ strength: NoiseStrength, _ quantiser: Int?
+    ) -> NoiseLevels {
         switch strength {
         case .fixed(let strength):
             return NoiseLevels(strength: strength)
         case .automatic:
-            let estimate = steps.estimate(picture, before: hasBefore ? noisy[1 - newest] : nil)
+            let estimate = steps.estimate(picture, before: before)
             tracker.add(luma: estimate.luma, chroma: estimate.chroma)
             return tracker.worthwhile.atLeast(codedWith: quantiser)
         }

@@ -5,8 +5,8 @@ import Synchronization
 /// Channel: the settings that may change while the stream runs.
 ///
 /// - Writer: ``Relay/change(_:)``, on any thread.
-/// - Readers: ingest (the budget), decode (the tier, deinterlacing), enhance (tier, sharpness, interpolation, caution), encode (bit rate,
-///   interpolation) and send (pacing). Each has a ``Copy`` and refreshes it once for each frame or unit.
+/// - Readers: ingest (the budget), decode (the tier, deinterlacing), enhance (tier, content, sharpness, interpolation,
+///   caution), encode (bit rate, interpolation) and send (pacing). Each has a ``Copy`` and refreshes it once for each frame or unit.
 /// - Read together: all settings of one change.
 ///
 /// Thread-safe. Without a change a reader loads one atomic.

@@ -109,7 +109,7 @@ final class EnhanceStage {
         }
         turns.record(.enhance)
         // Read the networks before the first picture, which would have to wait otherwise.
-        if settings.value.tier > .base { SuperResolutionNetwork.readShipped() }
+        if settings.value.tier > .base { SuperResolutionNetwork.readShipped(for: settings.value.content.networks) }
         while let frame = turns.pop(from: pictures, as: .enhance) {
             // Spend no work on a picture that nobody receives.
             guard connection.isConnected else {
@@ -233,8 +233,7 @@ final class EnhanceStage {
     /// What the settings ask of an enhancement.
     private func abilities(_ enlargement: Enlargement) -> EnhancementAbilities {
         EnhancementAbilities(
-            usesNetworks: settings.value.tier > .base && enlargement.doubles,
-            synthesises: configuration.synthesises(settings.value), denoises: settings.value.denoise != 0)
+            for: settings.value, doubles: enlargement.doubles, synthesises: configuration.synthesises(settings.value))
     }
 
     /// Takes over the settings. One that needs processors holds when they have been made.

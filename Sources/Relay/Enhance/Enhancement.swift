@@ -1,7 +1,9 @@
 import Codec
 import Enhance
+import EnhanceNetworks
 import Media
 import Schedule
+import Settings
 
 /// The processors for pictures of one size, and the memory for their results.
 ///
@@ -26,7 +28,7 @@ final class Enhancement {
     init(_ recipe: EnhancementRecipe, _ abilities: EnhancementAbilities) throws(EnhanceError) {
         enlargement = recipe.enlargement
         self.abilities = abilities
-        superResolution = try recipe.makeSuperResolution(usesNetworks: abilities.usesNetworks)
+        superResolution = try recipe.makeSuperResolution(abilities.networks)
         synthesis = abilities.synthesises ? try recipe.makeSynthesis() : .none
         denoising = abilities.denoises ? try recipe.makeDenoising() : nil
         pool = PicturePool(size: enlargement.output, count: Self.pictures)
@@ -43,7 +45,7 @@ final class Enhancement {
         guard made.enlargement == enlargement else { return false }
         if let superResolution = made.superResolution {
             self.superResolution = superResolution
-            abilities.usesNetworks = made.abilities.usesNetworks
+            abilities.networks = made.abilities.networks
             tiles = TileOrder(grid: superResolution.grid)
             staleTiles = tileCount
         }
@@ -101,7 +103,7 @@ final class Enhancement {
 
     /// Enlarges a picture as well as the plan has time for.
     /// - Parameters:
-    ///   - sharpness: how much the result is sharpened, from 0 to 1.
+    ///   - sharpness: how much the result is sharpened, from 0 to 1, where pictures are enlarged.
     ///   - afterBase: called with what the base upscale took; returns until when tiles may be computed.
     func upscale(
         _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan, sharpness: Double,
@@ -114,7 +116,7 @@ final class Enhancement {
         }
         let parameters = SuperResolutionParameters(
             until: plan.stop, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
-            chromaLocation: picture.color.chromaLocation, sharpness: sharpness)
+            chromaLocation: picture.color.chromaLocation, sharpness: enlargement.enlarges ? sharpness : 0)
         let result: SuperResolutionResult
         do throws(EnhanceError) {
             result = unsafe try superResolution.process(
@@ -189,6 +191,16 @@ final class Enhancement {
         case .none: break
         case .between(let processor): processor.reset()
         case .ahead(let processor): processor.reset()
+        }
+    }
+}
+
+extension StreamSettings.Content {
+    /// The content as `EnhanceNetworks` calls it.
+    var networks: NetworkContent {
+        switch self {
+        case .general: .general
+        case .calls: .calls
         }
     }
 }

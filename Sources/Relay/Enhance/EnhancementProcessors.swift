@@ -2,19 +2,31 @@ import Enhance
 import EnhanceNetworks
 import Media
 import Schedule
+import Settings
 import Synchronization
 
 /// Which processors an enhancement has.
 struct EnhancementAbilities: Hashable, Sendable {
-    /// A session with networks costs more for each picture than one without, also when no tile is computed.
-    var usesNetworks: Bool
+    /// For which content networks are trained; nil where there are none. A session with networks costs more for each picture than
+    /// one without, also when no tile is computed.
+    var networks: NetworkContent?
     var synthesises: Bool
     var denoises = false
 
     /// Whether these are enough for what is wanted. Synthesis and a noise filter that are not used cost nothing.
     func suffice(for wanted: EnhancementAbilities) -> Bool {
-        usesNetworks == wanted.usesNetworks && (synthesises || !wanted.synthesises)
+        networks == wanted.networks && (synthesises || !wanted.synthesises)
             && (denoises || !wanted.denoises)
+    }
+}
+
+extension EnhancementAbilities {
+    /// What settings ask for.
+    /// - Parameter doubles: whether pictures are doubled before they get their size. Networks only do that.
+    init(for settings: StreamSettings, doubles: Bool, synthesises: Bool) {
+        networks = settings.tier > .base && doubles ? settings.content.networks : nil
+        self.synthesises = synthesises
+        denoises = settings.denoise != 0
     }
 }
 
@@ -24,11 +36,11 @@ struct EnhancementRecipe: Sendable {
     let order: SynthesisOrder
     let workers: WorkerPool
 
-    func makeSuperResolution(usesNetworks: Bool) throws(EnhanceError) -> SuperResolutionSession {
+    func makeSuperResolution(_ networks: NetworkContent?) throws(EnhanceError) -> SuperResolutionSession {
         var enlarging = SuperResolutionConfiguration(size: enlargement.input)
         enlarging.scaleFactor = enlargement.doubles ? 2 : 1
         enlarging.outputSize = enlargement.output
-        if usesNetworks { enlarging.useShippedNetworks() }
+        if let networks { enlarging.useShippedNetworks(for: networks) }
         return try SuperResolutionSession(enlarging, workers: workers)
     }
 
@@ -47,8 +59,8 @@ struct EnhancementRecipe: Sendable {
     /// Makes what an enhancement for the same size lacks. Only a size can be refused, so nothing is refused here.
     func make(_ wanted: EnhancementAbilities, lacking present: EnhancementAbilities) -> EnhancementProcessors {
         var made = EnhancementProcessors(enlargement: enlargement, abilities: wanted)
-        if wanted.usesNetworks != present.usesNetworks {
-            made.superResolution = try? makeSuperResolution(usesNetworks: wanted.usesNetworks)
+        if wanted.networks != present.networks {
+            made.superResolution = try? makeSuperResolution(wanted.networks)
         }
         if wanted.synthesises, !present.synthesises { made.synthesis = try? makeSynthesis() }
         if wanted.denoises, !present.denoises { made.denoising = try? makeDenoising() }

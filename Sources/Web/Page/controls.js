@@ -3,7 +3,8 @@
 const fields = [
   { key: "mode", label: "Pictures", options: ["enhance", "bypass"] },
   { key: "tier", label: "Best tier", options: ["neural-m", "neural-s", "base"] },
-  { key: "sharpness", label: "Sharpness", range: [0, 1, 0.05] },
+  { key: "content", label: "Networks trained for", options: ["general", "calls"] },
+  { key: "sharpness", label: "Sharpness", range: [0, 1, 0.025] },
   { key: "denoise", label: "Noise to take away (0 to 1, or auto)", text: "0" },
   { key: "deinterlace", label: "Interlaced pictures", options: ["auto", "fields", "off"] },
   { key: "interpolate", label: "Frames out for each frame in", options: ["1", "2"] },

@@ -107,6 +107,57 @@ import Testing
         for (i, time) in seconds.enumerated() { #expect(abs(time - Double(i) * 1001 / 24000) < 0.0011) }
     }
 
+    /// Who asks is told how coarsely a picture was coded. Pictures that were not coded say nothing.
+    @Test(arguments: [("fine.mp4", 12.0, 4.0...26), ("coarse.ts", 38, 36...51), ("raw.y4m", 0, nil)])
+    func picturesTellTheirQuantisers(name: String, quality: Double, range: ClosedRange<Double>?) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file(name).path
+        var settings = FileWriter.Settings()
+        settings.quality = quality
+        let video = FileVideo(size: PictureSize(width: 160, height: 96), frameRate: Rational(25))
+        let writer = try FileWriter(path: path, video: video, settings: settings)
+        for index in 0..<12 {
+            let picture = makePicture(video.size, index: index)
+            try withExtendedLifetime(picture) { try writer.write(picture.view, at: Int64(index)) }
+        }
+        try writer.finish()
+        for isAsked in [true, false] {
+            let reader = try FileReader(path: path, exportsQuantisers: isAsked)
+            var count = 0
+            while case .picture(let picture, _)? = try reader.next() {
+                count += 1
+                let told = picture.meanQuantiser.map(Double.init)
+                if isAsked, let range {
+                    #expect(told.map { range.contains($0) } == true, "\(String(describing: told))")
+                } else {
+                    #expect(told == nil)
+                }
+            }
+            #expect(count == 12)
+        }
+    }
+
+    /// Where the decoder does not say how coarsely pictures were coded, their bytes do: what is not known must not count as clean.
+    @Test(arguments: ["libx265", "libvpx-vp9", "mpeg2video"]) func quantisersOfOtherFormats(codec: String) throws {
+        let folder = try TemporaryFolder()
+        let means = try ["3M", "50k"].map { rate in
+            let path = folder.file(rate + ".mkv").path
+            let made = try runTool([
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x192:rate=25", "-frames:v", "10", "-c:v",
+                codec, "-b:v", rate, path,
+            ])
+            #expect(made.status == 0, "\(made.errors)")
+            let reader = try FileReader(path: path, exportsQuantisers: true)
+            var told: [Double] = []
+            while case .picture(let picture, _)? = try reader.next() {
+                if let quantiser = picture.meanQuantiser { told.append(Double(quantiser)) }
+            }
+            #expect(told.count == 10 && told.allSatisfy { (1...51).contains($0) }, "\(told)")
+            return told.reduce(0, +) / Double(told.count)
+        }
+        #expect(means[1] > means[0] + 4, "\(means)")
+    }
+
     @Test func otherFormatsBecome420() throws {
         let folder = try TemporaryFolder()
         for (format, name) in [("yuv444p10le", "a.mkv"), ("rgb24", "b.avi"), ("gray", "c.avi"), ("nv12", "d.avi")] {

@@ -227,10 +227,11 @@ import Testing
     }
 
     /// The shipped weights have the shapes that the tiers' documentation states.
-    @Test func theShippedNetworksAreThere() throws {
+    @Test(arguments: zip(NetworkContent.allCases, [12240, 16848]))
+    func theShippedNetworksAreThere(content: NetworkContent, medium: Int) throws {
         var configuration = SuperResolutionConfiguration(size: PictureSize(width: 32, height: 16))
-        configuration.useShippedNetworks()
-        #expect(configuration.networks.mapValues(\.multiplicationsPerSample) == [.neuralSmall: 2088, .neuralMedium: 12240])
+        configuration.useShippedNetworks(for: content)
+        #expect(configuration.networks.mapValues(\.multiplicationsPerSample) == [.neuralSmall: 2088, .neuralMedium: medium])
         let session = try SuperResolutionSession(configuration)
         #expect(session.tiers == SuperResolutionTier.allCases)
         let source = TestPicture(configuration.size) { _, x, y in UInt8(60 + 3 * x + 2 * y) }
