@@ -49,6 +49,8 @@ public final class Relay: Sendable {
                 sinks.append(call)
             } else if case .file(let path) = url, let descriptor = configuration.outputDescriptors[index] {
                 sinks.append(try Sink(path: path, adopting: descriptor, waits: waits))
+            } else if case .sdp(let endpoint) = url, let descriptor = configuration.outputDescriptors[index] {
+                sinks.append(try Sink(endpoint, writingTo: descriptor))
             } else {
                 // The map has one position: the first output's.
                 sinks.append(try Sink(url, readers: url.readers, waits: waits, resuming: index == 0 ? end?.rtpSender : nil))

@@ -18,7 +18,7 @@ public struct RelayConfiguration: Sendable {
 
     /// Where an end is a file or pipe: a descriptor that somebody else has opened. The relay closes it.
     public var inputDescriptor: Int32?
-    /// By the output's place in ``outputs``.
+    /// By the output's place in ``outputs``. Plain RTP writes its session description there.
     public var outputDescriptors: [Int: Int32] = [:]
 
     /// Where an end is called: what carries its calls. Outputs by their places.

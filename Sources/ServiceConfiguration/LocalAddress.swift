@@ -14,6 +14,15 @@ enum LocalAddress {
         return bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
     }
 
+    /// The address that an input binds for a session description's address: that one on this machine's loopback and for a
+    /// group, and else any.
+    static func bound(for host: String) -> String {
+        if isLoopback(host) { return host }
+        guard let bytes = bytes(of: host) else { return "" }
+        let isGroup = bytes.count == 4 ? bytes[0] >> 4 == 14 : bytes[0] == 0xFF
+        return isGroup ? host : ""
+    }
+
     /// The 4 or 16 bytes of an address.
     private static func bytes(of text: String) -> [UInt8]? {
         // inet_pton ends at a NUL byte.

@@ -89,6 +89,13 @@ public final class Sink: Sendable {
         leg = .file(try FileSink(path: path, adopting: descriptor, waits: waits))
     }
 
+    /// Sends plain RTP, and writes the description for its receivers into a file that somebody else has opened.
+    public init(_ endpoint: SDPEndpoint, writingTo descriptor: Int32) throws(TransportError) {
+        url = .sdp(endpoint)
+        let sink = try UDPCallSink(endpoint, writingTo: descriptor)
+        leg = .call(sink.viewers, sink)
+    }
+
     /// - Parameter marksOrder: ask SRT receivers to hold back what comes after a missing message, as FFmpeg does. For
     ///   tests: it helps nobody.
     init(

@@ -13,16 +13,26 @@ extension RelayConfiguration {
         guard !assignment.outputs.isEmpty else { throw SettingFault("outputs", "a stream has at least one output") }
         var outputs: [StreamURL] = []
         for output in assignment.outputs { outputs.append(try Self.url(output, "outputs")) }
+        var urls = [try Self.url(assignment.input, "input")] + outputs
+        var descriptions = assignment.descriptions.makeIterator()
+        for index in urls.indices {
+            guard case .sdp(var endpoint) = urls[index], !endpoint.isWritten else { continue }
+            endpoint.content = descriptions.next()?.text
+            urls[index] = .sdp(endpoint)
+        }
         self.init(
-            input: try Self.url(assignment.input, "input"), outputs: outputs, options: values.options, settings: values.settings
-        )
+            input: urls.removeFirst(), outputs: urls, options: values.options, settings: values.settings)
         // A receiver may come at any time, and the stream waits for it.
         firstConnection = nil
         fitsMachine = true
         var files = files.makeIterator()
         if case .file = self.input { inputDescriptor = files.next()?.claim() }
         for (index, output) in outputs.enumerated() {
-            if case .file = output { outputDescriptors[index] = files.next()?.claim() }
+            switch output {
+            case .file: outputDescriptors[index] = files.next()?.claim()
+            case .sdp(let endpoint) where endpoint.isWritten: outputDescriptors[index] = files.next()?.claim()
+            case .sdp, .srt, .rtp, .udp, .call, .standardStream: break
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 public enum SupervisorMessage: ChannelMessage {
     /// The first message. A worker of another version ends with exit code 70.
     case hello(version: Int)
-    /// Start a stream. Descriptors: its telemetry map, then the files that its URLs name, inputs first.
+    /// Start a stream. Descriptors: its telemetry map, then the files that its URLs name, inputs first; of session
+    /// descriptions those that are written.
     case start(WorkerAssignment)
     /// Change settings between two frames; text as in ``WorkerAssignment/settings``, only what changes. A value of nil returns
     /// to the default.

@@ -8,6 +8,8 @@ public struct WorkerAssignment: Codable, Hashable, Sendable {
     public var outputs: [String]
     /// Every setting that differs from its default, as text with units: the keys and values of the configuration file.
     public var settings: [String: String]
+    /// The session descriptions that the URLs name for reading (`.sdp`), the input's first. A worker cannot open them.
+    public var descriptions: [SDPText] = []
     /// How many callers a second get as far as the passphrase on a listening SRT port; nil is the default.
     public var callsPerSecond: Int?
 
@@ -16,5 +18,35 @@ public struct WorkerAssignment: Codable, Hashable, Sendable {
         self.input = input
         self.outputs = outputs
         self.settings = settings
+    }
+}
+
+/// The text of a session description (SDP) from the configuration. A longer one than ``largest`` is no message.
+public struct SDPText: Codable, Hashable, Sendable {
+    /// In bytes. Plain RTP needs some hundred.
+    public static let largest = 4096
+    /// Of one stream, in bytes: with all that JSON escapes, its assignment is one message.
+    public static let largestTogether = 16384
+
+    public let text: String
+
+    /// Nil if `text` is too long.
+    public init?(_ text: String) {
+        guard text.utf8.count <= Self.largest else { return nil }
+        self.text = text
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        guard let valid = Self(text) else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "a session description is too long"))
+        }
+        self = valid
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
     }
 }

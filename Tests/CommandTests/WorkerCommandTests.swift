@@ -66,14 +66,19 @@ import WorkerProtocol
             }
         }
 
-        /// - Parameter map: the stream's telemetry map.
+        /// - Parameters:
+        ///   - map: the stream's telemetry map.
+        ///   - file: the output's. It goes with a map.
+        ///   - description: the input's, as text.
         func start(
-            input: String, output: String = "udp://127.0.0.1:9", map: Int32? = nil, _ settings: [String: String] = [:]
+            input: String, output: String = "udp://127.0.0.1:9", map: Int32? = nil, file: Int32? = nil,
+            description: String? = nil, _ settings: [String: String] = [:]
         ) -> UInt16? {
             channel.send(.hello(version: MessageCoding.version))
-            let assignment = WorkerAssignment(
+            var assignment = WorkerAssignment(
                 stream: "a", input: input, outputs: [output], settings: ["budget": "10s"].merging(settings) { $1 })
-            channel.send(.start(assignment), descriptors: map.map { [$0] } ?? [])
+            assignment.descriptions = [description.flatMap { SDPText($0) }].compactMap(\.self)
+            channel.send(.start(assignment), descriptors: [map, file].compactMap(\.self))
             return next { if case .started("a", let port, _) = $0 { port } else { nil } }
         }
     }
@@ -164,6 +169,51 @@ import WorkerProtocol
         worker.channel.send(.end)
         #expect(worker.wait() == 0)
         while !sender.isFinished { (MonotonicTime.now() + .milliseconds(2)).sleep() }
+    }
+
+    /// One worker sends plain RTP and writes its description into the supervisor's file. Another one receives by that text.
+    /// Neither can open the files that the URLs name.
+    @Test func plainRTPGoesFromWorkerToWorker() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "burnish-\(UUID().uuidString).sdp").path
+        let file = open(path, O_RDWR | O_CREAT | O_EXCL, 0o600)
+        let map = try TelemetryMap.create()
+        defer {
+            close(file)
+            close(map)
+            unlink(path)
+        }
+        let destination = try Self.freePorts()
+        let sending = try Process()
+        let port = try #require(
+            sending.start(
+                input: "udp://127.0.0.1:0", output: "/nonexistent/out.sdp?to=127.0.0.1:\(destination)", map: map, file: file))
+        let description = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(description.contains("m=video \(destination) RTP/AVPF 96\r\n"), "\(description)")
+        let receiver = try DatagramReceiver()
+        let receiving = try Process()
+        let input = receiving.start(
+            input: "/nonexistent/call.sdp", output: "rtp://127.0.0.1:\(receiver.port)", description: description)
+        #expect(input == destination)
+        try send(frames: 60, to: port)
+        receiver.await(pictures: 10)
+        #expect(
+            receiving.next { if case .event("a", let event) = $0, event.kind == .picture { event.text } else { nil } }
+                == "picture: 320x192 → 640x384")
+        for worker in [sending, receiving] {
+            worker.channel.send(.end)
+            #expect(worker.wait() == 0)
+        }
+    }
+
+    /// Four free ports in a row. They were free a moment ago.
+    private static func freePorts() throws -> UInt16 {
+        while true {
+            let first = try Source(try StreamURL("rtp://127.0.0.1:0"))
+            let port = first.localPort
+            guard port < .max - 4, let second = try? Source(try StreamURL("rtp://127.0.0.1:\(port + 2)")) else { continue }
+            withExtendedLifetime((first, second)) {}
+            return port
+        }
     }
 
     /// A worker cannot resolve names itself.

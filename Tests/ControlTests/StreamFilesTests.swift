@@ -45,6 +45,45 @@ import WorkerProtocol
         }
     }
 
+    /// A description is no recording: an old one is replaced.
+    @Test func aDescriptionIsWrittenAnew() throws {
+        let folder = try Folder()
+        try Data("an older and longer one".utf8).write(to: folder.file("out.sdp"))
+        let stream = try definition(input: "udp://127.0.0.1:9", output: folder.path + "/out.sdp?to=127.0.0.1:5004")
+        #expect(StreamFiles.areNeeded(for: stream))
+        let files = try StreamFiles.open(of: stream, configured: stream, below: [])
+        #expect(try files.map { try target($0.number) } == [folder.path + "/out.sdp"])
+        #expect(write(files[0].number, "new", 3) == 3)
+        #expect(try String(contentsOf: folder.file("out.sdp"), encoding: .utf8) == "new")
+        // Nothing outside of the folders is emptied.
+        #expect(throws: StreamFiles.Fault.self) {
+            _ = try StreamFiles.open(of: stream, configured: nil, below: [folder.path + "/sub"])
+        }
+        #expect(try String(contentsOf: folder.file("out.sdp"), encoding: .utf8) == "new")
+        #expect(mkfifo(folder.path + "/pipe.sdp", 0o600) == 0)
+        let pipe = try definition(input: "udp://127.0.0.1:9", output: folder.path + "/pipe.sdp?to=127.0.0.1:5004")
+        #expect(throws: StreamFiles.Fault.self) { _ = try StreamFiles.open(of: pipe, configured: pipe, below: []) }
+    }
+
+    /// Those that are read go as text, those that are written as descriptors.
+    @Test func aWorkerGetsDescriptionsAsText() throws {
+        let text = "v=0\nc=IN IP4 sfu.example\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n"
+        let environment = ConfigurationEnvironment { (path, _) throws(ConfigurationEnvironment.ReadFailure) in
+            Array((text + "s=\(path)\n").utf8)
+        }
+        let stream = try ServiceConfiguration(
+            "streams: {a: {input: /in.sdp, outputs: ['/x.sdp?to=far.example:6004', /to.sdp, 'udp://h:1', /out.ts]}}",
+            environment: environment
+        ).streams[0]
+        let assignment = stream.assignment
+        #expect(assignment.descriptions.map(\.text) == [text + "s=/in.sdp\n", text + "s=/to.sdp\n"])
+        #expect(assignment.outputs == ["/x.sdp?to=far.example:6004", "/to.sdp", "udp://h:1", "/out.ts"])
+        // A worker may have only these resolved.
+        #expect(stream.hosts == ["sfu.example", "far.example", "h"])
+        #expect(StreamLeg.largestDescription == SDPText.largest)
+        #expect(StreamDefinition.largestDescriptions == SDPText.largestTogether)
+    }
+
     /// Every way out of the folder that a path or a link could be.
     @Test func nothingLeadsOutOfTheFolders() throws {
         let (folder, outside) = (try Folder(), try Folder())

@@ -11,7 +11,7 @@ import WorkerProtocol
                 WorkerAssignment(
                     stream: "cam1", input: "srt://0.0.0.0:9000?passphrase=correct horse",
                     outputs: ["udp://192.0.2.1:5000"], settings: ["tier": "neural-s"])),
-            #"{"start":{"_0":{"input":"srt://0.0.0.0:9000?passphrase=correct horse","outputs":["udp://192.0.2.1:5000"],"#
+            #"{"start":{"_0":{"descriptions":[],"input":"srt://0.0.0.0:9000?passphrase=correct horse","outputs":["udp://192.0.2.1:5000"],"#
                 + #""settings":{"tier":"neural-s"},"stream":"cam1"}}}"#
         ),
         (
@@ -89,6 +89,39 @@ import WorkerProtocol
         #expect(bytes.count <= MessageCoding.largestMessage)
     }
 
+    /// Descriptions that are long only together are one message, whatever they hold of what they may hold.
+    @Test func theLargestDescriptionsAreOneMessage() throws {
+        let text = String(repeating: "\"\r\n\\", count: SDPText.largest / 4)
+        var assignment = WorkerAssignment(
+            stream: String(repeating: "n", count: 64), input: "/etc/burnish/call.sdp",
+            outputs: Array(repeating: "/etc/burnish/" + String(repeating: "o", count: 1000) + ".sdp", count: 12), settings: [:])
+        let description = try #require(SDPText(text))
+        assignment.descriptions = Array(repeating: description, count: SDPText.largestTogether / SDPText.largest)
+        let message = SupervisorMessage.start(assignment)
+        let bytes = try MessageCoding.encode(message)
+        #expect(bytes.count <= MessageCoding.largestMessage)
+        #expect(try MessageCoding.decode(SupervisorMessage.self, from: bytes) == message)
+    }
+
+    @Test func aDescriptionThatIsTooLongIsNoMessage() throws {
+        func start(_ descriptions: String) throws -> SupervisorMessage {
+            let text =
+                #"{"start":{"_0":{"descriptions":\#(descriptions),"input":"a.sdp","outputs":[],"settings":{},"stream":"a"}}}"#
+            return try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
+        }
+        let longest = String(repeating: "x", count: SDPText.largest)
+        guard case .start(let assignment) = try start(#"["\#(longest)"]"#) else {
+            Issue.record("another message was read")
+            return
+        }
+        #expect(assignment.descriptions == [SDPText(longest)])
+        // The limit is in bytes: é has two.
+        #expect(SDPText(longest + "x") == nil && SDPText(longest.dropLast() + "é") == nil)
+        for wrong in [#"["\#(longest)x"]"#, #"["v=0","\#(longest)x"]"#, "[1]", "[null]", "{}", "3", #""v=0""#, #"[["v=0"]]"#] {
+            #expect(throws: MessageFault.self) { try start(wrong) }
+        }
+    }
+
     @Test func everyMessageOfTheSupervisorIsWrittenAndRead() throws {
         for (message, text) in Self.supervisor {
             #expect(String(decoding: try MessageCoding.encode(message), as: UTF8.self) == text)
@@ -120,7 +153,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 3")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 4")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -134,7 +167,7 @@ import WorkerProtocol
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
             MessageCoding.fault(ofVersion: 7)
-                == "the other end speaks version 7 of the worker protocol and this one version 3: install burnish and burnishd "
+                == "the other end speaks version 7 of the worker protocol and this one version 4: install burnish and burnishd "
                 + "of the same release")
     }
 }

@@ -9,8 +9,12 @@ extension StreamDefinition {
 
     /// What a worker is told. Holds secrets.
     var assignment: WorkerAssignment {
-        WorkerAssignment(
+        var assignment = WorkerAssignment(
             stream: name, input: input.textWithSecrets, outputs: outputs.map(\.textWithSecrets), settings: values.texts)
+        assignment.descriptions = legs.compactMap { leg in
+            if case .sdp(let endpoint) = leg.url { endpoint.content.flatMap { SDPText($0) } } else { nil }
+        }
+        return assignment
     }
 
     /// The ports on which several streams may listen, told apart by their SRT stream ids.
@@ -25,12 +29,13 @@ extension StreamDefinition {
     /// The hosts that a worker may have resolved for the stream.
     var hosts: Set<String> {
         Set(
-            legs.compactMap { leg in
+            legs.flatMap { leg -> [String] in
                 switch leg.url {
-                case .srt(let endpoint): endpoint.host
-                case .rtp(let endpoint): endpoint.host
-                case .udp(let endpoint): endpoint.host
-                case .sdp, .call, .file, .standardStream: nil
+                case .srt(let endpoint): [endpoint.host]
+                case .rtp(let endpoint): [endpoint.host]
+                case .udp(let endpoint): [endpoint.host]
+                case .sdp(let endpoint): endpoint.hosts
+                case .call, .file, .standardStream: []
                 }
             })
     }

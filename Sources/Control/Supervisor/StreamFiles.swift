@@ -9,8 +9,24 @@ enum StreamFiles {
         var description: String
     }
 
+    /// A file that a worker gets.
+    private struct Place {
+        enum Use { case read, append, replace }
+
+        var path: String
+        var use: Use
+
+        init?(_ url: StreamURL, isInput: Bool) {
+            switch url {
+            case .file(let path): (self.path, use) = (path, isInput ? .read : .append)
+            case .sdp(let endpoint) where endpoint.isWritten: (path, use) = (endpoint.path, .replace)
+            case .sdp, .srt, .rtp, .udp, .call, .standardStream: return nil
+            }
+        }
+    }
+
     static func areNeeded(for definition: StreamDefinition) -> Bool {
-        definition.legs.contains { if case .file = $0.url { true } else { false } }
+        definition.legs.contains { Place($0.url, isInput: true) != nil }
     }
 
     /// May block, for as long as a disk or a network file system takes.
@@ -18,21 +34,22 @@ enum StreamFiles {
     ///   - configured: what the configuration file says of the stream. A leg that it names may lie anywhere.
     ///   - folders: where the files of other legs must lie: the API names them. Links are followed first, so that none leads out.
     /// - Returns: descriptors that do not block, the input's first. An output is appended to: a stream that starts again must not
-    ///   lose what it has recorded.
+    ///   lose what it has recorded. A session description is written anew.
     static func open(
         of definition: StreamDefinition, configured: StreamDefinition?, below folders: [String]
     ) throws(Fault) -> [PassedDescriptor] {
         var files: [PassedDescriptor] = []
         for (index, leg) in definition.legs.enumerated() {
-            guard case .file(let path) = leg.url else { continue }
             let isInput = index == 0
+            guard let place = Place(leg.url, isInput: isInput) else { continue }
             let isConfigured = isInput ? configured?.input == leg : configured?.outputs.contains(leg) ?? false
-            files.append(try open(path, isInput: isInput, below: isConfigured ? nil : folders))
+            files.append(try open(place, below: isConfigured ? nil : folders))
         }
         return files
     }
 
-    private static func open(_ path: String, isInput: Bool, below folders: [String]?) throws(Fault) -> PassedDescriptor {
+    private static func open(_ place: Place, below folders: [String]?) throws(Fault) -> PassedDescriptor {
+        let path = place.path
         if let folders {
             // Before the file is made: a link must not have one made elsewhere.
             let slash = path.lastIndex(of: "/") ?? path.startIndex
@@ -40,9 +57,15 @@ enum StreamFiles {
         }
         let link = folders == nil ? 0 : O_NOFOLLOW
         // A pipe without a reader or writer must not hold up the supervisor.
-        let flags = (isInput ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND) | O_CLOEXEC | O_NONBLOCK | link
-        var number = unsafe Glibc.open(path, flags, 0o640)
-        if number < 0, errno == ENXIO, !isInput {
+        var flags = O_CLOEXEC | O_NONBLOCK | link
+        switch place.use {
+        case .read: flags |= O_RDONLY
+        case .append: flags |= O_WRONLY | O_CREAT | O_APPEND
+        case .replace: flags |= O_WRONLY | O_CREAT
+        }
+        // Receivers, which are other programs, read a description.
+        var number = unsafe Glibc.open(path, flags, place.use == .replace ? 0o644 : 0o640)
+        if number < 0, errno == ENXIO, place.use == .append {
             // Nobody reads the pipe yet. The worker waits for a reader.
             let reader = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | link)
             number = unsafe Glibc.open(path, flags, 0o640)
@@ -52,6 +75,9 @@ enum StreamFiles {
         let file = PassedDescriptor(owning: number)
         // The folders may have been exchanged for links meanwhile.
         if let folders { try check(resolved("/proc/self/fd/\(number)"), path, folders) }
+        if place.use == .replace, ftruncate(number, 0) != 0 {
+            throw Fault(description: "\(path): \(unsafe String(cString: strerror(errno)))")
+        }
         return file
     }
 

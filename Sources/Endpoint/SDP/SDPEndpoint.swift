@@ -21,6 +21,8 @@ public struct SDPEndpoint: Hashable, Sendable {
     public var destination: Destination?
     /// How long an input waits for packets at most; nil for the usual.
     public var latency: Nanoseconds?
+    /// The file's text, where somebody else has read it: a worker in its sandbox opens no file.
+    public var content: String?
 
     /// A packet that is later than this is lost.
     static let longestLatency: Int64 = 5_000  // ms
@@ -61,6 +63,24 @@ public struct SDPEndpoint: Hashable, Sendable {
     }
 
     private func fault(_ message: String) -> TransportError { TransportError(.badURL, place: oneLine(path), message) }
+
+    /// Whether the description is written. Otherwise it is read.
+    public var isWritten: Bool { destination != nil }
+
+    /// - Throws: `badURL` when it has a key that is for the other side.
+    public func check(isInput: Bool) throws(TransportError) {
+        if isInput, destination != nil {
+            throw fault("to=… is for outputs: an input listens on the description's ports")
+        }
+        if !isInput, latency != nil { throw fault("latency is for inputs: an output waits for nothing") }
+    }
+
+    /// The hosts that it sends to or receives at, as far as they are known before the file is read.
+    public var hosts: [String] {
+        if let destination { return [destination.host] }
+        guard let content, let streams = try? PlainRTP(parsing: content) else { return [] }
+        return streams.sections.map(\.host).filter { !$0.isEmpty }
+    }
 }
 
 extension SDPEndpoint: CustomStringConvertible {

@@ -1,7 +1,7 @@
 import Endpoint
 import Settings
 
-/// Finds legs that cannot listen side by side.
+/// Finds legs that cannot listen side by side, or that would overwrite each other's session descriptions.
 struct PortConflicts {
     private struct Binding {
         var stream: String
@@ -15,6 +15,8 @@ struct PortConflicts {
         var name: String?
         /// Where WebRTC calls come in; nil for other legs.
         var call: CallEndpoint?
+        /// The file of a session description.
+        var description: SDPEndpoint?
     }
 
     private var bindings: [Binding] = []
@@ -28,11 +30,12 @@ struct PortConflicts {
         var faults: [(line: Int, fault: SettingFault)] = []
         let legs = [("input", stream.input, inputLine)] + stream.outputs.map { ("output", $0, outputLine) }
         for (key, leg, line) in legs {
-            guard var new = Self.binding(of: leg, isInput: key == "input") else { continue }
-            (new.stream, new.key, new.line) = (stream.name, key, line)
-            if let text = bindings.lazy.compactMap({ Self.conflict(new, $0) }).first {
-                faults.append((line, SettingFault(key, text)))
-            } else {
+            for var new in Self.bindings(of: leg, isInput: key == "input") {
+                (new.stream, new.key, new.line) = (stream.name, key, line)
+                if let text = bindings.lazy.compactMap({ Self.conflict(new, $0) }).first {
+                    faults.append((line, SettingFault(key, text)))
+                    break
+                }
                 bindings.append(new)
             }
         }
@@ -40,6 +43,10 @@ struct PortConflicts {
     }
 
     private static func conflict(_ new: Binding, _ old: Binding) -> String? {
+        if let one = new.description, let other = old.description, one.path == other.path, one.isWritten || other.isWritten {
+            return "\(one.isWritten ? "writes" : "reads") \(one.path.excerpt), which \(owner(new, old)) "
+                + "\(other.isWritten ? "writes" : "reads"): give another file"
+        }
         if let call = new.call, let other = old.call {
             if call.side == other.side, call.name == other.name {
                 return "answers calls to /\(call.side.rawValue)/\(call.name), as \(owner(new, old)) does: give another name"
@@ -68,8 +75,27 @@ struct PortConflicts {
             + (old.line > 0 ? " (line \(old.line))" : "")
     }
 
-    private static func binding(of leg: StreamLeg, isInput: Bool) -> Binding? {
-        var binding = Binding(stream: "", key: "", line: 0, isSRTListener: false, host: "", ports: 0...0, isInput: isInput)
+    /// What a leg has for itself.
+    private static func bindings(of leg: StreamLeg, isInput: Bool) -> [Binding] {
+        let none = Binding(stream: "", key: "", line: 0, isSRTListener: false, host: "", ports: 0...0, isInput: isInput)
+        guard case .sdp(let endpoint) = leg.url else { return binding(of: leg, none).map { [$0] } ?? [] }
+        var file = none
+        file.description = endpoint
+        // An output sends from any free ports.
+        guard isInput, let content = endpoint.content, let streams = try? PlainRTP(parsing: content) else { return [file] }
+        return [file]
+            + streams.sections.flatMap { section in
+                [section.port, section.controlPort].compactMap(\.self).map { port in
+                    var binding = none
+                    (binding.host, binding.ports) = (LocalAddress.bound(for: section.host), port...port)
+                    return binding
+                }
+            }
+    }
+
+    private static func binding(of leg: StreamLeg, _ none: Binding) -> Binding? {
+        var binding = none
+        let isInput = none.isInput
         switch leg.url {
         case .srt(let endpoint):
             switch endpoint.mode {

@@ -9,6 +9,8 @@ public struct StreamDefinition: Hashable, Sendable {
     /// 1 to ``mostOutputs``. All get the same.
     public var outputs: [StreamLeg]
     public static let mostOutputs = 12
+    /// The most bytes of all session descriptions that a stream reads. They go to its worker in one message.
+    public static let largestDescriptions = 16384
     public var values: StreamValues
     /// Who may call; nil admits everybody whom the URLs admit.
     public var callers: CallerRules?
@@ -34,8 +36,10 @@ public struct StreamDefinition: Hashable, Sendable {
 
 /// One end of a stream.
 public struct StreamLeg: Hashable, Sendable, CustomStringConvertible {
-    /// Without the passphrase of ``passphrase``.
-    public let url: StreamURL
+    /// The most bytes of a session description that is read.
+    public static let largestDescription = 4096
+    /// Without the passphrase of ``passphrase``. That of a session description which is read has its text.
+    public private(set) var url: StreamURL
     private let text: Secret
     /// SRT's passphrase, unless the URL has it.
     public internal(set) var passphrase: Secret?
@@ -48,6 +52,12 @@ public struct StreamLeg: Hashable, Sendable, CustomStringConvertible {
         url = try StreamURL(text)
         self.text = Secret(text)
         self.passphrase = passphrase
+    }
+
+    /// A leg with a session description.
+    init(_ endpoint: SDPEndpoint) {
+        url = .sdp(endpoint)
+        text = Secret(endpoint.description)
     }
 
     /// The URL without its secrets.

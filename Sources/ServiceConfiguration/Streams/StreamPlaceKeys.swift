@@ -34,10 +34,11 @@ public enum StreamPlaceKeys {
     private static let places = [
         StreamPlaceKey(
             name: "input", help: "Where the stream comes from.",
-            allowed: "a URL: srt://, rtp://, udp://, whip:NAME or an absolute path",
+            allowed: "a URL: srt://, rtp://, udp://, whip:NAME, an absolute path or, not by the API, one that ends in .sdp",
             example: "srt://:9000?mode=listener&latency=80", isForAPI: true),
         StreamPlaceKey(
-            name: "output", help: "Where it goes to.", allowed: "a URL: srt://, rtp://, udp://, whep:NAME or an absolute path",
+            name: "output", help: "Where it goes to.",
+            allowed: "a URL: srt://, rtp://, udp://, whep:NAME, an absolute path or, not by the API, one that ends in .sdp",
             example: "srt://:9001?mode=listener", isForAPI: true),
         StreamPlaceKey(
             name: "outputs", help: "In place of output: several, which all get the same.",

@@ -49,6 +49,9 @@ struct StreamReading {
         let callers = callers(byName["callers"], base: base?.callers)
         apply(callers, byName["callers"]?.line ?? line, &input, &outputs)
         guard let input, !outputs.isEmpty else { return nil }
+        if let text = Self.fault(ofDescriptionsIn: [input] + outputs) {
+            fault(byName["outputs"]?.line ?? line, SettingFault("outputs", text))
+        }
         var definition = StreamDefinition(name: name, input: input, outputs: outputs, values: values, callers: callers)
         definition.callTokens = tokens
         return definition
@@ -105,10 +108,13 @@ struct StreamReading {
                 return nil
             }
         case .rtp, .udp: break
-        case .sdp:
-            let text = "is a session description, which the service does not read yet: burnish relay does"
-            fault(entry.line, SettingFault(key, text))
-            return nil
+        case .sdp(let endpoint):
+            do throws(SettingFault) {
+                return try described(leg, endpoint, isInput: key == "input", base: base)
+            } catch {
+                fault(entry.line, SettingFault(key, error.text))
+                return nil
+            }
         case .standardStream:
             let text = "is - (standard input or output), which a service does not have: give a URL or an absolute path"
             fault(entry.line, SettingFault(key, text))

@@ -17,43 +17,29 @@ struct CallDescription {
 
     init(sections: [Section]) { self.sections = sections }
 
-    /// Reads a description from a file.
-    static func read(_ path: String) throws(TransportError) -> CallDescription {
-        let bytes = try SmallFile.read(path, most: SessionDescription.Limit.bytes + 1)
-        let text = String(decoding: bytes, as: UTF8.self)
+    /// Reads the description of an endpoint, from its file where nobody else has read that.
+    /// - Parameter isInput: otherwise it must have a section of H.264.
+    init(of endpoint: SDPEndpoint, isInput: Bool) throws(TransportError) {
+        var text = endpoint.content ?? ""
+        if endpoint.content == nil {
+            let bytes = try SmallFile.read(endpoint.path, most: SessionDescription.Limit.bytes + 1)
+            text = String(decoding: bytes, as: UTF8.self)
+        }
         do throws(SDPFault) {
-            return try CallDescription(try SessionDescription(parsing: text), place: oneLine(path))
+            let streams = try PlainRTP(parsing: text)
+            if !isInput { _ = try streams.outputVideo() }
+            self.init(streams)
         } catch {
-            throw TransportError(.badURL, place: oneLine(path), "\(error)")
+            throw TransportError(.badURL, place: oneLine(endpoint.path), "\(error)")
         }
     }
 
-    /// The first section of video and the first of sound that can be used.
-    init(_ session: SessionDescription, place: String) throws(SDPFault) {
-        for section in session.media where section.port != 0 {
-            guard section.transport.hasPrefix("RTP/AVP") else {
-                leftOut.append("\(section.kind): \(section.transport) is not plain RTP (RTP/AVP or RTP/AVPF)")
-                continue
+    init(_ streams: PlainRTP) {
+        leftOut = streams.leftOut
+        sections = streams.sections.compactMap { section in
+            RTPTrack(section.media).map {
+                Section(track: $0, host: section.host, port: section.port, controlPort: section.controlPort)
             }
-            guard let track = RTPTrack(section) else {
-                let formats = section.rtpMaps.map(\.encoding).joined(separator: ", ")
-                leftOut.append("\(section.kind): \(formats.isEmpty ? "no known format" : formats) cannot be read")
-                continue
-            }
-            guard !sections.contains(where: { $0.track.isVideo == track.isVideo }) else {
-                leftOut.append("\(section.kind): one stream of each kind is used")
-                continue
-            }
-            sections.append(
-                Section(
-                    track: track, host: session.connection(of: section) ?? "", port: section.port,
-                    controlPort: section.hasMultiplexedRTCP ? nil : section.rtcpPort ?? 0))
-        }
-        // Pictures first: they keep the time.
-        sections.sort { $0.track.isVideo && !$1.track.isVideo }
-        guard !sections.isEmpty else {
-            throw SDPFault(
-                line: 0, "it names no stream of H.264, VP8 or Opus over plain RTP" + (leftOut.first.map { " (\($0))" } ?? ""))
         }
     }
 }

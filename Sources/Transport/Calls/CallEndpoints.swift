@@ -4,12 +4,9 @@ import Media
 extension MediaSource {
     /// Listens on the ports that a description names.
     convenience init(_ endpoint: SDPEndpoint) throws(TransportError) {
-        let place = oneLine(endpoint.path)
-        guard endpoint.destination == nil else {
-            throw TransportError(.badURL, place: place, "to=… is for outputs: an input listens on the description's ports")
-        }
-        let description = try CallDescription.read(endpoint.path)
-        try self.init(description, latency: endpoint.latency, place: place)
+        try endpoint.check(isInput: true)
+        let description = try CallDescription(of: endpoint, isInput: true)
+        try self.init(description, latency: endpoint.latency, place: oneLine(endpoint.path))
     }
 
     /// - Parameter description: a port of 0 stands for any free one.
@@ -36,35 +33,45 @@ extension UDPCallSink {
 
     /// Sends to an address, and writes the description for it; or sends to where a description says.
     convenience init(_ endpoint: SDPEndpoint) throws(TransportError) {
-        let place = oneLine(endpoint.path)
-        guard endpoint.latency == nil else {
-            throw TransportError(.badURL, place: place, "latency is for inputs: an output waits for nothing")
-        }
+        try endpoint.check(isInput: false)
         guard let destination = endpoint.destination else {
-            try self.init(try CallDescription.read(endpoint.path), place: place)
+            try self.init(try CallDescription(of: endpoint, isInput: false), place: oneLine(endpoint.path))
             return
         }
+        let sections = Self.sections(to: destination)
+        try self.init(CallDescription(sections: sections), place: oneLine(endpoint.path))
+        try SmallFile.write(Self.description(of: sections, destination).text, to: endpoint.path)
+    }
+
+    /// Sends to the endpoint's destination, and writes the description into a file that somebody else has opened.
+    convenience init(_ endpoint: SDPEndpoint, writingTo number: Int32) throws(TransportError) {
+        let file = Descriptor(owning: number)
+        let place = oneLine(endpoint.path)
+        try endpoint.check(isInput: false)
+        guard let destination = endpoint.destination else {
+            throw TransportError(.badURL, place: place, "has no to=HOST:PORT, so its description is not written")
+        }
+        let sections = Self.sections(to: destination)
+        try self.init(CallDescription(sections: sections), place: place)
+        try SmallFile.write(Self.description(of: sections, destination).text, to: file, place: place)
+    }
+
+    /// Our own tracks.
+    private static func sections(to destination: SDPEndpoint.Destination) -> [CallDescription.Section] {
         var video = RTPTrack([RTPFormat(.h264, payloadType: PayloadType.video)])
         video.feedback = [.retransmission, .pictureLoss, .intraRequest]
         video.source = .random(in: 1 ... .max)
         var sound = RTPTrack([RTPFormat(.opus, payloadType: PayloadType.sound, channels: 2)])
         sound.source = .random(in: 1 ... .max)
-        let sections = [(video, destination.port), (sound, destination.port + 2)].map { track, port in
+        return [(video, destination.port), (sound, destination.port + 2)].map { track, port in
             CallDescription.Section(track: track, host: destination.host, port: port, controlPort: 0)
         }
-        try self.init(CallDescription(sections: sections), place: place)
-        try SmallFile.write(Self.description(of: sections, destination).text, to: endpoint.path)
     }
 
     convenience init(_ description: CallDescription, place: String) throws(TransportError) {
-        guard let video = description.sections.first(where: { $0.track.isVideo }) else {
-            throw TransportError(.badURL, place: place, "an output needs a section of video (H264)")
-        }
-        guard let h264 = video.track.formats.first(where: { $0.codec == .h264 }) else {
-            throw TransportError(
-                .badURL, place: place,
-                "an output's video is H.264; the description has \(video.track.formats[0].codec.encoding)")
-        }
+        guard let video = description.sections.first(where: { $0.track.isVideo }),
+            let h264 = video.track.formats.first(where: { $0.codec == .h264 })
+        else { throw TransportError(.badURL, place: place, "an output needs a section of video in H.264") }
         var sockets: [CallSocket] = []
         var tracks: [RTPTrack] = []
         for section in description.sections {

@@ -34,7 +34,11 @@ enum SmallFile {
         guard number >= 0 else {
             throw TransportError(.inaccessible, place: place, "cannot be written: \(Descriptor.lastError)")
         }
-        let file = Descriptor(owning: number)
+        try write(text, to: Descriptor(owning: number), place: place)
+    }
+
+    /// Writes into a file that is open and empty.
+    static func write(_ text: String, to file: borrowing Descriptor, place: String) throws(TransportError) {
         let bytes = Array(text.utf8)
         var written = 0
         while written < bytes.count {
