@@ -46,8 +46,13 @@ public final class Source: Sendable {
     /// They may be others after each ``LegEvent/connected(_:)``. Only the thread that receives may ask.
     public var tracks: [RTPTrack]? { if case .call(let source) = leg { source.tracks } else { nil } }
 
-    /// Asks a call's sender for keyframes until this is set to false. Only the thread that receives may call it.
+    /// Asks a call's sender for keyframes until this is set to false, because nothing that comes can be decoded. Only the thread
+    /// that receives may call it. Other sources cannot be asked.
     public func needsKeyframe(_ isNeeded: Bool) { if case .call(let source) = leg { source.needsKeyframe(isNeeded) } }
+
+    /// The same for those behind the source, such as a receiver who has just come. The sender is asked at the next
+    /// ``receive(into:until:)``. Set it again for each call.
+    public func wantsKeyframe(_ isWanted: Bool) { if case .call(let source) = leg { source.wantsKeyframe(isWanted) } }
 
     /// Reads a file or pipe that somebody else has opened, and closes it in the end.
     /// - Parameter path: what errors call it.

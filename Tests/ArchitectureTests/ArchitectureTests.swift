@@ -24,7 +24,7 @@ import Testing
         "burnish": [
             "Bench", "Measure", "Worker", "WorkerProtocol", "Settings", "Relay", "Offline", "Simulation", "Transport",
             "Endpoint", "Container", "Bitstream", "Codec", "Schedule",
-            "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
+            "EnhanceNetworks", "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
         ],
         "Relay": [
             "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Machine", "Schedule",
@@ -242,8 +242,10 @@ import Testing
         ("filledSlot.newest =", ["Encode"]), ("path.beginBypass(", ["Ingest"]),
         ("path.insert(", ["Decode", "Encode", "Enhance", "Ingest"]),
         ("path.beginRun()", ["Ingest"]), ("keyframes.request()", ["Channels", "Send"]),
-        ("keyframes.claim()", ["Encode"]), (".countReceiver()", ["Send"]), ("schedule.plan(", ["Enhance"]),
+        ("keyframes.claim()", ["Encode"]), ("sourceKeyframes.want()", ["Send"]), ("keyframes.cannotDecode(", ["Decode"]),
+        ("eyframes.keyframeCame()", ["Ingest", "Send"]), (".countReceiver()", ["Send"]), ("schedule.plan(", ["Enhance"]),
         ("schedule.configure(", ["Enhance"]), ("chosen.begin(", ["Ingest"]), ("chosen.update(", ["Relay"]),
+        ("captures.record(", ["Ingest"]), ("captures.forget()", ["Ingest"]),
     ]) func aChannelHasItsWriters(call: String, folders: [String]) throws {
         let writers = try Self.swiftFiles(of: "Relay").filter {
             try String(contentsOf: $0, encoding: .utf8).contains(call)

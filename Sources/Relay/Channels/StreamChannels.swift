@@ -14,9 +14,11 @@ struct StreamChannels: Sendable {
     let turns = StageTurns()
     let pictures = PictureRequests()
     let keyframes = KeyframeRequests()
+    let sourceKeyframes = SourceKeyframes()
     let books: StreamBooks
     let schedule: SharedScheduler
     let arrivals = Arrivals()
+    let captures = CaptureClock()
     let decoder = DecoderActivity()
     let encoder = EncoderActivity()
     let filledSlot = FilledSlot()

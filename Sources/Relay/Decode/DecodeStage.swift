@@ -26,6 +26,7 @@ final class DecodeStage: Sendable {
     private let settings: LiveSettings
     private let turns: StageTurns
     private let path: PicturePath
+    private let keyframes: SourceKeyframes
     private let control: StreamControl
 
     init(units: UnitQueue, pictures: BoundedQueue<DecodedFrame>, channels: StreamChannels) {
@@ -39,6 +40,7 @@ final class DecodeStage: Sendable {
         settings = channels.settings
         turns = channels.turns
         path = channels.path
+        keyframes = channels.sourceKeyframes
         control = channels.control
     }
 
@@ -139,7 +141,10 @@ final class DecodeStage: Sendable {
         }
         // Ingest has removed the obstacle since: the pictures from here on are worth another decoder.
         if unit.isKeyframe, !path.obstacles.contains(.decoder) { run.isBroken = false }
-        if run.isBroken { return drop(unit, control.isStopping ? .shutdown : .decodeError) }
+        if run.isBroken {
+            if let id = unit.record?.id { keyframes.cannotDecode(id) }
+            return drop(unit, control.isStopping ? .shutdown : .decodeError)
+        }
         if run.decoder == nil {
             do throws(CodecError) {
                 run.decoder = try makeDecoder(run.codec, settings.value)
@@ -155,6 +160,7 @@ final class DecodeStage: Sendable {
         let admission = unit.record.map { admit($0, isKeyframe: isKeyframe) } ?? .decode
         if case .drop(let reason) = admission {
             books.counters.add(.shedBeforeDecoder)
+            if reason == .noKeyframe, let id = unit.record?.id { keyframes.cannotDecode(id) }
             return drop(unit, reason)
         }
         decoder.skipsNonReference = admission == .decodeIfReferred
@@ -247,11 +253,15 @@ final class DecodeStage: Sendable {
                 if !picture.damage.isEmpty {
                     ticket.record.isDamaged = true
                     books.counters.add(.picturesDamaged)
+                    keyframes.cannotDecode(ticket.record.id)
                 }
                 deinterlacing += try run.shown.show(picture, ticket)
             case .noPicture(let id, let fault):
                 guard var ticket = run.shelf.remove(key: id) else { continue }
-                if fault == .undecodable { countUndecodable(ticket.record.id, &run) }
+                if fault == .undecodable {
+                    keyframes.cannotDecode(ticket.record.id)
+                    countUndecodable(ticket.record.id, &run)
+                }
                 if fault == .awaitingKeyframe { awaitEntry(ticket.record, &run) }
                 if fault == .skipped { books.counters.add(.skippedByDecoder) }
                 // The first field's picture goes out as the keyframe that a second field may be marked as.

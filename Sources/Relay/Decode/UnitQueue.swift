@@ -31,6 +31,8 @@ final class UnitQueue: Sendable {
     }
 
     var count: Int { units.count }
+    /// Units were dropped, and what comes is of no use until the next keyframe.
+    var awaitsKeyframe: Bool { isAwaitingKeyframe.load(ordering: .relaxed) }
     /// Whether a keyframe is among those that wait.
     var keyframeWaits: Bool { keyframes.load(ordering: .relaxed) > 0 }
 

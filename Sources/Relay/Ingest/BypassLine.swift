@@ -26,7 +26,7 @@ final class BypassLine {
     private let buffers = UnitBufferPool(count: 256, capacity: 1024)
     private(set) var isHolding = false
     /// Units that did not fit were dropped: those up to the next entry point are of no use.
-    private var awaitsEntry = false
+    private(set) var awaitsEntry = false
 
     init(output: SendStage, books: StreamBooks, path: PicturePath) {
         self.output = output

@@ -20,6 +20,7 @@ final class IngestStage {
     private let configuration: RelayConfiguration
     private let books: StreamBooks
     private let arrivals: Arrivals
+    private let captures: CaptureClock
     private let filledSlot: FilledSlot
     private let decoder: DecoderActivity
     private let control: StreamControl
@@ -40,6 +41,8 @@ final class IngestStage {
     /// Units may be missing before the next one.
     private var followsGap = false
     private var stamps = PictureStamps()
+    /// What a picture's packets said of when it was taken, until its unit is complete.
+    private var capture: (time: UInt64, presentation: MediaTime)?
     /// The main video of the program; nil where it has none.
     private var video: ElementaryStreamDescription?
     /// The program map has come.
@@ -71,6 +74,7 @@ final class IngestStage {
         configuration = channels.configuration
         books = channels.books
         arrivals = channels.arrivals
+        captures = channels.captures
         filledSlot = channels.filledSlot
         decoder = channels.decoder
         control = channels.control
@@ -112,10 +116,12 @@ final class IngestStage {
             let now = MonotonicTime.now()
             turns.record(.ingest, at: now)
             router.turn()
+            source.wantsKeyframe(router.wantsKeyframe(isAsked: demuxer.needsKeyframe, at: now))
             let limit = router.nextTurn(after: now) ?? now + Self.stopCheckInterval
             switch unsafe source.receive(into: buffer, until: min(demuxer.nextTimer ?? limit, limit)) {
             case .message(let message):
                 if message.packet?.restartsClock == true { sourceClock &+= 1 }
+                if let told = demuxer.capture(of: message) { capture = told }
                 unsafe demuxer.push(
                     UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), message, handler: handle)
                 if message.packet != nil { source.needsKeyframe(demuxer.needsKeyframe) }
@@ -157,6 +163,8 @@ final class IngestStage {
             line.restart()
             followsGap = true
             stamps = PictureStamps()
+            capture = nil
+            captures.forget()
             complaint = nil
             nextDiagnosis = nil
             sourceClock &+= 1
@@ -336,6 +344,7 @@ final class IngestStage {
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)
         let offset = mapped.output - stamp
+        if let told = capture.take() { captures.record(told.time, at: told.presentation + offset) }
         let decision = router.decide(unit, at: mapped.output, isTimed: timing.step == nil)
         if decision.step == .enhance {
             arrivals.record(

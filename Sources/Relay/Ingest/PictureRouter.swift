@@ -26,6 +26,7 @@ final class PictureRouter {
     private let output: SendStage
     private let line: BypassLine
     private let path: PicturePath
+    private let keyframes: SourceKeyframes
     private let books: StreamBooks
     private let control: StreamControl
     private let turns: StageTurns
@@ -33,6 +34,7 @@ final class PictureRouter {
     private let mayWait: Bool
     private var paths = PathSwitch()
     private var entries = EntryPoints()
+    private var wish = KeyframeWish()
     /// The pictures' size, as their headers have it; nil where they cannot be read.
     private var size: PictureSize?
     /// Since when leading pictures have been awaited, and why pictures are bypassed after them.
@@ -62,6 +64,7 @@ final class PictureRouter {
         self.mayWait = mayWait
         line = BypassLine(output: output, books: channels.books, path: channels.path)
         path = channels.path
+        keyframes = channels.sourceKeyframes
         books = channels.books
         control = channels.control
         turns = channels.turns
@@ -89,6 +92,14 @@ final class PictureRouter {
             beginBypass(leaving.wishes)
         }
         line.open(besides: own)
+    }
+
+    /// Whether the sender of a call is to be asked for a keyframe for those behind ingest: receivers of pictures that go out as
+    /// they came, else the decoder.
+    /// - Parameter isAsked: the sender is asked anyway, because packets are missing.
+    func wantsKeyframe(isAsked: Bool, at now: MonotonicTime) -> Bool {
+        if path.isBypassed { return keyframes.isWanted || line.awaitsEntry }
+        return wish.isDue(for: keyframes.undecodable, isAsked: isAsked, at: now) || queue.awaitsKeyframe
     }
 
     // MARK: The stream
@@ -161,6 +172,10 @@ final class PictureRouter {
     /// Sends a picture the way that was decided.
     func send(_ unit: StreamUnit, _ decision: PathSwitch.Decision, _ picture: Picture, _ ticket: consuming FrameTicket) {
         if decision.endsRun { queue.endRun() }
+        if unit.isKeyframe, !unit.isDamaged {
+            wish.keyframeCame(ticket.record.id, at: .now())
+            if path.isBypassed { keyframes.keyframeCame() }
+        }
         // Pictures of the former way come before it.
         if paths.isLeaving || decision.endsRun { line.hold() }
         if decision.beginsRun {

@@ -7,6 +7,8 @@ protocol SourceDemuxer: ~Copyable {
     typealias Handler = (ContainerEvent) -> Void
 
     mutating func push(_ bytes: UnsafeRawBufferPointer, _ message: Message, handler: Handler)
+    /// When the picture was taken that this message is of, and its time in the stream; nil where the sender does not say.
+    func capture(of message: Message) -> (time: UInt64, presentation: MediaTime)?
     /// A connection begins.
     mutating func begin(_ source: Source)
     /// Messages before the next one are missing.
@@ -29,6 +31,7 @@ extension TransportStreamDemuxer: SourceDemuxer {
         unsafe push(bytes, arrival: message.arrival, sourceTime: message.sourceTime, handler: handler)
     }
 
+    func capture(of message: Message) -> (time: UInt64, presentation: MediaTime)? { nil }
     mutating func begin(_ source: Source) {}
     var needsKeyframe: Bool { false }
 }
@@ -66,6 +69,13 @@ struct CallDemuxer: SourceDemuxer, ~Copyable {
             timestamp: packet.timestamp, presentation: packet.presentation, isMarked: packet.isMarked, lost: packet.lost,
             arrival: packet.arrival, sourceTime: packet.sourceTime)
         unsafe demuxer.push(bytes, facts, handler: handler)
+    }
+
+    func capture(of message: Message) -> (time: UInt64, presentation: MediaTime)? {
+        guard let packet = message.packet, let time = packet.extensions.captureTime, tracks.indices.contains(packet.track),
+            tracks[packet.track].isVideo
+        else { return nil }
+        return (time, packet.presentation)
     }
 
     mutating func recordLoss() {}

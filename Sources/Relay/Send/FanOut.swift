@@ -90,6 +90,9 @@ struct FanOut: ~Copyable {
     /// Whether any output takes media without a multiplex.
     var takesMedia: Bool { sinks.contains(where: \.takesMedia) }
 
+    /// Whether anybody receives media without a multiplex now.
+    var hasMediaReceivers: Bool { receivers.contains(where: \.takesMedia) }
+
     /// How many messages were refused since the last call.
     mutating func drainRefusals() -> UInt64 {
         defer { refusals = 0 }
@@ -181,6 +184,12 @@ struct FanOut: ~Copyable {
         unsafe send(stamp: stamp, media: media, to: { media != nil || !$0.takesMedia }, write: write).whole > 0
     }
 
+    /// Sends a unit to the receivers without a multiplex alone.
+    /// - Returns: whether somebody has all of it.
+    mutating func sendToCalls(_ media: MediaUnit, stamp: MonotonicTime) -> Bool {
+        unsafe send(stamp: stamp, media: media, to: { $0.takesMedia }, write: { _ in }).whole > 0
+    }
+
     private mutating func send(
         stamp: MonotonicTime, media: MediaUnit?, to isMeant: (Receiver) -> Bool,
         write: ((UnsafeRawBufferPointer) -> Void) -> Void
@@ -230,7 +239,7 @@ struct FanOut: ~Copyable {
                 let sink = sinks[receivers[index].output]
                 let sent = unsafe sink.sendMedia(
                     head, body, unit.kind, presentation: time, sourceTime: stamp, isMarked: isMarked,
-                    to: receivers[index].connection)
+                    captureTime: unit.captureTime, to: receivers[index].connection)
                 guard sent != .sent else { continue }
                 receivers[index].isWhole = false
                 refusals += 1

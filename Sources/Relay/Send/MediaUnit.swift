@@ -8,6 +8,8 @@ import Transport
     /// A byte stream of H.264, or packets of Opus with their control headers. Borrowed for a call.
     @unsafe let bytes: UnsafeRawBufferPointer
     let presentation: MediaTime
+    /// When the picture was taken, by its sender's clock (NTP's 32.32 bits); nil where he does not say.
+    var captureTime: UInt64?
 }
 
 /// Cuts units into payloads, once for all receivers.

@@ -9,12 +9,15 @@ import Media
 final class PassingStreams: Sendable {
     /// Wakes the send thread. It is raised when a passing unit has come, and by the send stage itself.
     let wake = WakeUp()
+    /// The most units that wait, here and at the reader.
+    let capacity: Int
     private let units: BoundedQueue<PassingUnit>
     private let buffers: UnitBufferPool
     private let described = Lock((layout: TransportStreamLayout(), number: 0))
     private let moved = Lock<(epoch: UInt32, ticks: Int64)?>(nil)
 
     init(capacity: Int = 256) {
+        self.capacity = capacity
         units = BoundedQueue(capacity: capacity)
         buffers = UnitBufferPool(count: capacity, capacity: 2048)
     }

@@ -28,45 +28,16 @@ final class SendStage: Sendable {
         consuming func intoTicket() -> FrameTicket { ticket }
     }
 
-    fileprivate struct State: ~Copyable {
-        var muxer: TransportStreamMuxer?
-        /// The number of the layout that the multiplexer has. A passing unit that came under another one has no place in
-        /// its program map.
-        var layoutNumber = -1
-        /// The layout for the next picture, and its number. The multiplexer gets it when that picture is sent.
-        var prepared = (layout: TransportStreamLayout(), number: -1)
-        /// The number of a layout that a program map cannot hold, and why.
-        var refused: (number: Int, error: ContainerError)?
-        /// The video that the multiplexer was made for, as it was asked for.
-        var described: TransportStreamLayout.Video?
-        var clock = CadenceClock()
-        var decodeTimes = DecodeTimes()
-        /// The source clock of the newest picture.
-        var sourceClock: UInt32 = 0
-        /// The presentation time of the newest picture that was sent, its source time, and when it had left.
-        var newest = MediaTime(ticks: .min)
-        var newestStamp: MonotonicTime?
-        var newestSent = MonotonicTime(nanoseconds: 0)
-        /// A passing unit that waits for the picture of its time.
-        var held: PassingUnit?
-        var isFinished = false
-        var outputs: FanOut
-        var settings: LiveSettings.Copy
-        /// Where another process ended, until the first layout is adopted.
-        var multiplexEnd: MultiplexEnd?
-        /// By the index of a passing stream; nil for one that is no sound. Empty where the output need not go on.
-        var sounds: [SoundKeeper?] = []
-        let keepsSound: Bool
-    }
-
     private let passing: PassingStreams
     private let books: StreamBooks
     private let schedule: SharedScheduler
     private let keyframes: KeyframeRequests
+    private let sourceKeyframes: SourceKeyframes
     private let connection: OutputConnection
     private let control: StreamControl
     private let turns: StageTurns
     private let arrivals: Arrivals
+    private let captures: CaptureClock
     private let record: OutputRecord
     /// Messages of one unit are sent under one lock, and the sink is asked for events only between units, so that no receiver
     /// begins in the middle of a unit.
@@ -87,13 +58,16 @@ final class SendStage: Sendable {
         books = channels.books
         state = Lock(
             State(
-                outputs: FanOut(sinks, map: channels.books.map), settings: LiveSettings.Copy(of: channels.settings),
+                shelf: PassingShelf(capacity: passing.capacity), outputs: FanOut(sinks, map: channels.books.map),
+                settings: LiveSettings.Copy(of: channels.settings),
                 multiplexEnd: channels.books.map?.resumePoint.multiplexEnd,
                 keepsSound: channels.configuration.options.keepOutput))
         record = OutputRecord(channels.books.map)
         arrivals = channels.arrivals
+        captures = channels.captures
         schedule = channels.schedule
         keyframes = channels.keyframes
+        sourceKeyframes = channels.sourceKeyframes
         connection = channels.connection
         control = channels.control
         turns = channels.turns
@@ -140,7 +114,7 @@ final class SendStage: Sendable {
         if isLast { return nil }
         var next = now + Self.connectionPollInterval
         if let turn = waiting.first({ $0.turn }) { next = min(next, turn) }
-        return state.held.map { min(next, $0.emitBy) } ?? next
+        return state.shelf.first.map { min(next, $0.unit.emitBy) } ?? next
     }
 
     // MARK: From the encode thread
@@ -267,8 +241,13 @@ final class SendStage: Sendable {
         }
     }
 
-    /// Asks the encoder for a keyframe where a receiver waits for one, and it is time.
-    private func requestKeyframe(_ state: inout State) { if state.outputs.claimKeyframe() { keyframes.request() } }
+    /// Asks for a keyframe where a receiver waits for one, and it is time: the encoder or, where pictures go out as they came, the
+    /// source.
+    private func requestKeyframe(_ state: inout State) {
+        guard state.outputs.claimKeyframe() else { return }
+        keyframes.request()
+        sourceKeyframes.want()
+    }
 
     // MARK: Units of the video
 
@@ -305,7 +284,9 @@ final class SendStage: Sendable {
         let outcome = unsafe bytes.withUnsafeBytes { bytes in
             let media =
                 unsafe unit.video == .h264
-                ? MediaUnit(kind: .video, bytes: bytes, presentation: unit.presentation) : nil
+                ? MediaUnit(
+                    kind: .video, bytes: bytes, presentation: unit.presentation,
+                    captureTime: captures.time(of: unit.presentation)) : nil
             return unsafe state.outputs.sendVideo(
                 isKeyframe: unit.isKeyframe || unit.beginsAnywhere, stamp: stamp, media: media
             ) { emit in
@@ -324,6 +305,7 @@ final class SendStage: Sendable {
             if unit.fate == .emitted { reportCosts(of: ticket.record, outcome, due: due) }
         }
         countRefusals(&state)
+        if unit.isKeyframe || unit.beginsAnywhere { sourceKeyframes.keyframeCame() }
         requestKeyframe(&state)
         if outcome.whole > 0 { books.ledger.close(ticket, as: unit.fate) } else { books.drop(ticket, .outputDown) }
     }
@@ -351,20 +333,62 @@ final class SendStage: Sendable {
     /// the two keep their offset, but none waits beyond its own deadline for a picture that does not come.
     /// - Returns: whether more may be due because a batch is full. The send thread has to be woken for them.
     private func sendPassing(_ state: inout State, all: Bool) -> Bool {
+        let hasMore = shelve(&state)
         for _ in 0..<Self.passingBatch {
-            guard let unit = state.held ?? passing.next() else { return false }
-            state.held = unit
+            guard let entry = state.shelf.first else { return hasMore }
+            let unit = entry.unit
             // A new layout's program map goes out with the next picture. Where there are none, it goes out with the unit.
             if unit.layoutNumber > state.layoutNumber, !passing.layout.hasVideo { adoptLayout(withoutVideo: unit, &state) }
             let isDue =
                 unit.layoutNumber <= state.layoutNumber
                 && (state.muxer?.layout.video == nil
                     || passing.presentation(of: unit).map { $0 <= state.newest } ?? true)
-            guard all || isDue || MonotonicTime.now() >= unit.emitBy else { return false }
-            books.counters.add(send(unit, &state) ? .passingOut : .passingDropped)
+            guard all || isDue || MonotonicTime.now() >= unit.emitBy else { return hasMore }
+            books.counters.add(send(entry, &state) ? .passingOut : .passingDropped)
             passing.recycle(unit)
-            state.held = nil
+            state.shelf.removeFirst()
         }
+        return true
+    }
+
+    /// Shelves the units that have come, and sends their sound to calls at once. A browser puts sound and pictures together itself.
+    /// Sound that left in bunches, with the pictures, would look to it like the jitter of a bad network.
+    /// - Returns: whether more may be there because a batch is full.
+    private func shelve(_ state: inout State) -> Bool {
+        for _ in 0..<Self.passingBatch {
+            guard !state.shelf.isFull, let unit = passing.next() else { return false }
+            let isSettled = unit.layoutNumber == state.layoutNumber && unit.provisionalEpoch == nil
+            if isSettled, !observe(unit, at: unit.presentation, &state) {
+                books.counters.add(.passingDropped)
+                passing.recycle(unit)
+                continue
+            }
+            let callsHaveIt = isSettled ? sendToCalls(unit, &state) : nil
+            state.shelf.append(PassingShelf.Entry(unit: unit, isSettled: isSettled, callsHaveIt: callsHaveIt))
+        }
+        return true
+    }
+
+    /// Sends a unit of the sound that calls get.
+    /// - Returns: whether somebody has all of it; nil where it is not for calls.
+    private func sendToCalls(_ unit: PassingUnit, _ state: inout State) -> Bool? {
+        guard connection.isConnected, state.outputs.hasMediaReceivers,
+            let media = unsafe state.media(of: unit.stream, unit.buffer.bytes, at: unit.presentation)
+        else { return nil }
+        defer { countRefusals(&state) }
+        return state.outputs.sendToCalls(media, stamp: unit.sourceTime ?? unit.arrival)
+    }
+
+    /// Has the sound's keeper learn from a unit.
+    /// - Returns: false when silence was sent for its time.
+    private func observe(_ unit: PassingUnit, at presentation: MediaTime?, _ state: inout State) -> Bool {
+        guard unit.layoutNumber == state.layoutNumber, state.sounds.indices.contains(unit.stream) else { return true }
+        if let presentation, state.sounds[unit.stream]?.hasFilled(presentation, arrival: unit.arrival) == true {
+            return false
+        }
+        unsafe state.sounds[unit.stream]?.observe(
+            Span(_unsafeElements: unit.buffer.bytes.assumingMemoryBound(to: UInt8.self)), at: presentation,
+            arrival: unit.arrival)
         return true
     }
 
@@ -377,24 +401,18 @@ final class SendStage: Sendable {
     }
 
     /// - Returns: false when the unit did not go out whole.
-    private func send(_ unit: PassingUnit, _ state: inout State) -> Bool {
+    private func send(_ entry: PassingShelf.Entry, _ state: inout State) -> Bool {
+        let unit = entry.unit
         let presentation = passing.presentation(of: unit)
-        if unit.layoutNumber == state.layoutNumber, state.sounds.indices.contains(unit.stream) {
-            // Silence was sent for its time.
-            if let presentation, state.sounds[unit.stream]?.hasFilled(presentation, arrival: unit.arrival) == true {
-                return false
-            }
-            unsafe state.sounds[unit.stream]?.observe(
-                Span(_unsafeElements: unit.buffer.bytes.assumingMemoryBound(to: UInt8.self)), at: presentation,
-                arrival: unit.arrival)
-        }
+        if !entry.isSettled, !observe(unit, at: presentation, &state) { return false }
         guard connection.isConnected, let muxer = state.muxer, unit.layoutNumber == state.layoutNumber,
             unit.stream < muxer.layout.passedStreams.count
-        else { return false }
+        else { return entry.callsHaveIt ?? false }
         // Between the pictures that are sent before and after it, so that source times do not go back.
         var stamp = state.clock.stamp(passing: unit.sourceTime ?? unit.arrival, after: state.newestStamp)
         if let next = waiting.first({ $0.stamp }) { stamp = min(stamp, next) }
-        let media = unsafe state.media(of: unit.stream, unit.buffer.bytes, at: presentation)
+        let media =
+            entry.callsHaveIt == nil ? unsafe state.media(of: unit.stream, unit.buffer.bytes, at: presentation) : nil
         let isWhole = unsafe state.outputs.sendPassing(stamp: stamp, media: media) { emit in
             unsafe muxer.writePassed(
                 stream: unit.stream, unit.buffer.bytes, presentationTime: presentation,
@@ -402,12 +420,14 @@ final class SendStage: Sendable {
         }
         countRefusals(&state)
         record.record(muxer, state.outputs.sinks[0].rtpState)
-        return isWhole
+        return isWhole || entry.callsHaveIt == true
     }
 
     /// Sends silence for streams of sound that have stopped, up to the time of a repeated picture.
     private func sendSilence(upTo time: MediaTime, _ state: inout State) {
-        guard connection.isConnected, let muxer = state.muxer, state.held == nil, let stamp = state.newestStamp else { return }
+        guard connection.isConnected, let muxer = state.muxer, state.shelf.count == 0, let stamp = state.newestStamp else {
+            return
+        }
         let now = MonotonicTime.now()
         for stream in state.sounds.indices where stream < muxer.layout.passedStreams.count {
             while let begin = state.sounds[stream]?.next(upTo: time, now: now) {
@@ -422,70 +442,5 @@ final class SendStage: Sendable {
             }
         }
         record.record(muxer, state.outputs.sinks[0].rtpState)
-    }
-}
-
-extension SendStage.State {
-    /// The multiplexer with the layout that a unit was encoded under. Where the program map cannot hold
-    /// the video's descriptors, it goes without them.
-    fileprivate mutating func multiplexer(for unit: CodedUnit) -> TransportStreamMuxer {
-        let isNew = unit.layoutNumber.map { $0 > layoutNumber } ?? false
-        if let muxer, !isNew, described == unit.video { return muxer }
-        described = unit.video
-        let base = isNew ? prepared.layout : muxer?.layout ?? TransportStreamLayout()
-        let number = isNew ? prepared.number : layoutNumber
-        var bare = unit.video
-        bare.descriptors = []
-        // The base itself fits: it was checked when it was prepared.
-        for video in [unit.video, bare, base.video] {
-            var layout = base
-            layout.video = video
-            if let muxer = adopt(layout, number) { return muxer }
-        }
-        preconditionFailure("a program map holds what it has held before")
-    }
-
-    /// - Returns: nil, with nothing changed, when a program map cannot hold the layout.
-    fileprivate mutating func adopt(_ layout: TransportStreamLayout, _ number: Int) -> TransportStreamMuxer? {
-        let adopted: TransportStreamMuxer
-        do throws(ContainerError) {
-            if let multiplexEnd {
-                adopted = try TransportStreamMuxer(layout, resuming: multiplexEnd)
-            } else if let muxer, muxer.layout == layout {
-                adopted = muxer
-            } else {
-                adopted = try TransportStreamMuxer(layout, continuing: muxer)
-            }
-        } catch {
-            return nil
-        }
-        multiplexEnd = nil
-        muxer = adopted
-        if keepsSound, number != layoutNumber { sounds = layout.passedStreams.map { SoundKeeper($0) } }
-        layoutNumber = number
-        return adopted
-    }
-
-    /// A unit of a passing stream for receivers without a multiplex: they get the first stream of Opus.
-    fileprivate func media(of stream: Int, _ bytes: UnsafeRawBufferPointer, at presentation: MediaTime?) -> MediaUnit? {
-        guard outputs.takesMedia, let presentation, let streams = muxer?.layout.passedStreams,
-            streams.firstIndex(where: { $0.codec == .opus }) == stream
-        else { return nil }
-        return unsafe MediaUnit(kind: .sound, bytes: bytes, presentation: presentation)
-    }
-
-    /// The source time to send with a picture.
-    fileprivate mutating func stamp(
-        _ record: FrameRecord, _ source: SourceTime, now: MonotonicTime
-    ) -> MonotonicTime {
-        if record.kind != .repeated, record.sourceClock != sourceClock {
-            sourceClock = record.sourceClock
-            clock.restart()
-        }
-        return switch source {
-        case .turn(let time): clock.stamp(source: time, now: now, isLateUnit: record.isLateUnit)
-        case .repeated(let time): clock.stamp(repeated: time)
-        case .overdue(let time): clock.stamp(repeated: time - (clock.delay ?? .zero))
-        }
     }
 }

@@ -9,6 +9,9 @@ final class CallSocket: Sendable {
     let controlNumber: Int32?
     /// Where the packets and the reports of the peer come from, or are to go.
     let peer: Lock<(stream: SocketAddress?, control: SocketAddress?)>
+    /// Where an empty RTP packet came from to RTCP's own socket. Janus sends two when it begins to forward: they show where it
+    /// reads feedback, which is not where its stream comes from.
+    private let latch = Lock<SocketAddress?>(nil)
 
     init(
         _ stream: consuming DatagramSocket, control: consuming DatagramSocket?,
@@ -54,11 +57,26 @@ final class CallSocket: Sendable {
     /// Sends a datagram to where the peer is; RTCP to the stream's address where it has shown no other.
     func send(_ packet: UnsafeRawBufferPointer, isControl: Bool) -> Sent {
         let (streamPeer, controlPeer) = peer.withLock { $0 }
-        if isControl, let controlPeer, let control = controlNumber {
-            return unsafe DatagramSocket.send(packet, from: control, to: controlPeer)
+        if isControl, let control = controlNumber, let peer = controlPeer ?? latched(to: streamPeer) {
+            return unsafe DatagramSocket.send(packet, from: control, to: peer)
         }
         guard let streamPeer else { return .notConnected }
         return unsafe DatagramSocket.send(packet, from: stream.number, to: streamPeer)
+    }
+
+    /// Looks whether a datagram that came to RTCP's own socket shows where its sender reads feedback.
+    func observe(_ datagram: UnsafeRawBufferPointer, from sender: SocketAddress) {
+        guard datagram.count == RTPPacket.headerByteCount, unsafe datagram[0] == 0x80,
+            // A packet of RTCP (RFC 5761, 4).
+            unsafe !(64...95).contains(datagram[1] & 0x7f)
+        else { return }
+        latch.withLock { $0 = sender }
+    }
+
+    /// Only on the stream's own host, so that nobody has feedback sent elsewhere.
+    private func latched(to stream: SocketAddress?) -> SocketAddress? {
+        guard let stream, let latch = latch.withLock({ $0 }), stream.with(port: latch.port) == latch else { return nil }
+        return latch
     }
 
     /// Whether a datagram may be the peer's: it comes from his host, by whatever port. Receivers send reports from ports of their

@@ -1,16 +1,24 @@
 import Media
 
-/// When a sender is to be asked for a keyframe: at once when one is needed, and again until it has come. A pure value.
+/// When a sender is to be asked for a keyframe: at once when one is needed, and again until it has come.
+///
+/// It has two users. The session *needs* a keyframe because packets are missing. Those behind it *want* one for other reasons: a
+/// receiver has come, or a picture cannot be decoded. One request serves both. A pure value.
 struct KeyframeNeed: Sendable {
     /// A request may be lost, and a sender may need so long to answer.
     static let retryInterval = Nanoseconds.milliseconds(250)
     /// Losses that follow each other so soon ask once.
     static let leastInterval = Nanoseconds.milliseconds(100)
+    /// Receivers want keyframes as often as they like, and each costs all others bits. So a new wish waits for so long after the
+    /// request before.
+    static let wishInterval = Nanoseconds.milliseconds(500)
 
     private(set) var isNeeded = false
+    private(set) var isWanted = false
     private var asked: MonotonicTime?
-    /// The need is newer than the request.
+    /// The need is newer than the request, and the wish.
     private var isNew = false
+    private var isNewWish = false
 
     mutating func set(_ isNeeded: Bool) {
         if isNeeded, !self.isNeeded { isNew = true }
@@ -23,15 +31,25 @@ struct KeyframeNeed: Sendable {
         isNew = true
     }
 
+    mutating func want(_ isWanted: Bool) {
+        if isWanted, !self.isWanted { isNewWish = true }
+        self.isWanted = isWanted
+    }
+
     var due: MonotonicTime? {
-        guard isNeeded else { return nil }
-        return asked.map { $0 + (isNew ? Self.leastInterval : Self.retryInterval) } ?? MonotonicTime(nanoseconds: .min)
+        guard isNeeded || isWanted else { return nil }
+        guard let asked else { return MonotonicTime(nanoseconds: .min) }
+        let need = isNeeded ? asked + (isNew ? Self.leastInterval : Self.retryInterval) : nil
+        let wish = isWanted ? asked + (isNewWish ? Self.wishInterval : Self.retryInterval) : nil
+        guard let need, let wish else { return need ?? wish }
+        return min(need, wish)
     }
 
     mutating func claim(at now: MonotonicTime) -> Bool {
         guard let due, due <= now else { return false }
         asked = now
         isNew = false
+        isNewWish = false
         return true
     }
 }

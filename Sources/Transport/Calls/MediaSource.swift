@@ -4,7 +4,7 @@ import Synchronization
 
 /// Receives the tracks of a call in their sender's order: a session and the wire that carries its packets.
 ///
-/// ``receive(into:until:)`` and ``needsKeyframe(_:)`` belong to one thread; everything else may be called from any.
+/// ``receive(into:until:)``, ``needsKeyframe(_:)`` and ``wantsKeyframe(_:)`` belong to one thread; everything else may be called from any.
 final class MediaSource: Sendable {
     private let wire: any RTPWire
     private let figures = Lock(LegStatistics())
@@ -24,6 +24,7 @@ final class MediaSource: Sendable {
     func statistics() -> LegStatistics { figures.withLock { $0 } }
 
     func needsKeyframe(_ isNeeded: Bool) { receiver.use { $0.needsKeyframe(isNeeded) } }
+    func wantsKeyframe(_ isWanted: Bool) { receiver.use { $0.wantsKeyframe(isWanted) } }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
         receiver.use { receiver in
@@ -93,6 +94,7 @@ final class MediaSource: Sendable {
         deinit { unsafe datagram.deallocate() }
 
         mutating func needsKeyframe(_ isNeeded: Bool) { session.needsKeyframe = isNeeded }
+        mutating func wantsKeyframe(_ isWanted: Bool) { session.wantsKeyframe = isWanted }
 
         mutating func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
             precondition(buffer.count >= PacketRing.room, "the buffer must hold the largest payload")

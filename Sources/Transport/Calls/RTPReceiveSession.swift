@@ -281,6 +281,12 @@ public struct RTPReceiveSession: ~Copyable {
         set { picture.set(newValue) }
     }
 
+    /// The same for those behind the session. A source that begins anew forgets it.
+    public var wantsKeyframe: Bool {
+        get { picture.isWanted }
+        set { picture.want(newValue) }
+    }
+
     /// When ``next(at:into:)``, ``nextEvent(at:)`` or ``nextFeedback(at:_:)`` may have something, if nothing comes before.
     public var nextTimer: MonotonicTime? {
         var next = Self.earlier(Self.earlier(nextReport, nextArrivals), silenceEnd?.time)

@@ -85,7 +85,8 @@ public struct RTPSendSession: ~Copyable {
         extensions.captureTime = captureTime
         guard
             let packet = unsafe sender.build(
-                head, body, timestamp: sender.timestamp(presentation), isMarked: isMarked, extensions, at: now)
+                head, body, timestamp: sender.timestamp(ofPacket: presentation, at: now), isMarked: isMarked, extensions,
+                at: now)
         else { return .wouldBlock }
         if extensions.transportSequence != nil { transportSequence &+= 1 }
         repeats.earn(packet.count)

@@ -94,13 +94,10 @@ public struct RTPTrack: Hashable, Sendable {
     public init?(_ section: MediaSection, namesSender: Bool = true) {
         var formats: [RTPFormat] = []
         var feedback: RTPFeedback = []
-        for map in section.rtpMaps {
-            guard let codec = RTPFormat.Codec.allCases.first(where: { $0.encoding.lowercased() == map.encoding.lowercased() }),
-                codec.isVideo == (section.kind == "video")
+        for map in section.readableMaps {
+            guard let codec = RTPFormat.Codec.allCases.first(where: { $0.encoding.lowercased() == map.encoding.lowercased() })
             else { continue }
             let parameters = section.parameters(of: map.payloadType)
-            // Mode 0 is a part of mode 1. Mode 2 is not read.
-            if codec == .h264, let mode = parameters["packetization-mode"], mode != "0", mode != "1" { continue }
             var format = RTPFormat(
                 codec, payloadType: map.payloadType, clockRate: map.clockRate, channels: map.channels,
                 retransmission: section.retransmission(of: map.payloadType))

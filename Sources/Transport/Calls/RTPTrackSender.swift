@@ -8,6 +8,7 @@ import Media
     private let stampBase = UInt32.random(in: 0 ... .max)
     private var sequence = UInt16.random(in: 0...0x7fff)
     private var retransmissionSequence = UInt16.random(in: 0...0x7fff)
+    private var sound = SoundStamps()
     private var history = PacketHistory(capacity: 512)
     private(set) var packets: UInt32 = 0
     private(set) var bytes: UInt32 = 0
@@ -30,8 +31,17 @@ import Media
 
     deinit { unsafe scratch.deallocate() }
 
-    /// The RTP time stamp of a time of the stream.
+    /// The RTP time stamp of a packet. All packets of a picture have the same.
+    func timestamp(ofPacket presentation: MediaTime, at now: MonotonicTime) -> UInt32 {
+        track.isVideo ? count(presentation) : count(sound.time(of: presentation, at: now))
+    }
+
+    /// The RTP time stamp of a time of the stream, as the packets sent last count it.
     func timestamp(_ presentation: MediaTime) -> UInt32 {
+        track.isVideo ? count(presentation) : count(sound.time(presentation))
+    }
+
+    private func count(_ presentation: MediaTime) -> UInt32 {
         let rate = Int64(track.formats[0].clockRate)
         let (seconds, rest) = presentation.ticks.quotientAndRemainder(dividingBy: MediaTime.ticksPerSecond)
         return stampBase

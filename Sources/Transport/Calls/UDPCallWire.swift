@@ -30,7 +30,12 @@ final class UDPCallWire: RTPWire {
         let none = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
         for (track, socket) in sockets.enumerated() {
             if let came = unsafe socket.stream.receive(none, buffer) { return reading(came, track, isControl: false) }
-            if let came = unsafe socket.receiveControl(into: buffer) { return reading(came, track, isControl: true) }
+            if let came = unsafe socket.receiveControl(into: buffer) {
+                if !came.isCut {
+                    unsafe socket.observe(UnsafeRawBufferPointer(rebasing: buffer[..<came.byteCount]), from: came.sender)
+                }
+                return reading(came, track, isControl: true)
+            }
         }
         return nil
     }

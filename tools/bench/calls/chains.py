@@ -200,10 +200,10 @@ class Janus(Chain):
 
     kind = "echo"
 
-    def __init__(self, name="janus", program="janus"):
+    def __init__(self, name="janus", program="janus", plugins=("echotest",)):
         self.name, self.port = name, free_port()
         self.folder = tempfile.TemporaryDirectory(prefix="janus-")
-        self.write_configuration(pathlib.Path(self.folder.name), self.port)
+        self.write_configuration(pathlib.Path(self.folder.name), self.port, plugins)
         self.log = open(pathlib.Path(self.folder.name) / "log", "w+")
         try:
             self.process = subprocess.Popen([program, "-F", self.folder.name], stdin=subprocess.DEVNULL, stdout=self.log,
@@ -215,19 +215,19 @@ class Janus(Chain):
         self.wait_until_up()
 
     @staticmethod
-    def write_configuration(folder, port):
+    def write_configuration(folder, port, plugins):
         library = next(pathlib.Path("/usr/lib").glob("*/janus"), pathlib.Path("/usr/lib/janus"))
 
-        def others(kind, wanted):
-            return ",".join(sorted({p.name for p in (library / kind).glob("*.so")} - {wanted}))
+        def others(kind, *wanted):
+            return ",".join(sorted({p.name for p in (library / kind).glob("*.so")} - {f"libjanus_{name}.so" for name in wanted}))
 
         (folder / "janus.jcfg").write_text(f"""
 general: {{ configs_folder = "{folder}", plugins_folder = "{library}/plugins", transports_folder = "{library}/transports",
     events_folder = "{library}/events", loggers_folder = "{library}/loggers", debug_level = 3, session_timeout = 0 }}
 media: {{ ipv6 = false }}
-plugins: {{ disable = "{others('plugins', 'libjanus_echotest.so')}" }}
-transports: {{ disable = "{others('transports', 'libjanus_http.so')}" }}
-loggers: {{ disable = "{others('loggers', '')}" }}
+plugins: {{ disable = "{others('plugins', *plugins)}" }}
+transports: {{ disable = "{others('transports', 'http')}" }}
+loggers: {{ disable = "{others('loggers')}" }}
 events: {{ broadcast = false }}
 """)
         (folder / "janus.transport.http.jcfg").write_text(
