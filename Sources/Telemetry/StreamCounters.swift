@@ -57,6 +57,11 @@ public final class StreamCounters: Sendable {
         case picturesDeinterlaced, picturesConverted
         /// Pictures that noise was taken out of.
         case picturesDenoised
+        /// Units of sound that were to be transcoded for calls, and what became of each: all of it was transcoded, some of it could not
+        /// be decoded, some of it had no time of its own, too many units waited, or there was no transcoder.
+        case callSoundIn, callSoundTranscoded, callSoundBroken, callSoundLate, callSoundOverrun, callSoundFailed
+        /// Packets of Opus that were made of them: sent to a viewer, or lost because too many waited or no viewer accepted them.
+        case callPacketsOut, callPacketsDropped
 
         /// The name in reports.
         public var name: String {
@@ -102,6 +107,14 @@ public final class StreamCounters: Sendable {
             case .slotsEmpty: "slots_empty"
             case .sourceLosses: "source_losses"
             case .silentUnits: "silent_units"
+            case .callSoundIn: "call_sound_units_in"
+            case .callSoundTranscoded: "call_sound_units_transcoded"
+            case .callSoundBroken: "call_sound_units_broken"
+            case .callSoundLate: "call_sound_units_late"
+            case .callSoundOverrun: "call_sound_units_overrun"
+            case .callSoundFailed: "call_sound_units_failed"
+            case .callPacketsOut: "call_sound_packets_out"
+            case .callPacketsDropped: "call_sound_packets_dropped"
             }
         }
     }
@@ -112,7 +125,7 @@ public final class StreamCounters: Sendable {
     /// One atomic for each raw value of ``Counter``. They share cache lines, which is cheap enough because they change at most
     /// a few hundred times a second.
     private struct Values: ~Copyable {
-        var slots: InlineArray<41, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<49, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     /// - Parameter map: counts the same for other processes, and goes on from what it has; nil where none read it.

@@ -4,7 +4,6 @@ import Endpoint
 import Media
 import Schedule
 import Settings
-import Synchronization
 import Telemetry
 import TestStreams
 import Testing
@@ -14,41 +13,27 @@ import Transport
 
 /// When sound leaves, for calls and for receivers of a multiplex. The send stage's own thread does not run here.
 struct CallSoundOrderTests {
-    /// Counts the packets that a viewer gets.
-    private final class Wire: RTPSendWire {
-        private let packets = Mutex([0, 0])
-
-        func send(_ packet: UnsafeRawBufferPointer, isControl: Bool, track: Int) -> Sent {
-            if !isControl { packets.withLock { $0[track] += 1 } }
-            return .sent
-        }
-
-        var soundPackets: Int { packets.withLock { $0[1] } }
-    }
-
     private let scratch: Scratch
     private let channels: StreamChannels
     private let passing = PassingStreams()
-    private let viewers = RTPViewers(capacity: 1)
-    private let wire = Wire()
+    private let call = HeardCall(joins: false)
     private let output: SendStage
 
     init() throws {
         scratch = try Scratch()
         let configuration = RelayConfiguration(input: .standardStream, output: .file(path: scratch.path("out.ts")))
         channels = StreamChannels(configuration)
-        var layout = TransportStreamLayout()
-        // The registration of Opus, and two channels.
-        layout.passedStreams = [
-            .init(streamType: 6, descriptors: [5, 4] + Array("Opus".utf8) + [0x7f, 2, 0x80, 2], streamID: 0xbd)
-        ]
-        passing.layout = layout
-        let video = RTPTrack([RTPFormat(.h264, payloadType: 96)])
-        let sound = RTPTrack([RTPFormat(.opus, payloadType: 111, channels: 2)])
-        _ = viewers.add([video, sound], wire, peer: "viewer")
-        let sinks = [try Sink(configuration.outputs[0]), Sink(try StreamURL("rtp://127.0.0.1:9"), viewers: viewers)]
+        passing.layout = Self.layout([.opus])
+        let sinks = [try Sink(configuration.outputs[0]), Sink(try StreamURL("rtp://127.0.0.1:9"), viewers: call.viewers)]
         output = SendStage(sinks: sinks, passing: passing, channels: channels)
+        call.join()
         output.followConnection()
+    }
+
+    private static func layout(_ streams: [TransportStreamLayout.PassedStream]) -> TransportStreamLayout {
+        var layout = TransportStreamLayout()
+        layout.passedStreams = streams
+        return layout
     }
 
     /// Encodes and sends the first picture, and with it the program's layout.
@@ -67,13 +52,13 @@ struct CallSoundOrderTests {
         encode.join()
     }
 
-    /// A packet of Opus with its control header, beside a picture that comes only later.
-    private func offerSound(provisionalEpoch: UInt32? = nil) {
-        let unit: [UInt8] = [0x7f, 0xe0, 3, 0xfc, 1, 2]
+    /// A packet of Opus with its control header and a number, beside a picture that comes only later.
+    private func offerSound(_ number: UInt8 = 1, stream: Int = 0, provisionalEpoch: UInt32? = nil) {
+        let unit: [UInt8] = [0x7f, 0xe0, 3, 0xfc, number, 2]
         let taken = unit.withUnsafeBytes {
             passing.offer(
-                $0, stream: 0, presentation: Timeline.start + 9000, provisionalEpoch: provisionalEpoch, arrival: .now(),
-                sourceTime: nil, emitBy: .now() + .seconds(3600))
+                $0, stream: stream, presentation: Timeline.start + 9000 + Int64(number) * 1_800,
+                provisionalEpoch: provisionalEpoch, arrival: .now(), sourceTime: nil, emitBy: .now() + .seconds(3600))
         }
         #expect(taken)
     }
@@ -82,20 +67,72 @@ struct CallSoundOrderTests {
         sendPicture()
         offerSound()
         output.skipPicture(at: Timeline.start)
-        #expect(wire.soundPackets == 1 && channels.books.counters[.passingOut] == 0)
-        output.skipPicture(at: Timeline.start + 9000)
-        #expect(wire.soundPackets == 1 && channels.books.counters[.passingOut] == 1)
+        #expect(call.soundPackets == 1 && channels.books.counters[.passingOut] == 0)
+        output.skipPicture(at: Timeline.start + 18_000)
+        #expect(call.soundPackets == 1 && channels.books.counters[.passingOut] == 1)
         #expect(channels.books.counters[.passingDropped] == 0)
     }
 
-    /// Its time may still move with the first picture's, or its program map has not gone out.
-    @Test(arguments: [true, false]) func soundWithoutASettledPlaceWaitsForAll(hasPicture: Bool) {
+    /// Its time may still move with the first picture's, or its program map has not gone out. Calls need neither.
+    @Test(arguments: [true, false]) func soundWithoutASettledPlaceWaitsForAMultiplexAlone(hasPicture: Bool) {
         if hasPicture { sendPicture() }
         offerSound(provisionalEpoch: hasPicture ? 7 : nil)
         output.skipPicture(at: Timeline.start)
-        #expect(wire.soundPackets == 0 && channels.books.counters[.passingOut] == 0)
+        #expect(call.soundPackets == 1 && channels.books.counters[.passingOut] == 0)
         if !hasPicture { sendPicture() }
-        output.skipPicture(at: Timeline.start + 9000)
-        #expect(wire.soundPackets == 1 && channels.books.counters[.passingOut] == 1)
+        output.skipPicture(at: Timeline.start + 18_000)
+        #expect(call.soundPackets == 1 && channels.books.counters[.passingOut] == 1)
     }
+
+    /// Sound whose place is settled comes behind sound that waits for its place: calls get it in its order, and each packet once.
+    @Test func callsGetSoundInItsOrder() {
+        sendPicture()
+        offerSound(1)
+        offerSound(2, provisionalEpoch: 7)
+        offerSound(3)
+        output.skipPicture(at: Timeline.start)
+        #expect(call.numbers == [1, 2, 3] && channels.books.counters[.passingOut] == 0)
+        output.skipPicture(at: Timeline.start + 18_000)
+        #expect(call.numbers == [1, 2, 3] && channels.books.counters[.passingOut] == 3)
+    }
+
+    /// At a change of layout the stream goes on at another place. What came under the former layout leaves first, also where
+    /// nobody has looked at it before the change.
+    @Test func aChangeOfLayoutKeepsTheOrder() {
+        sendPicture()
+        offerSound(1)
+        passing.layout = Self.layout([.aac, .opus])
+        offerSound(9, stream: 0)
+        offerSound(2, stream: 1)
+        passing.layout = Self.layout([.opus, .aac])
+        offerSound(3, stream: 0)
+        offerSound(9, stream: 1)
+        output.skipPicture(at: Timeline.start)
+        #expect(call.numbers == [1, 2, 3])
+        sendPicture()
+        output.skipPicture(at: Timeline.start + 90_000)
+        #expect(call.numbers == [1, 2, 3])
+        let counters = channels.books.counters
+        #expect(counters[.passingOut] + counters[.passingDropped] == 5)
+    }
+
+    /// Sound that came before a viewer has no use for it: newer sound goes to it at once.
+    @Test func aViewerWhoComesGetsNoSoundFromBefore() {
+        sendPicture()
+        call.leave()
+        output.followConnection()
+        offerSound(1)
+        output.skipPicture(at: Timeline.start)
+        call.join()
+        output.followConnection()
+        offerSound(2)
+        output.skipPicture(at: Timeline.start)
+        output.skipPicture(at: Timeline.start + 18_000)
+        #expect(call.numbers == [2] && channels.books.counters[.passingOut] == 2)
+    }
+}
+
+extension TransportStreamLayout.PassedStream {
+    /// The registration of Opus, and two channels.
+    static let opus = Self(streamType: 6, descriptors: [5, 4] + Array("Opus".utf8) + [0x7f, 2, 0x80, 2], streamID: 0xbd)
 }

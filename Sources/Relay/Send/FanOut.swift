@@ -87,9 +87,6 @@ struct FanOut: ~Copyable {
         return demand.claim(at: .now(), othersAreServed: receivers.contains { !$0.awaitsKeyframe })
     }
 
-    /// Whether any output takes media without a multiplex.
-    var takesMedia: Bool { sinks.contains(where: \.takesMedia) }
-
     /// Whether anybody receives media without a multiplex now.
     var hasMediaReceivers: Bool { receivers.contains(where: \.takesMedia) }
 
@@ -176,12 +173,12 @@ struct FanOut: ~Copyable {
         demand.want(at: now, after: receivers[index].backoff.missed(at: now))
     }
 
-    /// Sends a unit of another stream to every receiver.
+    /// Sends a unit of another stream to the receivers of a multiplex.
     /// - Returns: whether somebody has all of it.
     mutating func sendPassing(
-        stamp: MonotonicTime, media: MediaUnit? = nil, write: ((UnsafeRawBufferPointer) -> Void) -> Void
+        stamp: MonotonicTime, write: ((UnsafeRawBufferPointer) -> Void) -> Void
     ) -> Bool {
-        unsafe send(stamp: stamp, media: media, to: { media != nil || !$0.takesMedia }, write: write).whole > 0
+        unsafe send(stamp: stamp, media: nil, to: { !$0.takesMedia }, write: write).whole > 0
     }
 
     /// Sends a unit to the receivers without a multiplex alone.

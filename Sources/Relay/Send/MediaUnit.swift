@@ -10,6 +10,8 @@ import Transport
     let presentation: MediaTime
     /// When the picture was taken, by its sender's clock (NTP's 32.32 bits); nil where he does not say.
     var captureTime: UInt64?
+    /// False for one packet of Opus that has none.
+    var hasControlHeaders = true
 }
 
 /// Cuts units into payloads, once for all receivers.
@@ -31,6 +33,7 @@ struct MediaPayloads: ~Copyable {
             unsafe h264.packetise(unit.bytes) { head, body, isLast in unsafe emit(head, body, unit.presentation, isLast) }
         case .sound:
             let none = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+            guard unit.hasControlHeaders else { return unsafe emit(unit.bytes, none, unit.presentation, false) }
             unsafe OpusPayload.forEachPacket(in: unit.bytes) { packet, samples in
                 let ticks = Int64(samples) * MediaTime.ticksPerSecond / Int64(OpusPayload.clockRate)
                 unsafe emit(packet, none, unit.presentation + ticks, false)

@@ -6,8 +6,8 @@ struct PassingShelf: ~Copyable {
         let unit: PassingUnit
         /// Its place on the timeline was settled when it came.
         let isSettled: Bool
-        /// Whether calls got it as soon as it came; nil where they are to get it with the others.
-        let callsHaveIt: Bool?
+        /// Calls got it as soon as it came.
+        let callsHaveIt: Bool
     }
 
     private var entries: [Entry?]

@@ -13,7 +13,7 @@ final class PassingStreams: Sendable {
     let capacity: Int
     private let units: BoundedQueue<PassingUnit>
     private let buffers: UnitBufferPool
-    private let described = Lock((layout: TransportStreamLayout(), number: 0))
+    private let described = Lock((layout: TransportStreamLayout(), number: 0, calls: CallStream?.none))
     private let moved = Lock<(epoch: UInt32, ticks: Int64)?>(nil)
 
     init(capacity: Int = 256) {
@@ -25,10 +25,10 @@ final class PassingStreams: Sendable {
     /// What the output's program holds beside the video. Ingest sets it when it knows the input's program, and at each change.
     var layout: TransportStreamLayout {
         get { described.withLock { $0.layout } }
-        set { described.withLock { if $0.layout != newValue { $0 = (newValue, $0.number + 1) } } }
+        set { described.withLock { if $0.layout != newValue { $0 = (newValue, $0.number + 1, CallStream(of: newValue)) } } }
     }
     /// The layout with its number, counted from 1. A unit belongs to the layout under which it arrived.
-    var numberedLayout: (layout: TransportStreamLayout, number: Int) { described.withLock { $0 } }
+    var numberedLayout: (layout: TransportStreamLayout, number: Int) { described.withLock { ($0.layout, $0.number) } }
 
     /// Queues a copy of a unit.
     /// - Returns: false when too many units wait already, so that this one is lost.
@@ -39,8 +39,10 @@ final class PassingStreams: Sendable {
     ) -> Bool {
         guard let buffer = buffers.claim() else { return false }
         unsafe buffer.fill(bytes)
+        let (number, calls) = described.withLock { ($0.number, $0.calls) }
         let unit = PassingUnit(
-            buffer: buffer, stream: stream, layoutNumber: numberedLayout.number, presentation: presentation,
+            buffer: buffer, stream: stream, layoutNumber: number, forCalls: calls?.index == stream ? calls?.form : nil,
+            presentation: presentation,
             reordering: reordering, provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy
         )
         guard units.offer(unit) == nil else {
@@ -56,11 +58,12 @@ final class PassingStreams: Sendable {
 
     /// When a unit is to be presented, by what is known now.
     func presentation(of unit: PassingUnit) -> MediaTime? {
-        guard let epoch = unit.provisionalEpoch, let moved = moved.withLock({ $0 }), moved.epoch == epoch else {
-            return unit.presentation
-        }
-        return unit.presentation.map { $0 + moved.ticks }
+        guard let epoch = unit.provisionalEpoch else { return unit.presentation }
+        return unit.presentation.map { $0 + moved(epoch) }
     }
+
+    /// How many ticks the first frame of an epoch has moved it, by what is known now.
+    func moved(_ epoch: UInt32) -> Int64 { moved.withLock { $0?.epoch == epoch ? $0!.ticks : 0 } }
 
     func next() -> PassingUnit? { units.pop(until: MonotonicTime(nanoseconds: 0)) }
     func recycle(_ unit: PassingUnit) { buffers.recycle(unit.buffer) }

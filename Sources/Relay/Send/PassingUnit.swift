@@ -7,6 +7,8 @@ struct PassingUnit: Sendable {
     let stream: Int
     /// The number of the layout that it belongs to.
     let layoutNumber: Int
+    /// How calls get it; nil where they do not.
+    let forCalls: CallStream.Form?
     let presentation: MediaTime?
     /// How many ticks before it is shown it is to be decoded.
     let reordering: Int64

@@ -59,6 +59,7 @@ final class SendStage: Sendable {
         state = Lock(
             State(
                 shelf: PassingShelf(capacity: passing.capacity), outputs: FanOut(sinks, map: channels.books.map),
+                calls: CallSender(passing, channels.books.counters, channels.control),
                 settings: LiveSettings.Copy(of: channels.settings),
                 multiplexEnd: channels.books.map?.resumePoint.multiplexEnd,
                 keepsSound: channels.configuration.options.keepOutput))
@@ -97,12 +98,16 @@ final class SendStage: Sendable {
             passing.wake.wait(until: next)
             turns.record(.send)
         }
+        guard let sound = state.withLock({ $0.calls.sound }) else { return }
+        sound.finish()
+        while state.withLock({ sendTranscoded(&$0) }) {}
     }
 
     /// Sends at most one coded unit and a batch of passing units.
     /// - Returns: when something may be due again; nil at the end.
     private func sendWhatIsDue(_ state: inout State) -> MonotonicTime? {
         followConnection(&state)
+        let hasPackets = sendTranscoded(&state)
         let now = MonotonicTime.now()
         if let turn = waiting.first({ $0.turn }), turn <= now {
             sendOldest(&state)
@@ -110,7 +115,7 @@ final class SendStage: Sendable {
             return now
         }
         let isLast = state.isFinished && waiting.count == 0
-        if sendPassing(&state, all: isLast) { return now }
+        if sendPassing(&state, all: isLast) || hasPackets { return now }
         if isLast { return nil }
         var next = now + Self.connectionPollInterval
         if let turn = waiting.first({ $0.turn }) { next = min(next, turn) }
@@ -140,15 +145,7 @@ final class SendStage: Sendable {
                 keyframes.request()
             }
             state.prepared = (layout, number)
-            reportSound(of: layout, state.outputs.takesMedia)
         }
-    }
-
-    /// Says once for each program that calls do not get its sound.
-    private func reportSound(of layout: TransportStreamLayout, _ takesMedia: Bool) {
-        let codecs = layout.passedStreams.map(\.codec)
-        guard takesMedia, !codecs.contains(.opus), let sound = codecs.first(where: \.isSound) else { return }
-        control.report(.message("output: \(sound.name) is left out of calls, which take Opus; send Opus to have sound"))
     }
 
     /// Sends the encoder's unit, or queues a copy until its turn.
@@ -351,32 +348,39 @@ final class SendStage: Sendable {
         return true
     }
 
-    /// Shelves the units that have come, and sends their sound to calls at once. A browser puts sound and pictures together itself.
-    /// Sound that left in bunches, with the pictures, would look to it like the jitter of a bad network.
+    /// Shelves the units that have come, and sends their sound to calls at once, also before the first picture. A browser puts sound
+    /// and pictures together itself. Sound that left in bunches, with the pictures, would look to it like the jitter of a bad network.
     /// - Returns: whether more may be there because a batch is full.
     private func shelve(_ state: inout State) -> Bool {
         for _ in 0..<Self.passingBatch {
             guard !state.shelf.isFull, let unit = passing.next() else { return false }
             let isSettled = unit.layoutNumber == state.layoutNumber && unit.provisionalEpoch == nil
-            if isSettled, !observe(unit, at: unit.presentation, &state) {
+            let isFilled = isSettled ? !observe(unit, at: unit.presentation, &state) : hasFilled(unit, &state)
+            if isSettled, isFilled {
                 books.counters.add(.passingDropped)
                 passing.recycle(unit)
                 continue
             }
-            let callsHaveIt = isSettled ? sendToCalls(unit, &state) : nil
+            let callsHaveIt = !isFilled && state.calls.send(unit, to: &state.outputs)
+            countRefusals(&state)
             state.shelf.append(PassingShelf.Entry(unit: unit, isSettled: isSettled, callsHaveIt: callsHaveIt))
         }
         return true
     }
 
-    /// Sends a unit of the sound that calls get.
-    /// - Returns: whether somebody has all of it; nil where it is not for calls.
-    private func sendToCalls(_ unit: PassingUnit, _ state: inout State) -> Bool? {
-        guard connection.isConnected, state.outputs.hasMediaReceivers,
-            let media = unsafe state.media(of: unit.stream, unit.buffer.bytes, at: unit.presentation)
-        else { return nil }
+    /// Sends packets of Opus that have been transcoded for calls.
+    /// - Returns: whether more may be there because a batch is full.
+    private func sendTranscoded(_ state: inout State) -> Bool {
         defer { countRefusals(&state) }
-        return state.outputs.sendToCalls(media, stamp: unit.sourceTime ?? unit.arrival)
+        return state.calls.sendTranscoded(to: &state.outputs)
+    }
+
+    /// Whether silence was sent for the time of a unit that may still move.
+    private func hasFilled(_ unit: PassingUnit, _ state: inout State) -> Bool {
+        guard unit.layoutNumber == state.layoutNumber, state.sounds.indices.contains(unit.stream),
+            let presentation = passing.presentation(of: unit)
+        else { return false }
+        return state.sounds[unit.stream]?.hasFilled(presentation, arrival: unit.arrival) == true
     }
 
     /// Has the sound's keeper learn from a unit.
@@ -407,20 +411,18 @@ final class SendStage: Sendable {
         if !entry.isSettled, !observe(unit, at: presentation, &state) { return false }
         guard connection.isConnected, let muxer = state.muxer, unit.layoutNumber == state.layoutNumber,
             unit.stream < muxer.layout.passedStreams.count
-        else { return entry.callsHaveIt ?? false }
+        else { return entry.callsHaveIt }
         // Between the pictures that are sent before and after it, so that source times do not go back.
         var stamp = state.clock.stamp(passing: unit.sourceTime ?? unit.arrival, after: state.newestStamp)
         if let next = waiting.first({ $0.stamp }) { stamp = min(stamp, next) }
-        let media =
-            entry.callsHaveIt == nil ? unsafe state.media(of: unit.stream, unit.buffer.bytes, at: presentation) : nil
-        let isWhole = unsafe state.outputs.sendPassing(stamp: stamp, media: media) { emit in
+        let isWhole = unsafe state.outputs.sendPassing(stamp: stamp) { emit in
             unsafe muxer.writePassed(
                 stream: unit.stream, unit.buffer.bytes, presentationTime: presentation,
                 decodeTime: unit.reordering > 0 ? presentation.map { $0 + -unit.reordering } : nil, emit: emit)
         }
         countRefusals(&state)
         record.record(muxer, state.outputs.sinks[0].rtpState)
-        return isWhole || entry.callsHaveIt == true
+        return isWhole || entry.callsHaveIt
     }
 
     /// Sends silence for streams of sound that have stopped, up to the time of a repeated picture.
@@ -433,8 +435,10 @@ final class SendStage: Sendable {
             while let begin = state.sounds[stream]?.next(upTo: time, now: now) {
                 let frame = state.sounds[stream]!.frame
                 unsafe frame.withUnsafeBytes { bytes in
-                    let media = unsafe state.media(of: stream, bytes, at: begin)
-                    _ = unsafe state.outputs.sendPassing(stamp: stamp, media: media) { emit in
+                    if let calls = state.callStream, calls.index == stream {
+                        unsafe state.calls.sendSilence(bytes, calls.form, at: begin, stamp: stamp, to: &state.outputs)
+                    }
+                    _ = unsafe state.outputs.sendPassing(stamp: stamp) { emit in
                         unsafe muxer.writePassed(stream: stream, bytes, presentationTime: begin, emit: emit)
                     }
                 }

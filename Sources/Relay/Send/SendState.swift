@@ -30,11 +30,14 @@ extension SendStage {
         var shelf: PassingShelf
         var isFinished = false
         var outputs: FanOut
+        var calls: CallSender
         var settings: LiveSettings.Copy
         /// Where another process ended, until the first layout is adopted.
         var multiplexEnd: MultiplexEnd?
         /// By the index of a passing stream; nil for one that is no sound. Empty where the output need not go on.
         var sounds: [SoundKeeper?] = []
+        /// Whom of them calls get.
+        var callStream: CallStream?
         let keepsSound: Bool
     }
 }
@@ -75,17 +78,12 @@ extension SendStage.State {
         }
         multiplexEnd = nil
         muxer = adopted
-        if keepsSound, number != layoutNumber { sounds = layout.passedStreams.map { SoundKeeper($0) } }
+        if keepsSound, number != layoutNumber {
+            sounds = layout.passedStreams.map { SoundKeeper($0) }
+            callStream = CallStream(of: layout)
+        }
         layoutNumber = number
         return adopted
-    }
-
-    /// A unit of a passing stream for receivers without a multiplex: they get the first stream of Opus.
-    func media(of stream: Int, _ bytes: UnsafeRawBufferPointer, at presentation: MediaTime?) -> MediaUnit? {
-        guard outputs.takesMedia, let presentation, let streams = muxer?.layout.passedStreams,
-            streams.firstIndex(where: { $0.codec == .opus }) == stream
-        else { return nil }
-        return unsafe MediaUnit(kind: .sound, bytes: bytes, presentation: presentation)
     }
 
     /// The source time to send with a picture.

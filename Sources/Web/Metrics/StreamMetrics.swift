@@ -162,6 +162,18 @@ extension Metrics {
             [("in", .passingIn), ("out", .passingOut), ("dropped", .passingDropped), ("damaged", .passingDamaged)]
         ),
         (
+            "call_sound_units_total", "fate",
+            "Units of sound that were to be transcoded to Opus for calls. Those that are in work have no fate yet.",
+            [
+                ("in", .callSoundIn), ("transcoded", .callSoundTranscoded), ("broken", .callSoundBroken),
+                ("late", .callSoundLate), ("overrun", .callSoundOverrun), ("failed", .callSoundFailed),
+            ]
+        ),
+        (
+            "call_sound_packets_total", "fate", "Packets of Opus that were made of them.",
+            [("out", .callPacketsOut), ("dropped", .callPacketsDropped)]
+        ),
+        (
             "frames_shed_total", "by", "Originals that were dropped so that newer ones are in time.",
             [("plan", .shedByPlan), ("before_decoder", .shedBeforeDecoder), ("decoder", .skippedByDecoder)]
         ),
