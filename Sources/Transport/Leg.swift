@@ -70,6 +70,10 @@ public enum LegEvent: Hashable, Sendable {
     /// No reports tell how a call's sound and pictures belong together: they are aligned by their arrival. Reported once in a
     /// connection.
     case alignedByArrival
+    /// A call's receiver has lost so much for some seconds that it gets keyframes only, so that the others' pictures do not suffer.
+    case fellBehind(peer: String)
+    /// It gets all frames again.
+    case followsAgain(peer: String)
     /// A stream of a session description that is not used.
     case leftOut(String)
 }
@@ -112,6 +116,9 @@ extension LegEvent: CustomStringConvertible {
             "SRT cannot be read early here: \(reason); from the next connection on, SRT's own delay (ingest=tsbpd)"
         case .alignedByArrival:
             "no sender reports: sound and pictures are aligned by when they arrive; have the sender send RTCP"
+        case .fellBehind(let peer):
+            "viewer \(peer) cannot follow: his link loses too much, so he gets keyframes only and is tried again later"
+        case .followsAgain(let peer): "viewer \(peer) can follow again and gets all frames"
         case .leftOut(let stream): "left out: \(stream)"
         }
     }

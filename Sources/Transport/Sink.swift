@@ -62,9 +62,7 @@ public final class Sink: Sendable {
         _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ kind: RTPViewer.Kind, presentation: MediaTime,
         sourceTime: MonotonicTime, isMarked: Bool, captureTime: UInt64? = nil, to connection: Connection
     ) -> Sent {
-        guard case .call(let viewers, _) = leg, let viewer = viewers.viewer(at: connection.place),
-            viewer.id == connection.socket
-        else { return .notConnected }
+        guard let viewer = viewer(of: connection) else { return .notConnected }
         return unsafe viewer.send(
             head, body, kind, presentation: presentation, sourceTime: sourceTime, isMarked: isMarked, captureTime: captureTime)
     }
@@ -72,12 +70,28 @@ public final class Sink: Sendable {
     /// What a call's receivers have reported; empty elsewhere.
     public var callReports: [RTPViewers.Report] { if case .call(let viewers, _) = leg { viewers.reports } else { [] } }
 
-    /// Whether a connection's receiver has asked for a keyframe and may have one now. It counts as asked for then.
-    public func claimKeyframe(of connection: Connection, at now: MonotonicTime) -> Bool {
+    /// What a call's receiver of video has told so far; nil where there is none.
+    public func videoFeedback(of connection: Connection) -> RTPSendSession.Feedback? {
+        guard let viewer = viewer(of: connection), viewer.has(.video) else { return nil }
+        return viewer.feedback
+    }
+
+    /// Who a call's receiver is, for people; empty where there is none.
+    public func peer(of connection: Connection) -> String { viewer(of: connection)?.peer ?? "" }
+
+    /// Whether what a call's receiver reports is not to count for the others (``RTPViewers/Report/isHeldBack``).
+    public func holdBack(_ connection: Connection, _ isHeldBack: Bool) { viewer(of: connection)?.isHeldBack = isHeldBack }
+
+    private func viewer(of connection: Connection) -> RTPViewer? {
         guard case .call(let viewers, _) = leg, let viewer = viewers.viewer(at: connection.place),
             viewer.id == connection.socket
-        else { return false }
-        return viewer.claimKeyframe(at: now)
+        else { return nil }
+        return viewer
+    }
+
+    /// Whether a connection's receiver has asked for a keyframe and may have one now. It counts as asked for then.
+    public func claimKeyframe(of connection: Connection, at now: MonotonicTime) -> Bool {
+        viewer(of: connection)?.claimKeyframe(at: now) ?? false
     }
 
     /// Writes a file or pipe that somebody else has opened, and closes it in the end.

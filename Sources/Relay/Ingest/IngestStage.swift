@@ -174,7 +174,9 @@ final class IngestStage {
             demuxer.recordLoss()
             followsGap = true
         case .clockReset: sourceClock &+= 1
-        case .listening, .refused, .nextIngest, .earlyIngestFailed, .alignedByArrival, .leftOut: break
+        case .listening, .refused, .nextIngest, .earlyIngestFailed, .alignedByArrival, .leftOut, .fellBehind,
+            .followsAgain:
+            break
         }
     }
 

@@ -67,14 +67,20 @@ struct CallRate {
         return Int(min(max(min(wanted, stated), Double(range.lowerBound)), Double(range.upperBound)))
     }
 
+    /// A rate after a report of losses; the same where they say neither that it is too high nor that there is room.
+    static func changed(_ rate: Double, by loss: Double) -> Double {
+        if loss > muchLost { return rate * (1 - loss / 2) }
+        return loss < littleLost ? rate * increase : rate
+    }
+
     private mutating func change(at now: MonotonicTime) {
         let new = reports.values.filter { !$0.hasCounted }
         guard let worstNew = new.map(\.loss).max() else { return }
         let known = reports.values.filter { now - $0.time < Self.reportTimeout }
         if worstNew > Self.muchLost {
-            wanted *= 1 - worstNew / 2
+            wanted = Self.changed(wanted, by: worstNew)
         } else if known.allSatisfy({ $0.loss < Self.littleLost }) {
-            wanted *= Self.increase
+            wanted = Self.changed(wanted, by: 0)
         }
         lastChange = now
         for id in reports.keys { reports[id]?.hasCounted = true }

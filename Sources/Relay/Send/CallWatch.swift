@@ -26,7 +26,10 @@ struct CallWatch {
             return
         }
         if rate == nil { rate = CallRate(ceiling: ceiling) }
-        let samples = feedback().map {
+        let reports = feedback()
+        // Whoever gets keyframes only, or is tried again, does not lower the rate of those who follow.
+        let following = reports.filter { !$0.isHeldBack }
+        let samples = (following.isEmpty ? reports : following).map {
             CallRate.Sample(
                 id: $0.id, reports: $0.feedback.reports, fractionLost: $0.feedback.fractionLost, bitRate: $0.feedback.bitRate)
         }

@@ -15,6 +15,7 @@ struct FanOut: ~Copyable {
     private(set) var receivers: [Receiver] = []
     private var ledger: OutputLedger
     private var demand = KeyframeDemand()
+    private var slow = SlowReceivers()
     private var copies = MessageCopies()
     private var payloads = MediaPayloads()
     /// Messages that were not accepted, and are not counted yet.
@@ -79,12 +80,47 @@ struct FanOut: ~Copyable {
     }
 
     /// Whether the encoder is to make a keyframe for receivers that wait for one.
-    mutating func claimKeyframe() -> Bool {
+    mutating func claimKeyframe(at now: MonotonicTime = .now()) -> Bool {
         for receiver in receivers where receiver.takesMedia {
-            let now = MonotonicTime.now()
-            if sinks[receiver.output].claimKeyframe(of: receiver.connection, at: now) { demand.wantByRequest(at: now) }
+            if receiver.pace.isHeldBack {
+                claimKeyframe(ofSlow: receiver, at: now)
+            } else if sinks[receiver.output].claimKeyframe(of: receiver.connection, at: now) {
+                demand.wantByRequest(at: now)
+            }
         }
-        return demand.claim(at: .now(), othersAreServed: receivers.contains { !$0.awaitsKeyframe })
+        return demand.claim(at: now, othersAreServed: receivers.contains { !$0.awaitsKeyframe })
+    }
+
+    /// One that gets keyframes only asks for them without end.
+    private mutating func claimKeyframe(ofSlow receiver: Receiver, at now: MonotonicTime) {
+        guard slow.mayAsk(isTrial: receiver.pace.awaitsTrial, at: now) else { return }
+        let hasAsked = sinks[receiver.output].claimKeyframe(of: receiver.connection, at: now)
+        guard hasAsked || receiver.pace.awaitsTrial else { return }
+        slow.asked(at: now)
+        demand.want(at: now)
+    }
+
+    /// Learns which receivers of calls cannot follow, or can again. Does nothing most times.
+    /// - Parameters:
+    ///   - floor: the least bit rate, where the rate follows the receivers; `ceiling`: the most.
+    ///   - report: gets each change, with its output's number where there are several.
+    mutating func followPaces(
+        floor: Int?, ceiling: Int, at now: MonotonicTime, report: (LegEvent, _ number: Int?) -> Void
+    ) {
+        guard slow.claimTurn(at: now) else { return }
+        for index in receivers.indices where receivers[index].takesMedia {
+            let (sink, connection) = (sinks[receivers[index].output], receivers[index].connection)
+            guard let feedback = sink.videoFeedback(of: connection) else { continue }
+            let change = receivers[index].pace.observe(.init(feedback), floor: floor, ceiling: ceiling, at: now)
+            // Also after a trial that has failed, which is no news.
+            if receivers[index].pace.frames == .keyframesOnly { receivers[index].awaitsKeyframe = true }
+            guard let change else { continue }
+            sink.holdBack(connection, change == .slowed)
+            let peer = sink.peer(of: connection)
+            report(
+                change == .slowed ? .fellBehind(peer: peer) : .followsAgain(peer: peer),
+                sinks.count > 1 ? receivers[index].output + 1 : nil)
+        }
     }
 
     /// Whether anybody receives media without a multiplex now.
@@ -129,7 +165,10 @@ struct FanOut: ~Copyable {
         }
         var outcome = unsafe send(stamp: stamp, media: media, to: isMeant, write: write)
         if outcome.receivers == 0 { outcome.sent = .now() }
-        if isKeyframe, outcome.receivers > 0 { demand.keyframeWasSent() }
+        if isKeyframe, outcome.receivers > 0 {
+            demand.keyframeWasSent()
+            slow.keyframeWasSent()
+        }
         var served = -1
         for index in receivers.indices {
             let output = receivers[index].output
@@ -140,7 +179,7 @@ struct FanOut: ~Copyable {
                 countUnserved(served + 1..<output)
                 served = output
             }
-            settle(index, wasSent: isMeant(receivers[index]))
+            settle(index, wasSent: isMeant(receivers[index]), isKeyframe: isKeyframe)
         }
         countUnserved(served + 1..<sinks.count)
         return outcome
@@ -151,7 +190,7 @@ struct FanOut: ~Copyable {
         for output in outputs { ledger.countDropped(output, .notConnected) }
     }
 
-    private mutating func settle(_ index: Int, wasSent: Bool) {
+    private mutating func settle(_ index: Int, wasSent: Bool, isKeyframe: Bool) {
         let output = receivers[index].output
         receivers[index].books.offered += 1
         guard wasSent else {
@@ -163,12 +202,18 @@ struct FanOut: ~Copyable {
                 receivers[index].awaitsKeyframe = false
                 receivers[index].backoff.served(at: .now())
             }
+            if isKeyframe, receivers[index].pace.isHeldBack {
+                receivers[index].pace.keyframeWasSent()
+                // What follows the keyframe is not for it.
+                receivers[index].awaitsKeyframe = receivers[index].pace.frames == .keyframesOnly
+            }
             receivers[index].books.sent += 1
             return ledger.countSent(output)
         }
         receivers[index].books[.refused] += 1
         ledger.countDropped(output, .refused)
         receivers[index].awaitsKeyframe = true
+        guard !receivers[index].pace.isHeldBack else { return }
         let now = MonotonicTime.now()
         demand.want(at: now, after: receivers[index].backoff.missed(at: now))
     }

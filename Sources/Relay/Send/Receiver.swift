@@ -15,6 +15,8 @@ struct Receiver {
     var isWhole = false
     /// How long it waits for a keyframe when it misses something.
     var backoff = KeyframeBackoff()
+    /// Whether it gets all frames, where it is a call's.
+    var pace = CallPace()
     /// What became of the units that were due to it.
     var books = OutputBooks()
 }

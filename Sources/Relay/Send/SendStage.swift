@@ -34,6 +34,7 @@ final class SendStage: Sendable {
     private let keyframes: KeyframeRequests
     private let sourceKeyframes: SourceKeyframes
     private let connection: OutputConnection
+    private let outputRate: OutputRate
     private let control: StreamControl
     private let turns: StageTurns
     private let arrivals: Arrivals
@@ -70,6 +71,7 @@ final class SendStage: Sendable {
         keyframes = channels.keyframes
         sourceKeyframes = channels.sourceKeyframes
         connection = channels.connection
+        outputRate = channels.outputRate
         control = channels.control
         turns = channels.turns
     }
@@ -230,6 +232,11 @@ final class SendStage: Sendable {
 
     private func followConnection(_ state: inout State) {
         let come = state.outputs.follow { [control] in control.report(.output($0, number: $1)) }
+        if state.outputs.hasMediaReceivers {
+            state.outputs.followPaces(
+                floor: state.settings.value.bitRateFloor, ceiling: outputRate.ceiling, at: .now()
+            ) { [control] in control.report(.output($0, number: $1)) }
+        }
         if come > 0 { begin(come, &state) } else { requestKeyframe(&state) }
         connection.isConnected = state.outputs.hasReceivers
         if state.outputs.isBroken, !control.isStopping {

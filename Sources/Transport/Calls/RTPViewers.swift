@@ -56,9 +56,13 @@ public final class RTPViewers: Sendable {
         /// No other viewer of this process has had or will have it.
         public var id: UInt64
         public var feedback: RTPSendSession.Feedback
+        /// He gets keyframes only, or is tried with all frames again: what he reports is not to lower the rate of others.
+        public var isHeldBack = false
     }
 
-    var reports: [Report] { viewers.map { Report(id: UInt64($0.id), feedback: $0.feedback) } }
+    var reports: [Report] {
+        viewers.map { Report(id: UInt64($0.id), feedback: $0.feedback, isHeldBack: $0.isHeldBack) }
+    }
 
     var isAnybodyThere: Bool { all.withLock { $0.contains { $0 != nil } } }
 
@@ -96,6 +100,7 @@ public final class RTPViewer: Sendable {
     private let state: Guarded<State>
     /// Looked at for each picture.
     private let wantsKeyframe = Atomic<Bool>(false)
+    private let heldBack = Atomic<Bool>(false)
 
     init(_ tracks: [RTPTrack], _ wire: any RTPSendWire, id: Int32, peer: String, name: String) {
         self.id = id
@@ -104,6 +109,12 @@ public final class RTPViewer: Sendable {
         video = tracks.firstIndex(where: \.isVideo)
         sound = tracks.firstIndex { !$0.isVideo }
         state = Guarded(State(session: RTPSendSession(tracks, name: name)))
+    }
+
+    /// See ``RTPViewers/Report/isHeldBack``.
+    var isHeldBack: Bool {
+        get { heldBack.load(ordering: .relaxed) }
+        set { heldBack.store(newValue, ordering: .relaxed) }
     }
 
     /// What the receiver has told so far.
