@@ -24,10 +24,10 @@ struct CallPace {
     }
 
     /// A link is bad for so long before its receiver gets keyframes only.
-    static let patience = Nanoseconds.seconds(6)
-    /// A trial with all frames takes so long. It ends sooner where the link is bad for ``trialPatience``.
+    static let badLinkTime = Nanoseconds.seconds(6)
+    /// A trial with all frames takes so long. It ends sooner where the link is bad for ``trialFailureTime``.
     static let trial = Nanoseconds.seconds(6)
-    static let trialPatience = Nanoseconds.seconds(2)
+    static let trialFailureTime = Nanoseconds.seconds(2)
     /// From the last frame to the first trial. It doubles with each trial that fails.
     static let firstWait = Nanoseconds.seconds(6)
     static let longestWait = Nanoseconds.seconds(48)
@@ -97,7 +97,7 @@ struct CallPace {
         badSince = isBad ? badSince ?? now : nil
         switch phase {
         case .all:
-            guard let badSince, now - badSince >= Self.patience else { return nil }
+            guard let badSince, now - badSince >= Self.badLinkTime else { return nil }
             wait = recovered.map { now - $0 < Self.relapse } ?? false ? min(wait * 2, Self.longestWait) : Self.firstWait
             phase = .keyframesOnly(until: now + wait)
             return .slowed
@@ -110,7 +110,7 @@ struct CallPace {
             if let floor, let rate = allowed { allowed = max(rate, Double(floor)) }
         case .trial(let since):
             let isOver = now - since >= Self.trial
-            let hasFailed = badSince.map { now - $0 >= Self.trialPatience } ?? false
+            let hasFailed = badSince.map { now - $0 >= Self.trialFailureTime } ?? false
             // Whoever reports nothing has not shown that his link holds.
             if hasFailed || isOver && (isBad || reportsInTrial == 0) {
                 wait = min(wait * 2, Self.longestWait)
@@ -153,6 +153,6 @@ struct CallPace {
         }
         // A browser begins low and finds out what its link carries.
         if Double(bitRate) > stated.highest * Self.climb { stated = (Double(bitRate), now) }
-        return stated.rose.map { now - $0 >= Self.trialPatience } ?? false
+        return stated.rose.map { now - $0 >= Self.trialFailureTime } ?? false
     }
 }

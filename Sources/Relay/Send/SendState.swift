@@ -36,7 +36,7 @@ extension SendStage {
         var multiplexEnd: MultiplexEnd?
         /// By the index of a passing stream; nil for one that is no sound. Empty where the output need not go on.
         var sounds: [SoundKeeper?] = []
-        /// Whom of them calls get.
+        /// Which of them calls get.
         var callStream: CallStream?
         let keepsSound: Bool
     }
