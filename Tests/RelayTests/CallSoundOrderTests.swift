@@ -116,6 +116,45 @@ struct CallSoundOrderTests {
         #expect(counters[.passingOut] + counters[.passingDropped] == 5)
     }
 
+    /// The source is lost, and pictures are repeated: viewers get the silence that stands for its sound, also where it is transcoded.
+    @Test(arguments: [TransportStreamLayout.PassedStream.opus, .aac])
+    func callsGetSilenceForALostSource(stream: TransportStreamLayout.PassedStream) throws {
+        passing.layout = Self.layout([stream])
+        sendPicture()
+        // It came a second ago, and nothing behind it.
+        let aac = try TestSound.aac(frames: 3, start: Timeline.start).dropFirst()
+        let units = stream == .aac ? aac.map(\.bytes) : [[0x7f, 0xe0, 3, 0xfc, 1, 2]]
+        for (number, unit) in units.enumerated() {
+            let taken = unit.withUnsafeBytes {
+                passing.offer(
+                    $0, stream: 0, presentation: Timeline.start + Int64(number) * 1_920, arrival: .now() - .seconds(1),
+                    sourceTime: nil, emitBy: .now() + .seconds(3600))
+            }
+            #expect(taken)
+        }
+        output.skipPicture(at: Timeline.start + 9_000)
+        let counters = channels.books.counters
+        #expect(counters[.passingOut] == UInt64(units.count) && counters[.silentUnits] == 0)
+        // The silence is made on another thread. Each picture asks again.
+        let time = Timeline.start + 12_000
+        while counters[.silentUnits] == 0 {
+            let ticket = channels.books.ledger.open(.repeated, presentation: time)
+            let picture: [UInt8] = [0, 0, 1, 0x41, 1, 2]
+            let facts = CodedUnit(presentation: time, decode: time, isKeyframe: false)
+            output.deliver(picture.span.bytes, facts, ticket, encoded: .now(), .repeated(.now()))
+        }
+        output.finish()
+        output.run()
+        let silent = Int(counters[.silentUnits])
+        if stream == .aac {
+            #expect(counters[.callSoundIn] == UInt64(units.count + silent))
+            #expect(counters[.callSoundTranscoded] == counters[.callSoundIn] && counters[.callPacketsDropped] == 0)
+            #expect(call.soundPackets == Int(counters[.callPacketsOut]) && call.soundPackets >= 2 * (units.count + silent))
+        } else {
+            #expect(call.soundPackets == 1 + silent)
+        }
+    }
+
     /// Sound that came before a viewer has no use for it: newer sound goes to it at once.
     @Test func aViewerWhoComesGetsNoSoundFromBefore() {
         sendPicture()

@@ -86,7 +86,9 @@ import Transport
         configuration.outputCalls = [1: Sink(url, viewers: call.viewers)]
         let report = try Relay(configuration).run { _ in }
         #expect(report.counters["call_sound_units_in"] == nil, "\(report.counters)")
-        #expect(TestStream.passed(in: try scratch.read("out.ts")).units == TestStream.passed(in: try scratch.read("source.ts")).units)
+        #expect(
+            TestStream.passed(in: try scratch.read("out.ts")).units
+                == TestStream.passed(in: try scratch.read("source.ts")).units)
     }
 
     /// Sends packets of Opus to the relay, as a call's publisher does.
