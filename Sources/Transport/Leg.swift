@@ -70,6 +70,8 @@ public enum LegEvent: Hashable, Sendable {
     /// No reports tell how a call's sound and pictures belong together: they are aligned by their arrival. Reported once in a
     /// connection.
     case alignedByArrival
+    /// A call's sender was asked for a keyframe for seconds, and none has come. Reported once for a source.
+    case keyframeWithheld
     /// A call's receiver has lost so much for some seconds that it gets keyframes only, so that the others' pictures do not suffer.
     case fellBehind(peer: String)
     /// It gets all frames again.
@@ -116,6 +118,8 @@ extension LegEvent: CustomStringConvertible {
             "SRT cannot be read early here: \(reason); from the next connection on, SRT's own delay (ingest=tsbpd)"
         case .alignedByArrival:
             "no sender reports: sound and pictures are aligned by when they arrive; have the sender send RTCP"
+        case .keyframeWithheld:
+            "no keyframe for 5 s, although the sender was asked: it may not get the requests; have it begin to send anew now"
         case .fellBehind(let peer):
             "viewer \(peer) cannot follow: his link loses too much, so he gets keyframes only and is tried again later"
         case .followsAgain(let peer): "viewer \(peer) can follow again and gets all frames"

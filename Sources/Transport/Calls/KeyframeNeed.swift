@@ -16,12 +16,16 @@ struct KeyframeNeed: Sendable {
     private(set) var isNeeded = false
     private(set) var isWanted = false
     private var asked: MonotonicTime?
+    /// When the present need was asked for first.
+    private var firstAsked: MonotonicTime?
+    private var hasReported = false
     /// The need is newer than the request, and the wish.
     private var isNew = false
     private var isNewWish = false
 
     mutating func set(_ isNeeded: Bool) {
         if isNeeded, !self.isNeeded { isNew = true }
+        if !isNeeded { firstAsked = nil }
         self.isNeeded = isNeeded
     }
 
@@ -36,6 +40,16 @@ struct KeyframeNeed: Sendable {
         self.isWanted = isWanted
     }
 
+    /// Whoever has not answered for so long may not get the requests.
+    static let answerTimeout = Nanoseconds.seconds(5)
+
+    /// Whether it is to be said that requests go unanswered. Said once for a source.
+    mutating func claimReport(at now: MonotonicTime) -> Bool {
+        guard !hasReported, isNeeded, let firstAsked, now - firstAsked >= Self.answerTimeout else { return false }
+        hasReported = true
+        return true
+    }
+
     var due: MonotonicTime? {
         guard isNeeded || isWanted else { return nil }
         guard let asked else { return MonotonicTime(nanoseconds: .min) }
@@ -48,6 +62,7 @@ struct KeyframeNeed: Sendable {
     mutating func claim(at now: MonotonicTime) -> Bool {
         guard let due, due <= now else { return false }
         asked = now
+        if isNeeded, firstAsked == nil { firstAsked = now }
         isNew = false
         isNewWish = false
         return true

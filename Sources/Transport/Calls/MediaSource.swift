@@ -174,6 +174,7 @@ final class MediaSource: Sendable {
                 return .disconnected(reason: reason)
             case .refused(let reason): return .refused(reason: reason)
             case .alignedByArrival: return .alignedByArrival
+            case .keyframeWithheld: return .keyframeWithheld
             }
         }
 

@@ -34,6 +34,8 @@ public struct RTPReceiveSession: ~Copyable {
         case refused(reason: String)
         /// No reports tell how sound and picture belong together: they are aligned by their arrival.
         case alignedByArrival
+        /// The sender was asked for a keyframe again and again, and none has come.
+        case keyframeWithheld
     }
 
     private let configuration: Configuration
@@ -124,6 +126,8 @@ public struct RTPReceiveSession: ~Copyable {
             return refuse("what comes is no RTP: send RTP as the session description says")
         }
         guard let (receiver, format, isRepeat) = place(of: packet, bytes, track) else {
+            // Janus shows with empty packets where it reads feedback. Others keep paths open with them.
+            guard !packet.payload.isEmpty else { return refuse(nil) }
             return refuse("payload type \(packet.payloadType) is not in the session description")
         }
         if isRepeat {
@@ -187,10 +191,11 @@ public struct RTPReceiveSession: ~Copyable {
         return best
     }
 
+    /// - Parameter reason: nil where nobody need know.
     /// - Returns: false.
-    private mutating func refuse(_ reason: String) -> Bool {
+    private mutating func refuse(_ reason: String?) -> Bool {
         unexpected += 1
-        if complaints.insert(reason).inserted { events.append(.refused(reason: reason)) }
+        if let reason, complaints.insert(reason).inserted { events.append(.refused(reason: reason)) }
         return false
     }
 
@@ -239,6 +244,7 @@ public struct RTPReceiveSession: ~Copyable {
         if events.isEmpty {
             endSilent(now)
             if alignment.claimReport(tracks, at: now) { events.append(.alignedByArrival) }
+            if picture.claimReport(at: now) { events.append(.keyframeWithheld) }
         }
         return events.isEmpty ? nil : events.removeFirst()
     }
