@@ -53,7 +53,8 @@ struct ForwardedVP8Tests {
         /// A picture of one packet.
         mutating func picture(_ number: Int, isKeyframe: Bool) {
             let stamp = UInt32(number * 3000)
-            let head: [UInt8] = [0x90, 0xe0, 0, UInt8(number + 1)] + (0..<4).map { UInt8(truncatingIfNeeded: stamp >> (24 - 8 * $0)) }
+            let head: [UInt8] =
+                [0x90, 0xe0, 0, UInt8(number + 1)] + (0..<4).map { UInt8(truncatingIfNeeded: stamp >> (24 - 8 * $0)) }
             // The extension, and a descriptor with a picture number of 15 bits.
             let middle: [UInt8] = [
                 0x4d, 0xd8, 0x0f, 0xbd, 0xbe, 0xde, 0, 1, 0x10, 0x30, 0, 0, 0x90, 0x80, 0xc1, UInt8(0x14 + number),
