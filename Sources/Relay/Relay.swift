@@ -136,6 +136,8 @@ public final class Relay: Sendable {
         // A peer states its round trip itself, and must not keep the relay from its end.
         let limit = MonotonicTime.now() + min(max(.seconds(1), roundTrip * 4), .seconds(5))
         for sink in sinks { sink.flush(until: limit) }
+        // Before whatever carries a call's packets is closed.
+        for sink in sinks { sink.sayGoodbye() }
         write(trace)
         write(&figures)
         for leg in TelemetryMap.Leg.allCases { peers?.write([], of: leg) }

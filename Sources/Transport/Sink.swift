@@ -292,6 +292,9 @@ public final class Sink: Sendable {
         if case .srt(let sink) = leg { sink.localPort } else { 0 }
     }
 
+    /// Tells the receivers of a call that nothing more comes (RFC 3550, 6.6). Others learn it by ``close()`` or not at all.
+    public func sayGoodbye() { if case .call(let viewers, _) = leg { viewers.sayGoodbye() } }
+
     /// Begins to close the endpoint for good, without waiting for what is still on its way: ``close()`` waits for it. Where
     /// several endpoints are closed, begin with all of them.
     public func beginClosing() { if case .srt(let sink) = leg { sink.beginClosing() } }

@@ -54,6 +54,10 @@ public final class Source: Sendable {
     /// ``receive(into:until:)``. Set it again for each call.
     public func wantsKeyframe(_ isWanted: Bool) { if case .call(let source) = leg { source.wantsKeyframe(isWanted) } }
 
+    /// Tells a call's sender that nobody receives any more (RFC 3550, 6.6). Other senders are told by ``close()`` or not at all. Only
+    /// the thread that receives may call it, as its last call.
+    public func sayGoodbye() { if case .call(let source) = leg { source.sayGoodbye() } }
+
     /// Reads a file or pipe that somebody else has opened, and closes it in the end.
     /// - Parameter path: what errors call it.
     /// - Throws: ``TransportError``: `inaccessible`.

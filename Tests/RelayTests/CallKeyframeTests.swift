@@ -8,9 +8,9 @@ import Synchronization
 import Telemetry
 import TestStreams
 import Testing
-import Transport
 
 @testable import Relay
+@testable import Transport
 
 /// When a decoder that finds damage asks for a keyframe, in virtual time.
 struct KeyframeWishTests {
@@ -66,12 +66,15 @@ struct KeyframeWishTests {
         private let sink: Sink
         private let pictures: [TestStream.Coded]
         private let sent = Atomic<Int>(0)
+        private let back = Back()
 
         /// What the relay's feedback comes back on.
         private final class Back: RTPSendWire {
             let publisher = Lock<RTPViewer?>(nil)
+            let goodbyes = Atomic<Int>(0)
 
             func send(_ packet: UnsafeRawBufferPointer, isControl: Bool, track: Int) -> Sent {
+                if hasGoodbye(packet) { goodbyes.add(1, ordering: .relaxed) }
                 publisher.withLock { $0 }?.receive(packet, at: .now())
                 return .sent
             }
@@ -93,7 +96,6 @@ struct KeyframeWishTests {
             let track = RTPTrack([RTPFormat(.h264, payloadType: 96)])
             own = try #require(viewers.add([track], Forward(inbox), peer: "relay"))
             sink = Sink(try StreamURL("rtp://127.0.0.1:9"), viewers: viewers)
-            let back = Back()
             back.publisher.withLock { $0 = own }
             inbox.begin([track], peer: "publisher", feedback: back)
         }
@@ -113,6 +115,8 @@ struct KeyframeWishTests {
             }
         }
 
+        var goodbyes: Int { back.goodbyes.load(ordering: .relaxed) }
+
         /// How often it was asked for a keyframe.
         var requests: Int64 { own.feedback.keyframeRequests }
     }
@@ -122,6 +126,7 @@ struct KeyframeWishTests {
         private struct State: ~Copyable {
             var session: RTPReceiveSession
             var pictures = 0
+            var goodbyes = 0
         }
 
         private let state: Lock<State>
@@ -139,6 +144,7 @@ struct KeyframeWishTests {
         func send(_ packet: UnsafeRawBufferPointer, isControl: Bool, track: Int) -> Sent {
             let bytes = Array(packet)
             state.withLock { state in
+                if isControl, hasGoodbye(packet) { state.goodbyes += 1 }
                 _ = bytes.withUnsafeBytes { state.session.receive($0, arrival: .now()) }
                 let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 16)
                 defer { buffer.deallocate() }
@@ -148,6 +154,8 @@ struct KeyframeWishTests {
             }
             return .sent
         }
+
+        var goodbyes: Int { state.withLock { $0.goodbyes } }
 
         /// How many pictures have come.
         var pictures: Int { state.withLock { $0.pictures } }
@@ -203,6 +211,20 @@ struct KeyframeWishTests {
         #expect(report.frames.bypassed == 5 && report.frames.balance, "\(report.text)")
     }
 
+    /// The relay ends, and neither end has to find out by silence.
+    @Test func bothEndsHearAGoodbye() throws {
+        let (publisher, viewer) = (try Publisher(), try Viewer())
+        let running = try relay(publisher, to: viewer, .bypass)
+        for index in 0..<3 { try publisher.send(index) }
+        wait { viewer.pictures == 3 }
+        #expect(publisher.goodbyes == 0 && viewer.goodbyes == 0)
+        _ = try #require(running.stop())
+        #expect(publisher.goodbyes == 1 && viewer.goodbyes == 1)
+        // Whoever carries the packets removes the viewer later.
+        for each in viewer.viewers.viewers { viewer.viewers.remove(each) }
+        #expect(viewer.goodbyes == 1)
+    }
+
     enum Damage: CaseIterable { case missingReference, corruptSlice }
 
     /// No packet is missing, but the decoder finds damage: a picture was left out before it was sent, or its bytes are wrong.
@@ -229,6 +251,14 @@ struct KeyframeWishTests {
         let report = try #require(running.stop())
         #expect(report.frames.balance, "\(report.text)")
     }
+}
+
+/// Whether an RTCP datagram says goodbye.
+private func hasGoodbye(_ packet: UnsafeRawBufferPointer) -> Bool {
+    let bytes = unsafe Span<UInt8>(_unsafeElements: packet.assumingMemoryBound(to: UInt8.self))
+    var reader = RTCPReader(bytes)
+    while let packet = reader.next() { if case .goodbye = packet { return true } }
+    return false
 }
 
 /// Whom a call's sender is asked for: the output's receivers while its pictures pass, the decoder and its queue otherwise.

@@ -95,6 +95,7 @@ final class IngestStage {
     /// Runs until the source ends or the stream is to stop, then closes the decoder's queue.
     func run() {
         defer {
+            source.sayGoodbye()
             router.finish()
             queue.close()
             turns.end(.ingest)

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Receives the tracks of a call in their sender's order: a session and the wire that carries its packets.
 ///
-/// ``receive(into:until:)``, ``needsKeyframe(_:)`` and ``wantsKeyframe(_:)`` belong to one thread; everything else may be called from any.
+/// ``receive(into:until:)``, ``needsKeyframe(_:)``, ``wantsKeyframe(_:)`` and ``sayGoodbye()`` belong to one thread; everything else may be called from any.
 final class MediaSource: Sendable {
     private let wire: any RTPWire
     private let figures = Lock(LegStatistics())
@@ -25,6 +25,7 @@ final class MediaSource: Sendable {
 
     func needsKeyframe(_ isNeeded: Bool) { receiver.use { $0.needsKeyframe(isNeeded) } }
     func wantsKeyframe(_ isWanted: Bool) { receiver.use { $0.wantsKeyframe(isWanted) } }
+    func sayGoodbye() { receiver.use { $0.sayGoodbye() } }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
         receiver.use { receiver in
@@ -95,6 +96,10 @@ final class MediaSource: Sendable {
 
         mutating func needsKeyframe(_ isNeeded: Bool) { session.needsKeyframe = isNeeded }
         mutating func wantsKeyframe(_ isWanted: Bool) { session.wantsKeyframe = isWanted }
+
+        mutating func sayGoodbye() {
+            unsafe session.goodbye { [wire] packet, track in unsafe wire.sendFeedback(packet, track: track) }
+        }
 
         mutating func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
             precondition(buffer.count >= PacketRing.room, "the buffer must hold the largest payload")

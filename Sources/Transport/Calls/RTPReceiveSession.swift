@@ -365,6 +365,7 @@ public struct RTPReceiveSession: ~Copyable {
         for receiver in tracks where receiver.source != nil {
             writer.removeAll()
             writer.receiverReport(from: configuration.source)
+            writer.description(of: configuration.source, name: configuration.name)
             writer.goodbye([configuration.source])
             unsafe writer.bytes.withUnsafeBytes { unsafe send($0, receiver.index) }
         }

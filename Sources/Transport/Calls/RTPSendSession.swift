@@ -40,6 +40,7 @@ public struct RTPSendSession: ~Copyable {
     /// A time of the stream, and when it was sent by our clock.
     private var anchor: (presentation: MediaTime, time: MonotonicTime)?
     private var nextReport: MonotonicTime?
+    private var hasSaidGoodbye = false
     private var lastKeyframe: MonotonicTime?
     private var keyframeIsWanted = false
     private var intraRequest: UInt8?
@@ -212,12 +213,13 @@ public struct RTPSendSession: ~Copyable {
     public var nextTimer: MonotonicTime? { nextReport }
 
     /// Writes the reports that are due.
-    /// - Parameter isGoodbye: nothing more will be sent.
+    /// - Parameter isGoodbye: nothing more will be sent. It is said once, and no report follows it.
     public mutating func nextReport(
         at now: MonotonicTime, isGoodbye: Bool = false, _ send: (_ packet: UnsafeRawBufferPointer, _ track: Int) -> Void
     ) {
-        guard let due = nextReport, isGoodbye || due <= now, let anchor else { return }
+        guard let due = nextReport, isGoodbye || due <= now, !hasSaidGoodbye, let anchor else { return }
         nextReport = now + Self.reportInterval
+        hasSaidGoodbye = isGoodbye
         let present = anchor.presentation + MediaTime.ticks(in: now - anchor.time)
         for (index, sender) in tracks.enumerated() where sender.hasBegun {
             writer.removeAll()

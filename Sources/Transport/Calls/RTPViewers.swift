@@ -49,6 +49,9 @@ public final class RTPViewers: Sendable {
         former.withLock { $0.addCounters(of: figures) }
     }
 
+    /// Tells all viewers that nothing more comes (RFC 3550, 6.6).
+    func sayGoodbye() { for viewer in viewers { viewer.sayGoodbye() } }
+
     func viewer(at place: Int) -> RTPViewer? { all.withLock { $0.indices.contains(place) ? $0[place] : nil } }
 
     /// What one viewer has told.
