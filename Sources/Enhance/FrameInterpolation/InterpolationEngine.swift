@@ -24,6 +24,10 @@ final class InterpolationEngine {
     /// is a scene cut. Only lookahead reads the second.
     private var isComplete = [true, true, true]
     private var isCut = [false, false, false]
+    /// The noise in pictures between each pair: its standard deviation in levels.
+    private var deviations = [0.0, 0.0, 0.0]
+    /// nil where new pictures are made after super-resolution, which leaves no white noise.
+    private let noise: SynthesisNoise?
     /// The time that the last picture took to make once its motion was known. The search for motion leaves as much
     /// time.
     private var lastSynthesisTime = Nanoseconds.zero
@@ -33,6 +37,9 @@ final class InterpolationEngine {
     ) throws(EnhanceError) {
         let synthesis = try FrameSynthesis(configuration, workers: workers, preference: effort.preference)
         self.synthesis = synthesis
+        noise =
+            configuration.scaleFactor == 1
+            ? SynthesisNoise(size: configuration.size, kernels: configuration.kernels, workers: workers) : nil
         lookahead = effort.lookahead
         pictures = synthesis.makePictures(2 + 2 * effort.lookahead)
         let shape = pictures[0].pyramid
@@ -59,6 +66,7 @@ final class InterpolationEngine {
         unknown = 0
         hasEnded = false
         flow.reset()
+        noise?.reset()
     }
 
     /// Ends the sequence: the current pair is the last two pictures.
@@ -82,6 +90,8 @@ final class InterpolationEngine {
         count = min(count + 1, pictures.count)
         unknown = min(unknown + 1, count - 1)
         unsafe synthesis.load(source, enhanced: enhanced, into: pictures[newest])
+        for age in stride(from: deviations.count - 1, to: 0, by: -1) { deviations[age] = deviations[age - 1] }
+        deviations[0] = noise?.add(picture(age: 0), before: count > 1 ? picture(age: 1) : nil) ?? 0
         if let given {
             unknown -= 1
             let pair = pair(age: 0)
@@ -199,6 +209,7 @@ final class InterpolationEngine {
         if drafts.count == 2, stop.map({ MonotonicTime.now() < $0 }) ?? true {
             unsafe synthesis.mix((drafts[0], drafts[1]), into: destination)
         }
+        unsafe noise?.shrink(destination, deviation: deviations[age], phase: phase, until: stop)
         return .motionCompensated
     }
 }

@@ -6,6 +6,8 @@ import Media
 final class InterpolationPicture {
     let pyramid: LumaPyramid
     let luma: PaddedPlane
+    /// Luma alone, where several planes are asked for.
+    let lumaAlone: ArraySlice<PaddedPlane>
     let u: PaddedPlane
     let v: PaddedPlane
     /// Whether `luma` is the pyramid's finest level.
@@ -16,6 +18,7 @@ final class InterpolationPicture {
         pyramid = LumaPyramid(size: size)
         isShared = scaleFactor == 1
         luma = isShared ? pyramid.levels[0] : PaddedPlane(size: enhanced)
+        lumaAlone = [luma]
         u = PaddedPlane(size: enhanced.chroma)
         v = PaddedPlane(size: enhanced.chroma)
     }

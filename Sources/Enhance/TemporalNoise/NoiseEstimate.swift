@@ -126,8 +126,8 @@ struct NoiseTracker {
     }
 
     /// The noise to filter. Below 0.6 levels there is nothing that anybody sees, and detail may look the same.
-    var worthwhile: NoiseLevels {
-        func worth(_ level: Double?) -> Double { level.map { $0 * min(max(($0 - 0.6) / 0.6, 0), 1) } ?? 0 }
-        return NoiseLevels(luma: worth(luma), chroma: worth(chroma))
-    }
+    var worthwhile: NoiseLevels { NoiseLevels(luma: Self.worth(luma), chroma: Self.worth(chroma)) }
+
+    /// The same of one estimate.
+    static func worth(_ level: Double?) -> Double { level.map { $0 * min(max(($0 - 0.6) / 0.6, 0), 1) } ?? 0 }
 }
