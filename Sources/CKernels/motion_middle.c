@@ -14,22 +14,45 @@ static int difference(const burnish_motion_middle *m, int column, int row, burni
     return m->kernels->differ(a.at, m->planes[0].stride, a.x, a.y, b.at, m->planes[1].stride, b.x, b.y);
 }
 
-/// How far the path through a cell is from a straight line, for an even change of speed on which both ends agree.
+/// A change of speed at one end of a motion, and how far it is believed, in 1/256.
+typedef struct {
+    int x, y, belief;
+} change;
+
+/// The change of speed between the pair and its neighbour on one side (0: before). x, y is where the motion v is in the picture at
+/// that end, in 1/256 cell.
+static change change_at(const burnish_motion_middle *m, int side, int x, int y, burnish_motion_vector v) {
+    change c = {0, 0, 0};
+    if (!m->outer[side]) return c;
+    burnish_motion_vector p = burnish_motion_at(m->outer[side], m->columns, m->rows, x, y);
+    burnish_motion_vector back = burnish_motion_at(m->inner[side], m->columns, m->rows, x + p.x, y + p.y);
+    c.x = side ? p.x - v.x : v.x + p.x, c.y = side ? p.y - v.y : v.y + p.y;
+    // Noise in vectors looks like a change. A change must be large against how far the neighbour's vectors, there and back, miss
+    // where they began, and not too large against the motion.
+    int size = abs(c.x) + abs(c.y), missed = abs(p.x + back.x) + abs(p.y + back.y);
+    int all = abs(v.x) + abs(v.y) + abs(p.x) + abs(p.y);
+    int moderate = burnish_clamp(256 - 256 * (size - 8) / (3 * all + 16), 0, 256);
+    int certain = burnish_clamp(256 - 2560 * missed / (7 * size + 160), 0, 256);
+    c.belief = moderate * certain >> 8;
+    return c;
+}
+
+static int16_t rounded(int64_t value, int64_t divisor) {
+    int64_t half = value < 0 ? -divisor / 2 : divisor / 2;
+    return (int16_t)((value + half) / divisor);
+}
+
+/// How far the path through a cell is from a straight line, when speed changes evenly by the mean of both ends' changes.
 static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, burnish_motion_vector v) {
     burnish_motion_vector none = {0, 0};
-    if (!m->outer[0] || !m->outer[1]) return none;
     int ax = (v.x * m->phase + 128) >> 8, ay = (v.y * m->phase + 128) >> 8;
-    burnish_motion_vector p = burnish_motion_at(m->outer[0], m->columns, m->rows, x - ax, y - ay);
-    burnish_motion_vector q = burnish_motion_at(m->outer[1], m->columns, m->rows, x + v.x - ax, y + v.y - ay);
-    // The change of speed at the picture before, and at the one after.
-    int px = v.x + p.x, py = v.y + p.y, qx = q.x - v.x, qy = q.y - v.y;
-    int apart = abs(px - qx) + abs(py - qy), all = abs(px) + abs(py) + abs(qx) + abs(qy);
-    // Believe them fully when they differ by up to six tenths plus half a sample, and not at all at twice that.
-    int belief = burnish_clamp(512 - 1280 * apart / (3 * all + 160), 0, 256);
-    // Half of the change times phase · (1 - phase).
-    int64_t share = (int64_t)belief * m->phase * (256 - m->phase);
-    return (burnish_motion_vector){(int16_t)(((px + qx) * share + (1 << 25)) >> 26),
-                                   (int16_t)(((py + qy) * share + (1 << 25)) >> 26)};
+    change p = change_at(m, 0, x - ax, y - ay, v), q = change_at(m, 1, x + v.x - ax, y + v.y - ay, v);
+    int sum = p.belief + q.belief;
+    if (!sum) return none;
+    // 15/16 of half of the change times phase · (1 - phase).
+    int64_t share = (int64_t)15 * m->phase * (256 - m->phase), whole = (int64_t)(sum > 256 ? sum : 256) << 21;
+    return (burnish_motion_vector){rounded((p.belief * p.x + q.belief * q.x) * share, whole),
+                                   rounded((p.belief * p.y + q.belief * q.y) * share, whole)};
 }
 
 /// How much each of four motions counts: the more the less the pictures at its two ends differ (in 1/64 · 64 level). No one

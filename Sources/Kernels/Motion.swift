@@ -48,6 +48,19 @@ public struct MotionCell: Sendable, BitwiseCopyable {
     }
 }
 
+/// Motion between a picture of a pair and the picture beyond it.
+@unsafe public struct NeighbourMotion {
+    /// From the pair's picture to the one beyond it.
+    public let outward: MotionVectors
+    /// From that one to the pair's picture.
+    public let inward: MotionVectors
+
+    @inlinable public init(outward: MotionVectors, inward: MotionVectors) {
+        unsafe self.outward = unsafe outward
+        unsafe self.inward = unsafe inward
+    }
+}
+
 /// Planes of two pictures, the earlier one first. Each has ``Kernels/motionMargin`` samples around it.
 @unsafe public struct MotionPair {
     public let before: PlaneView
@@ -101,13 +114,14 @@ extension Kernels {
 
     /// Decides which motion passes through each cell at a time between two pictures, for some rows of cells.
     /// - Parameters:
-    ///   - outer: from the first picture to the one before it, and from the second to the one after it, for motion that
-    ///     changes speed; nil for a steady one.
+    ///   - earlier: motion between the first picture and the one before it, for motion that changes its speed; nil where it is not
+    ///     known.
+    ///   - later: motion between the second picture and the one after it; likewise.
     ///   - phase: the time, in 1/256 of the way from the first picture to the second.
     ///   - preference: how much the motion that fits best counts, where each other one counts as 1.
     @unsafe public func decideMotion(
         _ planes: MotionPair, forward: MotionVectors, backward: MotionVectors,
-        outer: (MotionVectors, MotionVectors)? = nil, phase: Int, preference: Int,
+        earlier: NeighbourMotion? = nil, later: NeighbourMotion? = nil, phase: Int, preference: Int,
         into cells: UnsafeMutablePointer<MotionCell>, rows: Range<Int>
     ) {
         var motion = table.motion
@@ -116,7 +130,10 @@ extension Kernels {
                 kernels: kernels, planes: (planes.before.motion, planes.after.motion),
                 columns: Int32(forward.columns), rows: Int32(forward.rows),
                 vectors: (UnsafePointer(forward.raw), UnsafePointer(backward.raw)),
-                outer: (outer.map { unsafe UnsafePointer($0.0.raw) }, outer.map { unsafe UnsafePointer($0.1.raw) }),
+                outer: (
+                    earlier.map { unsafe UnsafePointer($0.outward.raw) }, later.map { unsafe UnsafePointer($0.outward.raw) }
+                ),
+                inner: (earlier.map { unsafe UnsafePointer($0.inward.raw) }, later.map { unsafe UnsafePointer($0.inward.raw) }),
                 phase: Int32(phase), preference: Int32(preference),
                 cells: UnsafeMutableRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self))
             unsafe burnish_motion_middle_rows(&middle, Int32(rows.lowerBound), Int32(rows.upperBound))

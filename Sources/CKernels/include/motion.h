@@ -136,9 +136,11 @@ typedef struct {
     int columns, rows;
     /// From each picture to the other.
     const burnish_motion_vector *vectors[2];
-    /// From the picture before to the one before it, and from the picture after to the one after it; or both null. With
-    /// them, motion changes its speed evenly where both sides nearly agree about the change.
+    /// From the picture before to the one before it, and from the picture after to the one after it; null where that is not
+    /// known. With them, motion changes its speed evenly.
     const burnish_motion_vector *outer[2];
+    /// The same motions back, into the pair. Null where `outer` is.
+    const burnish_motion_vector *inner[2];
     /// The time of the new picture, in 1/256 of the time between the two.
     int phase;
     /// How much the motion that fits best counts; each other one counts as 1.

@@ -24,8 +24,9 @@ final class FrameSynthesis {
 
     /// The motion that a layer's cells are decided from: fields of the layer's level.
     @unsafe enum Motion {
-        /// Between a pair: its own fields, and those from it to the pictures around it.
-        case between(forward: MotionVectors, backward: MotionVectors, outer: (MotionVectors, MotionVectors)?)
+        /// Between a pair: its own fields, and those between it and the pictures around it, where they are known.
+        case between(
+            forward: MotionVectors, backward: MotionVectors, earlier: NeighbourMotion?, later: NeighbourMotion?)
         /// Beyond a pair: from its second picture to the first, from that to the one before, and two numbers for each
         /// cell.
         case ahead(last: MotionVectors, before: MotionVectors, trials: UnsafeMutablePointer<Int32>)

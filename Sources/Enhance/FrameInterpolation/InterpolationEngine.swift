@@ -20,8 +20,11 @@ final class InterpolationEngine {
     private var hasEnded = false
     /// How many of the last pairs have no motion yet.
     private var unknown = 0
-    /// For each pair whose motion is kept, the last one first: whether the motion was found in time, and whether there
-    /// is a scene cut. Only lookahead reads the second.
+    /// How many pictures were pushed.
+    private var pushed = 0
+    /// For each pair whose motion is kept, the last one first: how many pictures had been pushed with its second one, whether the
+    /// motion was found in time, and whether there is a scene cut. Without lookahead the last is known once a picture was made.
+    private var numbers = [0, 0, 0]
     private var isComplete = [true, true, true]
     private var isCut = [false, false, false]
     /// The noise in pictures between each pair: its standard deviation in levels.
@@ -45,7 +48,7 @@ final class InterpolationEngine {
         let shape = pictures[0].pyramid
         let flow = FlowEstimator(
             shape: shape, finestLevel: effort.levels.min() ?? 0, iterations: effort.iterations,
-            kernels: configuration.kernels, history: 1 + 2 * effort.lookahead)
+            kernels: configuration.kernels, history: 2 + effort.lookahead)
         self.flow = flow
         // A small picture has not all levels.
         let levels = effort.levels.allSatisfy { $0 < shape.levels.count } ? effort.levels : [flow.finestLevel]
@@ -62,6 +65,8 @@ final class InterpolationEngine {
     /// Forgets all pictures.
     func reset() {
         cancellation.clear()
+        pushed = 0
+        for age in numbers.indices { numbers[age] = 0 }
         count = 0
         unknown = 0
         hasEnded = false
@@ -86,6 +91,7 @@ final class InterpolationEngine {
         if hasEnded { reset() }
         // Motion is kept in the order of time.
         if given != nil, unknown > 0 { findMotion(until: nil) }
+        pushed += 1
         newest = (newest + 1) % pictures.count
         count = min(count + 1, pictures.count)
         unknown = min(unknown + 1, count - 1)
@@ -161,9 +167,11 @@ final class InterpolationEngine {
     /// Makes room for what is known of a pair.
     private func beginPair() {
         for age in stride(from: isCut.count - 1, to: 0, by: -1) {
+            numbers[age] = numbers[age - 1]
             isCut[age] = isCut[age - 1]
             isComplete[age] = isComplete[age - 1]
         }
+        numbers[0] = pushed - unknown
     }
 
     /// Finds out whether there is a scene cut between a pair whose motion was found last, where lookahead needs to know.
@@ -173,18 +181,27 @@ final class InterpolationEngine {
         let level = layers[0].level
         unsafe synthesis.decide(
             layers[0], pair,
-            .between(forward: flow.forward(level: level), backward: flow.backward(level: level), outer: nil), phase: 128)
+            .between(forward: flow.forward(level: level), backward: flow.backward(level: level), earlier: nil, later: nil),
+            phase: 128)
         isCut[0] = layers[0].isSceneCut
+    }
+
+    /// Whether the pair before one whose motion is kept is known too, and both belong to one scene.
+    private func isContinued(age: Int) -> Bool {
+        numbers[age + 1] > 0 && numbers[age + 1] == numbers[age] - 1 && !isCut[age] && !isCut[age + 1]
     }
 
     /// The motion of the current pair, and of the pairs around it where they belong to the same scene.
     @unsafe private func motion(level: Int) -> FrameSynthesis.Motion {
-        var outer: (MotionVectors, MotionVectors)?
-        if age == 1, count == 4, !isCut[0], !isCut[2] {
-            unsafe outer = unsafe (flow.backward(level: level, age: 2), flow.forward(level: level, age: 0))
-        }
-        return unsafe .between(
-            forward: flow.forward(level: level, age: age), backward: flow.backward(level: level, age: age), outer: outer)
+        func forward(_ age: Int) -> MotionVectors { unsafe flow.forward(level: level, age: age) }
+        func backward(_ age: Int) -> MotionVectors { unsafe flow.backward(level: level, age: age) }
+        let earlier =
+            unsafe isContinued(age: age)
+            ? NeighbourMotion(outward: backward(age + 1), inward: forward(age + 1)) : nil
+        let later =
+            unsafe age > 0 && isContinued(age: age - 1)
+            ? NeighbourMotion(outward: forward(age - 1), inward: backward(age - 1)) : nil
+        return unsafe .between(forward: forward(age), backward: backward(age), earlier: earlier, later: later)
     }
 
     @unsafe private func makePicture(
@@ -198,7 +215,8 @@ final class InterpolationEngine {
                 return .motionCompensated
             }
             unsafe synthesis.decide(layer, pair, motion(level: layer.level), phase: phase)
-            if index == 0, lookahead > 0 ? isCut[age] : layer.isSceneCut {
+            if lookahead == 0 { isCut[age] = layer.isSceneCut }
+            if index == 0, isCut[age] {
                 unsafe synthesis.hold(nearer, into: destination)
                 return .held
             }

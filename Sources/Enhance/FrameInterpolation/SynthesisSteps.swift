@@ -45,10 +45,10 @@ struct OutputBands {
     func perform(piece: Int, worker: Int) {
         let rows = piece..<piece + 1
         switch unsafe motion {
-        case .between(let forward, let backward, let outer):
+        case .between(let forward, let backward, let earlier, let later):
             unsafe kernels.decideMotion(
-                planes, forward: forward, backward: backward, outer: outer, phase: phase, preference: preference,
-                into: cells, rows: rows)
+                planes, forward: forward, backward: backward, earlier: earlier, later: later, phase: phase,
+                preference: preference, into: cells, rows: rows)
         case .ahead(let last, let before, let trials):
             unsafe kernels.decideMotionAhead(
                 planes, last: last, before: before, distance: phase, trials: trials, into: cells, isTrial: isTrial,

@@ -106,6 +106,37 @@ enum InterpolationVariant: CaseIterable {
         }
     }
 
+    /// Without a picture after the pair, the pair before it shows how speed changes.
+    @Test func changingSpeedIsFollowedLive() throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        func picture(_ time: Double) -> TestPicture { scene.picture(size, movedBy: 1.5 * time * time, -time * time) }
+        let session = try InterpolationVariant.lowLatency.makeSession(FrameInterpolationConfiguration(size: size))
+        let output = TestPicture(size)
+        let pictures = [0.0, 1, 2, 3].map(picture)
+        for picture in pictures {
+            try session.push(picture.view, enhanced: picture.view)
+            if session.isReady { try session.synthesise(phase: 0.5, into: output.mutableView) }
+        }
+        let truth = picture(2.5)
+        let (straight, _) = try InterpolationVariant.lowLatency.interpolate(Array(pictures[2...]))
+        #expect(output.noise(against: truth) > 38)
+        #expect(output.noise(against: truth) > straight.noise(against: truth) + 3)
+    }
+
+    /// A pair that is not next to the last one whose motion was found says nothing about its speed, nor does one with a cut.
+    @Test(arguments: [true, false]) func onlyTheNextPairOfASceneTellsTheSpeed(isCut: Bool) throws {
+        let (size, scene) = (PictureSize(width: 160, height: 120), MotionScene())
+        let session = try InterpolationVariant.lowLatency.makeSession(FrameInterpolationConfiguration(size: size))
+        let output = TestPicture(size)
+        var pictures = [0.0, 9, 13, 16].map { scene.picture(size, movedBy: $0, 0) }
+        if isCut { pictures[1] = TestPicture(size, seed: 7) }
+        for (index, picture) in pictures.enumerated() {
+            try session.push(picture.view, enhanced: picture.view)
+            if index == 3 || index == (isCut ? 2 : 1) { try session.synthesise(phase: 0.5, into: output.mutableView) }
+        }
+        #expect(output.noise(against: scene.picture(size, movedBy: 14.5, 0)) > 40)
+    }
+
     /// Where a source repeats pictures, as telecined and low-rate ones do, the result repeats them too.
     @Test(arguments: InterpolationVariant.allCases)
     func aRepeatedPictureIsRepeated(variant: InterpolationVariant) throws {
