@@ -4,7 +4,8 @@ import Synchronization
 
 /// Receives the tracks of a call in their sender's order: a session and the wire that carries its packets.
 ///
-/// ``receive(into:until:)``, ``needsKeyframe(_:)``, ``wantsKeyframe(_:)`` and ``sayGoodbye()`` belong to one thread; everything else may be called from any.
+/// ``receive(into:until:)``, ``needsKeyframe(_:)``, ``wantsKeyframe(_:)`` and ``sayGoodbye()`` belong to one thread; everything else
+/// may be called from any.
 final class MediaSource: Sendable {
     private let wire: any RTPWire
     private let figures = Lock(LegStatistics())
