@@ -43,10 +43,19 @@ static int16_t rounded(int64_t value, int64_t divisor) {
 }
 
 /// How far the path through a cell is from a straight line, when speed changes evenly by the mean of both ends' changes.
-static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, burnish_motion_vector v) {
+/// `worth` says how much better the motion fits than none, in 1/256: where it is hardly better, its changes are noise. Changes on
+/// which both ends agree are not.
+static burnish_motion_vector bend(const burnish_motion_middle *m, int x, int y, burnish_motion_vector v, int worth) {
     burnish_motion_vector none = {0, 0};
     int ax = (v.x * m->phase + 128) >> 8, ay = (v.y * m->phase + 128) >> 8;
     change p = change_at(m, 0, x - ax, y - ay, v), q = change_at(m, 1, x + v.x - ax, y + v.y - ay, v);
+    if (m->outer[0] && m->outer[1]) {
+        int apart = abs(p.x - q.x) + abs(p.y - q.y), all = abs(p.x) + abs(p.y) + abs(q.x) + abs(q.y);
+        // Fully when they differ by up to six tenths plus half a sample, and not at all at twice that.
+        int agreement = burnish_clamp(512 - 1280 * apart / (3 * all + 160), 0, 256);
+        worth = agreement > worth ? agreement : worth;
+    }
+    p.belief = p.belief * worth >> 8, q.belief = q.belief * worth >> 8;
     int sum = p.belief + q.belief;
     if (!sum) return none;
     // 15/16 of half of the change times phase · (1 - phase).
@@ -105,7 +114,8 @@ static void decide(const burnish_motion_middle *m, int column, int row) {
                                 {BURNISH_MOTION_SHARES, 0, 0, 0}};
     // Where both pictures are equal nothing moves, so that a repeated picture is repeated.
     if (best.x || best.y || least) {
-        cell.bend = bend(m, x, y, best);
+        int64_t none = differences[3];
+        cell.bend = bend(m, x, y, best, burnish_clamp((int)(512 - 512 * (int64_t)(least + 64) / (none + 64)), 0, 256));
         differences[0] = least;
         share(cell.share, differences, m->preference);
     }
