@@ -83,7 +83,8 @@ public final class Relay: Sendable {
             }
         }
         let trace = try openTrace()
-        channels.connection.isConnected = sinks.contains(where: \.isConnected)
+        // Whoever is there already gets the first picture.
+        output.followConnection()
         let start = MonotonicTime.now()
         let threads = startStages()
         var meter = MachineMeter(
