@@ -76,6 +76,31 @@ import Transport
         #expect(TestStream.payloads(in: output).suffix(40) == TestStream.payloads(in: stream).suffix(40))
     }
 
+    /// The decoder makes nothing of the stream from its 15th picture on: after 30 more they pass from the next entry point on.
+    @Test func aStreamThatBecomesUndecodablePasses() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 90, keyframeEvery: 10)
+        let (report, notes, output) = try relayPictureByPicture(stream, scratch) {
+            $0.makeDecoder = { (configuration) throws(CodecError) in try BlindDecoder(configuration) { $0 >= 15 } }
+        }
+        #expect(report.frames.emitted == 15 && report.frames.droppedByReason == ["decode_error": 35], "\(report.frames)")
+        #expect(report.frames.bypassed == 40, "\(report.frames)")
+        #expect(notes.count { $0.contains("none of the last 30 pictures could be decoded") } == 1, "\(notes)")
+        #expect(TestStream.payloads(in: output).suffix(40) == TestStream.payloads(in: stream).suffix(40))
+    }
+
+    /// A keyframe that was lost makes the pictures up to the next one undecodable. That is no reason to give up.
+    @Test func aLostKeyframeIsNoUndecodableStream() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 120, keyframeEvery: 40)
+        let (report, _, _) = try relayPictureByPicture(stream, scratch) {
+            $0.makeDecoder = { (configuration) throws(CodecError) in
+                try BlindDecoder(configuration) { (15..<80).contains($0) }
+            }
+        }
+        #expect(report.frames.emitted == 55 && report.frames.bypassed == 0, "\(report.frames)")
+    }
+
     /// An encoder that fails again after a second attempt is bypassed again.
     @Test func anEncoderMayFailAgain() throws {
         let scratch = try Scratch()

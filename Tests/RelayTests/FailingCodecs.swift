@@ -68,6 +68,35 @@ final class FailingDecoder: PictureDecoder {
     func drain() { decoder.drain() }
 }
 
+/// A decoder that makes no picture of the units that a test names, as one does with a stream of a kind that it does not know.
+final class BlindDecoder: PictureDecoder {
+    private let decoder: VideoDecoder
+    private let isBlind: @Sendable (Int64) -> Bool
+    private var unseen: [Int64] = []
+
+    init(_ configuration: VideoDecoder.Configuration, isBlind: @escaping @Sendable (Int64) -> Bool) throws(CodecError) {
+        decoder = try VideoDecoder(configuration)
+        self.isBlind = isBlind
+    }
+
+    var skipsNonReference = false
+    var exportsQuantisers = false
+
+    func decode(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) -> Bool {
+        guard !isBlind(id) else {
+            unseen.append(id)
+            return true
+        }
+        return unsafe try decoder.decode(unit, id: id, flags: flags)
+    }
+
+    func next() throws(CodecError) -> DecoderOutput? {
+        if let id = unseen.popLast() { return .noPicture(id: id, .undecodable) }
+        return try decoder.next()
+    }
+    func drain() { decoder.drain() }
+}
+
 extension CodecError {
     static let injected = CodecError(.library, operation: "test", message: "injected failure", place: "test")
     static let injectedForGood = CodecError(

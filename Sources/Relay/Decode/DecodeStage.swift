@@ -56,8 +56,10 @@ final class DecodeStage: Sendable {
         var primer = Int64(1) << 62
         /// The decoder has failed, so nothing more of this run is decoded.
         var isBroken = false
-        /// Units that gave no picture since the run began, while none has.
-        var undecodable: Int? = 0
+        /// A picture has come since the run began.
+        var hasShown = false
+        /// Units in a row that cannot be decoded, and how many of them are whole ones at which a decoder can begin.
+        var undecodable = (units: 0, entries: 0)
         /// When the first unit of the run was to be shown that the decoder could not begin with, while none has come that it could.
         var awaitsEntrySince: MediaTime?
         /// The decoder gives what it held back, because no more units come.
@@ -66,8 +68,11 @@ final class DecodeStage: Sendable {
         init(showing shown: ShownPictures) { self.shown = shown }
     }
 
-    /// So many units in a row, from the first one on, that cannot be decoded, are no damage: the decoder cannot do this stream.
+    /// So many units in a row that cannot be decoded are no damage: the decoder cannot do this stream.
     private static let mostUndecodable = 30
+    /// Behind a picture so many of them are to be such that a decoder can begin there. Without one, the units up to the next
+    /// cannot be decoded because it was lost.
+    private static let leastEntries = 2
 
     /// A stream that gives the decoder nothing to begin with for so long (5 s) may never do so.
     private static let longestStart = 5 * MediaTime.ticksPerSecond
@@ -116,7 +121,8 @@ final class DecodeStage: Sendable {
         run.shown.forget()
         while let ticket = run.shelf.removeAny() { books.drop(ticket, .decodeError) }
         run.isBroken = false
-        run.undecodable = 0
+        run.hasShown = false
+        run.undecodable = (0, 0)
         run.awaitsEntrySince = nil
     }
 
@@ -244,7 +250,8 @@ final class DecodeStage: Sendable {
         while let output = try decoder.next() {
             switch consume output {
             case .picture(let picture):
-                run.undecodable = nil
+                run.hasShown = true
+                run.undecodable = (0, 0)
                 guard var ticket = run.shelf.remove(key: picture.id) else { continue }
                 run.times.settle(&ticket.record)
                 run.drained?.settle(&ticket.record)
@@ -260,7 +267,7 @@ final class DecodeStage: Sendable {
                 guard var ticket = run.shelf.remove(key: id) else { continue }
                 if fault == .undecodable {
                     keyframes.cannotDecode(ticket.record.id)
-                    countUndecodable(ticket.record.id, &run)
+                    countUndecodable(ticket.record, &run)
                 }
                 if fault == .awaitingKeyframe { awaitEntry(ticket.record, &run) }
                 if fault == .skipped { books.counters.add(.skippedByDecoder) }
@@ -274,7 +281,7 @@ final class DecodeStage: Sendable {
 
     /// What comes without any entry point goes out as it comes, until there is one.
     private func awaitEntry(_ record: FrameRecord, _ run: inout Run) {
-        guard run.undecodable != nil else { return }
+        guard !run.hasShown else { return }
         let since = run.awaitsEntrySince ?? record.presentation
         run.awaitsEntrySince = since
         guard record.presentation - since >= Self.longestStart, !configuration.options.keepSize,
@@ -284,14 +291,22 @@ final class DecodeStage: Sendable {
         path.insert(.start, from: record.id)
     }
 
-    private func countUndecodable(_ frame: UInt64, _ run: inout Run) {
-        guard let count = run.undecodable else { return }
-        run.undecodable = count + 1
+    private func countUndecodable(_ record: FrameRecord, _ run: inout Run) {
+        run.undecodable.units += 1
+        if record.isKeyframe, !record.isDamaged { run.undecodable.entries += 1 }
+        guard run.undecodable.units >= Self.mostUndecodable,
+            !run.hasShown || run.undecodable.entries >= Self.leastEntries
+        else { return }
         // Again for pictures of a former format, which are no obstacle to this one.
-        guard (count + 1).isMultiple(of: Self.mostUndecodable), !configuration.options.keepSize else { return }
-        guard !path.obstacles.contains(.decoder) else { return }
-        control.report(.message("no picture could be decoded so far, so they go out as they come"))
-        path.insert(.decoder, from: frame)
+        let count = run.undecodable.units
+        run.undecodable = (0, 0)
+        guard !configuration.options.keepSize, !path.obstacles.contains(.decoder) else { return }
+        control.report(
+            .message(
+                run.hasShown
+                    ? "none of the last \(count) pictures could be decoded, so they go out as they come"
+                    : "no picture could be decoded so far, so they go out as they come"))
+        path.insert(.decoder, from: record.id)
     }
 }
 
