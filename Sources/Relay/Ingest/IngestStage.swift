@@ -270,6 +270,8 @@ final class IngestStage {
             }
         } else if program.mainVideo == nil, video != nil || !hasProgram {
             control.report(.message("input: no video in it; its other streams pass"))
+            // No later picture comes that those in the decoder could wait for.
+            queue.endRun()
         }
         video = program.mainVideo
         hasProgram = true

@@ -50,6 +50,8 @@ final class SendStage: Sendable {
 
     /// The most passing units that are sent under one lock, so that the encode thread never waits for a burst.
     private static let passingBatch = 16
+    /// When a program has lost its video and other streams have run on for so long (1 s) since the newest picture, no more come.
+    private static let videoTimeout = MediaTime.ticksPerSecond
     /// How often the stage asks the output whether a receiver has come or gone. The transport has no call to wait for that.
     private static let connectionPollInterval = Nanoseconds.milliseconds(20)
 
@@ -341,13 +343,13 @@ final class SendStage: Sendable {
         for _ in 0..<Self.passingBatch {
             guard let entry = state.shelf.first else { return hasMore }
             let unit = entry.unit
-            // A new layout's program map goes out with the next picture. Where there are none, it goes out with the unit.
-            if unit.layoutNumber > state.layoutNumber, !passing.layout.hasVideo { adoptLayout(withoutVideo: unit, &state) }
+            let isLate = all || MonotonicTime.now() >= unit.emitBy
+            if unit.layoutNumber > state.layoutNumber || state.hasStrayVideo { adoptLayout(of: unit, isLate: isLate, &state) }
             let isDue =
                 unit.layoutNumber <= state.layoutNumber
                 && (state.muxer?.layout.video == nil
                     || passing.presentation(of: unit).map { $0 <= state.newest } ?? true)
-            guard all || isDue || MonotonicTime.now() >= unit.emitBy else { return hasMore }
+            guard isLate || isDue else { return hasMore }
             books.counters.add(send(entry, &state) ? .passingOut : .passingDropped)
             passing.recycle(unit)
             state.shelf.removeFirst()
@@ -403,12 +405,21 @@ final class SendStage: Sendable {
         return true
     }
 
-    /// Gives the multiplexer the layout of a program without video.
-    private func adoptLayout(withoutVideo unit: PassingUnit, _ state: inout State) {
+    /// A new layout's program map goes out with the next picture. It goes out with a passing unit that can wait for none any longer,
+    /// and where the program has no video.
+    private func adoptLayout(of unit: PassingUnit, isLate: Bool, _ state: inout State) {
         let (layout, number) = passing.numberedLayout
-        guard !layout.hasVideo, state.adopt(layout, number) != nil else { return }
-        state.prepared = (layout, number)
-        state.described = nil
+        let mayAdopt =
+            if number == state.layoutNumber {
+                // A repeated picture may come for long. Each change of the map disturbs receivers.
+                !layout.hasVideo && passing.presentation(of: unit).map { $0 - state.newest > Self.videoTimeout } ?? false
+            } else if layout.hasVideo {
+                // A unit of a layout that is over has no place in the present one.
+                isLate && number == unit.layoutNumber
+            } else {
+                unit.layoutNumber > state.layoutNumber && (isLate || state.muxer == nil || books.ledger.inFlight == 0)
+            }
+        if mayAdopt { state.adoptBeforePictures(layout, number) }
     }
 
     /// - Returns: false when the unit did not go out whole.

@@ -19,6 +19,8 @@ extension SendStage {
         var refused: (number: Int, error: ContainerError)?
         /// The video that the multiplexer was made for, as it was asked for.
         var described: TransportStreamLayout.Video?
+        /// The multiplexer has video because a picture came late, and its program has none any more.
+        var hasStrayVideo = false
         var clock = CadenceClock()
         var decodeTimes = DecodeTimes()
         /// The source clock of the newest picture.
@@ -46,20 +48,45 @@ extension SendStage.State {
     /// The multiplexer with the layout that a unit was encoded under. Where the program map cannot hold
     /// the video's descriptors, it goes without them.
     mutating func multiplexer(for unit: CodedUnit) -> TransportStreamMuxer {
-        let isNew = unit.layoutNumber.map { $0 > layoutNumber } ?? false
+        // A picture of a program that has lost its video goes out under the map before. The other streams bring the new one.
+        let isNew = unit.layoutNumber.map { $0 > layoutNumber && (prepared.layout.hasVideo || muxer == nil) } ?? false
         if let muxer, !isNew, described == unit.video { return muxer }
         described = unit.video
         let base = isNew ? prepared.layout : muxer?.layout ?? TransportStreamLayout()
         let number = isNew ? prepared.number : layoutNumber
-        var bare = unit.video
-        bare.descriptors = []
+        if isNew || !base.hasVideo { hasStrayVideo = !base.hasVideo }
         // The base itself fits: it was checked when it was prepared.
-        for video in [unit.video, bare, base.video] {
+        guard let muxer = adopt(base, with: unit.video, number) else {
+            preconditionFailure("a program map holds what it has held before")
+        }
+        return muxer
+    }
+
+    /// Adopts a layout with a description of its video, or with as much of it as a program map can hold.
+    /// - Returns: nil, with nothing changed, when a program map cannot hold the layout.
+    private mutating func adopt(
+        _ base: TransportStreamLayout, with video: TransportStreamLayout.Video, _ number: Int
+    ) -> TransportStreamMuxer? {
+        var bare = video
+        bare.descriptors = []
+        for video in [video, bare, base.video] {
             var layout = base
             layout.video = video
             if let muxer = adopt(layout, number) { return muxer }
         }
-        preconditionFailure("a program map holds what it has held before")
+        return nil
+    }
+
+    /// Adopts a layout before any picture of it. Its video, where it has some, is described like that of the pictures before.
+    mutating func adoptBeforePictures(_ layout: TransportStreamLayout, _ number: Int) {
+        if layout.hasVideo {
+            guard adopt(layout, with: described ?? .h264, number) != nil else { return }
+        } else {
+            guard adopt(layout, number) != nil else { return }
+            prepared = (layout, number)
+            described = nil
+        }
+        hasStrayVideo = false
     }
 
     /// - Returns: nil, with nothing changed, when a program map cannot hold the layout.

@@ -20,6 +20,9 @@ import Media
     /// Where video units come too seldom for that, a clock reference goes out with another stream's unit when the last
     /// one is this old (19 ms; an AAC frame lasts 21).
     private static let clockInterval: Int64 = 1700
+    /// Where another stream has run on for so long since a video unit (140 ms), the video has stopped, or comes too seldom. It is
+    /// more than the sound that some multiplexes send in a bunch, because a clock that runs ahead of the video cannot go back.
+    private static let longestRun: Int64 = 12_600
     /// A clock that moves by more than this (1 s) does not follow from the one before.
     private static let jump: Int64 = 90_000
 
@@ -35,6 +38,16 @@ import Media
     private var lastClock: Int64?
     private var lastVideo: Int64?
     private var isVideoSlow = false
+    /// How many video units were written, and how far each passed stream has run on since the last one.
+    private var videoUnits = 0
+    private var runs: [Run]
+
+    /// A stream's progress, whatever its distance from the video.
+    private struct Run {
+        var last: Int64 = 0
+        var length: Int64 = 0
+        var videoUnits = -1
+    }
 
     /// - Throws: when the layout has more streams than a program map can hold.
     public convenience init(_ layout: TransportStreamLayout = TransportStreamLayout()) throws(ContainerError) {
@@ -61,6 +74,7 @@ import Media
         lastClock = previous?.lastClock
         lastVideo = previous?.lastVideo
         isVideoSlow = previous?.isVideoSlow ?? false
+        runs = Array(repeating: Run(), count: layout.passedStreams.count)
     }
 
     /// Continues the transport stream of a muxer of another process for the same receivers. Its layout is not known, so the tables
@@ -74,6 +88,7 @@ import Media
         counters = (0..<3 + layout.passedStreams.count).map { place in
             end.counters[layout.pid(ofCounter: place)].map { ($0 + 1) & 15 } ?? 0
         }
+        runs = Array(repeating: Run(), count: layout.passedStreams.count)
     }
 
     /// The last continuity counter that was emitted of each packet identifier.
@@ -105,6 +120,7 @@ import Media
         }
         if let lastVideo { isVideoSlow = decodeTime.ticks - lastVideo > Self.longestClockInterval }
         lastVideo = decodeTime.ticks
+        videoUnits += 1
         let clock = nextClock(decodeTime.ticks - layout.clockLead)
         let header = OutgoingPESHeader(
             streamID: layout.video?.streamID ?? 0xe0, presentationTime: isTimed ? presentationTime : nil,
@@ -130,7 +146,7 @@ import Media
     ) {
         if let ticks = (decodeTime ?? presentationTime)?.ticks {
             if isTableDue(at: ticks, backwards: false) { unsafe writeTables(at: ticks, emit) }
-            unsafe writeClockIfDue(at: ticks - layout.clockLead, emit)
+            unsafe writeClockIfDue(at: ticks - layout.clockLead, run: run(of: stream, to: ticks), emit)
         }
         // A payload that came with a length may be a few bytes too long for our header. Then its rest gets another
         // header.
@@ -192,15 +208,28 @@ import Media
         return (ticks, isJump)
     }
 
-    /// Writes a packet with nothing but a clock reference, where video units come too seldom to carry them.
-    private func writeClockIfDue(at ticks: Int64, _ emit: (UnsafeRawBufferPointer) -> Void) {
-        guard isVideoSlow || layout.video == nil else { return }
+    /// How far a passed stream has run on since the last video unit. Leaps do not count.
+    private func run(of stream: Int, to ticks: Int64) -> Int64 {
+        let step = ticks - runs[stream].last
+        runs[stream].last = ticks
+        if runs[stream].videoUnits != videoUnits {
+            runs[stream].videoUnits = videoUnits
+            runs[stream].length = 0
+        } else if (0...Self.jump).contains(step) {
+            runs[stream].length += step
+        }
+        return runs[stream].length
+    }
+
+    /// Writes a packet with nothing but a clock reference, where video units come too seldom to carry them, or none has come.
+    /// - Parameter run: how far the stream has run on since the last video unit.
+    private func writeClockIfDue(at ticks: Int64, run: Int64, _ emit: (UnsafeRawBufferPointer) -> Void) {
+        guard isVideoSlow || layout.video == nil || lastVideo == nil || run > Self.longestRun else { return }
         var isJump = false
         if let last = lastClock {
             isJump = abs(ticks - last) > Self.jump
-            guard isJump && layout.video == nil || (Self.clockInterval..<Self.jump).contains(ticks - last) else { return }
-        } else if layout.video != nil {
-            return
+            let mayJump = layout.video == nil || run > Self.jump
+            guard isJump && mayJump || (Self.clockInterval..<Self.jump).contains(ticks - last) else { return }
         }
         lastClock = ticks
         let packet = unsafe message.nextPacket(emit)

@@ -212,10 +212,51 @@ import Testing
         let units = try reader.read(emitted.bytes[...])
         #expect(units.filter { $0.pid == 0x101 }.count == 200)
         #expect(units.filter { $0.pid == 0x101 }.allSatisfy { $0.payload == audio && $0.hasLength })
-        // How slow the video is can be known from its second unit on.
-        let steps = zip(reader.clocks.dropFirst(), reader.clocks.dropFirst(2)).map { $1 - $0 }
+        // How slow the video is can be known from its second unit on. The first two clocks are the first sound's and the first
+        // picture's.
+        let steps = zip(reader.clocks.dropFirst(2), reader.clocks.dropFirst(3)).map { $1 - $0 }
         #expect(steps.allSatisfy { $0 > 0 && $0 <= 3600 }, "clock references are more than 40 ms apart")
         #expect(units.allSatisfy { ($0.presentationTime ?? 0) > ($0.clockBefore ?? 0) })
         #expect(reader.tables >= 200 * 1920 / 9000, "tables are more than 100 ms apart")
+    }
+
+    /// The clock goes on with the sound where no picture has come yet, and where none comes any more. While pictures come, it is
+    /// theirs, also where the sound lies ahead of them or comes in bunches.
+    @Test(arguments: [0, 45_000, 450_000] as [Int64]) func theClockGoesOnWithoutVideo(ahead: Int64) throws {
+        var layout = TransportStreamLayout()
+        layout.passedStreams = [.aac]
+        let muxer = try TransportStreamMuxer(layout)
+        let (video, audio) = (unit(400), unit(200))
+        var reader = PacketReader()
+        func write(_ frames: Range<Int64>, withVideo: Bool) throws -> [Int64] {
+            var emitted = Emitted()
+            for i in frames {
+                // Four units of sound come in a bunch before three pictures.
+                for n in 0..<4 {
+                    let time = MediaTime(ticks: 900_000 + ahead + i * 9_600 + Int64(n) * 2_400)
+                    audio.withUnsafeBytes { muxer.writePassed(stream: 0, $0, presentationTime: time) { emitted.add($0) } }
+                }
+                for n in 0..<3 where withVideo {
+                    let time = MediaTime(ticks: 900_000 + i * 9_600 + Int64(n) * 3_200)
+                    video.withUnsafeBytes {
+                        muxer.writeVideo($0, presentationTime: time, decodeTime: time, isKeyframe: i == 0) { emitted.add($0) }
+                    }
+                }
+            }
+            let before = reader.clocks.count
+            _ = try reader.read(emitted.bytes[...])
+            return Array(reader.clocks.dropFirst(before))
+        }
+        let first = try write(0..<10, withVideo: false)
+        func isSteady(_ clocks: [Int64]) -> Bool { zip(clocks.dropFirst(), clocks).allSatisfy { 1...3_600 ~= $0 - $1 } }
+        #expect(first.first == 895_500 + ahead && first.count >= 39 && isSteady(first))
+        _ = try write(10..<30, withVideo: true)
+        let during = try write(30..<60, withVideo: true)
+        let expected: [Int64] = (0..<90).map { (n: Int64) -> Int64 in 1_183_500 + n * 3_200 }
+        #expect(during == expected)
+        // From the last picture on the clock has one longer step.
+        let after = try write(60..<90, withVideo: false)
+        #expect(after.count >= (ahead > 90_000 ? 65 : 100) && isSteady(after), "\(after.count)")
+        #expect(after.last == 1_757_100 + ahead)
     }
 }
