@@ -137,7 +137,10 @@ public struct OutputLadder: Sendable {
     ///   - best: the largest.
     ///   - preset: the slowest.
     ///   - mayShrink: whether pictures may leave smaller or as they came.
-    public init(_ stream: Stream, best: OutputSize, preset: EncoderPreset, mayShrink: Bool, costs: Costs) {
+    ///   - mayBypass: false where pictures of this format cannot leave as they came.
+    public init(
+        _ stream: Stream, best: OutputSize, preset: EncoderPreset, mayShrink: Bool, mayBypass: Bool = true, costs: Costs
+    ) {
         self.stream = stream
         interval = stream.interval
         self.costs = costs
@@ -153,7 +156,8 @@ public struct OutputLadder: Sendable {
                 least = min(least, need)
             }
         }
-        if mayShrink { choices.append(OutputChoice(size: .same, preset: preset, isBypass: true)) }
+        // Pictures that wait for the entry point at which their bypass begins are still encoded, and must not cost more than before.
+        if mayShrink, mayBypass { choices.append(OutputChoice(size: .same, preset: .ultrafast, isBypass: true)) }
         self.choices = choices
         waits = Array(repeating: Self.timeToClimb, count: choices.count)
     }

@@ -1,9 +1,11 @@
+@testable import Container
 import Endpoint
 import Media
 import Schedule
 import Settings
 import Testing
 import TestStreams
+import Transport
 @testable import Relay
 
 /// An output that is chosen to fit the machine.
@@ -26,6 +28,22 @@ import TestStreams
         #expect(chosen.current == OutputChoice(size: .oneAndHalf, preset: .ultrafast))
         let bypass = chosen.begin(ladder(encode: 8000), cores: Cores(2))
         #expect(bypass?.hasSuffix("sends pictures as they come") == true && chosen.current?.isBypass == true)
+    }
+
+    /// A transport stream cannot hold VP8, so bypass is no choice for it.
+    @Test(arguments: [StreamCodec.h264, .hevc, .vp8], [false, true])
+    func bypassIsAChoiceWhereItIsPossible(codec: StreamCodec, keepSize: Bool) throws {
+        let scratch = try Scratch()
+        var configuration = RelayConfiguration(input: .standardStream, output: .file(path: scratch.path("out.ts")))
+        configuration.options.keepSize = keepSize
+        let channels = StreamChannels(configuration)
+        let output = SendStage(
+            sinks: [try Sink(configuration.outputs[0])], passing: PassingStreams(), channels: channels)
+        let router = PictureRouter(
+            queue: UnitQueue(books: channels.books), output: output, mode: .enhance, mayWait: true, channels: channels)
+        router.beginStream(
+            ElementaryStreamDescription(id: 256, streamType: 6, codec: codec, role: .mainVideo, descriptors: []))
+        #expect(router.mayBypass == (codec != .vp8 && !keepSize))
     }
 
     /// From one picture to the next the output has another size and preset. No picture is lost.

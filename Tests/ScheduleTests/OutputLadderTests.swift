@@ -7,10 +7,12 @@ import Testing
     private static let period = Nanoseconds.milliseconds(200)
 
     private func ladder(
-        _ width: Int, _ height: Int, best: OutputSize = .double, preset: EncoderPreset = .superfast, mayShrink: Bool = true
+        _ width: Int, _ height: Int, best: OutputSize = .double, preset: EncoderPreset = .superfast, mayShrink: Bool = true,
+        mayBypass: Bool = true
     ) -> OutputLadder {
         let stream = OutputLadder.Stream(input: PictureSize(width: width, height: height), interval: .seconds(1 / 30))
-        return OutputLadder(stream, best: best, preset: preset, mayShrink: mayShrink, costs: OutputLadder.Costs())
+        return OutputLadder(
+            stream, best: best, preset: preset, mayShrink: mayShrink, mayBypass: mayBypass, costs: OutputLadder.Costs())
     }
 
     /// Pictures that are like a choice.
@@ -61,7 +63,7 @@ import Testing
                 OutputChoice(size: .oneAndHalf, preset: .ultrafast)
             ),
             (1920, 1080, OutputChoice(size: .same, preset: .ultrafast), nil),
-            (3840, 2160, OutputChoice(size: .same, preset: .superfast, isBypass: true), nil),
+            (3840, 2160, OutputChoice(size: .same, preset: .ultrafast, isBypass: true), nil),
         ]) func theStartFollowsTheSizeOnTwoCores(width: Int, height: Int, choice: OutputChoice, later: OutputChoice?)
     {
         var ladder = ladder(width, height)
@@ -109,7 +111,7 @@ import Testing
             ladder.choices == [
                 OutputChoice(size: .double, preset: .superfast), OutputChoice(size: .double, preset: .ultrafast),
                 OutputChoice(size: .oneAndHalf, preset: .ultrafast), OutputChoice(size: .same, preset: .superfast),
-                OutputChoice(size: .same, preset: .ultrafast), OutputChoice(size: .same, preset: .superfast, isBypass: true),
+                OutputChoice(size: .same, preset: .ultrafast), OutputChoice(size: .same, preset: .ultrafast, isBypass: true),
             ])
         for best in [OutputSize.triple, .oneAndHalf, .exactly(PictureSize(width: 1000, height: 1000))] {
             for preset in EncoderPreset.allCases {
@@ -118,6 +120,25 @@ import Testing
                 #expect(zip(needs, needs.dropFirst()).allSatisfy { $0 > $1 }, "\(needs)")
             }
         }
+    }
+
+    /// Until its entry point comes, the last step costs no more than the one before it either.
+    @Test(arguments: EncoderPreset.allCases) func aBypassThatWaitsCostsNoMore(preset: EncoderPreset) throws {
+        let ladder = self.ladder(1280, 720, preset: preset)
+        var waiting = try #require(ladder.choices.last)
+        #expect(waiting.isBypass)
+        waiting.isBypass = false
+        let before = ladder.need(of: ladder.choices[ladder.choices.count - 2]).cores
+        #expect(ladder.need(of: waiting).cores <= before)
+    }
+
+    /// Pictures of a format that cannot leave as they came leave as small as they may, whatever that costs.
+    @Test func whatMustNotPassIsNeverBypassed() {
+        var ladder = self.ladder(3840, 2160, mayBypass: false)
+        ladder.begin(cores: Cores(2))
+        #expect(ladder.choice == OutputChoice(size: .same, preset: .ultrafast))
+        #expect(!ladder.choices.contains { $0.isBypass })
+        #expect(run(&ladder, seconds: 60) { _, _ in 3 }.isEmpty)
     }
 
     @Test func aSizeOfItsOwnFallsToTheStepsBelowIt() {

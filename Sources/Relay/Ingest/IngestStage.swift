@@ -310,7 +310,7 @@ final class IngestStage {
         stream.encoders = options.encodeThreads
         let ladder = OutputLadder(
             stream, best: options.output(for: format.size), preset: options.preset, mayShrink: !options.keepSize,
-            costs: StartCosts.measured.costs)
+            mayBypass: router.mayBypass, costs: StartCosts.measured.costs)
         if let text = chosen.begin(ladder, cores: available.cores(at: .now())) { control.report(.message(text)) }
         path.ladderWantsBypass = chosen.current?.isBypass == true
     }

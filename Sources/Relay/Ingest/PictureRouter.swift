@@ -30,7 +30,7 @@ final class PictureRouter {
     private let books: StreamBooks
     private let control: StreamControl
     private let turns: StageTurns
-    private let mayBypass: Bool
+    private let keepsSize: Bool
     private let mayWait: Bool
     private var paths = PathSwitch()
     private var entries = EntryPoints()
@@ -68,7 +68,7 @@ final class PictureRouter {
         books = channels.books
         control = channels.control
         turns = channels.turns
-        mayBypass = !channels.configuration.options.keepSize
+        keepsSize = channels.configuration.options.keepSize
         self.mode = mode
     }
 
@@ -77,6 +77,9 @@ final class PictureRouter {
 
     /// Whether pictures go out as they came, so that the decoder's run has ended.
     var isBypassed: Bool { paths.isBypassed }
+
+    /// Whether pictures of the present stream may go out as they came. A transport stream cannot hold VP8.
+    var mayBypass: Bool { !keepsSize && format?.codec != .vp8 }
 
     /// How many pictures are held.
     var held: Int { line.count }
@@ -145,7 +148,7 @@ final class PictureRouter {
         wishes.hasNoEntries = hasNoEntries
         if unit.codec == nil {
             wishes.isForced = true
-        } else if mayBypass, format?.codec != .vp8 {
+        } else if mayBypass {
             wishes.mode = mode == .bypass
             wishes.ladder = path.ladderWantsBypass
             wishes.isForced = !path.obstacles.isEmpty
