@@ -3,9 +3,12 @@ import Endpoint
 import Foundation
 import Media
 import Schedule
+import Schedule
 import Settings
+import Telemetry
 import TestStreams
 import Testing
+import Transport
 
 @testable import Relay
 
@@ -63,6 +66,53 @@ import Testing
         #expect(outcome.combs.count == 47 && outcome.combs.max()! < 0.9, "\(outcome.combs)")
         let steps = zip(outcome.times.dropFirst(), outcome.times).map { $0 - $1 }
         #expect(steps.dropFirst().allSatisfy { $0 == 1800 }, "\(steps)")
+    }
+
+    /// The first field's frame may be out before the second's has a ticket. What is held for a bypass must not go out between them.
+    @Test func noBypassBeginsBetweenTheFieldsOfAPicture() throws {
+        var configuration = RelayConfiguration(input: .standardStream, output: .standardStream)
+        configuration.settings.deinterlace = .fields
+        let channels = StreamChannels(configuration)
+        let ledger = channels.books.ledger
+        let coded = TestStream.coded(in: try TestStream.golden("interlaced-top.ts"))
+        let pictures = BoundedQueue<DecodedFrame>(capacity: 4)
+        let (turn, treated) = (BoundedQueue<Bool>(capacity: 1), Count())
+        let decode = StageThread(name: "decode") {
+            let shown = ShownPictures(pictures, channels)
+            do {
+                let decoder = try VideoDecoder()
+                for (number, unit) in coded.enumerated() {
+                    try unit.bytes.withUnsafeBytes { _ = try decoder.decode($0, id: Int64(number)) }
+                    while let output = try decoder.next() {
+                        guard case .picture(let picture) = consume output else { continue }
+                        let ticket = ledger.open(.original, presentation: coded[Int(picture.id)].presentation)
+                        _ = turn.pop()
+                        _ = try shown.show(picture, ticket)
+                        _ = treated.next()
+                    }
+                }
+            } catch {
+                Issue.record(error)
+            }
+            pictures.close()
+        }
+        var (seconds, gaps) = (0, 0)
+        for number in coded.indices {
+            guard turn.push(true) == nil, let first = pictures.pop() else { break }
+            ledger.close(first.intoTicket(), as: .emitted)
+            // Everything that has a ticket is out.
+            var isQuiet = false
+            while pictures.count == 0, treated.calls <= number {
+                isQuiet = channels.path.isQuiet { ledger.inFlight == 0 } || isQuiet
+            }
+            guard pictures.count > 0, let second = pictures.pop() else { continue }
+            ledger.close(second.intoTicket(), as: .emitted)
+            seconds += 1
+            if isQuiet { gaps += 1 }
+        }
+        turn.close()
+        decode.join()
+        #expect(seconds >= 20 && gaps == 0, "\(gaps) of \(seconds)")
     }
 
     @Test func combsStayWhereNobodyWantsThemGone() throws {

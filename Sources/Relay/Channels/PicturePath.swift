@@ -4,7 +4,8 @@ import Synchronization
 /// Channel: who wants the pictures to go out as they came, and whether they do.
 ///
 /// - Writers: ingest and the observer (``ladderWantsBypass``), ingest, decode, enhance and encode (``insert(_:from:)``), ingest
-///   (``beginBypass()``, ``beginRun()``, ``removeObstacles(from:)``), enhance and encode (``beginMaking()``, ``endMaking()``).
+///   (``beginBypass()``, ``beginRun()``, ``removeObstacles(from:)``), decode, enhance and encode (``beginMaking()``,
+///   ``endMaking()``).
 /// - Readers: ingest (the wishes, for each picture), enhance and encode (``runs``, for each picture), encode (``isBypassed``: it
 ///   fills no slots then), the observer.
 /// - Read together: obstacles, and the frame that they hold from.

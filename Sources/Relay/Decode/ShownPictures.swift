@@ -14,6 +14,7 @@ final class ShownPictures {
     private let activity: DecoderActivity
     private let turns: StageTurns
     private let control: StreamControl
+    private let path: PicturePath
     private var settings: LiveSettings.Copy
     /// Nil until a picture is marked as interlaced.
     private var deinterlacing: StreamDeinterlacing?
@@ -33,6 +34,7 @@ final class ShownPictures {
         activity = channels.decoder
         turns = channels.turns
         control = channels.control
+        path = channels.path
         settings = LiveSettings.Copy(of: channels.settings)
     }
 
@@ -83,6 +85,9 @@ final class ShownPictures {
         if outcome.isMade { books.counters.add(.picturesDeinterlaced) }
         let hasSecondField = outcome.hasSecondField
         activity.picturesPerUnit = hasSecondField ? 2 : 1
+        // The first frame may have gone out before the second has its ticket. A bypass must not begin between them.
+        if hasSecondField { path.beginMaking() }
+        defer { if hasSecondField { path.endMaking() } }
         push(outcome.intoPicture(), ticket)
         guard hasSecondField, let interval else { return cost }
         let startedAgain = MonotonicTime.now()
