@@ -89,6 +89,22 @@ import Transport
         #expect(TestStream.payloads(in: output).suffix(40) == TestStream.payloads(in: stream).suffix(40))
     }
 
+    /// Where pictures must not pass, one line says that they are dropped and what to do, however often the decoder fails.
+    @Test(arguments: [0, 15] as [Int64]) func anUndecodableStreamThatMustNotPassIsReported(from first: Int64) throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.video(frames: 110, keyframeEvery: 10)
+        let (report, notes, _) = try relayPictureByPicture(stream, scratch) {
+            $0.options.keepSize = true
+            $0.makeDecoder = { (configuration) throws(CodecError) in
+                try BlindDecoder(configuration) { (first..<100).contains($0) }
+            }
+        }
+        #expect(report.frames.droppedByReason == ["decode_error": UInt64(100 - first)], "\(report.frames)")
+        #expect(report.frames.bypassed == 0 && report.frames.emitted == UInt64(10 + first), "\(report.frames)")
+        let told = notes.filter { $0.contains("could be decoded") }
+        #expect(told.count == 1 && told[0].contains("Leave out keep-size, or send H.264"), "\(notes)")
+    }
+
     /// A keyframe that was lost makes the pictures up to the next one undecodable. That is no reason to give up.
     @Test func aLostKeyframeIsNoUndecodableStream() throws {
         let scratch = try Scratch()

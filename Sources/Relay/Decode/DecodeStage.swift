@@ -60,6 +60,8 @@ final class DecodeStage: Sendable {
         var hasShown = false
         /// Units in a row that cannot be decoded, and how many of them are whole ones at which a decoder can begin.
         var undecodable = (units: 0, entries: 0)
+        /// An event has said that pictures are dropped because they must not pass.
+        var hasToldLoss = false
         /// When the first unit of the run was to be shown that the decoder could not begin with, while none has come that it could.
         var awaitsEntrySince: MediaTime?
         /// The decoder gives what it held back, because no more units come.
@@ -123,6 +125,7 @@ final class DecodeStage: Sendable {
         run.isBroken = false
         run.hasShown = false
         run.undecodable = (0, 0)
+        run.hasToldLoss = false
         run.awaitsEntrySince = nil
     }
 
@@ -284,11 +287,8 @@ final class DecodeStage: Sendable {
         guard !run.hasShown else { return }
         let since = run.awaitsEntrySince ?? record.presentation
         run.awaitsEntrySince = since
-        guard record.presentation - since >= Self.longestStart, !configuration.options.keepSize,
-            path.obstacles.isEmpty
-        else { return }
-        control.report(.message("the stream has nothing that a decoder can begin with, so its pictures go out as they come"))
-        path.insert(.start, from: record.id)
+        guard record.presentation - since >= Self.longestStart, path.obstacles.isEmpty else { return }
+        pass("the stream has nothing that a decoder can begin with", .start, from: record.id, &run)
     }
 
     private func countUndecodable(_ record: FrameRecord, _ run: inout Run) {
@@ -298,15 +298,32 @@ final class DecodeStage: Sendable {
             !run.hasShown || run.undecodable.entries >= Self.leastEntries
         else { return }
         // Again for pictures of a former format, which are no obstacle to this one.
-        let count = run.undecodable.units
+        let (count, hasShown) = (run.undecodable.units, run.hasShown)
         run.undecodable = (0, 0)
-        guard !configuration.options.keepSize, !path.obstacles.contains(.decoder) else { return }
-        control.report(
-            .message(
-                run.hasShown
-                    ? "none of the last \(count) pictures could be decoded, so they go out as they come"
-                    : "no picture could be decoded so far, so they go out as they come"))
-        path.insert(.decoder, from: record.id)
+        guard !path.obstacles.contains(.decoder) else { return }
+        pass(
+            hasShown ? "none of the last \(count) pictures could be decoded" : "no picture could be decoded so far",
+            .decoder, from: record.id, &run)
+    }
+
+    /// Pictures go out as they came, where they may. Else they are dropped, and one line a run says so.
+    /// - Parameter reason: the beginning of the event's text.
+    private func pass(
+        _ reason: @autoclosure () -> String, _ obstacle: PicturePath.Obstacles, from frame: UInt64, _ run: inout Run
+    ) {
+        // A transport stream cannot hold VP8.
+        guard configuration.options.keepSize || run.codec == .vp8 else {
+            control.report(.message("\(reason()), so the pictures go out as they come"))
+            return path.insert(obstacle, from: frame)
+        }
+        guard !run.hasToldLoss else { return }
+        run.hasToldLoss = true
+        let advice =
+            run.codec == .vp8
+            ? "and VP8 cannot go out as it comes: the pictures are dropped. Send H.264"
+            : "and keep-size forbids that they go out as they come: the pictures are dropped. "
+                + "Leave out keep-size, or send \(VideoCodec.names)"
+        control.report(.message("\(reason()), \(advice)"))
     }
 }
 
