@@ -6,7 +6,7 @@ import Settings
 import Telemetry
 import TestStreams
 import Testing
-import Transport
+@testable import Transport
 @testable import Relay
 
 /// The bit rate that follows the links, in virtual time.
@@ -181,6 +181,49 @@ import Transport
         #expect(rate.rate == 3_000_000)
         rate.set(4_000_000...8_000_000)
         #expect(rate.rate == 8_000_000)
+    }
+
+    /// A link that does not carry bypassed pictures lowers nothing. When pictures are enhanced again, what it did meanwhile is
+    /// forgotten, and the rate begins at the ceiling.
+    @Test func bypassedPicturesLowerNoRate() {
+        var configuration = RelayConfiguration(input: .standardStream, output: .standardStream)
+        configuration.settings.bitRateFloor = 1_000_000
+        let channels = StreamChannels(configuration)
+        channels.outputRate.ceiling = 6_000_000
+        var (links, calls) = (LinkWatch(channels), CallWatch(channels))
+        var (now, dropped, asked) = (start, Int64(0), 0)
+        func follow(seconds: Int, isBehind: Bool) {
+            for _ in 0..<seconds * 2 {
+                now = now + LinkWatch.interval
+                if isBehind { dropped += 1 }
+                var peer = ConnectedPeer(
+                    id: 1, peer: "203.0.113.1:9", host: "203.0.113.1", streamID: "",
+                    connectedAt: start, statistics: LegStatistics())
+                peer.statistics.packetsDropped = dropped
+                links.follow({ [peer] in [peer] }, at: now)
+                calls.follow(
+                    {
+                        asked += 1
+                        return []
+                    }, at: now)
+            }
+        }
+        func messages() -> Int {
+            var count = 0
+            while let event = channels.control.events.pop(until: start) { if case .message = event { count += 1 } }
+            return count
+        }
+        follow(seconds: 8, isBehind: true)
+        #expect(channels.outputRate.carried < 3_000_000 && messages() == 1)
+        channels.path.beginBypass()
+        asked = 0
+        follow(seconds: 8, isBehind: true)
+        #expect(channels.outputRate.carried == .max && channels.outputRate.carriedByCalls == .max && asked == 0)
+        channels.path.beginRun()
+        follow(seconds: 8, isBehind: false)
+        #expect(channels.outputRate.carried == .max && messages() == 0)
+        follow(seconds: 4, isBehind: true)
+        #expect(channels.outputRate.carried < 6_000_000 && messages() == 1)
     }
 
     /// The encoder takes over what the links carry, within the operator's ceiling.

@@ -3,25 +3,27 @@ import Settings
 import Transport
 
 /// Has the bit rate follow what the receivers of calls report, where the operator set a floor for it
-/// (``StreamSettings/bitRateFloor``).
+/// (``StreamSettings/bitRateFloor``), and pictures do not go out as they came.
 ///
 /// Confined to the observer thread.
 struct CallWatch {
     private let output: OutputRate
     private let settings: LiveSettings
+    private let path: PicturePath
     private var rate: CallRate?
     private var next = MonotonicTime(nanoseconds: 0)
 
     init(_ channels: StreamChannels) {
         output = channels.outputRate
         settings = channels.settings
+        path = channels.path
     }
 
     mutating func follow(_ feedback: () -> [RTPViewers.Report], at now: MonotonicTime) {
         guard now >= next else { return }
         next = now + LinkWatch.interval
         let ceiling = output.ceiling
-        guard let floor = settings.current.bitRateFloor, ceiling > floor else {
+        guard let floor = settings.current.bitRateFloor, ceiling > floor, !path.isBypassed else {
             (rate, output.carriedByCalls) = (nil, .max)
             return
         }

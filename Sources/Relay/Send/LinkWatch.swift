@@ -5,6 +5,7 @@ import Telemetry
 import Transport
 
 /// Has the bit rate follow the outputs' SRT links, where the operator set a floor for it (``StreamSettings/bitRateFloor``).
+/// Pictures that go out as they came have the bit rate that they have. What links do with it says nothing of the encoder's.
 ///
 /// Confined to the observer thread.
 struct LinkWatch {
@@ -14,6 +15,7 @@ struct LinkWatch {
     private let output: OutputRate
     private let settings: LiveSettings
     private let control: StreamControl
+    private let path: PicturePath
     /// Whether there are outputs whose links say nothing.
     private let othersReceive: Bool
     private var rate: LinkRate?
@@ -24,6 +26,7 @@ struct LinkWatch {
         output = channels.outputRate
         settings = channels.settings
         control = channels.control
+        path = channels.path
         othersReceive = channels.configuration.outputs.contains { if case .srt = $0 { false } else { true } }
     }
 
@@ -31,8 +34,9 @@ struct LinkWatch {
         guard now >= next else { return }
         next = now + Self.interval
         let ceiling = output.ceiling
-        guard let floor = settings.current.bitRateFloor, ceiling > floor else {
-            (rate, output.carried) = (nil, .max)
+        guard let floor = settings.current.bitRateFloor, ceiling > floor, !path.isBypassed else {
+            // What follows begins anew: with the ceiling, and with a line when that is too much.
+            (rate, output.carried, isLowered) = (nil, .max, false)
             return
         }
         if rate == nil { rate = LinkRate(floor...ceiling, at: now) } else { rate!.set(floor...ceiling) }
