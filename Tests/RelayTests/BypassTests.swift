@@ -244,6 +244,42 @@ import Transport
         #expect(report.frames.dropped == 10 && report.frames.bypassed == 40 && report.frames.emitted == 30, "\(report.frames)")
     }
 
+    /// Pictures of a size that no decoder takes pass whatever the operator sets. A second attempt costs none of them.
+    @Test func whatIsTooLargeIsNotTriedAgain() throws {
+        let scratch = try Scratch()
+        // 16,384 by 16,384.
+        var w = BitWriter()
+        for byte in [0x67, 66, 0xC0, 51] { w.bits(byte, 8) }
+        for code in [0, 0, 2, 1] { w.unsigned(code) }
+        w.bits(0, 1)
+        for _ in 0..<2 { w.unsigned(1023) }
+        w.bits(0b1100, 4)
+        let large = [0, 0, 0, 1] + w.finished
+        var units = TestStream.coded(in: try TestStream.video(frames: 60, keyframeEvery: 10))
+        for index in units.indices {
+            let (unit, starts) = (units[index].bytes, Self.starts(of: units[index].bytes))
+            guard let place = starts.firstIndex(where: { unit[$0 + 3] & 31 == 7 }) else { continue }
+            units[index].bytes = unit[..<starts[place]] + large + unit[starts[place + 1]...]
+        }
+        let (report, notes, _) = try relayPictureByPicture(
+            try TestStream.multiplexed(units), scratch, changes: [14: { $0.mode = .bypass }, 24: { $0.mode = .enhance }])
+        #expect(report.frames.bypassed == 60 && report.frames.dropped == 0, "\(report.frames)")
+        #expect(notes.count { $0.contains("too large to decode") } == 1, "\(notes)")
+    }
+
+    /// The operator changes his mind while leading pictures come: the bypass that begins behind them has the former reason.
+    @Test func aBypassBehindLeadingPicturesSaysWhyItBegan() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.golden("hevc-open.ts")
+        let units = TestStream.coded(in: stream)
+        let second = try #require(units.indices.dropFirst().first { units[$0].isKeyframe })
+        #expect(units[second + 1].presentation < units[second].presentation)
+        let (report, notes, _) = try relayPictureByPicture(
+            stream, scratch, changes: [second - 1: { $0.mode = .bypass }, second + 2: { $0.mode = .enhance }])
+        #expect(report.frames.bypassed > 0 && report.frames.dropped == 0, "\(report.frames)")
+        #expect(notes.filter { $0.contains("as they come") } == ["pictures go out as they come: mode is bypass"])
+    }
+
     /// At a constant rate a bypassed picture keeps the source's own time, and nothing is repeated into the bypass.
     @Test func aConstantRate() throws {
         let scratch = try Scratch()

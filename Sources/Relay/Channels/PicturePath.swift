@@ -4,7 +4,7 @@ import Synchronization
 /// Channel: who wants the pictures to go out as they came, and whether they do.
 ///
 /// - Writers: ingest and the observer (``ladderWantsBypass``), ingest, decode, enhance and encode (``insert(_:from:)``), ingest
-///   (``beginBypass()``, ``beginRun()``, ``removeObstacles(from:)``), decode, enhance and encode (``beginMaking()``,
+///   (``beginBypass()``, ``beginRun()``, ``removeObstacles(from:besides:)``), decode, enhance and encode (``beginMaking()``,
 ///   ``endMaking()``).
 /// - Readers: ingest (the wishes, for each picture), enhance and encode (``runs``, for each picture), encode (``isBypassed``: it
 ///   fills no slots then), the observer.
@@ -25,6 +25,8 @@ final class PicturePath: Sendable {
         static let enhancement = Obstacles(rawValue: 4)
         /// The decoder has had nothing that it could begin with. The next entry point removes this one.
         static let start = Obstacles(rawValue: 8)
+        /// Pictures of this size are too large to decode, as their headers say. Another attempt changes nothing.
+        static let size = Obstacles(rawValue: 16)
     }
 
     private let ladder = Atomic<Bool>(false)
@@ -53,10 +55,11 @@ final class PicturePath: Sendable {
     }
 
     /// Pictures of another format begin with this frame, or the operator wants another attempt.
-    func removeObstacles(from frame: UInt64) {
+    /// - Parameter lasting: those that stay where they are.
+    func removeObstacles(from frame: UInt64, besides lasting: Obstacles = []) {
         first.withLock { first in
             first = frame
-            found.store(0, ordering: .relaxed)
+            found.bitwiseAnd(lasting.rawValue, ordering: .relaxed)
         }
     }
 

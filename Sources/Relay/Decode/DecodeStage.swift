@@ -300,7 +300,7 @@ final class DecodeStage: Sendable {
         // Again for pictures of a former format, which are no obstacle to this one.
         let (count, hasShown) = (run.undecodable.units, run.hasShown)
         run.undecodable = (0, 0)
-        guard !path.obstacles.contains(.decoder) else { return }
+        guard path.obstacles.isDisjoint(with: [.decoder, .size]) else { return }
         pass(
             hasShown ? "none of the last \(count) pictures could be decoded" : "no picture could be decoded so far",
             .decoder, from: record.id, &run)

@@ -295,7 +295,7 @@ final class IngestStage {
         let most = VideoDecoder.Configuration().maximumSamples
         if format.size.width * format.size.height > most {
             control.report(.message("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
-            path.insert(.decoder, from: nil)
+            path.insert(.size, from: nil)
         }
         chooseOutput(for: format)
     }

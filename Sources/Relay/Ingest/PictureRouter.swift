@@ -133,7 +133,7 @@ final class PictureRouter {
     func change(_ mode: StreamSettings.Mode) {
         guard mode != self.mode else { return }
         self.mode = mode
-        path.removeObstacles(from: books.ledger.nextFrame)
+        path.removeObstacles(from: books.ledger.nextFrame, besides: .size)
     }
 
     // MARK: Pictures
@@ -158,8 +158,9 @@ final class PictureRouter {
         // In the steady state nobody asks what a unit is.
         if paths.isChanging || unit.isKeyframe && wishes.wantBypass != paths.isBypassed { entries.read(unit, into: &picture) }
         let decision = paths.decide(picture, wishes, isSettled: !line.isHolding)
+        // Wishes may have changed while leading pictures came.
+        if paths.isBypassed { beginBypass(leaving?.wishes ?? wishes) }
         leaving = paths.isLeaving ? leaving ?? (.now(), wishes) : nil
-        if paths.isBypassed { beginBypass(wishes) }
         return decision
     }
 
