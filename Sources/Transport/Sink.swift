@@ -67,6 +67,9 @@ public final class Sink: Sendable {
             head, body, kind, presentation: presentation, sourceTime: sourceTime, isMarked: isMarked, captureTime: captureTime)
     }
 
+    /// Whom to wake when a receiver of a call has come, or wants a keyframe. Others are to be asked.
+    public func wake(_ wake: WakeUp) { if case .call(let viewers, _) = leg { viewers.wake(wake) } }
+
     /// What a call's receivers have reported; empty elsewhere.
     public var callReports: [RTPViewers.Report] { if case .call(let viewers, _) = leg { viewers.reports } else { [] } }
 

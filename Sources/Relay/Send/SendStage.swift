@@ -52,7 +52,8 @@ final class SendStage: Sendable {
     private static let passingBatch = 16
     /// When a program has lost its video and other streams have run on for so long (1 s) since the newest picture, no more come.
     private static let videoTimeout = MediaTime.ticksPerSecond
-    /// How often the stage asks the output whether a receiver has come or gone. The transport has no call to wait for that.
+    /// How often the stage asks the output whether a receiver has come or gone. SRT has no call to wait for that. Receivers of calls
+    /// wake the stage.
     private static let connectionPollInterval = Nanoseconds.milliseconds(20)
 
     /// - Parameter sinks: at least one.
@@ -76,6 +77,7 @@ final class SendStage: Sendable {
         outputRate = channels.outputRate
         control = channels.control
         turns = channels.turns
+        for sink in sinks { sink.wake(passing.wake) }
     }
 
     /// What became of the units that were delivered, for each output.

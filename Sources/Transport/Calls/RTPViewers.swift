@@ -7,6 +7,7 @@ public final class RTPViewers: Sendable {
     /// How many there may be at a time.
     public let capacity: Int
     private let all: Lock<[RTPViewer?]>
+    private let news = ViewerNews()
     private static let nextID = Atomic<Int32>(1)
     private let added = Atomic<Int64>(0)
     /// Of those who have left.
@@ -27,14 +28,21 @@ public final class RTPViewers: Sendable {
         -> RTPViewer?
     {
         let id = Self.nextID.add(1, ordering: .relaxed).oldValue
-        let viewer = RTPViewer(tracks, wire, id: id, peer: peer, name: name)
-        return all.withLock { all in
-            guard let place = all.firstIndex(where: { $0 == nil }) else { return nil }
+        let viewer = RTPViewer(tracks, wire, id: id, peer: peer, name: name, news)
+        let hasPlace = all.withLock { all in
+            guard let place = all.firstIndex(where: { $0 == nil }) else { return false }
             all[place] = viewer
             added.add(1, ordering: .relaxed)
-            return viewer
+            return true
         }
+        guard hasPlace else { return nil }
+        news.tell()
+        return viewer
     }
+
+    /// Whom to wake when a viewer has come, or wants a keyframe. He wants it in the next picture, which may be there before anybody
+    /// looks by himself.
+    public func wake(_ wake: WakeUp) { news.wake.withLock { $0 = wake } }
 
     /// Removes a viewer. It gets a goodbye.
     public func remove(_ viewer: RTPViewer) {
@@ -85,6 +93,13 @@ public final class RTPViewers: Sendable {
     }
 }
 
+/// Wakes whoever serves an output's viewers. Thread-safe.
+final class ViewerNews: Sendable {
+    let wake = Lock<WakeUp?>(nil)
+
+    func tell() { wake.withLock { $0 }?.raise() }
+}
+
 /// One receiver of an output: a session, and the wire that its packets go out on. Thread-safe.
 public final class RTPViewer: Sendable {
     /// Which of a viewer's tracks something is for.
@@ -101,12 +116,14 @@ public final class RTPViewer: Sendable {
     private let video: Int?
     private let sound: Int?
     private let state: Guarded<State>
+    private let news: ViewerNews
     /// Looked at for each picture.
     private let wantsKeyframe = Atomic<Bool>(false)
     private let heldBack = Atomic<Bool>(false)
 
-    init(_ tracks: [RTPTrack], _ wire: any RTPSendWire, id: Int32, peer: String, name: String) {
+    init(_ tracks: [RTPTrack], _ wire: any RTPSendWire, id: Int32, peer: String, name: String, _ news: ViewerNews) {
         self.id = id
+        self.news = news
         self.peer = peer
         self.wire = wire
         video = tracks.firstIndex(where: \.isVideo)
@@ -139,7 +156,7 @@ public final class RTPViewer: Sendable {
             state.figures.packetsRetransmitted += repeated
             return state.session.wantsKeyframe
         }
-        if wants { wantsKeyframe.store(true, ordering: .releasing) }
+        if wants, !wantsKeyframe.exchange(true, ordering: .acquiringAndReleasing) { news.tell() }
     }
 
     /// A datagram has come that is not the receiver's.
