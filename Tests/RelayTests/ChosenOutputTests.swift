@@ -43,7 +43,7 @@ import Transport
             queue: UnitQueue(books: channels.books), output: output, mode: .enhance, mayWait: true, channels: channels)
         router.beginStream(
             ElementaryStreamDescription(id: 256, streamType: 6, codec: codec, role: .mainVideo, descriptors: []))
-        #expect(router.mayBypass == (codec != .vp8 && !keepSize))
+        #expect(router.mayChooseBypass == (codec != .vp8 && !keepSize))
     }
 
     /// From one picture to the next the output has another size and preset. No picture is lost.

@@ -290,7 +290,7 @@ final class IngestStage {
     }
 
     private func describe(_ format: VideoParameters) {
-        router.beginFormat(format.size)
+        router.beginFormat(format)
         arrivals.declaredRate = format.frameRate
         let most = VideoDecoder.Configuration().maximumSamples
         if format.size.width * format.size.height > most {
@@ -310,7 +310,7 @@ final class IngestStage {
         stream.encoders = options.encodeThreads
         let ladder = OutputLadder(
             stream, best: options.output(for: format.size), preset: options.preset, mayShrink: !options.keepSize,
-            mayBypass: router.mayBypass, costs: StartCosts.measured.costs)
+            mayBypass: router.mayChooseBypass, costs: StartCosts.measured.costs)
         if let text = chosen.begin(ladder, cores: available.cores(at: .now())) { control.report(.message(text)) }
         path.ladderWantsBypass = chosen.current?.isBypass == true
     }

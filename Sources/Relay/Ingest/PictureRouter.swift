@@ -32,11 +32,25 @@ final class PictureRouter {
     private let turns: StageTurns
     private let keepsSize: Bool
     private let mayWait: Bool
+    /// Receivers of calls get the pictures, too. They take H.264 alone, in the order in which it is shown.
+    private let feedsCalls: Bool
     private var paths = PathSwitch()
     private var entries = EntryPoints()
     private var wish = KeyframeWish()
     /// The pictures' size, as their headers have it; nil where they cannot be read.
     private var size: PictureSize?
+    /// The pictures come in another order than that in which they are shown, as far as their headers say.
+    private var areReordered = false
+    /// What was said of the present format.
+    private var remarks: CallRemarks = []
+
+    /// What receivers of calls mean for pictures that they cannot show.
+    private struct CallRemarks: OptionSet {
+        let rawValue: UInt8
+        static let modeDoesNotHold = CallRemarks(rawValue: 1)
+        static let noPicture = CallRemarks(rawValue: 2)
+    }
+
     /// Since when leading pictures have been awaited, and why pictures are bypassed after them.
     private var leaving: (since: MonotonicTime, wishes: PathSwitch.Wishes)?
     private var video = TransportStreamLayout.Video.h264
@@ -68,6 +82,7 @@ final class PictureRouter {
         books = channels.books
         control = channels.control
         turns = channels.turns
+        feedsCalls = output.feedsCalls
         keepsSize = channels.configuration.options.keepSize
         self.mode = mode
     }
@@ -78,8 +93,15 @@ final class PictureRouter {
     /// Whether pictures go out as they came, so that the decoder's run has ended.
     var isBypassed: Bool { paths.isBypassed }
 
-    /// Whether pictures of the present stream may go out as they came. A transport stream cannot hold VP8.
-    var mayBypass: Bool { !keepsSize && format?.codec != .vp8 }
+    /// Whether pictures of the present stream may go out as they came, where they cannot be enhanced. A transport stream cannot
+    /// hold VP8.
+    private var mayBypass: Bool { !keepsSize && format?.codec != .vp8 }
+
+    /// Whether all receivers can show the pictures as they came.
+    private var areShown: Bool { !feedsCalls || format?.codec == .h264 && !areReordered }
+
+    /// Whether they may go out as they came although they could be enhanced.
+    var mayChooseBypass: Bool { mayBypass && areShown }
 
     /// How many pictures are held.
     var held: Int { line.count }
@@ -109,7 +131,11 @@ final class PictureRouter {
 
     /// The pictures from here on are of another stream. Where it is of another format, receivers do not know it yet.
     func beginStream(_ stream: ElementaryStreamDescription) {
-        if stream.streamType != format?.streamType || stream.codec != format?.codec { paths.beginStream() }
+        if stream.streamType != format?.streamType || stream.codec != format?.codec {
+            paths.beginStream()
+            areReordered = false
+            remarks = []
+        }
         format = (stream.streamType, stream.codec)
         // Receivers keep what they know of H.264 when it is enhanced and bypassed in turns.
         video =
@@ -124,8 +150,9 @@ final class PictureRouter {
     func restart() { entries.restart() }
 
     /// The pictures from here on have another format.
-    func beginFormat(_ size: PictureSize) {
-        self.size = size
+    func beginFormat(_ parameters: VideoParameters) {
+        size = parameters.size
+        areReordered = parameters.reordering ?? 0 > 0
         path.removeObstacles(from: books.ledger.nextFrame)
     }
 
@@ -133,6 +160,7 @@ final class PictureRouter {
     func change(_ mode: StreamSettings.Mode) {
         guard mode != self.mode else { return }
         self.mode = mode
+        remarks = []
         path.removeObstacles(from: books.ledger.nextFrame, besides: .size)
     }
 
@@ -149,9 +177,10 @@ final class PictureRouter {
         if unit.codec == nil {
             wishes.isForced = true
         } else if mayBypass {
-            wishes.mode = mode == .bypass
-            wishes.ladder = path.ladderWantsBypass
+            wishes.mode = areShown && mode == .bypass
+            wishes.ladder = areShown && path.ladderWantsBypass
             wishes.isForced = !path.obstacles.isEmpty
+            if !areShown, mode == .bypass { say(.modeDoesNotHold) }
         }
         entries.observe(isTimed: isTimed)
         var picture = PathSwitch.Picture(presentation)
@@ -161,7 +190,16 @@ final class PictureRouter {
         // Wishes may have changed while leading pictures came.
         if paths.isBypassed { beginBypass(leaving?.wishes ?? wishes) }
         leaving = paths.isLeaving ? leaving ?? (.now(), wishes) : nil
+        if paths.isBypassed, feedsCalls, video != .h264 { say(.noPicture) }
         return decision
+    }
+
+    /// Says it once for each format.
+    private func say(_ remark: CallRemarks) {
+        guard remarks.insert(remark).inserted else { return }
+        let reason = video == .h264 ? "come in another order than they are shown in" : "are no H.264"
+        let consequence = remark == .noPicture ? "viewers of calls get no picture" : "mode bypass does not hold"
+        control.report(.message("\(consequence): calls cannot take the source's own pictures, which \(reason)"))
     }
 
     /// Pictures go out as they came, from now on.

@@ -40,6 +40,8 @@ final class SendStage: Sendable {
     private let arrivals: Arrivals
     private let captures: CaptureClock
     private let record: OutputRecord
+    /// Whether receivers of calls are among those that it sends to.
+    let feedsCalls: Bool
     /// Messages of one unit are sent under one lock, and the sink is asked for events only between units, so that no receiver
     /// begins in the middle of a unit.
     private let state: Lock<State>
@@ -77,6 +79,7 @@ final class SendStage: Sendable {
         outputRate = channels.outputRate
         control = channels.control
         turns = channels.turns
+        feedsCalls = sinks.contains(where: \.takesMedia)
         for sink in sinks { sink.wake(passing.wake) }
     }
 
