@@ -20,6 +20,8 @@ public struct CallEndpoint: Hashable, Sendable {
     public var addresses: [String]
     /// How many viewers a `whep:` leg serves at a time; nil for ``usualViewers``.
     public var viewers: Int?
+    /// The most bits a second that the publisher of a `whip:` leg is to send; nil for the usual.
+    public var bitRate: Int?
 
     public static let usualViewers = 16
     public static let mostViewers = 256
@@ -68,8 +70,13 @@ public struct CallEndpoint: Hashable, Sendable {
                 throw fault("viewers is 1 to \(Self.mostViewers), not \(quoted(value))")
             }
             viewers = number
+        case "bitrate" where side == .whip:
+            guard let rate = Endpoint.bitRate(value) else {
+                throw fault("bitrate is bits a second, as 2M or 800k, not \(quoted(value))")
+            }
+            bitRate = rate
         default:
-            let known = side == .whep ? "port, address and viewers" : "port and address"
+            let known = side == .whep ? "port, address and viewers" : "port, address and bitrate"
             throw fault("unknown key \(quotedKey(key)); known are \(known)")
         }
     }
@@ -95,8 +102,9 @@ public struct CallEndpoint: Hashable, Sendable {
 
 extension CallEndpoint: CustomStringConvertible {
     public var description: String {
-        let pairs =
-            (port == 0 ? [] : ["port=\(port)"]) + addresses.map { "address=\($0)" } + (viewers.map { ["viewers=\($0)"] } ?? [])
+        var pairs = (port == 0 ? [] : ["port=\(port)"]) + addresses.map { "address=\($0)" }
+        if let viewers { pairs.append("viewers=\(viewers)") }
+        if let bitRate { pairs.append("bitrate=\(bitRateText(bitRate))") }
         return "\(side.rawValue):\(name)" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
     }
 }

@@ -45,6 +45,18 @@ private func hexadecimalValue(_ digit: UInt8) -> UInt8? {
     }
 }
 
+/// Bits a second as a key has them: `2.5M` or `800k`, from 1 kb/s to 1 Gb/s. They are rounded to whole kilobits.
+func bitRate(_ text: Substring) -> Int? {
+    let scales: [Character: Double] = ["k": 1, "M": 1000]
+    guard let last = text.last, let scale = scales[last], let number = Double(text.dropLast()),
+        (1...1e6).contains((number * scale).rounded())
+    else { return nil }
+    return Int((number * scale).rounded()) * 1000
+}
+
+/// Writes bits a second so that ``bitRate(_:)`` gives them again.
+func bitRateText(_ rate: Int) -> String { rate % 1_000_000 == 0 ? "\(rate / 1_000_000)M" : "\(rate / 1000)k" }
+
 /// `host:port`, `[v6]:port` or `:port`.
 package func hostAndPort(_ authority: Substring, scheme: String) throws(TransportError) -> (host: String, port: UInt16) {
     func fault(_ message: String) -> TransportError { TransportError(.badURL, place: "\(scheme)://", message) }

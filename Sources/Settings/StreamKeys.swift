@@ -107,7 +107,8 @@ public enum StreamKeys {
         StreamKey(
             "bitrate-floor", \.settings.bitRateFloor, or: "off", .live, .bitRate, "bits a second, as 1M or 500k",
             help: """
-                Let the bit rate follow the SRT outputs: down to this when a link cannot carry more, up to `bitrate` when all can.
+                Let the bit rate follow what SRT links and viewers of calls can take: down to this when one cannot take more, up to \
+                `bitrate` when all can.
                 """,
             read: BitRateText.read, write: BitRateText.write, isAllowed: { $0 > 0 }),
         .choice(

@@ -39,7 +39,8 @@ public final class Source: Sendable {
     ///   - latency: how long lost packets are waited for at most; nil for the usual.
     public init(_ url: StreamURL, over wire: any RTPWire, latency: Nanoseconds? = nil) {
         self.url = url
-        leg = .call(MediaSource(wire, latency: latency))
+        let bitRate: Int? = if case .call(let endpoint) = url { endpoint.bitRate } else { nil }
+        leg = .call(MediaSource(wire, latency: latency, bitRate: bitRate))
     }
 
     /// The tracks of the present call, whose messages are single packets' payloads; nil where messages are a transport stream.

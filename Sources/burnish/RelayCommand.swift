@@ -17,7 +17,8 @@ struct RelayCommand: ParsableCommand {
             (latency in milliseconds; an input also accepts ingest=early|tsbpd|auto), rtp://host:port for MPEG-TS over RTP \
             (an input accepts latency=MS: how long it waits for packets that arrive out of order), udp://host:port for \
             plain MPEG-TS, a path, or - for standard input or output. A path that ends in .sdp is plain RTP as a session \
-            description says; an output takes path.sdp?to=HOST:PORT to send there and write the description.
+            description says; an output takes path.sdp?to=HOST:PORT to send there and write the description, an input \
+            path.sdp?latency=MS&bitrate=2M.
 
             Prints a status line each second and a report at the end. SIGINT or SIGTERM ends it cleanly.
             """)

@@ -76,12 +76,16 @@ struct StreamURLTests {
         ("rtp://h:1?ttl=3", "unknown key 'ttl'; known is latency"), ("rtp://h:1?latency=1&latency=1", "twice"),
         ("rtp://h:1?latency=5001", "0 to 5000"), ("rtp://h:1?latency=-1", "0 to 5000"), ("rtp://h:1?latency", "0 to 5000"),
         ("rtp://h:65535", "port above"), ("rtp://h", "port is missing"),
-        ("a.sdp?ttl=1", "unknown key 'ttl'; known are to, latency"),
+        ("a.sdp?ttl=1", "unknown key 'ttl'; known are to, latency, bitrate"),
         ("file:///tmp/A.SDP?to=h", "port is missing"), ("a.sdp?to=:5004", "names a host and a port"),
         ("a.sdp?to=h:65533", "1 to 65532"), ("a.sdp?latency=9000", "0 to 5000"), ("a.sdp?to=h:1&to=h:1", "twice"),
         ("whip:", "is no name"), ("whep:-a", "is no name"), ("whip:a/b", "is no name"), ("whip://a", "is no name"),
         ("whip:a?port=65536", "0 to 65535"), ("whip:a?port=1&port=2", "twice"),
-        ("whip:a?viewers=2", "known are port and address"),
+        ("whip:a?viewers=2", "known are port, address and bitrate"),
+        ("whep:a?bitrate=2M", "known are port, address and viewers"),
+        ("whip:a?bitrate=2", "bits a second"), ("whip:a?bitrate=0k", "bits a second"),
+        ("whip:a?bitrate=2000M", "bits a second"),
+        ("a.sdp?bitrate=-1M", "bits a second"), ("a.sdp?bitrate=1M&bitrate=1M", "twice"), ("a.sdp?bitrate", "bits a second"),
         ("whep:a?viewers=0", "1 to 256"), ("whip:a?address=relay.example", "an IP address"),
         ("whip:a?address=", "an IP address"), ("whip:a?address=1.2", "an IP address"),
         ("whip:a?address=1.2.3.256", "an IP address"), ("whip:a?address=::1::", "an IP address"),
@@ -121,7 +125,8 @@ struct StreamURLTests {
     @Test func descriptionsReadBack() throws {
         for text in [
             "srt://[::1]:9000?mode=listener&latency=20", "srt://h:1?mode=caller&ingest=early", "udp://[::1]:5", "rtp://h:5",
-            "rtp://[::1]:5?latency=7", "whip:a?port=1&address=::1", "whep:a?viewers=2", "a.ts", "-",
+            "rtp://[::1]:5?latency=7", "whip:a?port=1&address=::1&bitrate=2500k", "a.sdp?bitrate=3M",
+            "whep:a?viewers=2", "a.ts", "-",
         ] {
             let url = try StreamURL(text)
             #expect("\(url)" == text)

@@ -21,6 +21,8 @@ public struct SDPEndpoint: Hashable, Sendable {
     public var destination: Destination?
     /// How long an input waits for packets at most; nil for the usual.
     public var latency: Nanoseconds?
+    /// The most bits a second that an input's sender is to send; nil for the usual.
+    public var bitRate: Int?
     /// The file's text, where somebody else has read it: a worker in its sandbox opens no file.
     public var content: String?
 
@@ -57,7 +59,13 @@ public struct SDPEndpoint: Hashable, Sendable {
                     throw fault("latency is in milliseconds, 0 to \(Self.longestLatency), not \(quoted(value ?? ""))")
                 }
                 latency = Nanoseconds(milliseconds * 1_000_000)
-            default: throw fault("unknown key \(quotedKey(key)); known are to, latency")
+            case "bitrate":
+                guard bitRate == nil else { throw fault("key bitrate is given twice") }
+                guard let rate = Endpoint.bitRate(value ?? "") else {
+                    throw fault("bitrate is bits a second, as 2M or 800k, not \(quoted(value ?? ""))")
+                }
+                bitRate = rate
+            default: throw fault("unknown key \(quotedKey(key)); known are to, latency, bitrate")
             }
         }
     }
@@ -73,6 +81,7 @@ public struct SDPEndpoint: Hashable, Sendable {
             throw fault("to=… is for outputs: an input listens on the description's ports")
         }
         if !isInput, latency != nil { throw fault("latency is for inputs: an output waits for nothing") }
+        if !isInput, bitRate != nil { throw fault("bitrate is for inputs: an output's rate is the stream's bitrate") }
     }
 
     /// The hosts that it sends to or receives at, as far as they are known before the file is read.
@@ -88,6 +97,7 @@ extension SDPEndpoint: CustomStringConvertible {
         var keys: [String] = []
         if let destination { keys.append("to=\(bracketed(destination.host)):\(destination.port)") }
         if let latency { keys.append("latency=\(latency.count / 1_000_000)") }
+        if let bitRate { keys.append("bitrate=\(bitRateText(bitRate))") }
         return oneLine(path) + (keys.isEmpty ? "" : "?" + keys.joined(separator: "&"))
     }
 }

@@ -6,11 +6,13 @@ extension MediaSource {
     convenience init(_ endpoint: SDPEndpoint) throws(TransportError) {
         try endpoint.check(isInput: true)
         let description = try CallDescription(of: endpoint, isInput: true)
-        try self.init(description, latency: endpoint.latency, place: oneLine(endpoint.path))
+        try self.init(description, latency: endpoint.latency, bitRate: endpoint.bitRate, place: oneLine(endpoint.path))
     }
 
     /// - Parameter description: a port of 0 stands for any free one.
-    convenience init(_ description: CallDescription, latency: Nanoseconds?, place: String) throws(TransportError) {
+    convenience init(
+        _ description: CallDescription, latency: Nanoseconds?, bitRate: Int? = nil, place: String
+    ) throws(TransportError) {
         var sockets: [CallSocket] = []
         for section in description.sections {
             let named = try NameLookup.find(host: section.host, port: section.port, place: place)
@@ -19,7 +21,8 @@ extension MediaSource {
             sockets.append(try .bound(to: address, controlPort: section.controlPort, place: place))
         }
         self.init(
-            UDPCallWire(description.sections.map(\.track), sockets), latency: latency, leftOut: description.leftOut)
+            UDPCallWire(description.sections.map(\.track), sockets), latency: latency, bitRate: bitRate,
+            leftOut: description.leftOut)
     }
 }
 

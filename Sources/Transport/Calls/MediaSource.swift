@@ -11,10 +11,12 @@ final class MediaSource: Sendable {
     private let figures = Lock(LegStatistics())
     private let receiver: ThreadConfined<Receiver>
 
-    /// - Parameter latency: how long packets are waited for at most; nil for the usual.
-    init(_ wire: any RTPWire, latency: Nanoseconds?, leftOut: [String] = []) {
+    /// - Parameters:
+    ///   - latency: how long packets are waited for at most; nil for the usual.
+    ///   - bitRate: the most bits a second that the sender is to send; nil for the usual.
+    init(_ wire: any RTPWire, latency: Nanoseconds?, bitRate: Int? = nil, leftOut: [String] = []) {
         self.wire = wire
-        receiver = ThreadConfined(Receiver(wire, latency: latency, leftOut))
+        receiver = ThreadConfined(Receiver(wire, Wishes(latency: latency, bitRate: bitRate), leftOut))
     }
 
     /// Those of the present call. For the thread that receives.
@@ -36,12 +38,18 @@ final class MediaSource: Sendable {
         }
     }
 
+    /// What the operator wants of a sender; nil for the usual.
+    private struct Wishes {
+        var latency: Nanoseconds?
+        var bitRate: Int?
+    }
+
     @safe private struct Receiver: ~Copyable {
         private(set) var tracks: [RTPTrack]
         private var call: Int
         private var session: RTPReceiveSession
         private let wire: any RTPWire
-        private let latency: Nanoseconds?
+        private let wishes: Wishes
         private var window: Nanoseconds
         /// Of the calls before.
         private var earlier = LegStatistics()
@@ -56,23 +64,24 @@ final class MediaSource: Sendable {
         private var packets: Int64 = 0
         private var bytes: Int64 = 0
 
-        init(_ wire: any RTPWire, latency: Nanoseconds?, _ leftOut: [String]) {
+        init(_ wire: any RTPWire, _ wishes: Wishes, _ leftOut: [String]) {
             self.wire = wire
-            self.latency = latency
+            self.wishes = wishes
             let present = wire.call
             (tracks, call) = (present.tracks, present.number)
-            let (configuration, window) = Self.configuration(present.tracks, latency)
+            let (configuration, window) = Self.configuration(present.tracks, wishes)
             self.window = window
             session = RTPReceiveSession(present.tracks, configuration)
             pending = leftOut.map { .leftOut($0) }
         }
 
         private static func configuration(
-            _ tracks: [RTPTrack], _ latency: Nanoseconds?
+            _ tracks: [RTPTrack], _ wishes: Wishes
         ) -> (RTPReceiveSession.Configuration, window: Nanoseconds) {
             var configuration = RTPReceiveSession.Configuration()
             let repairs = tracks.contains { $0.feedback.contains(.retransmission) }
-            if let latency {
+            if let rate = wishes.bitRate { configuration.bitRate = UInt64(rate) }
+            if let latency = wishes.latency {
                 configuration.reordering = repairs ? min(latency, configuration.reordering) : latency
                 configuration.longestHold = latency
             }
@@ -88,7 +97,7 @@ final class MediaSource: Sendable {
             if isConnected { pending.append(.disconnected(reason: present.endReason)) }
             (isConnected, begun) = (false, [])
             (tracks, call) = (present.tracks, present.number)
-            let (configuration, window) = Self.configuration(present.tracks, latency)
+            let (configuration, window) = Self.configuration(present.tracks, wishes)
             self.window = window
             session = RTPReceiveSession(present.tracks, configuration)
         }

@@ -67,6 +67,29 @@ struct CallInboxTests {
         #expect(source.receive(into: buffer, until: .now() + .seconds(20)) == .idle)
     }
 
+    /// How much a publisher may send is the operator's to say.
+    @Test(arguments: [("whip:a", 4_000_000), ("whip:a?bitrate=2M", 2_000_000)]) func theSenderIsToldItsBitRate(
+        url: String, rate: UInt64
+    ) throws {
+        let inbox = CallInbox()
+        let source = try Source(StreamURL(url), over: inbox)
+        let back = Back()
+        var track = RTPTrack([RTPFormat(.h264, payloadType: 96)])
+        track.feedback = .bitRate
+        inbox.begin([track], peer: "alice", feedback: back)
+        // A second ago, so that a report is due.
+        packet(1, type: 96, source: 7, 1).withUnsafeBytes { inbox.push($0, arrival: .now() - .seconds(2)) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 16)
+        defer { buffer.deallocate() }
+        while source.receive(into: buffer, until: .now()) != .idle {}
+        var told: [UInt64] = []
+        for bytes in back.packets.withLock({ $0 }) {
+            var reader = RTCPReader(bytes.span)
+            while let packet = reader.next() { if case .bitRate(let bits) = packet { told.append(bits) } }
+        }
+        #expect(told.first == rate)
+    }
+
     @Test func aViewerGetsWhatItAsksForAgain() throws {
         let viewers = RTPViewers(capacity: 1)
         let back = Back()
