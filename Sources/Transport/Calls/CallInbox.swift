@@ -80,6 +80,8 @@ public final class CallInbox: RTPWire {
     public var callNumber: Int { number.load(ordering: .acquiring) }
     public var peer: String { queue.withLock { $0.peer } }
     public var localPort: UInt16 { 0 }
+    /// What carries them has decrypted them.
+    public var isAuthentic: Bool { true }
     public func confirm() {}
 
     public func read(into buffer: UnsafeMutableRawBufferPointer) -> RTPReading? {

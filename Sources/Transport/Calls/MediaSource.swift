@@ -69,16 +69,17 @@ final class MediaSource: Sendable {
             self.wishes = wishes
             let present = wire.call
             (tracks, call) = (present.tracks, present.number)
-            let (configuration, window) = Self.configuration(present.tracks, wishes)
+            let (configuration, window) = Self.configuration(present.tracks, wishes, isAuthentic: wire.isAuthentic)
             self.window = window
             session = RTPReceiveSession(present.tracks, configuration)
             pending = leftOut.map { .leftOut($0) }
         }
 
         private static func configuration(
-            _ tracks: [RTPTrack], _ wishes: Wishes
+            _ tracks: [RTPTrack], _ wishes: Wishes, isAuthentic: Bool
         ) -> (RTPReceiveSession.Configuration, window: Nanoseconds) {
             var configuration = RTPReceiveSession.Configuration()
+            configuration.isAuthentic = isAuthentic
             let repairs = tracks.contains { $0.feedback.contains(.retransmission) }
             if let rate = wishes.bitRate { configuration.bitRate = UInt64(rate) }
             if let latency = wishes.latency {
@@ -97,7 +98,7 @@ final class MediaSource: Sendable {
             if isConnected { pending.append(.disconnected(reason: present.endReason)) }
             (isConnected, begun) = (false, [])
             (tracks, call) = (present.tracks, present.number)
-            let (configuration, window) = Self.configuration(present.tracks, wishes)
+            let (configuration, window) = Self.configuration(present.tracks, wishes, isAuthentic: wire.isAuthentic)
             self.window = window
             session = RTPReceiveSession(present.tracks, configuration)
         }

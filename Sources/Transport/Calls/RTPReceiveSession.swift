@@ -21,6 +21,9 @@ public struct RTPReceiveSession: ~Copyable {
         public var longestHold = Nanoseconds.milliseconds(100)
         /// The most bits a second that the sender may send, where it is told by ``RTPFeedback/bitRate``; nil tells it nothing.
         public var bitRate: UInt64? = 4_000_000
+        /// Whether whoever carries the packets knows that they are the sender's, as a WebRTC transport does. Otherwise a source gets
+        /// feedback when the description names it, or when two of its packets have come in sequence.
+        public var isAuthentic = false
         public init() {}
     }
 
@@ -116,7 +119,8 @@ public struct RTPReceiveSession: ~Copyable {
 
     /// Files a datagram: RTP or RTCP, any bytes.
     /// - Parameter track: the one whose socket it came from; nil where all tracks share one.
-    /// - Returns: whether it is one of the stream's, so that feedback may go to where it came from.
+    /// - Returns: whether it is one of the stream's, so that feedback may go to where it came from. There is none before its source is
+    ///   proven.
     @discardableResult public mutating func receive(
         _ datagram: UnsafeRawBufferPointer, arrival: MonotonicTime, track: Int? = nil
     ) -> Bool {
@@ -132,11 +136,11 @@ public struct RTPReceiveSession: ~Copyable {
         }
         if isRepeat {
             guard receiver.source != nil else { return false }
-        } else if receiver.source != packet.source {
-            guard receiver.accepts(packet.source, at: arrival) else {
+        } else {
+            guard receiver.admits(packet, isAuthentic: configuration.isAuthentic, at: arrival) else {
                 return refuse("another source sends while the first one is served")
             }
-            begin(receiver, packet, arrival)
+            if receiver.source != packet.source { begin(receiver, packet, arrival) }
         }
         // Some track has a source now, which the report can name.
         if hasArrivals, let number = packet.extensions.transportSequence {
@@ -206,14 +210,15 @@ public struct RTPReceiveSession: ~Copyable {
             switch packet {
             case .senderReport(let report, _):
                 guard let receiver = tracks.first(where: { $0.source == report.source }) else { continue }
-                isOurs = true
+                // Feedback goes to where reports come from.
+                if receiver.isProven { isOurs = true }
                 reports += 1
                 if !receiver.apply(report, arrival: arrival) { reportsRejected += 1 }
                 alignment.align(tracks)
             case .goodbye(let sources):
                 for receiver in tracks where receiver.source.map({ sources.contains($0) }) == true {
                     receiver.goodbye()
-                    isOurs = true
+                    if receiver.isProven { isOurs = true }
                 }
             default: break
             }
@@ -297,7 +302,9 @@ public struct RTPReceiveSession: ~Copyable {
     public var nextTimer: MonotonicTime? {
         var next = Self.earlier(Self.earlier(nextReport, nextArrivals), silenceEnd?.time)
         for receiver in tracks where receiver.source != nil {
-            next = Self.earlier(next, Self.earlier(receiver.gapDeadline, receiver.requests.due))
+            next = Self.earlier(next, receiver.gapDeadline)
+            guard receiver.isProven else { continue }
+            next = Self.earlier(next, receiver.requests.due)
             if receiver.track.isVideo { next = Self.earlier(next, picture.due) }
         }
         return next
@@ -320,7 +327,7 @@ public struct RTPReceiveSession: ~Copyable {
         var arrivalsAreDue = nextArrivals.map { $0 <= now } ?? false
         if arrivalsAreDue { nextArrivals = nil }
         for receiver in tracks {
-            guard let source = receiver.source else { continue }
+            guard let source = receiver.source, receiver.isProven else { continue }
             numbers.removeAll(keepingCapacity: true)
             receiver.claimRequests(at: now, &numbers)
             let wantsPicture = receiver.track.isVideo && !hasAsked && picture.claim(at: now)
@@ -362,7 +369,7 @@ public struct RTPReceiveSession: ~Copyable {
 
     /// Writes a goodbye, because we receive no more.
     public mutating func goodbye(_ send: (_ packet: UnsafeRawBufferPointer, _ track: Int) -> Void) {
-        for receiver in tracks where receiver.source != nil {
+        for receiver in tracks where receiver.isProven {
             writer.removeAll()
             writer.receiverReport(from: configuration.source)
             writer.description(of: configuration.source, name: configuration.name)

@@ -7,6 +7,9 @@ final class RTPTrackReceiver {
     /// The section's name as packets bear it; empty where it has none.
     private let mid: [UInt8]
     private(set) var source: UInt32?
+    /// The present source really sends, so that it gets feedback. Its packets are delivered before that.
+    private(set) var isProven = false
+    private var proof = SourceProof()
     private var order = RTPOrder()
     private var ring = PacketRing(capacity: 512)
     private(set) var requests = RetransmissionRequests()
@@ -36,9 +39,21 @@ final class RTPTrackReceiver {
         return true
     }
 
-    /// Whether packets of this source are accepted: it is the present one, or that has given way.
-    func accepts(_ other: UInt32, at now: MonotonicTime) -> Bool {
-        source == nil || source == other || saidGoodbye || now - lastHeard >= RTPFeed.silenceTimeout
+    /// Whether a packet's source is served: it is the present one, or takes its place. Decides also whether it is proven, which holds
+    /// when ``begin(_:at:)`` is called for it.
+    /// - Parameter isAuthentic: whoever carries the packets knows whose they are.
+    func admits(_ packet: RTPPacket, isAuthentic: Bool, at now: MonotonicTime) -> Bool {
+        let isPresent = source == packet.source
+        if isPresent, isProven { return true }
+        let isNamed = track.source == packet.source
+        let isFree = source == nil || saidGoodbye || now - lastHeard >= RTPFeed.silenceTimeout
+        guard isPresent || isNamed || isFree || !isProven else { return false }
+        let follows = proof.observe(packet.source, packet.sequence)
+        // One that has not proven itself gives way to one that does.
+        guard isPresent || isNamed || isFree || follows else { return false }
+        isProven = isNamed || isAuthentic || follows
+        if isProven { proof.removeAll() }
+        return true
     }
 
     func begin(_ source: UInt32, at now: MonotonicTime) {
@@ -54,6 +69,8 @@ final class RTPTrackReceiver {
 
     func end() {
         source = nil
+        isProven = false
+        proof.removeAll()
         saidGoodbye = false
         ring.reset()
         requests.removeAll()

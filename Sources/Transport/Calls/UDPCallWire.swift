@@ -23,6 +23,8 @@ final class UDPCallWire: RTPWire {
     var localPorts: [UInt16] { sockets.map { $0.stream.localPort } }
     let call: RTPCall
     var callNumber: Int { 0 }
+    /// Anybody can send to a port.
+    var isAuthentic: Bool { false }
     var peer: String { sockets.lazy.compactMap { $0.peer.withLock { $0.stream } }.first.map { "\($0)" } ?? "" }
     func interrupt() { bell.ring() }
 

@@ -93,4 +93,75 @@ struct RTPReceiveSessionTests {
         path.run(.milliseconds(1))
         #expect(path.timer == nil)
     }
+
+    /// A source that no description names.
+    private static var unnamed: RTPTrack {
+        var track = Path.video()
+        track.source = nil
+        return track
+    }
+
+    private static func packet(_ number: UInt8, source: UInt8) -> [UInt8] {
+        [0x80, 96, 0, number, 0, 0, 0, 0, source, source, source, source, 100 + number]
+    }
+
+    /// Its packet is delivered, because it may be the first of a call. Nothing goes back to where it came from.
+    @Test func oneForgedDatagramGetsNothing() throws {
+        let path = Path([Self.unnamed])
+        #expect(path.inject(Self.packet(1, source: 9)))
+        path.run(.milliseconds(1))
+        #expect(path.numbers == [101] && path.events == [.began(track: 0)])
+        path.setNeedsKeyframe(true)
+        let report = SenderReport(source: 0x0909_0909, wallClock: 1 << 33, timestamp: 0, packets: 1, bytes: 1)
+        var writer = RTCPWriter()
+        writer.senderReport(report)
+        #expect(!path.inject(writer.bytes), "reports of nobody show no address")
+        path.run(.milliseconds(300))
+        // Nobody turns in circles meanwhile.
+        #expect(try #require(path.timer) > path.now)
+        path.run(.seconds(3))
+        #expect(path.feedback.isEmpty)
+    }
+
+    /// Two packets in sequence show a source, which takes the place of one that has not shown itself (RFC 3550, A.1).
+    @Test func aSourceThatShowsItselfTakesThePlaceOfAForgedOne() {
+        let path = Path([Self.unnamed])
+        _ = path.inject(Self.packet(1, source: 9))
+        for number in 0..<3 as Range<UInt8> {
+            path.send(number, ticks: Int64(number) * 3000)
+            // Others than in sequence.
+            _ = path.inject(Self.packet(2 * number + 3, source: 9))
+            path.run(.milliseconds(33))
+        }
+        path.run(.milliseconds(50))
+        #expect(path.numbers.suffix(2) == [1, 2] && path.events.count { $0 == .began(track: 0) } == 2)
+        #expect(!path.inject(Self.packet(20, source: 9)) && !path.inject(Self.packet(21, source: 9)))
+        path.setNeedsKeyframe(true)
+        path.run(.milliseconds(1))
+        #expect(path.pictureLosses.count == 1)
+    }
+
+    /// From its second packet on, or from the first where whoever carries it knows it.
+    @Test(arguments: [false, true]) func feedbackBeginsWhenTheSourceIsThere(isAuthentic: Bool) {
+        var configuration = RTPReceiveSession.Configuration()
+        configuration.isAuthentic = isAuthentic
+        let path = Path([Self.unnamed], configuration)
+        for number in 0..<2 as Range<UInt8> {
+            path.send(number, ticks: Int64(number) * 3000)
+            path.run(.milliseconds(12))
+            #expect(path.numbers.count == Int(number) + 1)
+            path.setNeedsKeyframe(true)
+            path.run(.milliseconds(1))
+            #expect(path.pictureLosses.isEmpty == (number == 0 && !isAuthentic))
+        }
+    }
+
+    @Test func whomTheDescriptionNamesIsServedAtAnyTime() {
+        let path = Path([Path.video()])
+        for number in 1...2 as ClosedRange<UInt8> { #expect(path.inject(Self.packet(number, source: 9))) }
+        path.send(0, ticks: 0)
+        path.run(.milliseconds(15))
+        #expect(path.numbers == [101, 102, 0])
+        #expect(!path.inject(Self.packet(3, source: 9)) && !path.inject(Self.packet(4, source: 9)))
+    }
 }

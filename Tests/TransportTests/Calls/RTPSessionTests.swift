@@ -41,6 +41,8 @@ struct RTPSessionTests {
         static func video(_ feedback: RTPFeedback = [.retransmission, .pictureLoss], repeats: UInt8? = 97) -> RTPTrack {
             var track = RTPTrack([RTPFormat(.h264, payloadType: 96, retransmission: repeats)])
             track.feedback = feedback
+            // Whom the description names gets feedback from the first packet on.
+            track.source = 0x0506_0708
             return track
         }
 
