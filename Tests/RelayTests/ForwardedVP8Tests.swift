@@ -18,9 +18,9 @@ struct ForwardedVP8Tests {
         /// When a keyframe was asked for, in milliseconds.
         var requests: [Int64] = []
 
-        init() {
+        init(feedback: RTPFeedback = .pictureLoss) {
             var video = RTPTrack([RTPFormat(.vp8, payloadType: 96)])
-            video.feedback = .pictureLoss
+            video.feedback = feedback
             session = RTPReceiveSession([video, RTPTrack([RTPFormat(.opus, payloadType: 97, channels: 2)])])
             demuxer = CallDemuxer([video, RTPTrack([RTPFormat(.opus, payloadType: 97, channels: 2)])])
         }
@@ -36,7 +36,7 @@ struct ForwardedVP8Tests {
                 demuxer.push(UnsafeRawBufferPointer(rebasing: buffer[..<count]), message) { event in
                     if case .unit(let unit) = event, unit.isMainVideo { keyframes.append(unit.isKeyframe && !unit.isDamaged) }
                 }
-                session.needsKeyframe = demuxer.needsKeyframe
+                if let isNeeded = demuxer.keyframeNeed(after: message) { session.needsKeyframe = isNeeded }
             }
             while let event = session.nextEvent(at: now) { events.append(event) }
             let milliseconds = now.nanoseconds / 1_000_000
@@ -51,10 +51,12 @@ struct ForwardedVP8Tests {
         }
 
         /// A picture of one packet.
-        mutating func picture(_ number: Int, isKeyframe: Bool) {
+        mutating func picture(_ number: Int, isKeyframe: Bool, sequence: Int? = nil) {
             let stamp = UInt32(number * 3000)
+            let sequence = sequence ?? number + 1
             let head: [UInt8] =
-                [0x90, 0xe0, 0, UInt8(number + 1)] + (0..<4).map { UInt8(truncatingIfNeeded: stamp >> (24 - 8 * $0)) }
+                [0x90, 0xe0, UInt8(sequence >> 8), UInt8(sequence & 255)]
+                + (0..<4).map { UInt8(truncatingIfNeeded: stamp >> (24 - 8 * $0)) }
             // The extension, and a descriptor with a picture number of 15 bits.
             let middle: [UInt8] = [
                 0x4d, 0xd8, 0x0f, 0xbd, 0xbe, 0xde, 0, 1, 0x10, 0x30, 0, 0, 0x90, 0x80, 0xc1, UInt8(0x14 + number),
@@ -66,6 +68,18 @@ struct ForwardedVP8Tests {
                 : [0x51, 0x09, 0x00, 0xe4, 0x49, 0xd8, 0x20, 0x03]
             push(head + middle + body)
         }
+    }
+
+    /// More packets are lost than can be asked for, and those behind them wait. Sound comes meanwhile.
+    @Test func soundEndsNoNeedForAKeyframe() {
+        var path = Path(feedback: [.pictureLoss, .retransmission])
+        for number in 0..<3 { path.picture(number, isKeyframe: number == 0) }
+        var needs = [path.session.needsKeyframe]
+        path.picture(3, isKeyframe: false, sequence: 400)
+        needs.append(path.session.needsKeyframe)
+        path.push([0x80, 97, 0, 1, 0, 0, 0, 0, 0, 0, 0, 6, 0xfc], track: 1)
+        needs.append(path.session.needsKeyframe)
+        #expect(needs == [false, true, true] && path.keyframes.count == 3)
     }
 
     private static let empty: [UInt8] = [0x80] + [UInt8](repeating: 0, count: 11)

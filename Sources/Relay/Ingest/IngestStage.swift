@@ -125,7 +125,7 @@ final class IngestStage {
                 if let told = demuxer.capture(of: message) { capture = told }
                 unsafe demuxer.push(
                     UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), message, handler: handle)
-                if message.packet != nil { source.needsKeyframe(demuxer.needsKeyframe) }
+                if let isNeeded = demuxer.keyframeNeed(after: message) { source.needsKeyframe(isNeeded) }
                 books.counters.add(.inputPacketsUnused, UInt64(demuxer.unusedPackets - unusedPackets))
                 unusedPackets = demuxer.unusedPackets
                 diagnose(demuxer, now: message.arrival)

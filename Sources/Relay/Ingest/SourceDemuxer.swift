@@ -24,6 +24,8 @@ protocol SourceDemuxer: ~Copyable {
     var unusedPackets: Int { get }
     /// Nothing that comes can be shown well before a keyframe, which the sender can be asked for.
     var needsKeyframe: Bool { get }
+    /// Whether a keyframe is needed, as a message shows that was pushed; nil where it says nothing of the video.
+    func keyframeNeed(after message: Message) -> Bool?
 }
 
 extension TransportStreamDemuxer: SourceDemuxer {
@@ -34,6 +36,7 @@ extension TransportStreamDemuxer: SourceDemuxer {
     func capture(of message: Message) -> (time: UInt64, presentation: MediaTime)? { nil }
     mutating func begin(_ source: Source) {}
     var needsKeyframe: Bool { false }
+    func keyframeNeed(after message: Message) -> Bool? { nil }
 }
 
 /// A call's packets, of tracks that the transport numbers.
@@ -72,11 +75,11 @@ struct CallDemuxer: SourceDemuxer, ~Copyable {
     }
 
     func capture(of message: Message) -> (time: UInt64, presentation: MediaTime)? {
-        guard let packet = message.packet, let time = packet.extensions.captureTime, tracks.indices.contains(packet.track),
-            tracks[packet.track].isVideo
-        else { return nil }
+        guard let packet = message.packet, let time = packet.extensions.captureTime, isVideo(packet) else { return nil }
         return (time, packet.presentation)
     }
+
+    private func isVideo(_ packet: RTPArrival) -> Bool { tracks.indices.contains(packet.track) && tracks[packet.track].isVideo }
 
     mutating func recordLoss() {}
     var nextTimer: MonotonicTime? { nil }
@@ -86,6 +89,12 @@ struct CallDemuxer: SourceDemuxer, ~Copyable {
     var diagnosis: StreamDiagnosis { demuxer.diagnosis }
     var unusedPackets: Int { demuxer.unusedPackets }
     var needsKeyframe: Bool { demuxer.needsKeyframe }
+
+    /// Sound between two packets of a picture knows nothing of what is missing there.
+    func keyframeNeed(after message: Message) -> Bool? {
+        guard let packet = message.packet, isVideo(packet) else { return nil }
+        return demuxer.needsKeyframe
+    }
 }
 
 extension RTPPayloadFormat {
