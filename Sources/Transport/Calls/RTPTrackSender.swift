@@ -143,8 +143,8 @@ enum RTPPacketWriter {
                 unsafe bytes.setBigEndian(UInt64(bitPattern: offset), at: at - 8, 8)
             }
         }
-        if let mid = track.mid, map.mid > 0, !mid.isEmpty {
-            let name = mid.utf8.prefix(16)
+        // A part of the name would be another track's, and 16 bytes are the most of an element's short form.
+        if let name = track.mid?.utf8, map.mid > 0, (1...16).contains(name.count) {
             at = unsafe element(bytes, at, map.mid, name.count, isLong)
             var place = at - name.count
             for byte in name {

@@ -216,7 +216,7 @@ struct CallPacketTests {
         written.captureTime = 0x0102_0304_0506_0708
         written.captureClockOffset = -2
         var bytes = [UInt8](repeating: 0xee, count: 100)
-        track.mid = "0123456789abcdef and more"
+        track.mid = "0123456789abcdef"
         let most = bytes.withUnsafeMutableBytes {
             RTPPacketWriter.writeHeader(
                 to: $0, payloadType: 96, isMarked: true, sequence: 7, timestamp: 8, source: 9, written, track)
@@ -244,6 +244,22 @@ struct CallPacketTests {
             let cut = Array(bytes[..<count])
             _ = RTPPacket(reading: cut.span, map: map)
         }
+    }
+
+    /// A part of a name may be another track's.
+    @Test(arguments: [("0123456789abcdef", 16), ("0123456789abcdefg", 0), ("", 0)]) func aNameIsWrittenWholeOrNotAtAll(
+        mid: String, count: UInt8
+    ) {
+        var track = RTPTrack([RTPFormat(.h264, payloadType: 96)])
+        (track.mid, track.extensions.mid) = (mid, 5)
+        var bytes = [UInt8](repeating: 0, count: RTPPacketWriter.mostBytes)
+        let end = bytes.withUnsafeMutableBytes {
+            RTPPacketWriter.writeHeader(
+                to: $0, payloadType: 96, isMarked: true, sequence: 7, timestamp: 8, source: 9, .init(), track)
+        }
+        bytes = Array(bytes[..<end])
+        guard let packet = RTPPacket(reading: bytes.span, map: track.extensions) else { return #expect(Bool(false)) }
+        #expect(packet.extensions.midCount == count && packet.payload.isEmpty)
     }
 
     @Test func tracksAreReadFromSections() throws {
