@@ -57,7 +57,8 @@ final class MediaSource: Sendable {
         private var hasReportedPort = false
         private var begun: Set<Int> = []
         private var isConnected = false
-        private var readUpTo = MonotonicTime.now()
+        /// Everything that had come by then was read.
+        private var readUpTo = MonotonicTime(nanoseconds: 0)
         private var pending: [LegEvent] = []
         private var sequence: Int64 = 0
         private var connections: Int64 = 0
@@ -128,7 +129,8 @@ final class MediaSource: Sendable {
                 sendFeedback()
                 let asked = MonotonicTime.now()
                 if let reading = unsafe wire.read(into: datagram) {
-                    readUpTo = max(readUpTo, min(reading.arrival, asked))
+                    // Another socket may have one that came before.
+                    if wire.keepsOrder { readUpTo = max(readUpTo, min(reading.arrival, asked)) }
                     packets += 1
                     bytes += Int64(reading.byteCount)
                     let packet = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(datagram)[..<reading.byteCount])

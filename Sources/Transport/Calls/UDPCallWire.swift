@@ -8,8 +8,15 @@ import Media
 final class UDPCallWire: RTPWire {
     private let sockets: [CallSocket]
     private let bell = Bell()
-    /// Where what was read last came from. Belongs to the thread that reads.
-    private let last = ThreadConfined<(track: Int, isControl: Bool, sender: SocketAddress)?>(nil)
+    /// Belongs to the thread that reads.
+    private let turn = ThreadConfined(Turn())
+
+    private struct Turn {
+        /// Where what was read last came from.
+        var last: (track: Int, isControl: Bool, sender: SocketAddress)?
+        /// The place of the socket that is read next, two of each track. None is read again before the others had their turn.
+        var next = 0
+    }
 
     private let numbers: [Int32]
 
@@ -23,6 +30,7 @@ final class UDPCallWire: RTPWire {
     var localPorts: [UInt16] { sockets.map { $0.stream.localPort } }
     let call: RTPCall
     var callNumber: Int { 0 }
+    var keepsOrder: Bool { numbers.count == 1 }
     /// Anybody can send to a port.
     var isAuthentic: Bool { false }
     var peer: String { sockets.lazy.compactMap { $0.peer.withLock { $0.stream } }.first.map { "\($0)" } ?? "" }
@@ -30,25 +38,25 @@ final class UDPCallWire: RTPWire {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> RTPReading? {
         let none = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
-        for (track, socket) in sockets.enumerated() {
-            if let came = unsafe socket.stream.receive(none, buffer) { return reading(came, track, isControl: false) }
-            if let came = unsafe socket.receiveControl(into: buffer) {
-                if !came.isCut {
-                    unsafe socket.observe(UnsafeRawBufferPointer(rebasing: buffer[..<came.byteCount]), from: came.sender)
-                }
-                return reading(came, track, isControl: true)
+        let first = turn.use { $0.next }
+        for step in 0..<2 * sockets.count {
+            let place = (first + step) % (2 * sockets.count)
+            let (track, isControl) = (place / 2, place % 2 == 1)
+            let socket = sockets[track]
+            guard let came = unsafe isControl ? socket.receiveControl(into: buffer) : socket.stream.receive(none, buffer) else {
+                continue
             }
+            if isControl, !came.isCut {
+                unsafe socket.observe(UnsafeRawBufferPointer(rebasing: buffer[..<came.byteCount]), from: came.sender)
+            }
+            turn.use { $0 = Turn(last: (track, isControl, came.sender), next: place + 1) }
+            return RTPReading(byteCount: came.isCut ? 0 : came.byteCount, arrival: came.time, track: track)
         }
         return nil
     }
 
-    private func reading(_ came: DatagramSocket.Arrived, _ track: Int, isControl: Bool) -> RTPReading {
-        last.use { $0 = (track, isControl, came.sender) }
-        return RTPReading(byteCount: came.isCut ? 0 : came.byteCount, arrival: came.time, track: track)
-    }
-
     func confirm() {
-        guard let (track, isControl, sender) = last.use({ $0 }) else { return }
+        guard let (track, isControl, sender) = turn.use({ $0.last }) else { return }
         sockets[track].peer.withLock { peer in
             if isControl {
                 if peer.control != sender { peer.control = sender }

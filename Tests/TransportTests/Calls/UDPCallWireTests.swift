@@ -44,6 +44,75 @@ import Testing
         return atOther
     }
 
+    /// A flood at one socket does not keep the thread from the others.
+    @Test func socketsTakeTurns() throws {
+        let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
+        let own = try (0..<2).map { _ in try CallSocket.bound(to: address, controlPort: nil, place: "test") }
+        let wire = UDPCallWire(
+            [RTPTrack([RTPFormat(.vp8, payloadType: 96)]), RTPTrack([RTPFormat(.opus, payloadType: 97)])], own)
+        let sender = try Self.socket("127.0.0.1")
+        for track in [0, 0, 0, 1] {
+            let destination = address.with(port: own[track].stream.localPort)
+            #expect([UInt8(7)].withUnsafeBytes { DatagramSocket.send($0, from: sender.number, to: destination) } == .sent)
+        }
+        for socket in own { _ = waitForDatagrams(socket.numbers, or: Bell(), until: .now() + .seconds(10)) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 16)
+        defer { buffer.deallocate() }
+        #expect((0..<2).map { _ in wire.read(into: buffer)?.track } == [0, 1])
+    }
+
+    /// Datagrams that were read, as if from sockets of their own for each track.
+    private final class Script: RTPWire {
+        let readings: Lock<[(track: Int, bytes: [UInt8], arrival: MonotonicTime)]>
+        let call: RTPCall
+        let keepsOrder = false
+        let isAuthentic = false
+        let callNumber = 0
+        let peer = ""
+        let localPort: UInt16 = 0
+
+        init(_ tracks: [RTPTrack], _ readings: [(track: Int, bytes: [UInt8], arrival: MonotonicTime)]) {
+            call = RTPCall(number: 0, tracks: tracks)
+            self.readings = Lock(readings)
+        }
+
+        func read(into buffer: UnsafeMutableRawBufferPointer) -> RTPReading? {
+            guard let next = readings.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { return nil }
+            buffer.copyBytes(from: next.bytes)
+            return RTPReading(byteCount: next.bytes.count, arrival: next.arrival, track: next.track)
+        }
+        func wait(until limit: MonotonicTime) -> Bool { true }
+        func confirm() {}
+        func sendFeedback(_ packet: UnsafeRawBufferPointer, track: Int) {}
+        func interrupt() {}
+    }
+
+    /// A packet that came in time waits in its socket while a later one is read from another.
+    @Test func aPacketOfOneSocketDoesNotAgeThoseOfAnother() throws {
+        let start = MonotonicTime.now() - .seconds(1)
+        func packet(_ track: Int, _ sequence: UInt8, after milliseconds: Double) -> (Int, [UInt8], MonotonicTime) {
+            (
+                track, [0x80, UInt8(96 + track), 0, sequence, 0, 0, 0, 0, 0, 0, 0, 9, sequence],
+                start + .milliseconds(milliseconds)
+            )
+        }
+        let wire = Script(
+            [RTPTrack([RTPFormat(.vp8, payloadType: 96)]), RTPTrack([RTPFormat(.opus, payloadType: 97)])],
+            [packet(1, 1, after: 0), packet(1, 3, after: 10), packet(0, 1, after: 60), packet(1, 2, after: 12)])
+        let source = MediaSource(wire, latency: nil)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 16)
+        defer { buffer.deallocate() }
+        var sound: [UInt8] = []
+        loop: while true {
+            switch source.receive(into: buffer, until: .now()) {
+            case .message(let message): if message.packet?.track == 1 { sound.append(buffer[0]) }
+            case .idle: break loop
+            case .event, .end, .failed: break
+            }
+        }
+        #expect(sound == [1, 2, 3] && source.statistics().packetsDropped == 0)
+    }
+
     private static let latch: [UInt8] = [0x80] + [UInt8](repeating: 0, count: 11)
 
     /// What Janus sends when it begins to forward.
