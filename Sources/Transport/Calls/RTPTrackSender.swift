@@ -9,7 +9,7 @@ import Media
     private var sequence = UInt16.random(in: 0...0x7fff)
     private var retransmissionSequence = UInt16.random(in: 0...0x7fff)
     private var sound = SoundStamps()
-    private var history = PacketHistory(capacity: 512)
+    private var history: PacketHistory
     private(set) var packets: UInt32 = 0
     private(set) var bytes: UInt32 = 0
     private(set) var hasBegun = false
@@ -25,6 +25,8 @@ import Media
 
     init(_ track: RTPTrack) {
         self.track = track
+        // Where nothing is sent again, a packet stays until the next one is built.
+        history = PacketHistory(capacity: track.feedback.contains(.retransmission) ? 512 : 1)
         source = track.source ?? .random(in: 1 ... .max)
         retransmissionSource = track.retransmissionSource ?? .random(in: 1 ... .max)
     }

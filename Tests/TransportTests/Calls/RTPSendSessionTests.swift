@@ -190,6 +190,16 @@ struct RTPSendSessionTests {
         #expect(sending.told.fractionLost == (isAgreed ? 0.5 : nil))
     }
 
+    /// Its memory is that of one packet.
+    @Test(arguments: [false, true]) func packetsAreRememberedWhereTheyAreSentAgain(isAgreed: Bool) {
+        let sender = RTPTrackSender(Sending.video(isAgreed ? .retransmission : []))
+        let now = MonotonicTime(nanoseconds: 0)
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        let packets = (0..<3).map { _ in Array(sender.build(none, none, timestamp: 0, isMarked: true, .init(), at: now)!) }
+        let counts = packets.map { sender.byteCount(ofRepeat: Sending.number(of: $0), at: now, roundTrip: .zero) }
+        #expect(counts == (isAgreed ? [12, 12, 12] : [nil, nil, 12]))
+    }
+
     @Test func nothingIsSentAgainWhereThatWasNotAgreedOn() {
         let sending = Sending([Sending.video([.pictureLoss])])
         sending.send(100)
