@@ -161,7 +161,10 @@ let package = Package(
             name: "TransportTests", dependencies: ["Transport", "Endpoint", "CSRTArrival", "Measure", "Media", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "WebRTCTests", dependencies: ["WebRTC", "Endpoint", "Media", "TestSupport"], swiftSettings: strict),
+            name: "WebRTCTests",
+            // The worker's calls stand here, beside the peer that makes them.
+            dependencies: ["Worker", "WorkerProtocol", "Relay", "WebRTC", "Endpoint", "Media", "TestSupport"],
+            swiftSettings: strict),
         // What tools/check/webrtc calls.
         .executableTarget(
             name: "webrtc-forward", dependencies: ["WebRTC", "Endpoint", "Media"], path: "Tests/WebRTCForward",

@@ -45,7 +45,7 @@ struct CallAllocationTests {
             let identity = try #require(DTLSIdentity())
             let local = PeerAddress(host: "127.0.0.1", port: 0)!
             let port = try WebRTCPort(.init(local: local), identity: identity)
-            let far = try PortLoopbackTests.Far(.client, local, to: port, at: port.local, fingerprint: identity.fingerprint)
+            let far = try PortLoopbackTests.Far(.client, local, at: port.local, fingerprint: identity.fingerprint)
             let counter = Counter()
             let (peer, answer) = try port.add(far.peer.request, receiver: counter)
             let other = far.peer

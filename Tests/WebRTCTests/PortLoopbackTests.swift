@@ -11,11 +11,9 @@ struct PortLoopbackTests {
     struct Far: ~Copyable {
         let socket: PortSocket
         let peer: TestPeer
-        let port: PeerAddress
+        var port: PeerAddress
 
-        init(_ role: DTLSRole, _ local: PeerAddress, to port: WebRTCPort, at target: PeerAddress, fingerprint: Fingerprint)
-            throws
-        {
+        init(_ role: DTLSRole, _ local: PeerAddress, at target: PeerAddress, fingerprint: Fingerprint) throws {
             socket = try PortSocket(boundTo: local)
             self.port = target
             peer = TestPeer(role, to: fingerprint, at: socket.local)
@@ -53,7 +51,7 @@ struct PortLoopbackTests {
         port.start()
         defer { port.close() }
         let target = PeerAddress(host: far, port: port.local.port)!
-        let caller = try Far(role, PeerAddress(host: far, port: 0)!, to: port, at: target, fingerprint: identity.fingerprint)
+        let caller = try Far(role, PeerAddress(host: far, port: 0)!, at: target, fingerprint: identity.fingerprint)
         let receiver = RecordingReceiver()
         let (peer, answer) = try port.add(caller.peer.request, reachableAt: target, receiver: receiver)
         #expect(answer.candidates.first == target && answer.fingerprint == identity.fingerprint)

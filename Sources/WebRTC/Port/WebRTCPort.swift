@@ -126,7 +126,9 @@ public final class WebRTCPort: Sendable {
 
     /// For how long nothing has come that only this peer can have made; nil when it is gone. A peer that vanished without a goodbye
     /// is gone after ``ICELiteAgent/consentTimeout``, and shows by its silence before: a browser checks every few seconds.
-    public func silence(of peer: Peer) -> Nanoseconds? { core.withLock { $0.lastEvidence(of: peer.id) }.map { .now() - $0 } }
+    public func silence(of peer: Peer, at now: MonotonicTime = .now()) -> Nanoseconds? {
+        core.withLock { $0.lastEvidence(of: peer.id) }.map { now - $0 }
+    }
 
     // MARK: Receiving
 

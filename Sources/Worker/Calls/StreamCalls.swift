@@ -24,15 +24,18 @@ final class StreamCalls: Sendable {
     private let changed: @Sendable (UInt64, CallSide, PeerChange) -> Void
 
     /// A publisher of whom nothing has come for so long gives way to another one. A browser that is there checks every few seconds.
-    private static let silenceTimeout = Nanoseconds.seconds(5)
+    static let silenceTimeout = Nanoseconds.seconds(5)
+    private let silenceTimeout: Nanoseconds
 
     /// Opens the port.
     /// - Parameters:
     ///   - configuration: gets the source and the sinks of its legs that are called.
+    ///   - silenceTimeout: tests have another one.
     ///   - changed: called with each change of a call, on the port's thread.
     /// - Returns: nil when none of the legs is called.
     init?(
         _ configuration: inout RelayConfiguration, identity: DTLSIdentity,
+        silenceTimeout: Nanoseconds = StreamCalls.silenceTimeout,
         changed: @escaping @Sendable (UInt64, CallSide, PeerChange) -> Void
     ) throws(TransportError) {
         var endpoints: [CallEndpoint] = []
@@ -48,6 +51,7 @@ final class StreamCalls: Sendable {
         port = try Self.open(number, endpoints.flatMap(\.addresses), place: "\(first)", identity)
         self.outputs = outputs
         self.changed = changed
+        self.silenceTimeout = silenceTimeout
         mostViewers = outputs.values.map(\.capacity).min() ?? 0
         if case .call = configuration.input {
             let inbox = CallInbox()
@@ -79,7 +83,8 @@ final class StreamCalls: Sendable {
     }
 
     /// Answers an offer.
-    func answer(_ offer: OfferedCall) -> Result<String, CallRefusal> {
+    /// - Parameter now: how long others have been silent is counted until then.
+    func answer(_ offer: OfferedCall, at now: MonotonicTime = .now()) -> Result<String, CallRefusal> {
         do throws(CallRefusal) {
             let description: SessionDescription
             do throws(SDPFault) {
@@ -95,7 +100,7 @@ final class StreamCalls: Sendable {
             } catch {
                 throw CallRefusal(.unacceptable, error.description)
             }
-            try reserve(offer)
+            try reserve(offer, at: now)
             return .success(try offer.side == .publish ? publish(offer.number, call) : watch(offer.number, call))
         } catch {
             return .failure(error)
@@ -103,13 +108,14 @@ final class StreamCalls: Sendable {
     }
 
     /// Takes a place, which is free again when the call has ended or has not come about.
-    private func reserve(_ offer: OfferedCall) throws(CallRefusal) {
+    private func reserve(_ offer: OfferedCall, at now: MonotonicTime) throws(CallRefusal) {
         var gone: Peer?
         let refusal: CallRefusal? = state.withLock { state in
             if state.isClosed { return CallRefusal(.unavailable, "the stream ends") }
             if offer.side == .publish {
                 if let former = state.publisher {
-                    guard let peer = state.peers[former], let silence = port.silence(of: peer), silence > Self.silenceTimeout
+                    guard let peer = state.peers[former], let silence = port.silence(of: peer, at: now),
+                        silence > silenceTimeout
                     else {
                         return CallRefusal(.occupied, "somebody publishes to this stream already")
                     }

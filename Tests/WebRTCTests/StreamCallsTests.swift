@@ -1,0 +1,79 @@
+import Endpoint
+import Media
+import Relay
+import Testing
+import WorkerProtocol
+
+@testable import WebRTC
+@testable import Worker
+
+/// The calls of a stream in its worker, with peers on sockets of their own.
+@Suite(.timeLimit(.minutes(5))) struct StreamCallsTests {
+    private typealias Far = PortLoopbackTests.Far
+
+    /// Longer than any machine takes for this test. The second publisher comes when it is over, by the time that he gives.
+    private static let silenceTimeout = Nanoseconds.seconds(3600)
+
+    private static func publisher(_ identity: DTLSIdentity) throws -> Far {
+        let local = PeerAddress(ipv4: 0x7f00_0001, port: 0)
+        return try Far(.client, local, at: local, fingerprint: identity.fingerprint)
+    }
+
+    private static func offer(_ number: UInt64, of peer: TestPeer) -> OfferedCall {
+        let former = "sha-256 00:01:02:03:04:05:06:07:08:09:0A:0B:0C:0D:0E:0F:10:11:12:13:14:15:16:17:18:19:1A:1B:1C:1D:1E:1F"
+        let text = CallOfferTests.edited((former, peer.identity.fingerprint.sdp))
+        return OfferedCall(number: number, stream: "a", side: .publish, description: text)
+    }
+
+    /// Learns from the answer where to call and by which name.
+    private static func read(_ answer: String, into far: inout Far) throws {
+        let lines = answer.split(whereSeparator: \.isNewline)
+        func value(_ name: String) throws -> String {
+            String(try #require(lines.first { $0.hasPrefix("a=\(name):") }).dropFirst(name.count + 3))
+        }
+        far.peer.remote = ICECredentials(userFragment: try value("ice-ufrag"), password: try value("ice-pwd"))
+        let words = try value("candidate").split(separator: " ")
+        far.port = PeerAddress(ipv4: 0x7f00_0001, port: try #require(UInt16(words[5])))
+    }
+
+    @Test func aPublisherWhoVanishesGivesWayToTheNext() throws {
+        let identity = try #require(DTLSIdentity())
+        var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: .standardStream)
+        let changes = Lock<[(number: UInt64, change: PeerChange)]>([])
+        let opened = try StreamCalls(&configuration, identity: identity, silenceTimeout: Self.silenceTimeout) {
+            number, _, change in
+            changes.withLock { $0.append((number, change)) }
+        }
+        let calls = try #require(opened)
+        defer { calls.close() }
+        /// Changes come on the port's thread.
+        func waitFor(_ isIt: ((number: UInt64, change: PeerChange)) -> Bool) {
+            while !changes.withLock({ $0.contains(where: isIt) }) { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+        }
+        func connect(_ number: UInt64, at now: MonotonicTime = .now()) throws -> Bool {
+            var far = try Self.publisher(identity)
+            let answer = try calls.answer(Self.offer(number, of: far.peer), at: now).get()
+            try Self.read(answer, into: &far)
+            far.send(far.peer.check())
+            let peer = far.peer
+            return far.run {
+                peer.state == .connected
+                    && changes.withLock {
+                        $0.contains { if $0.number == number, case .connected = $0.change { true } else { false } }
+                    }
+            }
+        }
+        #expect(try connect(1))
+        // Nothing more comes of him, not even a goodbye.
+        let next = try Self.publisher(identity)
+        guard case .failure(let refusal) = calls.answer(Self.offer(2, of: next.peer)) else { return #expect(Bool(false)) }
+        #expect(refusal.kind == .occupied)
+        #expect(try connect(3, at: .now() + Self.silenceTimeout + .seconds(1)))
+        waitFor { $0.number == 1 && $0.change == .ended(.closedHere) }
+        guard case .failure(let again) = calls.answer(Self.offer(4, of: next.peer)) else { return #expect(Bool(false)) }
+        #expect(again.kind == .occupied)
+        calls.hangUp(3)
+        waitFor { $0.number == 3 && $0.change == .ended(.closedHere) }
+        guard case .success = calls.answer(Self.offer(5, of: next.peer)) else { return #expect(Bool(false)) }
+    }
+}
