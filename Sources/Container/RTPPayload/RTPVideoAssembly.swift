@@ -160,9 +160,13 @@ struct RTPVideoAssembly {
         return scanner.picture.hasSlice ? scanner.picture.isEntryPoint : nil
     }
 
-    /// - Returns: whether a frame of VP8 is a keyframe; nil when it is none.
-    private func readFrameHeader() -> Bool? {
+    /// - Returns: whether a frame of VP8 is a keyframe; nil when it is no frame. What follows one that only says that it is a keyframe
+    ///   cannot be decoded either.
+    private mutating func readFrameHeader() -> Bool? {
         guard storage.count > 3 else { return nil }
-        return unsafe storage.bytes[0] & 1 == 0
+        guard unsafe storage.bytes[0] & 1 == 0 else { return false }
+        if unsafe VP8.isKeyframe(storage.bytes) { return true }
+        damage.insert(.packetsLost)
+        return nil
     }
 }

@@ -209,6 +209,19 @@ struct RTPPayloadTests {
         #expect(collected.units.count == 2 && collected.needsKeyframe && collected.faults.contains(.tornUnit(serial: 2)))
     }
 
+    /// One bit is not enough: a decoder refuses what lacks the start code, and whatever refers to it.
+    @Test(arguments: [
+        [0x10, 0, 0, 0x9d, 1, 0x2b, 0x80, 2, 0x68, 1, 7], [0x10, 0, 0, 0x9d, 1, 0x2a, 0x80, 2, 0x68], [0x10, 0, 0, 7],
+    ]) func whatOnlySaysThatItIsAKeyframeOfVP8IsNone(frame: [UInt8]) {
+        let collected = Collected(format: .vp8)
+        collected.push([0x10] + frame, format: .vp8)
+        #expect(collected.units.isEmpty && collected.needsKeyframe && collected.faults == [.tornUnit(serial: 0)])
+        collected.push([0x10, 0x11, 0, 0, 7], format: .vp8, timestamp: 3000)
+        #expect(collected.units.map(\.isKeyframe) == [false] && collected.needsKeyframe)
+        collected.push([0x10, 0x10, 0, 0, 0x9d, 1, 0x2a, 0x80, 2, 0x68, 1], format: .vp8, timestamp: 6000)
+        #expect(collected.units.map(\.isKeyframe) == [false, true] && !collected.needsKeyframe)
+    }
+
     @Test(arguments: [64, 100, 1150, 4000]) func unitsOfH264SurviveTheirPackets(largest: Int) {
         let slice = [0x65, 0x88] + (0..<3000).map { UInt8($0 % 250 + 1) }
         let unit =
