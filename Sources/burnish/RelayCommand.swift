@@ -98,6 +98,7 @@ struct RelayCommand: ParsableCommand {
     }
 
     func run() throws {
+        FreedMemory.keep()
         var configuration = try Failure.checked { () throws(TransportError) in try self.configuration() }
         var files = NamedFiles()
         try files.read(configuration.input.path, "--input")

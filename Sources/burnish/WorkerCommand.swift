@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Media
 import Worker
 import WorkerProtocol
 
@@ -13,6 +14,7 @@ struct WorkerCommand: ParsableCommand {
     var noSandbox = false
 
     func run() throws {
+        FreedMemory.keep()
         var type: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         guard getsockopt(controlDescriptor, SOL_SOCKET, SO_TYPE, &type, &length) == 0,
