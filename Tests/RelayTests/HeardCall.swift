@@ -1,7 +1,6 @@
 import Container
 import Foundation
 import Media
-import Synchronization
 import TestStreams
 import Testing
 import Transport
@@ -22,8 +21,8 @@ final class HeardCall: RTPSendWire {
         var reported: [UInt32?] = [nil, nil]
     }
 
-    private let state = Mutex(State())
-    private let own = Mutex<RTPViewer?>(nil)
+    private let state = Lock(State())
+    private let own = Lock<RTPViewer?>(nil)
     let viewers = RTPViewers(capacity: 1)
 
     /// - Parameter joins: false for one that comes later (``join()``).
