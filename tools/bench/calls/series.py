@@ -65,7 +65,9 @@ def circumstances(found):
     taken = sum(run["stolen_ms"] for run in runs) / sum(run["took_ms"] for run in runs) / (os.cpu_count() or 1)
     loads = sorted(run["load"] for run in runs)
     several = f"{len(next(iter(found['runs'].values())))} rounds of {found['options']['seconds']:g} s; " if "runs" in found else ""
-    return f" ({several}the host took {taken:.1%}; load average {loads[0]:.1f} to {loads[-1]:.1f})"
+    silent = sum(run.get("silent_runs", 0) for run in runs)
+    repeated = f"; {silent} repeated because no picture came" if silent else ""
+    return f" ({several}the host took {taken:.1%}; load average {loads[0]:.1f} to {loads[-1]:.1f}{repeated})"
 
 
 def grid(head, rows):
