@@ -136,6 +136,16 @@ struct CallOfferTests {
         #expect(answer.media[1].formats == ["111"] && answer.media[1].parameters(of: 111)["useinbandfec"] == "1")
     }
 
+    @Test func aPublisherIsToldWithWhichRateToBegin() throws {
+        let offer = try Self.read(Self.offer)
+        let answer = try SessionDescription(parsing: offer.answer(Self.peerAnswer, startRate: 800_000).text)
+        #expect(answer.media[0].parameters(of: 109)["x-google-start-bitrate"] == "800")
+        #expect(answer.media[1].parameters(of: 111)["x-google-start-bitrate"] == nil)
+        #expect(!offer.answer(Self.peerAnswer).text.contains("x-google"))
+        let viewer = try Self.read(Self.offer.replacing("a=sendonly", with: "a=recvonly"), .viewer, .viewer)
+        #expect(!viewer.answer(Self.peerAnswer, startRate: 800_000).text.contains("x-google"))
+    }
+
     @Test func aViewerIsToldOurSources() throws {
         let text = Self.offer.replacing("a=sendonly", with: "a=recvonly")
         let offer = try Self.read(text, .viewer, .viewer)

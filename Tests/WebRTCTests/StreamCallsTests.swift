@@ -36,6 +36,17 @@ import WorkerProtocol
         far.port = PeerAddress(ipv4: 0x7f00_0001, port: try #require(UInt16(words[5])))
     }
 
+    @Test(arguments: [("whip:a", 1000), ("whip:a?bitrate=5M", 1000), ("whip:a?bitrate=300k", 300)])
+    func aPublisherBeginsWithAsMuchAsHeMaySend(url: String, kilobits: Int) throws {
+        let identity = try #require(DTLSIdentity())
+        var configuration = RelayConfiguration(input: try StreamURL(url), output: .standardStream)
+        let calls = try #require(try StreamCalls(&configuration, identity: identity) { _, _, _ in })
+        defer { calls.close() }
+        let answer = try calls.answer(Self.offer(1, of: Self.publisher(identity).peer)).get()
+        let rates = answer.split(separator: ";").filter { $0.hasPrefix("x-google-start-bitrate=") }
+        #expect(rates.map { $0.prefix { !$0.isNewline } } == ["x-google-start-bitrate=\(kilobits)"])
+    }
+
     @Test func aPublisherWhoVanishesGivesWayToTheNext() throws {
         let identity = try #require(DTLSIdentity())
         var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: .standardStream)

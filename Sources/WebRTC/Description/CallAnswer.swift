@@ -19,9 +19,11 @@ extension CallOffer {
     /// - Parameters:
     ///   - transport: what the port said when the peer was added.
     ///   - sources: for viewers; ignored for publishers.
+    ///   - startRate: the bits a second with which a publisher begins, where it heeds that (Chromium does); nil leaves it to him.
     ///   - session: a number for the description (`o=`), which later answers to the same peer repeat.
-    public func answer(_ transport: PeerAnswer, sending sources: CallSources? = nil, session: UInt64 = 1) -> SessionDescription
-    {
+    public func answer(
+        _ transport: PeerAnswer, sending sources: CallSources? = nil, startRate: Int? = nil, session: UInt64 = 1
+    ) -> SessionDescription {
         var answer = SessionDescription()
         let address = transport.candidates.first
         answer.origin = .init(session: String(session & .max >> 1), version: "1", address: address?.host ?? "127.0.0.1")
@@ -33,7 +35,12 @@ extension CallOffer {
         for section in description.media {
             let track = tracks.first { track in track.mid == section.mid && track.kind.rawValue == section.kind }
             answer.media.append(
-                track.map { accepted($0, section, transport, kind == .viewer ? sources : nil) } ?? refused(section))
+                track.map { track in
+                    var section = accepted(track, section, transport)
+                    addFormats(track, startRate: kind == .publisher && track.kind == .video ? startRate : nil, to: &section)
+                    if kind == .viewer, let sources { addSources(track, sources, to: &section) }
+                    return section
+                } ?? refused(section))
         }
         return answer
     }
@@ -46,9 +53,7 @@ extension CallOffer {
         return answer
     }
 
-    private func accepted(
-        _ track: CallTrack, _ offered: MediaSection, _ transport: PeerAnswer, _ sources: CallSources?
-    ) -> MediaSection {
+    private func accepted(_ track: CallTrack, _ offered: MediaSection, _ transport: PeerAnswer) -> MediaSection {
         let types = [track.payloadType] + (track.retransmissionPayloadType.map { [$0] } ?? [])
         let address = transport.candidates.first
         var section = MediaSection(
@@ -70,17 +75,17 @@ extension CallOffer {
             section.add("candidate", line.text)
         }
         section.add("end-of-candidates")
-        addFormats(track, offered, to: &section)
-        if let sources { addSources(track, sources, to: &section) }
         return section
     }
 
-    private func addFormats(_ track: CallTrack, _ offered: MediaSection, to section: inout MediaSection) {
+    private func addFormats(_ track: CallTrack, startRate: Int?, to section: inout MediaSection) {
         let map = MediaSection.RTPMap(
             payloadType: track.payloadType, encoding: track.encoding, clockRate: track.clockRate, channels: track.channels)
         section.add("rtpmap", map.text)
-        if !track.parameters.isEmpty {
-            let parameters = track.parameters.sorted { $0.key < $1.key }.map { $1.isEmpty ? $0 : "\($0)=\($1)" }
+        var parameters = track.parameters.sorted { $0.key < $1.key }.map { $1.isEmpty ? $0 : "\($0)=\($1)" }
+        // Of libwebrtc, in kilobits: the sender's parameters are those of the description that it receives.
+        if let startRate { parameters.append("x-google-start-bitrate=\(startRate / 1000)") }
+        if !parameters.isEmpty {
             section.add("fmtp", "\(track.payloadType) \(parameters.joined(separator: ";"))")
         }
         for each in track.feedback { section.add("rtcp-fb", "\(track.payloadType) \(each)") }

@@ -17,11 +17,17 @@ final class StreamCalls: Sendable {
 
     private let port: WebRTCPort
     private let inbox: CallInbox?
+    /// The bits a second with which a publisher begins.
+    private let startRate: Int
     /// Of each output that is called, by its place.
     private let outputs: [Int: RTPViewers]
     private let mostViewers: Int
     private let state = Lock(State())
     private let changed: @Sendable (UInt64, CallSide, PeerChange) -> Void
+
+    /// The most bits a second with which a publisher begins. Left to itself Chromium begins with 300,000, and therefore sends 320x180
+    /// of a camera's 640x360 for its first eight seconds. A network that cannot carry it shows that within a second.
+    static let mostAtStart = 1_000_000
 
     /// A publisher of whom nothing has come for so long gives way to another one. A browser that is there checks every few seconds.
     static let silenceTimeout = Nanoseconds.seconds(5)
@@ -39,7 +45,11 @@ final class StreamCalls: Sendable {
         changed: @escaping @Sendable (UInt64, CallSide, PeerChange) -> Void
     ) throws(TransportError) {
         var endpoints: [CallEndpoint] = []
-        if case .call(let endpoint) = configuration.input { endpoints.append(endpoint) }
+        var startRate = Self.mostAtStart
+        if case .call(let endpoint) = configuration.input {
+            endpoints.append(endpoint)
+            if let most = endpoint.bitRate { startRate = min(startRate, most) }
+        }
         var outputs: [Int: RTPViewers] = [:]
         for (index, url) in configuration.outputs.enumerated() {
             guard case .call(let endpoint) = url else { continue }
@@ -50,6 +60,7 @@ final class StreamCalls: Sendable {
         let number = endpoints.lazy.map(\.port).first { $0 > 0 } ?? 0
         port = try Self.open(number, endpoints.flatMap(\.addresses), place: "\(first)", identity)
         self.outputs = outputs
+        self.startRate = startRate
         self.changed = changed
         self.silenceTimeout = silenceTimeout
         mostViewers = outputs.values.map(\.capacity).min() ?? 0
@@ -144,7 +155,7 @@ final class StreamCalls: Sendable {
         let call = PublisherCall(inbox, tracks) { [weak self] in self?.follow(number, .publish, $0) }
         let (peer, transport) = try add(number, .publish, offer, call)
         call.use(peer)
-        return offer.answer(transport, session: number).text
+        return offer.answer(transport, startRate: startRate, session: number).text
     }
 
     private func watch(_ number: UInt64, _ offer: CallOffer) throws(CallRefusal) -> String {
