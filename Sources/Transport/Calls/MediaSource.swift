@@ -76,6 +76,9 @@ final class MediaSource: Sendable {
             pending = leftOut.map { .leftOut($0) }
         }
 
+        /// So much later than the others a picture may come without being late, where lost packets are sent again.
+        private static let usualWindow = Nanoseconds.milliseconds(100)
+
         private static func configuration(
             _ tracks: [RTPTrack], _ wishes: Wishes, isAuthentic: Bool
         ) -> (RTPReceiveSession.Configuration, window: Nanoseconds) {
@@ -87,7 +90,7 @@ final class MediaSource: Sendable {
                 configuration.reordering = repairs ? min(latency, configuration.reordering) : latency
                 configuration.longestHold = latency
             }
-            return (configuration, repairs ? configuration.longestHold : configuration.reordering)
+            return (configuration, wishes.latency ?? (repairs ? usualWindow : configuration.reordering))
         }
 
         /// Begins with the wire's present call.

@@ -17,8 +17,9 @@ public struct RTPReceiveSession: ~Copyable {
         public var name = RTPReceiveSession.randomName()
         /// How long packets that others have overtaken are waited for where nothing is sent again.
         public var reordering = Nanoseconds.milliseconds(20)
-        /// How long lost packets are waited for at most where they are.
-        public var longestHold = Nanoseconds.milliseconds(100)
+        /// How long lost packets are waited for at most where they are. A keyframe, which would come instead, takes a round trip and
+        /// its own sending, and pictures are lost until then.
+        public var longestHold = Nanoseconds.milliseconds(250)
         /// The most bits a second that the sender may send, where it is told by ``RTPFeedback/bitRate``; nil tells it nothing.
         public var bitRate: UInt64? = 4_000_000
         /// Whether whoever carries the packets knows that they are the sender's, as a WebRTC transport does. Otherwise a source gets

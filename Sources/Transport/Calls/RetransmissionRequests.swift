@@ -7,6 +7,7 @@ import Media
 struct RetransmissionRequests: Sendable {
     private struct Missing {
         var number: Int64
+        var firstAsked: MonotonicTime?
         var asked: MonotonicTime?
         var tries = 0
     }
@@ -18,6 +19,10 @@ struct RetransmissionRequests: Sendable {
     static let firstRoundTrip = Nanoseconds.milliseconds(40)
 
     private var missing: [Missing] = []
+    /// The newest of those that nobody waits for any more. Where the round trip has become longer than packets are held, only they
+    /// show it.
+    private var forgotten: [Missing] = []
+    private static let mostForgotten = 8
     /// From a request to its packet; smoothed as TCP does (RFC 6298).
     private(set) var roundTrip: Nanoseconds?
 
@@ -29,7 +34,10 @@ struct RetransmissionRequests: Sendable {
         return max(trip + trip / 4, .milliseconds(5))
     }
 
-    mutating func removeAll() { missing.removeAll(keepingCapacity: true) }
+    mutating func removeAll() {
+        missing.removeAll(keepingCapacity: true)
+        forgotten.removeAll(keepingCapacity: true)
+    }
 
     /// Packets were found missing.
     /// - Returns: false when they are too many.
@@ -45,19 +53,33 @@ struct RetransmissionRequests: Sendable {
     /// A packet has come.
     /// - Returns: whether it had been asked for.
     mutating func came(_ number: Int64, at now: MonotonicTime) -> Bool {
-        guard let index = missing.firstIndex(where: { $0.number == number }) else { return false }
+        guard let index = missing.firstIndex(where: { $0.number == number }) else {
+            if let late = forgotten.firstIndex(where: { $0.number == number }) {
+                observe(from: forgotten.remove(at: late).firstAsked, to: now)
+            }
+            return false
+        }
         let packet = missing.remove(at: index)
         guard let asked = packet.asked else { return false }
-        // Of a packet that was asked for twice nobody knows which request it answers.
-        if packet.tries == 1 {
-            let sample = max(now - asked, .milliseconds(0.5))
-            roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
-        }
+        // Of a packet that was asked for twice nobody knows which request it answers, unless it comes too soon after the second.
+        if packet.tries == 1 || roundTrip.map({ now - asked < $0 / 2 }) ?? true { observe(from: packet.firstAsked, to: now) }
         return true
     }
 
+    private mutating func observe(from asked: MonotonicTime?, to now: MonotonicTime) {
+        guard let asked else { return }
+        let sample = max(now - asked, .milliseconds(0.5))
+        roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
+    }
+
     /// Nobody waits for packets before this one any more.
-    mutating func forget(before number: Int64) { missing.removeAll { $0.number < number } }
+    mutating func forget(before number: Int64) {
+        for packet in missing where packet.number < number && packet.tries > 0 {
+            if forgotten.count == Self.mostForgotten { forgotten.removeFirst() }
+            forgotten.append(packet)
+        }
+        missing.removeAll { $0.number < number }
+    }
 
     /// When something is to be asked for; nil when nothing is.
     var due: MonotonicTime? {
@@ -75,6 +97,7 @@ struct RetransmissionRequests: Sendable {
         for index in missing.indices where missing[index].tries < Self.mostTries {
             if let asked = missing[index].asked, now - asked < interval { continue }
             missing[index].asked = now
+            missing[index].firstAsked = missing[index].firstAsked ?? now
             missing[index].tries += 1
             numbers.append(UInt16(truncatingIfNeeded: missing[index].number))
         }

@@ -190,6 +190,28 @@ struct RTPSessionTests {
     }
 
     /// Asked for again after a round trip, until the packets behind it are due; then a keyframe is asked for at once.
+    /// A network's round trip is learnt from the first loss, also where that comes too late to be of use.
+    /// - Parameters:
+    ///   - milliseconds: the round trip.
+    ///   - requests: so many requests for the second loss go nowhere.
+    @Test(arguments: [(40.0, 0, true), (40, 1, true), (80, 1, true), (180, 0, true), (180, 1, false), (240, 0, true), (400, 0, false)])
+    func theHoldFollowsTheRoundTrip(milliseconds: Double, requests: Int, repairs: Bool) throws {
+        let path = Path([Path.video()])
+        path.delay = .milliseconds(milliseconds / 2)
+        path.loses = { $0 == 1 || $0 == 40 }
+        for number in 0..<60 {
+            path.send(UInt8(number), ticks: Int64(number) * 3000)
+            // The next packet shows the loss.
+            path.losesFeedback = requests > 0 && number == 41
+            path.run(path.losesFeedback ? path.delay + .milliseconds(1) : .milliseconds(33))
+        }
+        path.losesFeedback = false
+        path.run(.milliseconds(500))
+        #expect(path.numbers.contains(40) == repairs)
+        #expect(path.numbers.contains(1) == (milliseconds < 110))
+        #expect(path.numbers == path.numbers.sorted() && path.losses.found == 2)
+    }
+
     @Test func aLossThatIsNotRepairedAsksForAKeyframe() throws {
         let path = Path([Path.video()])
         path.losesFeedback = true
@@ -197,7 +219,7 @@ struct RTPSessionTests {
         for number in 0..<3 { path.send(UInt8(number), ticks: 0) }
         path.run(.milliseconds(400))
         #expect(path.numbers == [0, 2] && path.delivered[1].arrival.lost == 1)
-        #expect(path.requests.count == 2, "\(path.requests)")
+        #expect(path.requests.count == 3, "\(path.requests)")
         #expect(path.losses == .init(found: 1, repaired: 0, abandoned: 1))
         let abandoned = path.delivered[1].at
         #expect(path.pictureLosses.first == abandoned && abandoned - path.delivered[1].arrival.arrival <= .milliseconds(110))
