@@ -318,3 +318,17 @@ if Context.environment["BURNISH_FUZZ"] != nil {
             path: "Tests/Fuzz", exclude: ["Seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }
+
+// Some tests, and only what they need: BURNISH_TESTS="ScheduleTests SimulationTests" swift test
+if let wanted = Context.environment["BURNISH_TESTS"] {
+    var needed: Set<String> = []
+    var open = wanted.split(separator: " ").map(String.init)
+    while let name = open.popLast() {
+        guard let target = package.targets.first(where: { $0.name == name }), needed.insert(name).inserted else { continue }
+        for dependency in target.dependencies {
+            if case .byNameItem(let name, _) = dependency { open.append(name) }
+        }
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products = []
+}

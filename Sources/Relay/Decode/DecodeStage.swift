@@ -129,14 +129,13 @@ final class DecodeStage: Sendable {
         run.awaitsEntrySince = nil
     }
 
-    /// Pictures that the decoder cannot do go out as they came. Where they must not, the stream ends.
+    /// Pictures that the decoder cannot do go out as they came, where they may. With `keep-size` the stream ends.
     private func fail(_ error: CodecError, at frame: UInt64?, _ run: inout Run) {
         run.decoder = nil
         run.isBroken = true
         while let ticket = run.shelf.removeAny() { books.drop(ticket, .decodeError) }
         if configuration.options.keepSize { return control.fail(.codec(error)) }
-        control.report(.message("pictures cannot be decoded, so they go out as they come: \(error)"))
-        path.insert(.decoder, from: frame)
+        pass("nothing can be decoded (\(error))", .decoder, from: frame, &run)
     }
 
     private func process(
@@ -309,7 +308,7 @@ final class DecodeStage: Sendable {
     /// Pictures go out as they came, where they may. Else they are dropped, and one line a run says so.
     /// - Parameter reason: the beginning of the event's text.
     private func pass(
-        _ reason: @autoclosure () -> String, _ obstacle: PicturePath.Obstacles, from frame: UInt64, _ run: inout Run
+        _ reason: @autoclosure () -> String, _ obstacle: PicturePath.Obstacles, from frame: UInt64?, _ run: inout Run
     ) {
         // A transport stream cannot hold VP8.
         guard configuration.options.keepSize || run.codec == .vp8 else {
