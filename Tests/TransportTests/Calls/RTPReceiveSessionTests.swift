@@ -52,7 +52,7 @@ struct RTPReceiveSessionTests {
 
     /// Packets that the network has delayed already are held for what is left of their time, and as long as others may be
     /// overtaken.
-    @Test(arguments: [(0, 100), (50, 50), (200, 20)] as [(Double, Double)])
+    @Test(arguments: [(0, 110), (140, 110), (200, 50), (240, 20)] as [(Double, Double)])
     func nothingWaitsLongerThanItsDeadlineAllows(late: Double, held: Double) throws {
         var configuration = RTPReceiveSession.Configuration()
         configuration.bitRate = nil
