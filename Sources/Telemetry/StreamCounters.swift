@@ -19,7 +19,7 @@ public final class StreamCounters: Sendable {
         case inputUnitsOversized
         /// Units of the main video that were handed on before their end, because the multiplex misled about it.
         case inputUnitsTorn
-        /// Transport packets of other programs, of streams that are not relayed, and of other programs' tables.
+        /// Transport packets of streams that are not relayed, and of tables and programs that do not pass.
         case inputPacketsUnused
         case inputConnections
         case outputConnections
@@ -62,6 +62,9 @@ public final class StreamCounters: Sendable {
         case callSoundIn, callSoundTranscoded, callSoundBroken, callSoundLate, callSoundOverrun, callSoundFailed
         /// Packets of Opus that were made of them: sent to a viewer, or lost because too many waited or no viewer accepted them.
         case callPacketsOut, callPacketsDropped
+        /// Transport packets of other programs, and of tables of the whole stream, that pass as they are: sent to a receiver, or dropped
+        /// because none accepted them.
+        case otherProgramPacketsIn, otherProgramPacketsOut, otherProgramPacketsDropped
 
         /// The name in reports.
         public var name: String {
@@ -115,6 +118,9 @@ public final class StreamCounters: Sendable {
             case .callSoundFailed: "call_sound_units_failed"
             case .callPacketsOut: "call_sound_packets_out"
             case .callPacketsDropped: "call_sound_packets_dropped"
+            case .otherProgramPacketsIn: "other_program_packets_in"
+            case .otherProgramPacketsOut: "other_program_packets_out"
+            case .otherProgramPacketsDropped: "other_program_packets_dropped"
             }
         }
     }
@@ -125,7 +131,7 @@ public final class StreamCounters: Sendable {
     /// One atomic for each raw value of ``Counter``. They share cache lines, which is cheap enough because they change at most
     /// a few hundred times a second.
     private struct Values: ~Copyable {
-        var slots: InlineArray<49, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<52, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     /// - Parameter map: counts the same for other processes, and goes on from what it has; nil where none read it.

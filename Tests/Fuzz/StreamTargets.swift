@@ -10,8 +10,18 @@ func fuzzTransportStream(_ input: UnsafeRawBufferPointer) {
     let (mode, bytes) = (input[0], UnsafeRawBufferPointer(rebasing: input[1...]))
     guard mode != 255 else { return fuzzTables(Array(bytes)) }
     var demuxer = TransportStreamDemuxer(unitLimit: 1 << 16)
+    var layout = TransportStreamLayout()
+    layout.passedStreams = [.aac]
+    let muxer = try! TransportStreamMuxer(layout)
     let handler: TransportStreamDemuxer.Handler = { event in
-        if case .unit(let unit) = event { touch(unit.bytes) }
+        switch event {
+        case .unit(let unit): touch(unit.bytes)
+        case .multiplex(let multiplex): adopt(multiplex, muxer)
+        case .packets(let packets):
+            precondition((1...7).contains(packets.count))
+            muxer.writePackets(packets.bytes, arrival: packets.arrival) { touch($0) }
+        default: break
+        }
     }
     let piece = Int(mode) * 8 + 1
     var at = 0
@@ -29,9 +39,35 @@ func fuzzTransportStream(_ input: UnsafeRawBufferPointer) {
     demuxer.finish(handler: handler)
 }
 
+/// No packet identifier may be used twice.
+private func adopt(_ multiplex: Multiplex?, _ muxer: TransportStreamMuxer) {
+    _ = muxer.adopt(multiplex)
+    var used: Set<UInt16> = []
+    muxer.forEachCounter { pid, _ in
+        precondition(used.insert(pid).inserted && pid < 0x1FFF && multiplex?.passing.contains(Int(pid)) != true)
+    }
+}
+
 private func fuzzTables(_ section: [UInt8]) {
-    _ = ProgramAssociation(section)
-    _ = ProgramDescription(section, mapID: 0x1000)
+    let access = ConditionalAccess.identifiers(inSection: section) ?? []
+    let association = ProgramAssociation(section)
+    guard let map = ProgramDescription(section, mapID: 0x1000) else {
+        guard let association else { return }
+        // Its own lines are the programs, all with the same map.
+        let map = ProgramDescription(number: 1, mapID: 0x1000, version: 0, streams: [], clockID: 0x100, accessIDs: access)
+        return adopt(map, association.entries.map { ($0, map) }, association.networkID, access)
+    }
+    // Programs whose maps name what ours does.
+    adopt(map, (1...300).map { (.init(number: $0, mapID: 0x20 + $0), map) }, nil, access)
+}
+
+private func adopt(
+    _ current: ProgramDescription, _ programs: [(entry: ProgramAssociation.Entry, map: ProgramDescription?)],
+    _ networkID: Int?, _ access: [Int]
+) {
+    adopt(
+        Multiplex(around: current, transportStreamID: 1, networkID: networkID, programs: programs, accessIDs: access),
+        try! TransportStreamMuxer())
 }
 
 /// The input's first byte chooses the codec; the rest is a unit of sound, read frame by frame.

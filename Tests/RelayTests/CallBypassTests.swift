@@ -36,7 +36,7 @@ struct CallBypassTests {
                 if format == .reordered { parameters.reordering = 2 }
                 router.beginFormat(parameters)
             case .unit(let unit): step = step ?? router.decide(unit, at: Timeline.start, isTimed: true).step
-            case .fault: break
+            case .fault, .multiplex, .packets: break
             }
         }
         try stream(format).withUnsafeBytes {

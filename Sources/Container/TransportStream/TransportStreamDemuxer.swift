@@ -6,7 +6,7 @@ import Media
 /// how the end is known.
 ///
 /// It follows one program, the first with video that can be decoded. That stream's units come out as access units, the program's
-/// other streams as whole PES payloads. Whatever the bytes are, it neither fails nor grows without bound: what it
+/// other streams as whole PES payloads. The packets of other programs come out as they are (``Multiplex``). Whatever the bytes are, it neither fails nor grows without bound: what it
 /// cannot use it reports as a ``ContainerFault``, and ``diagnosis`` says in one value what is missing.
 ///
 /// After each stream has reached its largest unit, it allocates nothing. Not thread-safe: one thread owns it.
@@ -26,18 +26,27 @@ public struct TransportStreamDemuxer: ~Copyable {
     private var lastPayloadPID = -1
     private var mainVideoIndex = -1
     private var reportedProgram: ProgramDescription?
+    /// What was reported of the other programs; nil before a program is known.
+    private var reportedMultiplex: Multiplex??
+    /// The identifiers of the packets that come out as they are, if there are any.
+    private var others = PacketIdentifiers()
+    private var passesOthers = false
+    /// Such packets of the message at hand.
+    private var passing = MessageBuffer()
     /// Packets so far, and how many of them came before the last restart.
     private(set) var packets = 0
     private var packetsBeforeRestart = 0
 
-    /// Packets so far of PIDs that no table names or that are not used: other programs, and tables beside the
-    /// program's.
+    /// Packets so far that do not come out and that no table is read from: of streams that are not used, and what belongs to no
+    /// program that is known.
     public private(set) var unusedPackets = 0
 
     private enum Route {
         static let unknown: Int16 = -1
         static let association: Int16 = -2
         static let map: Int16 = -3
+        /// The conditional access table of a multiplex.
+        static let access: Int16 = -4
     }
 
     /// - Parameter unitLimit: units larger than this many bytes are dropped and reported.
@@ -63,6 +72,7 @@ public struct TransportStreamDemuxer: ~Copyable {
         lastPayloadPID = -1
         var input = unsafe PacketAligner.Input(bytes)
         while let packet = unsafe aligner.next(&input) { unsafe process(packet, handler) }
+        flushOthers(handler)
         reportSkippedBytes(handler)
 
         guard mainVideoIndex >= 0 else { return }
@@ -110,6 +120,9 @@ public struct TransportStreamDemuxer: ~Copyable {
         mainVideoIndex = -1
         lastPayloadPID = -1
         reportedProgram = nil
+        reportedMultiplex = nil
+        others = PacketIdentifiers()
+        passesOthers = false
         for pid in routes.indices { routes[pid] = Route.unknown }
         routes[0] = Route.association
     }
@@ -123,18 +136,37 @@ public struct TransportStreamDemuxer: ~Copyable {
         if route >= 0 {
             if packet.hasPayload { lastPayloadPID = packet.pid }
             unsafe streams[Int(route)].push(packet, p, &context, handler)
-            return
+        } else if route != Route.unknown {
+            if packet.hasPayload, !packet.isScrambled { unsafe readTable(packet, p, handler) }
+        } else if packet.pid != TransportPacket.nullPID, !(passesOthers && others.contains(packet.pid)) {
+            unusedPackets += 1
         }
-        switch route {
-        case Route.association, Route.map:
-            guard packet.hasPayload, !packet.isScrambled else { return }
-            let payload = unsafe UnsafeRawBufferPointer(
-                start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
-            let outcome = unsafe tables.push(payload, packet)
-            for _ in 0..<outcome.brokenSections { handler(.fault(.brokenSection, isMainVideo: false)) }
-            if outcome.isChanged { adoptTables(handler) }
-        default:
-            if packet.pid != TransportPacket.nullPID { unusedPackets += 1 }
+        // Behind what a table has changed.
+        if passesOthers, others.contains(packet.pid) { unsafe passOther(p, handler) }
+    }
+
+    private mutating func readTable(_ packet: TransportPacket, _ p: UnsafePointer<UInt8>, _ handler: Handler) {
+        let payload = unsafe UnsafeRawBufferPointer(
+            start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
+        let outcome = unsafe tables.push(payload, packet)
+        for _ in 0..<outcome.brokenSections { handler(.fault(.brokenSection, isMainVideo: false)) }
+        if outcome.isChanged { adoptTables(handler) }
+    }
+
+    /// A packet of another program, or of a table of the whole stream.
+    private mutating func passOther(_ p: UnsafePointer<UInt8>, _ handler: Handler) {
+        let message = context.message
+        let place = unsafe passing.nextPacket {
+            unsafe handler(.packets(TransportPackets(bytes: $0, arrival: message.arrival, sourceTime: message.source)))
+        }
+        unsafe UnsafeMutableRawPointer(place).copyMemory(from: p, byteCount: TransportPacket.size)
+    }
+
+    private mutating func flushOthers(_ handler: Handler) {
+        guard passesOthers else { return }
+        let message = context.message
+        unsafe passing.flush {
+            unsafe handler(.packets(TransportPackets(bytes: $0, arrival: message.arrival, sourceTime: message.source)))
         }
     }
 
@@ -165,12 +197,26 @@ public struct TransportStreamDemuxer: ~Copyable {
             reportedProgram = program
             handler(.program(program))
         }
+        if tables.current != nil { adoptMultiplex(handler) }
         streams = wanted.compactMap { description in
             if description.role == .ignored { return nil }
             return kept.first { $0.id == description.id } ?? PacketizedStream(description)
         }
+        if passesOthers { routes[1] = Route.access }
         for (index, stream) in streams.enumerated() { routes[stream.id] = Int16(index) }
         mainVideoIndex = streams.firstIndex { $0.video != nil } ?? -1
+    }
+
+    /// Follows what the tables say of other programs.
+    private mutating func adoptMultiplex(_ handler: Handler) {
+        let multiplex = tables.multiplex
+        guard reportedMultiplex != .some(multiplex) else { return }
+        // What came before belongs to the programs before.
+        flushOthers(handler)
+        reportedMultiplex = .some(multiplex)
+        others = multiplex?.passing ?? PacketIdentifiers()
+        passesOthers = multiplex != nil
+        handler(.multiplex(multiplex))
     }
 
     /// The main video's parameters, once a picture with them was delivered.

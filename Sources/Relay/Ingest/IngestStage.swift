@@ -16,6 +16,7 @@ final class IngestStage {
     private let source: Source
     private let queue: UnitQueue
     private let router: PictureRouter
+    private let output: SendStage
     private let passing: PassingStreams
     private let configuration: RelayConfiguration
     private let books: StreamBooks
@@ -47,7 +48,9 @@ final class IngestStage {
     private var video: ElementaryStreamDescription?
     /// The program map has come.
     private var hasProgram = false
-    private var otherPrograms: [Int] = []
+    /// What the source's transport stream holds beside the program.
+    private var multiplex: Multiplex?
+    private var programNames = ProgramNames()
     /// Streams that an event has reported as left out.
     private var ignored: Set<IgnoredStream> = []
     /// How many of the demuxer's unused packets have been counted.
@@ -70,6 +73,7 @@ final class IngestStage {
     init(source: Source, queue: UnitQueue, output: SendStage, passing: PassingStreams, channels: StreamChannels) {
         self.source = source
         self.queue = queue
+        self.output = output
         self.passing = passing
         configuration = channels.configuration
         books = channels.books
@@ -211,6 +215,8 @@ final class IngestStage {
         switch event {
         case .unit(let unit): if unit.isMainVideo { acceptVideo(unit) } else { acceptPassing(unit) }
         case .program(let program): describe(program)
+        case .multiplex(let multiplex): describe(multiplex)
+        case .packets(let packets): pass(packets)
         case .format(let format): describe(format)
         case .fault(let fault, let isMainVideo): count(fault, isMainVideo: isMainVideo)
         }
@@ -275,11 +281,6 @@ final class IngestStage {
         }
         video = program.mainVideo
         hasProgram = true
-        if !program.otherPrograms.isEmpty, program.otherPrograms != otherPrograms {
-            let names = program.otherPrograms.map(String.init).joined(separator: ", ")
-            control.report(.message("input: program \(program.number) is followed; left out: \(names)"))
-        }
-        otherPrograms = program.otherPrograms
         passing.layout = layout
         // Report a stream once, also when the source returns or its program map changes.
         for each in program.streams where each.role == .ignored {
@@ -287,6 +288,23 @@ final class IngestStage {
             books.counters.add(.streamsIgnored)
             control.report(.message("input: \(each.codec.name) on PID \(each.id) is left out"))
         }
+    }
+
+    private func describe(_ new: Multiplex?) {
+        guard new != multiplex else { return }
+        multiplex = new
+        output.adopt(new)
+        if let new, let line = programNames.line(for: new, pass: output.takesOtherPrograms) { control.report(.message(line)) }
+    }
+
+    /// Sends packets of other programs on. Where only calls take the output, nobody has a use for them.
+    private func pass(_ packets: TransportPackets) {
+        let count = UInt64(packets.count)
+        guard output.takesOtherPrograms else { return books.counters.add(.inputPacketsUnused, count) }
+        books.counters.add(.otherProgramPacketsIn, count)
+        let isSent = unsafe output.pass(
+            packets.bytes.bytes, arrival: packets.arrival, source: packets.sourceTime ?? packets.arrival)
+        books.counters.add(isSent ? .otherProgramPacketsOut : .otherProgramPacketsDropped, count)
     }
 
     private func describe(_ format: VideoParameters) {

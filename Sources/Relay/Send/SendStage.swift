@@ -42,6 +42,8 @@ final class SendStage: Sendable {
     private let record: OutputRecord
     /// Whether receivers of calls are among those that it sends to.
     let feedsCalls: Bool
+    /// Whether any output is a multiplex, which other programs can go out in.
+    let takesOtherPrograms: Bool
     /// Messages of one unit are sent under one lock, and the sink is asked for events only between units, so that no receiver
     /// begins in the middle of a unit.
     private let state: Lock<State>
@@ -80,6 +82,7 @@ final class SendStage: Sendable {
         control = channels.control
         turns = channels.turns
         feedsCalls = sinks.contains(where: \.takesMedia)
+        takesOtherPrograms = sinks.contains { !$0.takesMedia }
         for sink in sinks { sink.wake(passing.wake) }
     }
 
@@ -435,9 +438,7 @@ final class SendStage: Sendable {
         guard connection.isConnected, let muxer = state.muxer, unit.layoutNumber == state.layoutNumber,
             unit.stream < muxer.layout.passedStreams.count
         else { return entry.callsHaveIt }
-        // Between the pictures that are sent before and after it, so that source times do not go back.
-        var stamp = state.clock.stamp(passing: unit.sourceTime ?? unit.arrival, after: state.newestStamp)
-        if let next = waiting.first({ $0.stamp }) { stamp = min(stamp, next) }
+        let stamp = self.stamp(passing: unit.sourceTime ?? unit.arrival, state)
         let isWhole = unsafe state.outputs.sendPassing(stamp: stamp) { emit in
             unsafe muxer.writePassed(
                 stream: unit.stream, unit.buffer.bytes, presentationTime: presentation,
@@ -446,6 +447,55 @@ final class SendStage: Sendable {
         countRefusals(&state)
         record.record(muxer, state.outputs.sinks[0].rtpState)
         return isWhole || entry.callsHaveIt
+    }
+
+    /// The source time that goes out with what is no picture. It lies between those of the pictures that are sent before and after it,
+    /// so that source times do not go back.
+    private func stamp(passing source: MonotonicTime, _ state: borrowing State) -> MonotonicTime {
+        let stamp = state.clock.stamp(passing: source, after: state.newestStamp)
+        return waiting.first { $0.stamp }.map { min(stamp, $0) } ?? stamp
+    }
+
+    // MARK: Other programs
+
+    /// Learns what the source's multiplex holds beside the program, at once: the packets that come next may use packet identifiers
+    /// that were the program's own.
+    /// - Parameter multiplex: nil where it holds nothing else.
+    func adopt(_ multiplex: Multiplex?) {
+        guard takesOtherPrograms, state.withLock({ $0.adopt(multiplex) }) else { return }
+        // Receivers begin anew where the video is now.
+        keyframes.request()
+        sourceKeyframes.want()
+    }
+
+    /// Sends packets of other programs at once, on the caller's thread: no picture, deadline or queue holds them up.
+    /// - Parameters:
+    ///   - packets: one to seven; borrowed for the call.
+    ///   - arrival: when they came.
+    ///   - source: when they were sent, or else when they came.
+    /// - Returns: whether a receiver got all of them.
+    func pass(_ packets: RawSpan, arrival: MonotonicTime, source: MonotonicTime) -> Bool {
+        state.withLock { pass(packets, arrival: arrival, source: source, &$0) }
+    }
+
+    private func pass(
+        _ packets: RawSpan, arrival: MonotonicTime, source: MonotonicTime, _ state: inout State
+    ) -> Bool {
+        guard state.outputs.hasReceivers else { return false }
+        if state.muxer == nil {
+            let (layout, number) = passing.numberedLayout
+            state.adoptBeforePictures(layout, number)
+        }
+        guard let muxer = state.muxer else { return false }
+        let stamp = self.stamp(passing: source, state)
+        let isWhole = unsafe packets.withUnsafeBytes { bytes in
+            unsafe state.outputs.sendPassing(stamp: stamp) { emit in
+                unsafe muxer.writePackets(bytes, arrival: arrival, emit: emit)
+            }
+        }
+        countRefusals(&state)
+        record.record(muxer, state.outputs.sinks[0].rtpState)
+        return isWhole
     }
 
     /// Sends silence for streams of sound that have stopped, up to the time of a repeated picture.

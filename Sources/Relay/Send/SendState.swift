@@ -10,6 +10,8 @@ extension SendStage {
     /// What the two threads of the stage share, under its lock.
     struct State: ~Copyable {
         var muxer: TransportStreamMuxer?
+        /// What goes out beside the program, as the muxer knows it, too.
+        var multiplex: Multiplex?
         /// The number of the layout that the multiplexer has. A passing unit that came under another one has no place in
         /// its program map.
         var layoutNumber = -1
@@ -94,11 +96,11 @@ extension SendStage.State {
         let adopted: TransportStreamMuxer
         do throws(ContainerError) {
             if let multiplexEnd {
-                adopted = try TransportStreamMuxer(layout, resuming: multiplexEnd)
+                adopted = try TransportStreamMuxer(layout, in: multiplex, resuming: multiplexEnd)
             } else if let muxer, muxer.layout == layout {
                 adopted = muxer
             } else {
-                adopted = try TransportStreamMuxer(layout, continuing: muxer)
+                adopted = try TransportStreamMuxer(layout, in: multiplex, continuing: muxer)
             }
         } catch {
             return nil
@@ -111,6 +113,13 @@ extension SendStage.State {
         }
         layoutNumber = number
         return adopted
+    }
+
+    /// Learns what goes out beside the program from now on.
+    /// - Returns: whether receivers know the program by another number or other packet identifiers than before.
+    mutating func adopt(_ multiplex: Multiplex?) -> Bool {
+        self.multiplex = multiplex
+        return muxer?.adopt(multiplex) ?? false
     }
 
     /// The source time to send with a picture.

@@ -162,6 +162,13 @@ extension Metrics {
             [("in", .passingIn), ("out", .passingOut), ("dropped", .passingDropped), ("damaged", .passingDamaged)]
         ),
         (
+            "other_program_packets_total", "fate",
+            "Transport packets of other programs of a multiplex, which pass as they are.",
+            [
+                ("in", .otherProgramPacketsIn), ("out", .otherProgramPacketsOut), ("dropped", .otherProgramPacketsDropped),
+            ]
+        ),
+        (
             "call_sound_units_total", "fate",
             "Units of sound that were to be transcoded to Opus for calls. Those that are in work have no fate yet.",
             [
@@ -190,7 +197,7 @@ extension Metrics {
             .inputUnitsTorn,
             "Units of the main video that were handed on before their end, because the multiplex misled about it."
         ),
-        (.inputPacketsUnused, "Transport packets of other programs and of streams that are not relayed."),
+        (.inputPacketsUnused, "Transport packets of streams that are not relayed, and of programs that do not pass."),
         (.inputConnections, "Connections of the input."),
         (.outputConnections, "Connections of the output."),
         (.outputMessagesRefused, "Messages that the output refused because it is full or not connected."),

@@ -46,6 +46,7 @@ struct RTPPayloadTests {
             case .fault(let fault, _): faults.append(fault)
             case .format(let format): formats.append(format)
             case .program(let program): programs.append(program)
+            case .multiplex, .packets: break
             }
         }
     }

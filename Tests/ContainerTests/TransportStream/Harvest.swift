@@ -25,6 +25,9 @@ final class Harvest {
     var video: [Unit] = []
     var others: [Unit] = []
     var programs: [ProgramDescription] = []
+    var multiplexes: [Multiplex?] = []
+    /// Packets of other programs.
+    var passed: [UInt8] = []
     var formats: [VideoParameters] = []
     var torn: [Int] = []
     /// What is missing or cannot be used, but for what ``counters`` alone tell.
@@ -79,6 +82,8 @@ final class Harvest {
     func add(_ event: ContainerEvent) {
         switch event {
         case .program(let program): programs.append(program)
+        case .multiplex(let multiplex): multiplexes.append(multiplex)
+        case .packets(let packets): unsafe passed.append(contentsOf: packets.bytes)
         case .format(let format): formats.append(format)
         case .fault(let fault, _):
             counters.count(fault)

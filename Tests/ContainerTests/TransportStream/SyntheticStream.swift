@@ -28,17 +28,19 @@ struct SyntheticStream {
         addSection(Self.map(program: 1, streams: streams, version: version), id: mapID)
     }
 
-    static func association(_ programs: [(number: Int, mapID: Int)], version: Int = 0) -> [UInt8] {
+    static func association(_ programs: [(number: Int, mapID: Int)], version: Int = 0, stream: Int = 1) -> [UInt8] {
         let body = programs.flatMap { number, id in
             [UInt8(number >> 8), UInt8(number & 255), 0xE0 | UInt8(id >> 8), UInt8(id & 255)]
         }
-        return section(table: 0, extension: 1, version: version, body: body)
+        return section(table: 0, extension: stream, version: version, body: body)
     }
 
     static func map(
-        program: Int, streams: [(id: Int, type: UInt8, descriptors: [UInt8])], version: Int = 0
+        program: Int, streams: [(id: Int, type: UInt8, descriptors: [UInt8])], version: Int = 0, clock: Int = videoID,
+        descriptors: [UInt8] = []
     ) -> [UInt8] {
-        var body: [UInt8] = [0xE0 | UInt8(videoID >> 8), UInt8(videoID & 255), 0xF0, 0]
+        var body: [UInt8] = [0xE0 | UInt8(clock >> 8), UInt8(clock & 255)]
+        body += [0xF0 | UInt8(descriptors.count >> 8), UInt8(descriptors.count & 255)] + descriptors
         for each in streams {
             body += [each.type, 0xE0 | UInt8(each.id >> 8), UInt8(each.id & 255)]
             body += [0xF0 | UInt8(each.descriptors.count >> 8), UInt8(each.descriptors.count & 255)] + each.descriptors

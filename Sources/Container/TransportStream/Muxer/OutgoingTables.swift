@@ -1,34 +1,39 @@
 /// Makes the two tables of a transport stream that goes out, as whole packets (ISO/IEC 13818-1, 2.4.4).
 enum OutgoingTables {
-    /// The program association table: one packet.
+    /// The program association table: one packet, or up to six in a multiplex.
     /// - Parameter version: 0 to 31.
-    static func association(_ layout: TransportStreamLayout, version: UInt8) -> [UInt8] {
-        var body = high(layout.programNumber)
-        body += pidField(layout.mapPID)
-        return packets(section(table: 0x00, extension: layout.transportStreamID, version, body), pid: 0)
+    static func association(_ program: ProgramAddresses, _ multiplex: Multiplex?, version: UInt8) -> [UInt8] {
+        // Number 0 stands for the network information.
+        var body = multiplex?.networkPID.map { [0, 0] + pidField($0) } ?? []
+        body += high(program.number) + pidField(program.map)
+        for other in multiplex?.others ?? [] { body += high(other.number) + pidField(other.mapPID) }
+        let stream = multiplex?.transportStreamID ?? TransportStreamLayout.transportStreamID
+        return packets(section(table: 0x00, extension: stream, version, body), pid: 0)
     }
 
     /// The program map table: a packet, or more where there are many descriptors.
     /// - Parameter version: 0 to 31.
     /// - Throws: when it does not fit into one section.
-    static func map(_ layout: TransportStreamLayout, version: UInt8) throws(ContainerError) -> [UInt8] {
-        var body = pidField(layout.clock.pid) + [0xf0, 0]
+    static func map(
+        _ layout: TransportStreamLayout, _ program: ProgramAddresses, version: UInt8
+    ) throws(ContainerError) -> [UInt8] {
+        var body = pidField(program.identifier(ofCounter: layout.clockPlace)) + [0xf0, 0]
         func add(_ type: UInt8, _ pid: UInt16, _ descriptors: [UInt8]) {
             let length = descriptors.count
             body += [type] + pidField(pid)
             body += [0xf0 | UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)]
             body += descriptors
         }
-        if let video = layout.video { add(video.streamType, layout.videoPID, video.descriptors) }
+        if let video = layout.video { add(video.streamType, program.video, video.descriptors) }
         for (index, stream) in layout.passedStreams.enumerated() {
-            add(stream.streamType, layout.pid(ofPassedStream: index), stream.descriptors)
+            add(stream.streamType, program.passed(index), stream.descriptors)
         }
-        guard body.count + 9 <= 1021, Int(layout.videoPID) + layout.passedStreams.count < 0x1fff else {
+        guard body.count + 9 <= 1021 else {
             throw ContainerError(
                 "\(layout.passedStreams.count) streams' descriptors do not fit into a program map",
                 place: "transport stream muxer", advice: "pass fewer streams through")
         }
-        return packets(section(table: 0x02, extension: layout.programNumber, version, body), pid: layout.mapPID)
+        return packets(section(table: 0x02, extension: program.number, version, body), pid: program.map)
     }
 
     private static func high(_ value: UInt16) -> [UInt8] { [UInt8(value >> 8), UInt8(value & 0xff)] }

@@ -1,5 +1,5 @@
-/// What a transport stream that goes out holds: one program with at most one video stream and any number of streams passed
-/// through.
+/// The program that a transport stream carries out: at most one video stream and any number of streams passed through. Other
+/// programs may go out beside it (``Multiplex``), and then its number and packet identifiers are the multiplex's.
 public struct TransportStreamLayout: Hashable, Sendable {
     /// The video stream as the program map describes it.
     public struct Video: Hashable, Sendable {
@@ -49,9 +49,9 @@ public struct TransportStreamLayout: Hashable, Sendable {
     public var video: Video? = .h264
     public var hasVideo: Bool { video != nil }
     public var passedStreams: [PassedStream] = []
-    let transportStreamID: UInt16 = 1
+    static let transportStreamID: UInt16 = 1
     let programNumber: UInt16 = 1
-    /// The video stream's packet identifier; those passed through follow it.
+    /// The video stream's packet identifier where there is no other program; those passed through follow it.
     public let videoPID: UInt16 = 0x100
     public let mapPID: UInt16 = 0x1000
     /// How far the program clock runs behind the video's decode times, in 90 kHz ticks. A receiver that follows the
@@ -61,25 +61,12 @@ public struct TransportStreamLayout: Hashable, Sendable {
 
     public init() {}
 
-    /// The packet identifier with the clock, and its place among the continuity counters: the video's, or else the first passed
+    /// The place among the muxer's continuity counters of the stream with the clock: the video's, or else the first passed
     /// stream's.
-    var clock: (pid: UInt16, counter: Int) {
-        video == nil && !passedStreams.isEmpty ? (pid(ofPassedStream: 0), 3) : (videoPID, 2)
-    }
+    var clockPlace: Int { video == nil && !passedStreams.isEmpty ? 3 : 2 }
 
     /// The packet identifier of a passed stream.
     public func pid(ofPassedStream index: Int) -> UInt16 { videoPID + 1 + UInt16(index) }
-
-    /// The packet identifier that a continuity counter of the muxer belongs to: the association's, the map's, the video's, then
-    /// those of the passed streams.
-    func pid(ofCounter place: Int) -> UInt16 {
-        switch place {
-        case 0: 0
-        case 1: mapPID
-        case 2: videoPID
-        default: pid(ofPassedStream: place - 3)
-        }
-    }
 }
 
 /// Where a transport stream ended: what its receivers have seen last, for a muxer that goes on.

@@ -8,8 +8,10 @@ import Media
 /// libavformat's muxer is not used because it wants audio as frames with codec parameters, where we have PES payloads
 /// to pass on untouched, and because it ties its clock to its own interleaving.
 ///
-/// Confined to one thread at a time; does not allocate after `init`. Continuity counters run on over an output's
+/// Confined to one thread at a time; allocates in `init` and ``adopt(_:)`` only. Continuity counters run on over an output's
 /// reconnection.
+///
+/// In a multiplex, other programs' packets go out between its own messages, as they are (``writePackets(_:arrival:emit:)``).
 ///
 /// `emit` receives messages of one to seven packets, borrowed for the call.
 @safe public final class TransportStreamMuxer {
@@ -23,15 +25,19 @@ import Media
     /// Where another stream has run on for so long since a video unit (140 ms), the video has stopped, or comes too seldom. It is
     /// more than the sound that some multiplexes send in a bunch, because a clock that runs ahead of the video cannot go back.
     private static let longestRun: Int64 = 12_600
+    /// Where only other programs' packets go out, the tables are repeated when so much time has passed (100 ms; ETSI TR 101 290
+    /// wants an association every 500 ms).
+    private static let tablesBesideOthersInterval = Nanoseconds.milliseconds(100)
     /// A clock that moves by more than this (1 s) does not follow from the one before.
     private static let jump: Int64 = 90_000
 
     public let layout: TransportStreamLayout
-    private let association: [UInt8]
-    private let map: [UInt8]
+    private var tables: ProgramTables
     private var message = MessageBuffer()
-    /// Of both tables (0 to 31).
-    private let version: UInt8
+    /// Whether packets of other programs have to wait for the tables, and when the tables went out last beside such packets.
+    private var othersNeedTables = true
+    private var lastTablesBesideOthers = MonotonicTime(nanoseconds: 0)
+    private var tablesCameWithUnit = false
     /// The next continuity counters of the association, the map, the video, and each passed stream.
     private var counters: [UInt8]
     private var lastTables: Int64?
@@ -56,15 +62,18 @@ import Media
 
     /// Continues the transport stream of a previous muxer for the same receivers: counters and clock run on. Where the
     /// layout is another one, the next unit starts with tables of a new version.
-    /// - Parameter previous: must not be used any more.
+    /// - Parameters:
+    ///   - multiplex: what else the stream holds.
+    ///   - previous: must not be used any more.
     /// - Throws: when the layout has more streams than a program map can hold.
-    public init(_ layout: TransportStreamLayout, continuing previous: TransportStreamMuxer?) throws(ContainerError) {
-        let isSame = previous?.layout == layout
-        let version = previous.map { isSame ? $0.version : ($0.version + 1) & 31 } ?? 0
+    public init(
+        _ layout: TransportStreamLayout, in multiplex: Multiplex? = nil, continuing previous: TransportStreamMuxer?
+    ) throws(ContainerError) {
+        let isSameLayout = previous?.layout == layout
+        let tables = try ProgramTables(layout, in: multiplex, after: previous?.tables, isSameLayout: isSameLayout)
         self.layout = layout
-        self.version = version
-        association = OutgoingTables.association(layout, version: version)
-        map = try OutgoingTables.map(layout, version: version)
+        self.tables = tables
+        let isSame = isSameLayout && tables.version == previous?.tables.version
         // Streams that are gone keep their counters, because they may come back.
         var counters = previous?.counters ?? []
         let missing = 3 + layout.passedStreams.count - counters.count
@@ -80,13 +89,14 @@ import Media
     /// Continues the transport stream of a muxer of another process for the same receivers. Its layout is not known, so the tables
     /// get a new version.
     /// - Throws: when the layout has more streams than a program map can hold.
-    public init(_ layout: TransportStreamLayout, resuming end: MultiplexEnd) throws(ContainerError) {
+    public init(
+        _ layout: TransportStreamLayout, in multiplex: Multiplex? = nil, resuming end: MultiplexEnd
+    ) throws(ContainerError) {
         self.layout = layout
-        version = (end.tableVersion + 1) & 31
-        association = OutgoingTables.association(layout, version: version)
-        map = try OutgoingTables.map(layout, version: version)
+        let tables = try ProgramTables(layout, in: multiplex, version: (end.tableVersion + 1) & 31)
+        self.tables = tables
         counters = (0..<3 + layout.passedStreams.count).map { place in
-            end.counters[layout.pid(ofCounter: place)].map { ($0 + 1) & 15 } ?? 0
+            end.counters[tables.addresses.identifier(ofCounter: place)].map { ($0 + 1) & 15 } ?? 0
         }
         runs = Array(repeating: Run(), count: layout.passedStreams.count)
     }
@@ -95,15 +105,47 @@ import Media
     /// - Parameter body: called with each identifier and its counter; 15 where none was emitted yet.
     public func forEachCounter(_ body: (_ pid: UInt16, _ last: UInt8) -> Void) {
         for place in 0..<min(counters.count, 3 + layout.passedStreams.count) {
-            body(layout.pid(ofCounter: place), (counters[place] + 15) & 15)
+            body(tables.addresses.identifier(ofCounter: place), (counters[place] + 15) & 15)
         }
     }
 
-    /// The version of the tables, 0 to 31.
-    public var tableVersion: UInt8 { version }
+    /// The newest version of the tables, 0 to 31.
+    public var tableVersion: UInt8 { tables.version }
 
     /// Makes the next unit start with the tables, for a receiver that has just connected.
-    public func restart() { lastTables = nil }
+    public func restart() {
+        lastTables = nil
+        (othersNeedTables, tablesCameWithUnit) = (true, false)
+    }
+
+    /// Learns what else the stream holds from now on. The next message brings the tables where they say something else then.
+    /// - Returns: whether this program is known by another number or other packet identifiers than before.
+    public func adopt(_ multiplex: Multiplex?) -> Bool {
+        // The map has the same size as before, so it fits.
+        guard let new = try? ProgramTables(layout, in: multiplex, after: tables, isSameLayout: true) else { return false }
+        if new.version != tables.version { restart() }
+        defer { tables = new }
+        return !new.addresses.isSame(as: tables.addresses)
+    }
+
+    /// Emits packets of other programs as they are. The tables go before them where receivers need them.
+    /// - Parameters:
+    ///   - packets: one to seven; borrowed for the call.
+    ///   - arrival: when they came: the clock that the tables are repeated by, also where this program has no units.
+    public func writePackets(
+        _ packets: UnsafeRawBufferPointer, arrival: MonotonicTime, emit: (UnsafeRawBufferPointer) -> Void
+    ) {
+        if tablesCameWithUnit {
+            tablesCameWithUnit = false
+            lastTablesBesideOthers = arrival
+        } else if othersNeedTables || arrival - lastTablesBesideOthers >= Self.tablesBesideOthersInterval {
+            othersNeedTables = false
+            lastTablesBesideOthers = arrival
+            unsafe copyTables(emit)
+            unsafe message.flush(emit)
+        }
+        unsafe emit(packets)
+    }
 
     /// Emits one video access unit.
     /// - Parameters:
@@ -131,7 +173,7 @@ import Media
         // Without a length only stuffing tells the end, so there must be some. One byte in the first packet moves the
         // end.
         if !header.hasLength, rest >= 0, rest % (TransportPacket.size - 4) == 0 { field.stuffing = 1 }
-        unsafe writePES(header, unit, pid: layout.videoPID, counter: 2, field, emit)
+        unsafe writePES(header, unit, pid: tables.addresses.video, counter: 2, field, emit)
         unsafe message.flush(emit)
     }
 
@@ -164,7 +206,7 @@ import Media
             let room = TransportPacket.size - 4
             if !header.hasLength, unsafe (header.length + part.count) % room == 0 { field.stuffing = 1 }
             unsafe writePES(
-                header, UnsafeRawBufferPointer(rebasing: part), pid: layout.pid(ofPassedStream: stream),
+                header, UnsafeRawBufferPointer(rebasing: part), pid: tables.addresses.passed(stream),
                 counter: 3 + stream, field, emit)
             unsafe rest = rest.dropFirst(part.count)
             (time, decode) = (nil, nil)
@@ -179,8 +221,13 @@ import Media
 
     private func writeTables(at ticks: Int64, _ emit: (UnsafeRawBufferPointer) -> Void) {
         lastTables = ticks
-        unsafe copy(association, counter: 0, emit)
-        unsafe copy(map, counter: 1, emit)
+        (othersNeedTables, tablesCameWithUnit) = (false, true)
+        unsafe copyTables(emit)
+    }
+
+    private func copyTables(_ emit: (UnsafeRawBufferPointer) -> Void) {
+        unsafe copy(tables.association, counter: 0, emit)
+        unsafe copy(tables.map, counter: 1, emit)
     }
 
     private func copy(_ table: [UInt8], counter: Int, _ emit: (UnsafeRawBufferPointer) -> Void) {
@@ -235,7 +282,8 @@ import Media
         let packet = unsafe message.nextPacket(emit)
         let field = OutgoingAdaptationField(clock: ticks, isJump: isJump, stuffing: TransportPacket.size - 4 - 8)
         // No payload: the counter stays as it was.
-        let (pid, counter) = layout.clock
+        let counter = layout.clockPlace
+        let pid = tables.addresses.identifier(ofCounter: counter)
         let count = (counters[counter] + 15) & 15
         unsafe writeHeader(packet, pid: pid, isStart: false, hasPayload: false, count)
         unsafe field.write(to: packet + 4)

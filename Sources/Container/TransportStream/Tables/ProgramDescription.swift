@@ -26,7 +26,11 @@ public struct ProgramDescription: Hashable, Sendable {
     public let mapID: Int
     public let version: Int
     public let streams: [ElementaryStreamDescription]
-    /// The numbers of the multiplex's other programs, which are not used.
+    /// The packet identifier of its clock references.
+    var clockID = TransportPacket.nullPID
+    /// Those of messages for its descramblers (ECM).
+    var accessIDs: [Int] = []
+    /// The numbers of the multiplex's other programs.
     public internal(set) var otherPrograms: [Int] = []
 
     public var mainVideo: ElementaryStreamDescription? { streams.first { $0.role == .mainVideo } }
@@ -40,12 +44,14 @@ extension ProgramDescription {
         let end = s.count - 4
         let infoEnd = 12 + (Int(s[10] & 0x0F) << 8 | Int(s[11]))
         guard infoEnd <= end else { return nil }
+        var accessIDs = ConditionalAccess.identifiers(in: s[12..<infoEnd])
         var streams: [ElementaryStreamDescription] = []
         var at = infoEnd
         while at + 5 <= end {
             let next = at + 5 + (Int(s[at + 3] & 0x0F) << 8 | Int(s[at + 4]))
             guard next <= end else { return nil }
             let descriptors = Array(s[(at + 5)..<next])
+            accessIDs += ConditionalAccess.identifiers(in: descriptors)
             let codec = StreamCodec(streamType: s[at], descriptors: descriptors)
             let id = Int(s[at + 1] & 0x1F) << 8 | Int(s[at + 2])
             // A stream on a table's PID would hide the table.
@@ -61,6 +67,7 @@ extension ProgramDescription {
             streams[i].role = i == main ? .mainVideo : .passing
         }
         self.init(
-            number: Int(s[3]) << 8 | Int(s[4]), mapID: mapID, version: Int(s[5] >> 1 & 0x1F), streams: streams)
+            number: Int(s[3]) << 8 | Int(s[4]), mapID: mapID, version: Int(s[5] >> 1 & 0x1F), streams: streams,
+            clockID: Int(s[8] & 0x1F) << 8 | Int(s[9]), accessIDs: accessIDs)
     }
 }

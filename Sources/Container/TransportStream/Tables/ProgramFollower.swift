@@ -13,6 +13,16 @@ struct ProgramFollower {
     private var sections: [ProgramAssociation] = []
     private var maps: [Int: SectionAssembler] = [:]
     private var candidates: [Candidate] = []
+    /// Of the association that the candidates are from.
+    private var transportStreamID = 0
+    private var networkID: Int?
+    /// The conditional access table: the identifiers that each of its sections names.
+    private var access = SectionAssembler()
+    private var accessIDs: [UInt8: [Int]] = [:]
+    /// More sections of it than any multiplex has.
+    private static let accessSectionLimit = 16
+    /// There have been other programs.
+    private var isMultiplex = false
     /// The chosen program.
     private(set) var current: ProgramDescription?
     /// How often a map has come again since the association changed. After the first time, programs without a map are
@@ -25,6 +35,16 @@ struct ProgramFollower {
     /// Of all programs.
     var codecs: [StreamCodec] { candidates.flatMap { $0.map?.streams.map(\.codec) ?? [] } }
 
+    /// What the stream holds beside the program that is followed; nil where that has been all of it, or none is followed. A
+    /// multiplex whose other programs go stays one, so that the followed program keeps its number and identifiers.
+    var multiplex: Multiplex? {
+        guard isMultiplex, let current else { return nil }
+        return Multiplex(
+            around: current, transportStreamID: transportStreamID, networkID: networkID,
+            programs: candidates.map { (entry: $0.entry, map: $0.map) },
+            accessIDs: accessIDs.keys.sorted().flatMap { accessIDs[$0]! })
+    }
+
     /// What a packet brought.
     struct Outcome {
         /// The tables say something else than before.
@@ -33,7 +53,7 @@ struct ProgramFollower {
         var brokenSections = 0
     }
 
-    /// Processes the payload of a packet whose PID is 0 or one of ``mapIDs``.
+    /// Processes the payload of a packet whose PID is 0, 1 or one of ``mapIDs``.
     mutating func push(_ payload: UnsafeRawBufferPointer, _ packet: TransportPacket) -> Outcome {
         var outcome = Outcome()
         if packet.pid == 0 {
@@ -44,6 +64,10 @@ struct ProgramFollower {
                 if let table = ProgramAssociation(section) { found.append(table) }
             }
             for table in found where adopt(table) { outcome.isChanged = true }
+        } else if packet.pid == 1 {
+            var found: [[UInt8]] = []
+            outcome.brokenSections = unsafe access.push(payload, packet: packet, skipsRepeats: true) { found.append($0) }
+            for section in found where adoptAccess(section) { outcome.isChanged = true }
         } else {
             var found: [ProgramDescription] = []
             let skips = current != nil
@@ -59,17 +83,15 @@ struct ProgramFollower {
 
     /// - Returns: whether the programs are others than before.
     private mutating func adopt(_ table: ProgramAssociation) -> Bool {
-        if sections.contains(where: {
-            $0.version == table.version && $0.sectionNumber == table.sectionNumber && $0.entries == table.entries
-        }) {
-            return false
-        }
+        if sections.contains(table) { return false }
         if sections.first?.version != table.version { sections.removeAll() }
         sections.removeAll { $0.sectionNumber == table.sectionNumber }
         sections.append(table)
         sections.sort { $0.sectionNumber < $1.sectionNumber }
         // The previous programs stay until all sections have come.
         guard sections.count > table.lastSectionNumber else { return false }
+        transportStreamID = table.transportStreamID
+        networkID = sections.lazy.compactMap(\.networkID).first
         let entries = sections.flatMap(\.entries).prefix(Self.programLimit)
         candidates = entries.map { entry in
             Candidate(entry: entry, map: candidates.first { $0.entry == entry }?.map)
@@ -93,10 +115,21 @@ struct ProgramFollower {
         return current != previous || !isRepeat
     }
 
+    /// - Returns: whether it names others than before.
+    private mutating func adoptAccess(_ section: [UInt8]) -> Bool {
+        guard let identifiers = ConditionalAccess.identifiers(inSection: section) else { return false }
+        let number = section[6]
+        guard number < Self.accessSectionLimit, accessIDs[number] != identifiers else { return false }
+        accessIDs[number] = identifiers
+        accessIDs = accessIDs.filter { $0.key <= section[7] }
+        return true
+    }
+
     private mutating func choose() {
         chooseProgram()
         let number = current?.number
         current?.otherPrograms = candidates.map(\.entry.number).filter { $0 != number }
+        if current?.otherPrograms.isEmpty == false { isMultiplex = true }
     }
 
     private mutating func chooseProgram() {
