@@ -194,7 +194,9 @@ struct RTPSessionTests {
     /// - Parameters:
     ///   - milliseconds: the round trip.
     ///   - requests: so many requests for the second loss go nowhere.
-    @Test(arguments: [(40.0, 0, true), (40, 1, true), (80, 1, true), (180, 0, true), (180, 1, false), (240, 0, true), (400, 0, false)])
+    @Test(arguments: [
+        (40.0, 0, true), (40, 1, true), (80, 1, true), (180, 0, true), (180, 1, false), (240, 0, true), (400, 0, false),
+    ])
     func theHoldFollowsTheRoundTrip(milliseconds: Double, requests: Int, repairs: Bool) throws {
         let path = Path([Path.video()])
         path.delay = .milliseconds(milliseconds / 2)
