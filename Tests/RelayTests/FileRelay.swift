@@ -7,8 +7,10 @@ import Transport
 @testable import Relay
 
 /// Relays a stream from a file to a file, as fast as it goes and with time for everything; the books must balance.
+/// - Parameter message: gets what the relay says.
 func relay(
-    _ stream: [UInt8], _ scratch: Scratch, adjust: (inout RelayConfiguration) -> Void = { _ in }
+    _ stream: [UInt8], _ scratch: Scratch, adjust: (inout RelayConfiguration) -> Void = { _ in },
+    message: (String) -> Void = { _ in }
 ) throws -> RelayReport {
     var configuration = RelayConfiguration(
         input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
@@ -17,7 +19,7 @@ func relay(
     configuration.watchesMachine = false
     configuration.pacesFiles = false
     adjust(&configuration)
-    let report = try Relay(configuration).run { _ in }
+    let report = try Relay(configuration).run { if case .event(.message(let text)) = $0 { message(text) } }
     #expect(report.frames.balance && report.frames.inFlight == 0)
     return report
 }

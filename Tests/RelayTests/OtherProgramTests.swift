@@ -51,7 +51,11 @@ import Transport
         let scratch = try Scratch()
         let input = try TestMultiplex(pictures: 40)
         var events: [String] = []
-        let report = try relay(input.bytes, scratch, events: &events) { $0.settings.mode = mode }
+        let report = try relay(input.bytes, scratch) {
+            $0.settings.mode = mode
+        } message: {
+            events.append($0)
+        }
         let output = try scratch.read("out.ts")
         #expect(passed(in: output) == input.passed)
         expectBooks(report, input.passed.count / 188)
@@ -102,10 +106,12 @@ import Transport
         let call = HeardCall()
         let url = try StreamURL("rtp://127.0.0.1:9")
         var events: [String] = []
-        let report = try relay(input.bytes, scratch, events: &events) {
+        let report = try relay(input.bytes, scratch) {
             $0.settings.mode = .bypass
             $0.outputs = [url]
             $0.outputCalls = [0: Sink(url, viewers: call.viewers)]
+        } message: {
+            events.append($0)
         }
         call.leave()
         #expect(report.counters["input_packets_unused"] == UInt64(input.passed.count / 188))
@@ -240,21 +246,4 @@ import Transport
         #expect(associations[7] == 17 && Array(associations[13..<17]) == [0, 5, 0xF0, 0])
         #expect(TestStream.units(in: output).count == 40)
     }
-}
-
-/// Relays a stream from a file, and keeps what is said.
-private func relay(
-    _ stream: [UInt8], _ scratch: Scratch, events: inout [String], adjust: (inout RelayConfiguration) -> Void = { _ in }
-) throws -> RelayReport {
-    var configuration = RelayConfiguration(
-        input: .file(path: try scratch.write(stream, to: "in.ts")), output: .file(path: scratch.path("out.ts")))
-    configuration.settings.budget = .seconds(60)
-    configuration.watchesMachine = false
-    configuration.pacesFiles = false
-    adjust(&configuration)
-    var said: [String] = []
-    let report = try Relay(configuration).run { if case .event(.message(let text)) = $0 { said.append(text) } }
-    events = said
-    #expect(report.frames.balance && report.frames.inFlight == 0)
-    return report
 }
