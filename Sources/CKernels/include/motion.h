@@ -177,6 +177,27 @@ void burnish_motion_ahead_rows(const burnish_motion_ahead *ahead, int first, int
 void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows,
                                 int first, int last);
 
+/// Motion of a picture between two others, by way of the pictures beyond them.
+typedef struct {
+    int columns, rows;
+    /// The motion between the two.
+    const burnish_motion_cell *cells;
+    /// From the picture before to the one before it, and from the picture after to the one after it. Null where that is not
+    /// known: then it is the two themselves that lie beyond.
+    const burnish_motion_vector *beyond[2];
+    /// The time of the new picture, in 1/256 of the time between the two.
+    int phase;
+    /// Scratch: a vector of each cell for each side.
+    burnish_motion_vector *own[2];
+    /// The motion between the pictures beyond, and that between the two by the motion beyond them alone.
+    burnish_motion_cell *outer, *inner;
+} burnish_motion_beyond;
+
+/// Fills `outer` and `own` in rows first ..< last of cells.
+void burnish_motion_beyond_rows(const burnish_motion_beyond *beyond, int first, int last);
+/// Fills `inner` in rows first ..< last of cells, when `own` is there in all rows.
+void burnish_motion_beyond_smooth_rows(const burnish_motion_beyond *beyond, int first, int last);
+
 /// Taps at all 64 phases of a sample: horizontal ones sum to 64, vertical ones to 64 times the plane's weight.
 typedef struct {
     int8_t horizontal[64][4];
