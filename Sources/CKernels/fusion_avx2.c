@@ -105,6 +105,19 @@ static inline __m256i finish(__m256i v, const int16_t *added, int positive) {
     return positive ? _mm256_max_epi16(v, _mm256_setzero_si256()) : v;
 }
 
+/// Adds the products of two channels of each pixel.
+static inline __attribute__((always_inline)) void add_pair(__m256i *sums, const int16_t *in, ptrdiff_t step,
+                                                           const int16_t *weights, const int pixels,
+                                                           const int vectors) {
+    __m256i w[3];
+    for (int v = 0; v < vectors; v++) w[v] = load(weights + 16 * v);
+    for (int p = 0; p < pixels; p++) {
+        const __m256i both = pair(in + p * step);
+        for (int v = 0; v < vectors; v++)
+            sums[p * vectors + v] = _mm256_add_epi32(sums[p * vectors + v], _mm256_madd_epi16(both, w[v]));
+    }
+}
+
 /// `vectors` times 8 outputs of `pixels` pixels, whose sums stay in registers.
 static inline __attribute__((always_inline)) void block(int16_t *out, const int16_t *const *rows, const int16_t *added,
                                                         int positive, int x, const burnish_fusion_layer *layer,
@@ -116,14 +129,10 @@ static inline __attribute__((always_inline)) void block(int16_t *out, const int1
         for (int p = 0; p < pixels; p++) sums[p * vectors + v] = load(bias + 8 * v);
     for (int row = 0; row < layer->kernel; row++) {
         const int16_t *in = rows[row] + x * step, *end = in + layer->kernel * layer->inputs;
-        for (; in < end; in += 2, weights += 16 * vectors) {
-            __m256i w[4];
-            for (int v = 0; v < vectors; v++) w[v] = load(weights + 16 * v);
-            for (int p = 0; p < pixels; p++) {
-                const __m256i both = pair(in + p * step);
-                for (int v = 0; v < vectors; v++)
-                    sums[p * vectors + v] = _mm256_add_epi32(sums[p * vectors + v], _mm256_madd_epi16(both, w[v]));
-            }
+        // Inputs are multiples of 4.
+        for (; in < end; in += 4, weights += 32 * vectors) {
+            add_pair(sums, in, step, weights, pixels, vectors);
+            add_pair(sums, in + 2, step, weights + 16 * vectors, pixels, vectors);
         }
     }
     const __m128i shift = _mm_cvtsi32_si128(layer->shift);
@@ -148,13 +157,10 @@ static void layer(int16_t *out, const int16_t *const *rows, const int16_t *added
         const int vectors = burnish_fusion_chunk((layer->outputs - c) / 8);
         const int16_t *plus = added ? added + c : NULL;
         const int32_t *bias = layer->bias + c;
-        // 12 sums, or 8, with their weights and a pixel fill the registers.
+        // The sums, the weights and a pixel fill the registers.
         switch (vectors) {
-        case 4:
-            for (int x = 0; x < width; x += 3) block(out + c, rows, plus, positive, x, layer, weights, bias, 3, 4);
-            break;
         case 3:
-            for (int x = 0; x < width; x += 4) block(out + c, rows, plus, positive, x, layer, weights, bias, 4, 3);
+            for (int x = 0; x < width; x += 3) block(out + c, rows, plus, positive, x, layer, weights, bias, 3, 3);
             break;
         case 2:
             for (int x = 0; x < width; x += 6) block(out + c, rows, plus, positive, x, layer, weights, bias, 6, 2);

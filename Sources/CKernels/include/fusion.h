@@ -33,14 +33,14 @@ typedef struct {
     int shift;
     /// [outputs][kernel][kernel][inputs].
     const int16_t *weights;
-    /// The same for vectors of 8 outputs: [chunks of up to 4 vectors][kernel · kernel · inputs / 2][vectors][8 outputs][2 inputs].
+    /// The same for vectors of 8 outputs: [chunks of vectors][kernel · kernel · inputs / 2][vectors][8 outputs][2 inputs].
     const int16_t *packed;
     /// [outputs]. It contains what rounds the sum.
     const int32_t *bias;
 } burnish_fusion_layer;
 
-/// How many of `left` vectors of outputs the next chunk of packed weights has.
-static inline int burnish_fusion_chunk(int left) { return left < 4 ? left : 4; }
+/// How many of `left` vectors of outputs the next chunk of packed weights has: two, or three so that none is left alone.
+static inline int burnish_fusion_chunk(int left) { return left == 3 ? 3 : left < 2 ? left : 2; }
 
 /// The outputs of `up` are in the order of their places in 2x2 pixels: those at the upper left first.
 typedef struct {
