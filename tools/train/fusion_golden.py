@@ -66,7 +66,7 @@ def main() -> None:
         return
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    networks = {"fusion-16-8": random_network(16, 8, 1), "fusion-8-24": random_network(8, 24, 2)}
+    networks = {"fusion-16-8": random_network(16, 8, 1), "fusion-8-8": random_network(8, 8, 2)}
     for name, network in networks.items():
         (folder / f"{name}.bnf").write_bytes(bnf.encode(network))
     for argument in sys.argv[2:]:

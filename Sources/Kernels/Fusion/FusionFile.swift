@@ -9,20 +9,36 @@ package struct FusionFile {
         var weights: [Int16]
         /// [output].
         var bias: [Int32]
+
+        package init(shape: Shape, shift: Int, weights: [Int16], bias: [Int32]) {
+            self.shape = shape
+            self.shift = shift
+            self.weights = weights
+            self.bias = bias
+        }
     }
 
     package struct Shape {
-        var name: String
-        var inputs: Int
-        var outputs: Int
-        var kernel = 3
+        package let name: String
+        package let inputs: Int
+        package let outputs: Int
+        package let kernel: Int
         /// Pixels of the input from one of the output to the next.
-        var step = 1
+        package let step: Int
         /// The largest magnitude of an input.
-        var most = 32768
+        package let most: Int
+
+        package init(name: String, inputs: Int, outputs: Int, kernel: Int = 3, step: Int = 1, most: Int = 32768) {
+            self.name = name
+            self.inputs = inputs
+            self.outputs = outputs
+            self.kernel = kernel
+            self.step = step
+            self.most = most
+        }
 
         /// Weights of an output.
-        var taps: Int { kernel * kernel * inputs }
+        package var taps: Int { kernel * kernel * inputs }
     }
 
     /// In the file's order: first, down, three inner ones, up, two middle ones, last.
