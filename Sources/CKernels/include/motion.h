@@ -84,6 +84,8 @@ typedef struct {
                       int bx, int by);
     /// out[8·row + x], 8 samples a row, with 5 fractional bits. Reads 16 samples a row.
     void (*predict)(int16_t *out, const burnish_motion_block *block, int rows);
+    /// The same from each plane alone. `vertical` sums to 16384 for each.
+    void (*predict_each)(int16_t *first, int16_t *second, const burnish_motion_block *block, int rows);
     /// dst[x] = clamp((sum over k of predictions[k][8·row + x] · weight(windows[k], x, row) / 32768 + 16) >> 5) for x <
     /// width, at most 8. A single prediction has no window. Writes nothing beyond `width`.
     void (*blend)(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions,
@@ -205,6 +207,8 @@ typedef struct {
 } burnish_motion_taps;
 /// Fills the taps. `weight` is the share of the second plane, in 1/256.
 void burnish_motion_make_taps(burnish_motion_taps *taps, int weight);
+/// Fills the taps for pictures of each plane alone.
+void burnish_motion_make_taps_of_each(burnish_motion_taps *taps);
 
 /// A plane of a picture between two others.
 typedef struct {
@@ -212,6 +216,9 @@ typedef struct {
     burnish_motion_plane planes[2];
     uint8_t *out;
     ptrdiff_t out_stride;
+    /// Where it is not null, `out` is what the first plane says alone, and this what the second says; the taps are those of each.
+    uint8_t *second;
+    ptrdiff_t second_stride;
     int columns, rows;
     const burnish_motion_cell *cells;
     /// The width and height of a cell in samples of this plane.

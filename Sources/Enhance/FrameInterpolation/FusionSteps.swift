@@ -35,21 +35,18 @@ import Media
     let cells: UnsafePointer<MotionCell>
     let withOthers: Bool
     let phase: Int
-    /// All weight on the first picture, and on the second.
-    let taps: (BlendTaps, BlendTaps)
+    /// Those of each picture.
+    let taps: BlendTaps
     let drawn: (PaddedPlane, PaddedPlane)
 
     func perform(piece: Int, worker: Int) {
-        draw(piece, taps.0, into: drawn.0)
-        draw(piece, taps.1, into: drawn.1)
-    }
-
-    private func draw(_ row: Int, _ taps: BlendTaps, into plane: PaddedPlane) {
         unsafe kernels.synthesise(
-            MotionPair(pair.before.luma.view, pair.after.luma.view), into: plane.writable, cells: cells, columns: layer.columns,
-            rows: layer.rows, cellSize: layer.cellSize(plane: 0), shift: layer.shift, phase: phase, taps: taps,
-            withOthers: withOthers, blockRows: row..<row + 1)
-        plane.extend(rows: layer.rows(ofBlocks: row, plane: 0, height: plane.height))
+            MotionPair(pair.before.luma.view, pair.after.luma.view), into: drawn.0.writable, cells: cells,
+            columns: layer.columns, rows: layer.rows, cellSize: layer.cellSize(plane: 0), shift: layer.shift, phase: phase,
+            taps: taps, withOthers: withOthers, blockRows: piece..<piece + 1, second: drawn.1.writable)
+        let rows = layer.rows(ofBlocks: piece, plane: 0, height: drawn.0.height)
+        drawn.0.extend(rows: rows)
+        drawn.1.extend(rows: rows)
     }
 }
 

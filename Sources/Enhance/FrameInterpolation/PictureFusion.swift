@@ -28,7 +28,7 @@ import Media
     /// What each of two pictures says, in pairs: of each layer; of the pictures around; of the pair, by the motion beyond it.
     private let drawn: [PaddedPlane]
     private let beyond: MotionBeyond
-    private let taps = (BlendTaps(), BlendTaps())
+    private let taps = BlendTaps()
     private let activations: AlignedMemory
     /// For each thread.
     private let scratch: AlignedMemory
@@ -49,8 +49,7 @@ import Media
         made = PaddedPlane(size: size)
         drawn = (0..<2 * layers.count + 4).map { _ in PaddedPlane(size: size) }
         beyond = MotionBeyond(count: layers[0].columns * layers[0].rows)
-        taps.0.fill(weight: 0)
-        taps.1.fill(weight: 256)
+        taps.fillForEach()
         activations = AlignedMemory(byteCount: network.weights.activationBytes(size: size))
         scratchStride = network.weights.scratchBytes(size: size)
         scratch = AlignedMemory(byteCount: scratchStride * workers.threadCount)
