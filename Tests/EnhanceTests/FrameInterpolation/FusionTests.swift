@@ -99,11 +99,11 @@ import Testing
     @Test func cutsAreRespected() throws {
         let size = PictureSize(width: 160, height: 120)
         let first = Self.scene(size)
-        let second = [0.0, 3].map { MotionScene(seed: 5).picture(size, movedBy: -$0, $0) }
-        let (held, result) = try Self.interpolate(first[2...3] + second[...0], Self.random(), finished: true)
+        let other = MotionScene(seed: 5).picture(size, movedBy: 0, 0)
+        let (held, result) = try Self.interpolate([first[2], first[3], other], Self.random(), finished: true)
         #expect(result.method == .held && held.difference(from: first[3]) == nil)
-        let (beside, _) = try Self.interpolate(Array(first[1...3]) + second[...0], Self.random())
-        let (alone, _) = try Self.interpolate(Array(first[1...3]), Self.random(), finished: true)
+        let (beside, _) = try Self.interpolate([first[1], first[2], first[3], other], Self.random())
+        let (alone, _) = try Self.interpolate([first[1], first[2], first[3]], Self.random(), finished: true)
         #expect(beside.difference(from: alone) == nil)
     }
 
