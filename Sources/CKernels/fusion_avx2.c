@@ -56,7 +56,8 @@ static inline eight_pixels interleaved(__m256i upper, __m256i lower) {
 }
 
 /// A picture's differences from what is there.
-static inline eight_pixels differences(const burnish_motion_plane *plane, ptrdiff_t y, int x, __m256i upper, __m256i lower) {
+static inline eight_pixels differences(const burnish_motion_plane *plane, ptrdiff_t y, int x, __m256i upper,
+                                       __m256i lower) {
     const uint8_t *at = plane->origin + y * plane->stride + x;
     return interleaved(_mm256_slli_epi16(_mm256_sub_epi16(widened(at), upper), 4),
                        _mm256_slli_epi16(_mm256_sub_epi16(widened(at + plane->stride), lower), 4));
@@ -195,7 +196,8 @@ static inline __m128i choice(const int16_t *choices, int k) {
 /// 2 ^ (difference / 256 · log2 e), no less than 2 ^ -30.
 static inline __m256 weight(__m128i v, __m256i most) {
     const __m256 difference = _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_cvtepi16_epi32(v), most));
-    const __m256 t = _mm256_max_ps(_mm256_mul_ps(difference, _mm256_set1_ps(FUSION_SCALE)), _mm256_set1_ps(FUSION_LEAST));
+    const __m256 t = _mm256_max_ps(_mm256_mul_ps(difference, _mm256_set1_ps(FUSION_SCALE)),
+                                   _mm256_set1_ps(FUSION_LEAST));
     const __m256 whole = _mm256_floor_ps(t), x = _mm256_sub_ps(t, whole);
     __m256 part = _mm256_add_ps(_mm256_set1_ps(FUSION_POWER_3), _mm256_mul_ps(x, _mm256_set1_ps(FUSION_POWER_4)));
     part = _mm256_add_ps(_mm256_set1_ps(FUSION_POWER_2), _mm256_mul_ps(x, part));
@@ -241,8 +243,8 @@ static inline void store_samples(uint8_t *out, __m128i v, int count) {
     }
 }
 
-static void choose(uint8_t *upper, uint8_t *lower, const int16_t *choices, const burnish_fusion_pictures *pictures, int y,
-                   int width) {
+static void choose(uint8_t *upper, uint8_t *lower, const int16_t *choices, const burnish_fusion_pictures *pictures,
+                   int y, int width) {
     const __m128i rows = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
     for (int x = 0; x < width; x += 8, choices += 4 * CHOICES) {
         __m128i low[PICTURES], high[PICTURES];

@@ -52,7 +52,8 @@ static void convolve(const burnish_fusion *fusion, const burnish_fusion_layer *l
         const int16_t *rows[3];
         for (int k = 0; k < 3; k++) rows[k] = row(from, y * layer->step + k - 1);
         int16_t *out = row(to, y);
-        fusion->kernels->layer(out + to->channels, rows, adds ? row(from, y) + from->channels : NULL, 1, to->width, layer);
+        fusion->kernels->layer(out + to->channels, rows, adds ? row(from, y) + from->channels : NULL, 1, to->width,
+                               layer);
         end_row(out, to->width, to->channels);
     }
 }

@@ -24,7 +24,8 @@ static void features(int16_t *out, const burnish_fusion_pictures *pictures, int 
         for (int place = 0; place < 4; place++) {
             const int sx = 2 * x + (place & 1), sy = 2 * y + (place >> 1), made = sample(&pictures->made, sx, sy);
             int16_t *at = out + FEATURES * x + place;
-            for (int k = 0; k < PICTURES; k++) at[4 * k] = (int16_t)(16 * (sample(pictures->prediction + k, sx, sy) - made));
+            for (int k = 0; k < PICTURES; k++)
+                at[4 * k] = (int16_t)(16 * (sample(pictures->prediction + k, sx, sy) - made));
             at[4 * PICTURES] = (int16_t)detail(&pictures->made, sx, sy);
         }
     }
@@ -85,8 +86,8 @@ static uint8_t choose_sample(const int16_t *choices, const burnish_fusion_pictur
     return (uint8_t)clamp((int)floorf(v + 0.5f), least, greatest);
 }
 
-static void choose(uint8_t *upper, uint8_t *lower, const int16_t *choices, const burnish_fusion_pictures *pictures, int y,
-                   int width) {
+static void choose(uint8_t *upper, uint8_t *lower, const int16_t *choices, const burnish_fusion_pictures *pictures,
+                   int y, int width) {
     for (int x = 0; x < width; x++) {
         const int16_t *at = choices + CHOICES * (x >> 1) + (x & 1);
         upper[x] = choose_sample(at, pictures, x, 2 * y);

@@ -18,8 +18,8 @@ static burnish_motion_cell join(burnish_motion_vector before, burnish_motion_vec
 
 /// Where a cell lies in a picture of the pair, by the motion from that to the picture beyond, which goes on evenly. The motion
 /// of the place itself is found by trying again from there.
-static burnish_motion_vector follow(const burnish_motion_beyond *b, const burnish_motion_vector *field, int column, int row,
-                                    int share) {
+static burnish_motion_vector follow(const burnish_motion_beyond *b, const burnish_motion_vector *field, int column,
+                                    int row, int share) {
     int x = 0, y = 0;
     for (int n = 0; n < 4; n++) {
         const burnish_motion_vector v = burnish_motion_at(field, b->columns, b->rows, 256 * column + x, 256 * row + y);
@@ -33,7 +33,8 @@ void burnish_motion_beyond_rows(const burnish_motion_beyond *b, int first, int l
         for (int column = 0; column < b->columns; column++) {
             const int i = row * b->columns + column;
             const burnish_motion_cell *cell = b->cells + i;
-            const int ax = part(cell->vector.x, b->phase) - cell->bend.x, ay = part(cell->vector.y, b->phase) - cell->bend.y;
+            const int ax = part(cell->vector.x, b->phase) - cell->bend.x,
+                      ay = part(cell->vector.y, b->phase) - cell->bend.y;
             const burnish_motion_vector near[2] = {vector(-ax, -ay), vector(cell->vector.x - ax, cell->vector.y - ay)};
             burnish_motion_vector far[2];
             for (int side = 0; side < 2; side++) {
@@ -41,8 +42,8 @@ void burnish_motion_beyond_rows(const burnish_motion_beyond *b, int first, int l
                 far[side] = near[side];
                 b->own[side][i] = near[side];
                 if (!field) continue;
-                const burnish_motion_vector on = burnish_motion_at(field, b->columns, b->rows, 256 * column + near[side].x,
-                                                                   256 * row + near[side].y);
+                const burnish_motion_vector on = burnish_motion_at(
+                    field, b->columns, b->rows, 256 * column + near[side].x, 256 * row + near[side].y);
                 far[side] = vector(near[side].x + on.x, near[side].y + on.y);
                 b->own[side][i] = follow(b, field, column, row, side ? 256 - b->phase : b->phase);
             }
@@ -58,7 +59,8 @@ static void insert(int16_t *sorted, int count, int16_t v) {
 }
 
 /// The median of the neighbourhood of 3x3 cells, as far as it is there: x and y separately, of two the larger.
-static burnish_motion_vector median(const burnish_motion_beyond *b, const burnish_motion_vector *field, int column, int row) {
+static burnish_motion_vector median(const burnish_motion_beyond *b, const burnish_motion_vector *field, int column,
+                                    int row) {
     int16_t x[9], y[9];
     int count = 0;
     for (int j = row > 0 ? row - 1 : 0; j <= row + 1 && j < b->rows; j++) {
@@ -73,6 +75,6 @@ static burnish_motion_vector median(const burnish_motion_beyond *b, const burnis
 void burnish_motion_beyond_smooth_rows(const burnish_motion_beyond *b, int first, int last) {
     for (int row = first; row < last; row++)
         for (int column = 0; column < b->columns; column++)
-            b->inner[row * b->columns + column] = join(median(b, b->own[0], column, row), median(b, b->own[1], column, row),
-                                                       b->phase);
+            b->inner[row * b->columns + column] = join(median(b, b->own[0], column, row),
+                                                       median(b, b->own[1], column, row), b->phase);
 }

@@ -47,7 +47,9 @@ private final class FusionLayerCheck: KernelCheck {
         shape = FusionFile.Shape(name: "check", inputs: inputs, outputs: outputs, kernel: kernel, step: step)
     }
 
-    var name: String { "fusion.layer\(shape.inputs)_\(shape.outputs)\(shape.kernel == 1 ? "_1x1" : "")\(shape.step == 2 ? "_half" : "")" }
+    var name: String {
+        "fusion.layer\(shape.inputs)_\(shape.outputs)\(shape.kernel == 1 ? "_1x1" : "")\(shape.step == 2 ? "_half" : "")"
+    }
     let sizes = (1...14).map { CheckSize($0) } + [CheckSize(35)]
     var benchmarkSize: CheckSize { CheckSize(320) }
     var unit: WorkUnit { .multiplications }
@@ -68,7 +70,8 @@ private final class FusionLayerCheck: KernelCheck {
                 weights: (0..<shape.outputs * shape.taps).map { _ in Int16(random.number(in: -limit...limit)) },
                 bias: (0..<shape.outputs).map { _ in Int32(random.number(in: -100_000_000...100_000_000)) }))
         input = CheckMemory(
-            width: 2 * shape.inputs * (shape.step * (width + Self.room) + 2), height: shape.kernel, misalignment: Int(seed & 30))
+            width: 2 * shape.inputs * (shape.step * (width + Self.room) + 2), height: shape.kernel, misalignment: Int(seed & 30)
+        )
         input.fillNumbers { content.number($0, bits: 15, &random) }
         added = CheckMemory(width: 2 * shape.outputs * (width + Self.room), height: 1)
         added.fillNumbers { content.number($0, bits: 15, &random) }

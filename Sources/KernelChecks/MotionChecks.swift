@@ -4,7 +4,8 @@ import Kernels
 extension CheckedKernels {
     static func motion() -> [any KernelCheck] {
         [
-            HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(isOfEach: false), PredictCheck(isOfEach: true), BlendCheck(count: 1),
+            HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(isOfEach: false),
+            PredictCheck(isOfEach: true), BlendCheck(count: 1),
             BlendCheck(count: 2), BlendCheck(count: 5), BlendCheck(count: 16),
         ]
     }
@@ -162,7 +163,8 @@ private final class PredictCheck: MotionCheck {
     private let isOfEach: Bool
     init(isOfEach: Bool) {
         self.isOfEach = isOfEach
-        super.init(isOfEach ? "predict_each" : "predict", sizes: (1...32).map { CheckSize(8, $0) }, benchmarkSize: CheckSize(8, 16))
+        super.init(
+            isOfEach ? "predict_each" : "predict", sizes: (1...32).map { CheckSize(8, $0) }, benchmarkSize: CheckSize(8, 16))
     }
     override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
         ([CheckSize(32, size.height + 3), CheckSize(40, size.height + 3)], CheckSize(16 * size.height, 2))

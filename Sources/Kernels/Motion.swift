@@ -206,7 +206,8 @@ extension Kernels {
         unsafe withUnsafePointer(to: &motion) { kernels in
             var synthesis = unsafe burnish_motion_synthesis(
                 kernels: kernels, planes: (planes.before.motion, planes.after.motion), out: output.base,
-                out_stride: output.stride, second: second?.base, second_stride: second?.stride ?? 0, columns: Int32(columns), rows: Int32(rows),
+                out_stride: output.stride, second: second?.base, second_stride: second?.stride ?? 0, columns: Int32(columns),
+                rows: Int32(rows),
                 cells: UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self),
                 size: Int32(cellSize), shift: Int32(shift), phase: Int32(phase), taps: taps.table,
                 others: withOthers ? 1 : 0)

@@ -68,8 +68,8 @@ typedef struct {
     /// pixels of the upper one, the rest to the lower one. The results are no less than 0. For x < width.
     void (*raise)(int16_t *upper, int16_t *lower, const int16_t *from, int channels, int width);
     /// Two rows of the result from the last layer's row, `width` samples each. `lower` may be null. Writes nothing beyond.
-    void (*choose)(uint8_t *upper, uint8_t *lower, const int16_t *choices, const burnish_fusion_pictures *pictures, int y,
-                   int width);
+    void (*choose)(uint8_t *upper, uint8_t *lower, const int16_t *choices, const burnish_fusion_pictures *pictures,
+                   int y, int width);
 } burnish_fusion_kernels;
 
 /// Activations of a picture: a row of zeros, `height` rows, a row of zeros.

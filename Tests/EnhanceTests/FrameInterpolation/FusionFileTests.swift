@@ -82,7 +82,9 @@ import Testing
     @Test func everyWrongFieldIsRefused() {
         refuses(Writer(letters: "BNW1").bytes(), "BNF1")
         refuses(Writer(version: 2).bytes(), "version 2")
-        for count: UInt32 in [0, 4, 72, 1 << 31] { refuses(Writer(half: count < 72 ? count : 8, quarter: count).bytes(), "channel count") }
+        for count: UInt32 in [0, 4, 72, 1 << 31] {
+            refuses(Writer(half: count < 72 ? count : 8, quarter: count).bytes(), "channel count")
+        }
         refuses(Writer(half: 12).bytes(), "multiples of 8")
         refuses(Writer(quarter: 20).bytes(), "multiples of 8")
         for layer in 0..<9 {
@@ -104,7 +106,9 @@ import Testing
 
     @Test func damagedAndShortFilesAreRefused() {
         let bytes = Self.neutral()
-        for count in [0, 3, 4, 19, 20, 21, 1000, bytes.count - 1] { #expect(throws: EnhanceError.self) { try FusionNetwork(Array(bytes[..<count])) } }
+        for count in [0, 3, 4, 19, 20, 21, 1000, bytes.count - 1] {
+            #expect(throws: EnhanceError.self) { try FusionNetwork(Array(bytes[..<count])) }
+        }
         for at in stride(from: 0, to: bytes.count, by: 997) {
             var damaged = bytes
             damaged[at] ^= 1

@@ -162,7 +162,8 @@ import Testing
     /// BURNISH_FUSION_DUMP="WIDTH HEIGHT FRAMES.grey OUTPUT". Of each new picture a byte, 0 where it is held, the picture that is
     /// there without the network, and the ten drawn ones.
     @Test(.enabled(if: ProcessInfo.processInfo.environment["BURNISH_FUSION_DUMP"] != nil)) func dump() throws {
-        let words = try #require(ProcessInfo.processInfo.environment["BURNISH_FUSION_DUMP"]).split(separator: " ").map(String.init)
+        let words = try #require(ProcessInfo.processInfo.environment["BURNISH_FUSION_DUMP"]).split(separator: " ").map(
+            String.init)
         let size = PictureSize(width: try #require(Int(words[0])), height: try #require(Int(words[1])))
         let samples = size.width * size.height
         let frames = try Data(contentsOf: URL(filePath: words[2]))
