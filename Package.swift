@@ -96,7 +96,7 @@ let package = Package(
             name: "EnhanceNetworks", dependencies: ["Enhance"],
             resources: [
                 .embedInCode("Weights/neural-s.bnw"), .embedInCode("Weights/neural-m.bnw"),
-                .embedInCode("Weights/neural-m-calls.bnw"),
+                .embedInCode("Weights/neural-m-calls.bnw"), .embedInCode("Weights/fusion.bnf"),
             ],
             swiftSettings: strictAndMarked),
         // How much of the machine there is, and who uses it.

@@ -1,4 +1,5 @@
 import Enhance
+import EnhanceNetworks
 import KernelChecks
 import Media
 
@@ -8,6 +9,7 @@ public struct InterpolationBench {
     public enum Subject: String, Sendable, CaseIterable {
         case lowLatency = "low-latency"
         case quality
+        case fused
         case extrapolation
     }
 
@@ -117,8 +119,15 @@ public struct InterpolationBench {
                 switch subject {
                 case .lowLatency: .between(try LowLatencyFrameInterpolation(configuration, workers: workers))
                 case .quality: .between(try FrameRateConversion(configuration, workers: workers))
+                case .fused: .between(try FrameRateConversion(Self.fusing(configuration), workers: workers))
                 case .extrapolation: .ahead(try FrameExtrapolation(configuration, workers: workers))
                 }
+        }
+
+        private static func fusing(_ configuration: FrameInterpolationConfiguration) -> FrameInterpolationConfiguration {
+            var configuration = configuration
+            configuration.fusion = .shipped
+            return configuration
         }
 
         @unsafe func run(

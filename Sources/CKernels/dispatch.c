@@ -9,6 +9,7 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
     burnish_sharpen_init_scalar(&table->sharpen);
     burnish_deinterlace_init_scalar(&table->deinterlace);
     burnish_noise_init_scalar(&table->noise);
+    burnish_fusion_init_scalar(&table->fusion);
 #if defined(__x86_64__)
     if (features & BURNISH_CPU_AVX2) {
         burnish_scale_init_avx2(&table->scale);
@@ -17,6 +18,7 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
         burnish_sharpen_init_avx2(&table->sharpen);
         burnish_deinterlace_init_avx2(&table->deinterlace);
         burnish_noise_init_avx2(&table->noise);
+        burnish_fusion_init_avx2(&table->fusion);
     }
     if (features & BURNISH_CPU_AVX512) {
         burnish_scale_init_avx512(&table->scale);

@@ -27,3 +27,6 @@ void burnish_deinterlace_init_avx2(burnish_deinterlace_kernels *);
 
 void burnish_noise_init_scalar(burnish_noise_kernels *);
 void burnish_noise_init_avx2(burnish_noise_kernels *);
+
+void burnish_fusion_init_scalar(burnish_fusion_kernels *);
+void burnish_fusion_init_avx2(burnish_fusion_kernels *);

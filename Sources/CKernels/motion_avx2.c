@@ -130,7 +130,9 @@ static inline __m256i cubic(const uint8_t *a, const uint8_t *b, __m256i first, _
                             _mm256_maddubs_epi16(_mm256_shuffle_epi8(row, later), second));
 }
 
-static void predict(int16_t *out, const burnish_motion_block *block, int rows) {
+/// Each plane's part of a prediction, added up in `out`; where `second_out` is not null, the first's in `out` and the second's there.
+static inline __attribute__((always_inline)) void predict_parts(int16_t *out, int16_t *second_out,
+                                                                const burnish_motion_block *block, int rows) {
     const uint8_t *a = block->at[0], *b = block->at[1];
     const ptrdiff_t as = block->stride[0], bs = block->stride[1];
     const __m256i first = taps(block, 0), second = taps(block, 2);
@@ -144,10 +146,19 @@ static void predict(int16_t *out, const burnish_motion_block *block, int rows) {
         __m256i r3 = cubic(a, b, first, second);
         __m256i sum = _mm256_add_epi16(_mm256_add_epi16(_mm256_mulhrs_epi16(r0, v[0]), _mm256_mulhrs_epi16(r1, v[1])),
                                        _mm256_add_epi16(_mm256_mulhrs_epi16(r2, v[2]), _mm256_mulhrs_epi16(r3, v[3])));
-        _mm_storeu_si128((__m128i *)(out + 8 * y),
-                         _mm_add_epi16(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1)));
+        const __m128i low = _mm256_castsi256_si128(sum), high = _mm256_extracti128_si256(sum, 1);
+        _mm_storeu_si128((__m128i *)(out + 8 * y), second_out ? low : _mm_add_epi16(low, high));
+        if (second_out) _mm_storeu_si128((__m128i *)(second_out + 8 * y), high);
         r0 = r1, r1 = r2, r2 = r3;
     }
+}
+
+static void predict(int16_t *out, const burnish_motion_block *block, int rows) {
+    predict_parts(out, NULL, block, rows);
+}
+
+static void predict_each(int16_t *first, int16_t *second, const burnish_motion_block *block, int rows) {
+    predict_parts(first, second, block, rows);
 }
 
 static inline void store(uint8_t *dst, __m128i bytes, int width) {
@@ -225,6 +236,7 @@ void burnish_motion_init_avx2(burnish_motion_kernels *kernels) {
     kernels->match = match;
     kernels->differ = differ;
     kernels->predict = predict;
+    kernels->predict_each = predict_each;
     kernels->blend = blend;
     kernels->mix = mix;
 }

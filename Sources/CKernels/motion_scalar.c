@@ -61,19 +61,28 @@ static int32_t differ(const uint8_t *a, ptrdiff_t a_stride, int ax, int ay, cons
     return sum;
 }
 
+/// A plane's part of a prediction at a sample.
+static int part(const burnish_motion_block *block, int p, int x, int y) {
+    int sum = 0;
+    for (int j = 0; j < 4; j++) {
+        const uint8_t *at = block->at[p] + (y + j) * block->stride[p] + x;
+        int row = 0;
+        for (int i = 0; i < 4; i++) row += at[i] * block->horizontal[p][i];
+        sum += multiply(row, block->vertical[p][j]);
+    }
+    return sum;
+}
+
 static void predict(int16_t *out, const burnish_motion_block *block, int rows) {
+    for (int y = 0; y < rows; y++)
+        for (int x = 0; x < 8; x++) out[8 * y + x] = (int16_t)(part(block, 0, x, y) + part(block, 1, x, y));
+}
+
+static void predict_each(int16_t *first, int16_t *second, const burnish_motion_block *block, int rows) {
     for (int y = 0; y < rows; y++) {
         for (int x = 0; x < 8; x++) {
-            int sum = 0;
-            for (int p = 0; p < 2; p++) {
-                for (int j = 0; j < 4; j++) {
-                    const uint8_t *at = block->at[p] + (y + j) * block->stride[p] + x;
-                    int row = 0;
-                    for (int i = 0; i < 4; i++) row += at[i] * block->horizontal[p][i];
-                    sum += multiply(row, block->vertical[p][j]);
-                }
-            }
-            out[8 * y + x] = (int16_t)sum;
+            first[8 * y + x] = (int16_t)part(block, 0, x, y);
+            second[8 * y + x] = (int16_t)part(block, 1, x, y);
         }
     }
 }
@@ -106,6 +115,7 @@ void burnish_motion_init_scalar(burnish_motion_kernels *kernels) {
     kernels->match = match;
     kernels->differ = differ;
     kernels->predict = predict;
+    kernels->predict_each = predict_each;
     kernels->blend = blend;
     kernels->mix = mix;
 }

@@ -12,7 +12,8 @@ static void cubic(int f, int *taps) {
     taps[1] = 16384 - taps[0] - taps[2] - taps[3];
 }
 
-void burnish_motion_make_taps(burnish_motion_taps *table, int weight) {
+/// - shares: each plane's, in 1/256.
+static void make_taps(burnish_motion_taps *table, const int *shares) {
     for (int f = 0; f < 64; f++) {
         int taps[4], nearest = f < 32 ? 1 : 2, rest = 64;
         cubic(f, taps);
@@ -22,16 +23,21 @@ void burnish_motion_make_taps(burnish_motion_taps *table, int weight) {
         }
         table->horizontal[f][nearest] += rest;
         for (int p = 0; p < 2; p++) {
-            int share = p ? weight : 256 - weight;
-            rest = 64 * share;
+            rest = 64 * shares[p];
             for (int i = 0; i < 4; i++) {
-                table->vertical[p][f][i] = (int16_t)((taps[i] * share + 128) >> 8);
+                table->vertical[p][f][i] = (int16_t)((taps[i] * shares[p] + 128) >> 8);
                 rest -= table->vertical[p][f][i];
             }
             table->vertical[p][f][nearest] += rest;
         }
     }
 }
+
+void burnish_motion_make_taps(burnish_motion_taps *table, int weight) {
+    make_taps(table, (const int[]){256 - weight, weight});
+}
+
+void burnish_motion_make_taps_of_each(burnish_motion_taps *table) { make_taps(table, (const int[]){256, 256}); }
 
 static int scaled(int v, int shift) { return shift < 0 ? v >> -shift : v * (1 << shift); }
 
@@ -97,7 +103,8 @@ static void synthesise(const burnish_motion_synthesis *s, int column, int row, i
     collect(&m, corners, s);
 
     const int columns = (width + 7) / 8;
-    int16_t predictions[BURNISH_MOTION_PREDICTIONS][BURNISH_MOTION_BLOCK * BURNISH_MOTION_BLOCK];
+    // Of both planes together, or of each.
+    int16_t predictions[2][BURNISH_MOTION_PREDICTIONS][BURNISH_MOTION_BLOCK * BURNISH_MOTION_BLOCK];
     for (int k = 0; k < m.count; k++) {
         int vx = scaled(m.vector[k].x, s->shift), vy = scaled(m.vector[k].y, s->shift);
         int ax = ((vx * s->phase + 128) >> 8) - scaled(m.bend[k].x, s->shift);
@@ -112,19 +119,24 @@ static void synthesise(const burnish_motion_synthesis *s, int column, int row, i
                 memcpy(block.horizontal[p], s->taps->horizontal[place.x], sizeof block.horizontal[p]);
                 memcpy(block.vertical[p], s->taps->vertical[p][place.y], sizeof block.vertical[p]);
             }
-            s->kernels->predict(predictions[k] + c * 8 * s->size, &block, height);
+            int16_t *out = predictions[0][k] + c * 8 * s->size, *second = predictions[1][k] + c * 8 * s->size;
+            if (s->second) s->kernels->predict_each(out, second, &block, height);
+            else s->kernels->predict(out, &block, height);
         }
     }
     for (int c = 0; c < columns; c++) {
-        const int16_t *sources[BURNISH_MOTION_PREDICTIONS];
+        const int16_t *sources[2][BURNISH_MOTION_PREDICTIONS];
         burnish_motion_window windows[BURNISH_MOTION_PREDICTIONS];
         for (int k = 0; k < m.count; k++) {
-            sources[k] = predictions[k] + c * 8 * s->size;
+            for (int p = 0; p < 2; p++) sources[p][k] = predictions[p][k] + c * 8 * s->size;
             if (m.count > 1) windows[k] = window(m.share[k], c, s->size);
         }
-        int rest = width - 8 * c;
-        s->kernels->blend(s->out + y * s->out_stride + x + 8 * c, s->out_stride, sources, windows, m.count,
-                          rest < 8 ? rest : 8, height);
+        int rest = width - 8 * c, count = rest < 8 ? rest : 8;
+        s->kernels->blend(s->out + y * s->out_stride + x + 8 * c, s->out_stride, sources[0], windows, m.count, count,
+                          height);
+        if (s->second)
+            s->kernels->blend(s->second + y * s->second_stride + x + 8 * c, s->second_stride, sources[1], windows,
+                              m.count, count, height);
     }
 }
 

@@ -40,14 +40,22 @@ extension SuperResolutionConfiguration {
     }
 }
 
-private enum Shipped {
-    static let small = mustLoad(PackageResources.neural_s_bnw)
-    static let medium = mustLoad(PackageResources.neural_m_bnw)
-    static let mediumForCalls = mustLoad(PackageResources.neural_m_calls_bnw)
+extension FusionNetwork {
+    /// The weights that come with this library; docs/design/interpolation.md says what they do. Read at the first call.
+    public static var shipped: FusionNetwork { Shipped.fusion }
+}
 
-    private static func mustLoad(_ bytes: [UInt8]) -> SuperResolutionNetwork {
+private enum Shipped {
+    static let small = mustLoad(PackageResources.neural_s_bnw, SuperResolutionNetwork.init)
+    static let medium = mustLoad(PackageResources.neural_m_bnw, SuperResolutionNetwork.init)
+    static let mediumForCalls = mustLoad(PackageResources.neural_m_calls_bnw, SuperResolutionNetwork.init)
+    static let fusion = mustLoad(PackageResources.fusion_bnf, FusionNetwork.init)
+
+    private static func mustLoad<Network>(
+        _ bytes: [UInt8], _ read: ([UInt8]) throws(EnhanceError) -> Network
+    ) -> Network {
         do throws(EnhanceError) {
-            return try SuperResolutionNetwork(bytes)
+            return try read(bytes)
         } catch {
             preconditionFailure("the library was built with unusable weights: \(error)")
         }

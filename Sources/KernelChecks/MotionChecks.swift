@@ -4,7 +4,8 @@ import Kernels
 extension CheckedKernels {
     static func motion() -> [any KernelCheck] {
         [
-            HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(), BlendCheck(count: 1),
+            HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(isOfEach: false),
+            PredictCheck(isOfEach: true), BlendCheck(count: 1),
             BlendCheck(count: 2), BlendCheck(count: 5), BlendCheck(count: 16),
         ]
     }
@@ -159,14 +160,19 @@ private final class DifferCheck: MotionCheck {
 
 private final class PredictCheck: MotionCheck {
     private var block = burnish_motion_block()
-    init() {
-        super.init("predict", sizes: (1...32).map { CheckSize(8, $0) }, benchmarkSize: CheckSize(8, 16))
+    private let isOfEach: Bool
+    init(isOfEach: Bool) {
+        self.isOfEach = isOfEach
+        super.init(
+            isOfEach ? "predict_each" : "predict", sizes: (1...32).map { CheckSize(8, $0) }, benchmarkSize: CheckSize(8, 16))
     }
     override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
-        ([CheckSize(32, size.height + 3), CheckSize(40, size.height + 3)], CheckSize(16 * size.height))
+        ([CheckSize(32, size.height + 3), CheckSize(40, size.height + 3)], CheckSize(16 * size.height, 2))
     }
     override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
-        unsafe unsafeBitCast(kernels.table.motion.predict!, to: UnsafeRawPointer.self)
+        unsafe isOfEach
+            ? unsafeBitCast(kernels.table.motion.predict_each!, to: UnsafeRawPointer.self)
+            : unsafeBitCast(kernels.table.motion.predict!, to: UnsafeRawPointer.self)
     }
     override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
         super.prepare(size, content: content, seed: seed)
@@ -174,13 +180,21 @@ private final class PredictCheck: MotionCheck {
         let taps: (Int8, Int8, Int8, Int8) =
             seed % 3 == 0 ? (-4, 36, 36, -4) : seed % 3 == 1 ? (0, 64, 0, 0) : (-2, 55, 13, -2)
         block.horizontal = (taps, (taps.3, taps.2, taps.1, taps.0))
-        block.vertical = ((-512, 4608, 4608, -512), (-300, 2000, 7000, -508))
+        let each: Int16 = isOfEach ? 2 : 1
+        block.vertical = (
+            (-512 * each, 4608 * each, 4608 * each, -512 * each), (-300 * each, 2000 * each, 7000 * each, -508 * each)
+        )
         block.stride = (inputs[0].stride, inputs[1].stride)
     }
     override func run(_ kernels: Kernels, into destination: Int) {
         unsafe block.at = unsafe (UnsafePointer(inputs[0].row(0)), UnsafePointer(inputs[1].row(0)))
-        unsafe outputs[destination].row(0).withMemoryRebound(to: Int16.self, capacity: 8 * size.height) {
-            unsafe kernels.table.motion.predict($0, &block, Int32(size.height))
+        func output(_ row: Int) -> UnsafeMutablePointer<Int16> {
+            unsafe UnsafeMutableRawPointer(outputs[destination].row(row)).assumingMemoryBound(to: Int16.self)
+        }
+        if isOfEach {
+            unsafe kernels.table.motion.predict_each(output(0), output(1), &block, Int32(size.height))
+        } else {
+            unsafe kernels.table.motion.predict(output(0), &block, Int32(size.height))
         }
     }
 }

@@ -194,16 +194,20 @@ extension Kernels {
     ///   - phase: where between both planes the vectors are read, in 1/256.
     ///   - taps: see ``BlendTaps``.
     ///   - withOthers: whether the cells' other motions count, too.
+    ///   - second: where to write what the second plane says alone; then `output` is what the first says alone, and the taps are
+    ///     those that ``BlendTaps/fillForEach()`` makes.
     @unsafe public func synthesise(
         _ planes: MotionPair, into output: MutablePlaneView, cells: UnsafePointer<MotionCell>, columns: Int, rows: Int,
-        cellSize: Int, shift: Int, phase: Int, taps: BlendTaps, withOthers: Bool, blockRows: Range<Int>
+        cellSize: Int, shift: Int, phase: Int, taps: BlendTaps, withOthers: Bool, blockRows: Range<Int>,
+        second: MutablePlaneView? = nil
     ) {
         precondition([2, 4, 8, 16, 32].contains(cellSize), "there are no windows for cells of \(cellSize) samples")
         var motion = table.motion
         unsafe withUnsafePointer(to: &motion) { kernels in
             var synthesis = unsafe burnish_motion_synthesis(
                 kernels: kernels, planes: (planes.before.motion, planes.after.motion), out: output.base,
-                out_stride: output.stride, columns: Int32(columns), rows: Int32(rows),
+                out_stride: output.stride, second: second?.base, second_stride: second?.stride ?? 0, columns: Int32(columns),
+                rows: Int32(rows),
                 cells: UnsafeRawPointer(cells).assumingMemoryBound(to: burnish_motion_cell.self),
                 size: Int32(cellSize), shift: Int32(shift), phase: Int32(phase), taps: taps.table,
                 others: withOthers ? 1 : 0)
@@ -227,4 +231,6 @@ extension Kernels {
 
     /// - Parameter weight: the share of the second picture, in 1/256.
     public func fill(weight: Int) { unsafe burnish_motion_make_taps(table, Int32(weight)) }
+    /// For pictures of each plane alone.
+    public func fillForEach() { unsafe burnish_motion_make_taps_of_each(table) }
 }

@@ -22,7 +22,7 @@ public struct FileEnhancement: Sendable {
     /// How much noise is taken out of pictures before they are enlarged; nil leaves it.
     public var denoise: NoiseStrength?
     /// For interpolation and the noise filter.
-    public var motion = Motion.quality
+    public var motion = Motion.fused
     public var threads = 2
     /// x264's constant rate factor, where the output is coded.
     public var quality = 18.0
@@ -41,15 +41,21 @@ public struct FileEnhancement: Sendable {
     public enum Motion: String, Sendable, CaseIterable {
         /// The method of the live relay: a pair of pictures is enough.
         case lowLatency = "low-latency"
-        /// The default for files: better pictures, and several times slower. It looks one picture ahead, past the pair.
+        /// Better pictures, and several times slower. It looks one picture ahead, past the pair.
         case quality
+        /// The default for files: a network improves the pictures of `quality`, in three times its time.
+        case fused
 
         func makeSession(
             _ configuration: FrameInterpolationConfiguration, _ workers: WorkerPool
         ) throws(EnhanceError) -> FrameInterpolation {
             switch self {
-            case .lowLatency: try LowLatencyFrameInterpolation(configuration, workers: workers)
-            case .quality: try FrameRateConversion(configuration, workers: workers)
+            case .lowLatency: return try LowLatencyFrameInterpolation(configuration, workers: workers)
+            case .quality: return try FrameRateConversion(configuration, workers: workers)
+            case .fused:
+                var configuration = configuration
+                configuration.fusion = .shipped
+                return try FrameRateConversion(configuration, workers: workers)
             }
         }
     }

@@ -140,7 +140,7 @@ import Testing
         let manifest = try String(contentsOf: Self.root.appending(path: "Package.swift"), encoding: .utf8)
         #expect(manifest.contains(".library(name: \"Enhance\", targets: [\"Enhance\", \"Media\"])"))
         let paths = try #require(FileManager.default.enumerator(atPath: Self.sources.path)).compactMap { $0 as? String }
-        let weights = paths.filter { $0.hasSuffix(".bnw") }
+        let weights = paths.filter { $0.hasSuffix(".bnw") || $0.hasSuffix(".bnf") }
         #expect(weights.count >= 2 && weights.allSatisfy { $0.hasPrefix("EnhanceNetworks/Weights/") }, "\(weights)")
         var linked: Set<String> = ["Enhance", "Media"]
         for _ in Self.allowed { for module in linked { linked.formUnion(Self.allowed[module] ?? []) } }

@@ -20,7 +20,7 @@ import Testing
         // The array shows that allocations are counted at all.
         var expected = ["allocations of 1000 runs: 0", "allocations of an array: 1"]
         if Self.isOptimised {
-            expected += ["super-resolution", "interpolation", "extrapolation", "noise filtering"].map {
+            expected += ["super-resolution", "interpolation", "fusion", "extrapolation", "noise filtering"].map {
                 "allocations of \($0): 0"
             }
         }
@@ -101,6 +101,15 @@ import Testing
             }
             for index in 0..<4 { try interpolate(index) }
             try report("interpolation") { for index in 0..<8 { try interpolate(index) } }
+
+            interpolating.fusion = .shipped
+            let fused = try FrameRateConversion(interpolating, workers: workers)
+            func fuse(_ index: Int) throws {
+                try fused.push(pictures[index % 2].view, enhanced: large[index % 2].view)
+                if fused.isReady { try fused.synthesise(phase: 0.5, into: output.mutableView) }
+            }
+            for index in 0..<6 { try fuse(index) }
+            try report("fusion") { for index in 0..<8 { try fuse(index) } }
 
             let ahead = try FrameExtrapolation(interpolating, workers: workers)
             func extrapolate(_ index: Int) throws {

@@ -3,7 +3,7 @@ import Media
 import Simulation
 import Telemetry
 
-/// The input is a weights file whose checksum is made right, since the fuzzer would not guess it.
+/// The input is a weights file, of either kind, whose checksum is made right, since the fuzzer would not guess it.
 func fuzzWeights(_ input: UnsafeRawBufferPointer) {
     var bytes = Array(input)
     if bytes.count >= 4 {
@@ -11,6 +11,7 @@ func fuzzWeights(_ input: UnsafeRawBufferPointer) {
         for i in 0..<4 { bytes[bytes.count - 4 + i] = UInt8(truncatingIfNeeded: sum >> UInt32(8 * i)) }
     }
     _ = try? SuperResolutionNetwork(bytes)
+    _ = try? FusionNetwork(bytes)
 }
 
 private func crc32(_ bytes: some Sequence<UInt8>) -> UInt32 {

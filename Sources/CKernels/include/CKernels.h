@@ -5,6 +5,7 @@
 
 #include "cpu.h"
 #include "deinterlace.h"
+#include "fusion.h"
 #include "network.h"
 #include "motion.h"
 #include "noise.h"
@@ -22,6 +23,7 @@ typedef struct {
     burnish_sharpen_kernels sharpen;
     burnish_deinterlace_kernels deinterlace;
     burnish_noise_kernels noise;
+    burnish_fusion_kernels fusion;
 } burnish_kernels;
 
 /// Fills the table with the scalar references, then replaces what the given features allow. `features` must be a

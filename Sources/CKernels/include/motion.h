@@ -84,6 +84,8 @@ typedef struct {
                       int bx, int by);
     /// out[8·row + x], 8 samples a row, with 5 fractional bits. Reads 16 samples a row.
     void (*predict)(int16_t *out, const burnish_motion_block *block, int rows);
+    /// The same from each plane alone. `vertical` sums to 16384 for each.
+    void (*predict_each)(int16_t *first, int16_t *second, const burnish_motion_block *block, int rows);
     /// dst[x] = clamp((sum over k of predictions[k][8·row + x] · weight(windows[k], x, row) / 32768 + 16) >> 5) for x <
     /// width, at most 8. A single prediction has no window. Writes nothing beyond `width`.
     void (*blend)(uint8_t *dst, ptrdiff_t stride, const int16_t *const *predictions,
@@ -177,6 +179,27 @@ void burnish_motion_ahead_rows(const burnish_motion_ahead *ahead, int first, int
 void burnish_motion_smooth_rows(burnish_motion_cell *out, const burnish_motion_cell *cells, int columns, int rows,
                                 int first, int last);
 
+/// Motion of a picture between two others, by way of the pictures beyond them.
+typedef struct {
+    int columns, rows;
+    /// The motion between the two.
+    const burnish_motion_cell *cells;
+    /// From the picture before to the one before it, and from the picture after to the one after it. Null where that is not
+    /// known: then it is the two themselves that lie beyond.
+    const burnish_motion_vector *beyond[2];
+    /// The time of the new picture, in 1/256 of the time between the two.
+    int phase;
+    /// Scratch: a vector of each cell for each side.
+    burnish_motion_vector *own[2];
+    /// The motion between the pictures beyond, and that between the two by the motion beyond them alone.
+    burnish_motion_cell *outer, *inner;
+} burnish_motion_beyond;
+
+/// Fills `outer` and `own` in rows first ..< last of cells.
+void burnish_motion_beyond_rows(const burnish_motion_beyond *beyond, int first, int last);
+/// Fills `inner` in rows first ..< last of cells, when `own` is there in all rows.
+void burnish_motion_beyond_smooth_rows(const burnish_motion_beyond *beyond, int first, int last);
+
 /// Taps at all 64 phases of a sample: horizontal ones sum to 64, vertical ones to 64 times the plane's weight.
 typedef struct {
     int8_t horizontal[64][4];
@@ -184,6 +207,8 @@ typedef struct {
 } burnish_motion_taps;
 /// Fills the taps. `weight` is the share of the second plane, in 1/256.
 void burnish_motion_make_taps(burnish_motion_taps *taps, int weight);
+/// Fills the taps for pictures of each plane alone.
+void burnish_motion_make_taps_of_each(burnish_motion_taps *taps);
 
 /// A plane of a picture between two others.
 typedef struct {
@@ -191,6 +216,9 @@ typedef struct {
     burnish_motion_plane planes[2];
     uint8_t *out;
     ptrdiff_t out_stride;
+    /// Where it is not null, `out` is what the first plane says alone, and this what the second says; the taps are those of each.
+    uint8_t *second;
+    ptrdiff_t second_stride;
     int columns, rows;
     const burnish_motion_cell *cells;
     /// The width and height of a cell in samples of this plane.

@@ -65,6 +65,10 @@ public class FrameInterpolation {
         return unsafe try engine.synthesise(phase: phase, into: destination, until: stop)
     }
 
+    /// For checks: the luma that the network saw of the last picture that was made between the current pair. First the picture that
+    /// is there without it, then the predictions in the network's order.
+    @unsafe package func withFusionPlanes(_ body: (PlaneView) -> Void) { unsafe engine.withFusionPlanes(body) }
+
     /// Ends the sequence. After this call new pictures are made between the last two, whatever the ``lookahead``. The
     /// next picture that is pushed begins another sequence.
     public func finish() {

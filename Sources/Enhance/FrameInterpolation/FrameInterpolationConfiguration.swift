@@ -10,6 +10,9 @@ public struct FrameInterpolationConfiguration: FrameProcessorConfiguration {
     public var scaleFactor = 1
     /// The size of the result. Nil is the size of the enhanced pictures; a polyphase filter makes any other size from that.
     public var outputSize: PictureSize?
+    /// The network that improves new pictures, of ``FrameRateConversion`` alone; other sessions do not use it. nil leaves them as they
+    /// are.
+    public var fusion: FusionNetwork?
     /// Which instruction sets to use. The result is the same with all of them.
     public var kernels = Kernels.best
 

@@ -31,6 +31,8 @@ final class InterpolationEngine {
     private var deviations = [0.0, 0.0, 0.0]
     /// nil where new pictures are made after super-resolution, which leaves no white noise.
     private let noise: SynthesisNoise?
+    /// nil without a network.
+    private let fusion: PictureFusion?
     /// The time that the last picture took to make once its motion was known. The search for motion leaves as much
     /// time.
     private var lastSynthesisTime = Nanoseconds.zero
@@ -54,6 +56,14 @@ final class InterpolationEngine {
         let levels = effort.levels.allSatisfy { $0 < shape.levels.count } ? effort.levels : [flow.finestLevel]
         layers = levels.map { synthesis.makeLayer(level: $0, of: flow) }
         drafts = layers.dropFirst().map { _ in Picture(size: configuration.enhancedSize) }
+        fusion =
+            lookahead == 0
+            ? nil
+            : configuration.fusion.map { [layers] network in
+                PictureFusion(
+                    network, size: configuration.enhancedSize, layers: layers, kernels: configuration.kernels,
+                    workers: workers)
+            }
     }
 
     /// Whether there are two pictures to make one between.
@@ -228,6 +238,23 @@ final class InterpolationEngine {
             unsafe synthesis.mix((drafts[0], drafts[1]), into: destination)
         }
         unsafe noise?.shrink(destination, deviation: deviations[age], phase: phase, until: stop)
+        unsafe fusion?.fuse(destination.y, pair, neighbours, phase: phase) {
+            cancellation.isRequested || (stop.map { MonotonicTime.now() >= $0 } ?? false)
+        }
         return .motionCompensated
+    }
+
+    /// What the network saw of the last picture between the current pair.
+    @unsafe func withFusionPlanes(_ body: (PlaneView) -> Void) { unsafe fusion?.withPlanes(pair(age: age), body) }
+
+    /// The pictures around the current pair, where they belong to the same scene.
+    private var neighbours: FusionNeighbours {
+        let isAfter = age > 0 && isContinued(age: age - 1)
+        let isBefore = isContinued(age: age)
+        let level = layers[0].level
+        return unsafe FusionNeighbours(
+            pictures: (picture(age: isBefore ? age + 2 : age + 1), picture(age: isAfter ? age - 1 : age)),
+            backward: isBefore ? flow.backward(level: level, age: age + 1) : nil,
+            forward: isAfter ? flow.forward(level: level, age: age - 1) : nil)
     }
 }

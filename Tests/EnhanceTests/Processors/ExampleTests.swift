@@ -55,7 +55,9 @@ import Testing
         let (between, screen) = (Picture(size: size), Screen())
         func show(_ picture: Picture) { screen.shown.append(picture) }
         let flows = try OpticalFlow(OpticalFlowConfiguration(size: size), on: workers)
-        let session = try FrameRateConversion(FrameInterpolationConfiguration(size: size), on: workers)
+        var configuration = FrameInterpolationConfiguration(size: size)
+        configuration.fusion = .shipped
+        let session = try FrameRateConversion(configuration, on: workers)
         var last: Picture?
         for picture in pictures {
             var input = unsafe FrameInterpolationInput(picture.view, enhanced: picture.view)

@@ -1,0 +1,125 @@
+#include <string.h>
+
+#include "fusion.h"
+
+enum { FEATURES = BURNISH_FUSION_FEATURES, CHOICES = BURNISH_FUSION_CHOICES, RING = 3 };
+
+static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+/// Bytes of a row of activations.
+static size_t row_bytes(int width, int channels) {
+    return rounded((size_t)(width + 1 + BURNISH_FUSION_MARGIN) * (size_t)channels * sizeof(int16_t));
+}
+
+static size_t sum_bytes(int width) { return rounded(2 * (size_t)(2 * width + 32) * sizeof(uint16_t)); }
+
+size_t burnish_fusion_scratch(const burnish_fusion *fusion) {
+    const int half = fusion->half[0].width, quarter = fusion->quarter[0].width;
+    const size_t features = RING * row_bytes(half, FEATURES) + sum_bytes(half);
+    const size_t raised = row_bytes(quarter, fusion->network->up.outputs), choices = row_bytes(half, CHOICES);
+    size_t most = features > raised ? features : raised;
+    most = most > choices ? most : choices;
+    // Rows of zeros above and below the features.
+    return most + row_bytes(half, FEATURES);
+}
+
+static const burnish_fusion_plane *result(const burnish_fusion *fusion, int step) {
+    switch (step) {
+    case BURNISH_FUSION_DOWN:
+    case BURNISH_FUSION_INNER + 1: return &fusion->quarter[0];
+    case BURNISH_FUSION_INNER:
+    case BURNISH_FUSION_INNER + 2:
+    case BURNISH_FUSION_UP: return &fusion->quarter[1];
+    case BURNISH_FUSION_MIDDLE: return &fusion->half[1];
+    default: return &fusion->half[0];
+    }
+}
+
+int burnish_fusion_rows(const burnish_fusion *fusion, int step) { return result(fusion, step)->height; }
+
+/// A row's pixel of zeros to the left, for rows -1 ... height.
+static int16_t *row(const burnish_fusion_plane *plane, int y) { return plane->rows + y * plane->stride; }
+
+/// Makes the pixel after a row's last one zero again: kernels may write there.
+static void end_row(int16_t *row, int width, int channels) {
+    memset(row + (ptrdiff_t)(width + 1) * channels, 0, (size_t)channels * sizeof *row);
+}
+
+/// A convolution from one plane to another.
+static void convolve(const burnish_fusion *fusion, const burnish_fusion_layer *layer, const burnish_fusion_plane *from,
+                     const burnish_fusion_plane *to, int adds, int first, int last) {
+    for (int y = first; y < last; y++) {
+        const int16_t *rows[3];
+        for (int k = 0; k < 3; k++) rows[k] = row(from, y * layer->step + k - 1);
+        int16_t *out = row(to, y);
+        fusion->kernels->layer(out + to->channels, rows, adds ? row(from, y) + from->channels : NULL, 1, to->width,
+                               layer);
+        end_row(out, to->width, to->channels);
+    }
+}
+
+/// The first layer, from features that are made row by row.
+static void run_first(const burnish_fusion *fusion, int first, int last, uint8_t *scratch) {
+    const burnish_fusion_plane *to = &fusion->half[0];
+    const size_t bytes = row_bytes(to->width, FEATURES);
+    int16_t *zeros = (int16_t *)scratch;
+    uint8_t *ring = scratch + bytes;
+    uint16_t *sums = (uint16_t *)(ring + RING * bytes);
+    memset(zeros, 0, bytes);
+    for (int y = first - 1; y <= last; y++) {
+        if (y >= 0 && y < to->height) {
+            int16_t *features = (int16_t *)(ring + (size_t)((y + RING) % RING) * bytes);
+            memset(features, 0, FEATURES * sizeof *features);
+            fusion->kernels->features(features + FEATURES, &fusion->pictures, y, to->width, sums);
+            end_row(features, to->width, FEATURES);
+        }
+        // The rows around y - 1 are there.
+        if (y <= first) continue;
+        const int16_t *rows[3];
+        for (int k = 0; k < 3; k++) {
+            const int at = y - 2 + k;
+            rows[k] = at < 0 || at >= to->height ? zeros : (int16_t *)(ring + (size_t)(at % RING) * bytes);
+        }
+        int16_t *out = row(to, y - 1);
+        fusion->kernels->layer(out + to->channels, rows, NULL, 1, to->width, &fusion->network->first);
+        end_row(out, to->width, to->channels);
+    }
+}
+
+static void run_up(const burnish_fusion *fusion, int first, int last, int16_t *scratch) {
+    const burnish_fusion_plane *from = &fusion->quarter[1], *to = &fusion->half[0];
+    for (int y = first; y < last; y++) {
+        const int16_t *at = row(from, y) + from->channels;
+        fusion->kernels->layer(scratch, &at, NULL, 0, from->width, &fusion->network->up);
+        fusion->kernels->raise(row(to, 2 * y) + to->channels, row(to, 2 * y + 1) + to->channels, scratch, to->channels,
+                               from->width);
+    }
+}
+
+static void run_last(const burnish_fusion *fusion, int first, int last, int16_t *scratch) {
+    const burnish_fusion_plane *from = &fusion->half[0];
+    for (int y = first; y < last && 2 * y < fusion->height; y++) {
+        const int16_t *rows[3];
+        for (int k = 0; k < 3; k++) rows[k] = row(from, y + k - 1);
+        fusion->kernels->layer(scratch, rows, NULL, 0, from->width, &fusion->network->last);
+        uint8_t *upper = fusion->out + 2 * y * fusion->out_stride;
+        uint8_t *lower = 2 * y + 1 < fusion->height ? upper + fusion->out_stride : NULL;
+        fusion->kernels->choose(upper, lower, scratch, &fusion->pictures, y, fusion->width);
+    }
+}
+
+void burnish_fusion_run(const burnish_fusion *fusion, int step, int first, int last, void *scratch) {
+    const burnish_fusion_network *network = fusion->network;
+    const burnish_fusion_plane *half = fusion->half, *quarter = fusion->quarter;
+    switch (step) {
+    case BURNISH_FUSION_FIRST: run_first(fusion, first, last, scratch); break;
+    case BURNISH_FUSION_DOWN: convolve(fusion, &network->down, half, quarter, 0, first, last); break;
+    case BURNISH_FUSION_INNER: convolve(fusion, network->inner, quarter, quarter + 1, 0, first, last); break;
+    case BURNISH_FUSION_INNER + 1: convolve(fusion, network->inner + 1, quarter + 1, quarter, 1, first, last); break;
+    case BURNISH_FUSION_INNER + 2: convolve(fusion, network->inner + 2, quarter, quarter + 1, 1, first, last); break;
+    case BURNISH_FUSION_UP: run_up(fusion, first, last, scratch); break;
+    case BURNISH_FUSION_MIDDLE: convolve(fusion, network->middle, half, half + 1, 0, first, last); break;
+    case BURNISH_FUSION_MIDDLE + 1: convolve(fusion, network->middle + 1, half + 1, half, 1, first, last); break;
+    case BURNISH_FUSION_LAST: run_last(fusion, first, last, scratch); break;
+    }
+}
