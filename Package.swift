@@ -93,11 +93,7 @@ let package = Package(
         // What a stream is made of.
         .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: strictAndMarked),
         .target(
-            name: "EnhanceNetworks", dependencies: ["Enhance"],
-            resources: [
-                .embedInCode("Weights/neural-s.bnw"), .embedInCode("Weights/neural-m.bnw"),
-                .embedInCode("Weights/neural-m-calls.bnw"), .embedInCode("Weights/fusion.bnf"),
-            ],
+            name: "EnhanceNetworks", dependencies: ["Enhance", "CWeights"], exclude: ["Weights"],
             swiftSettings: strictAndMarked),
         // How much of the machine there is, and who uses it.
         .target(name: "Machine", dependencies: ["Schedule", "Media"], swiftSettings: strictAndMarked),
@@ -129,6 +125,7 @@ let package = Package(
         .target(name: "CSandbox", cSettings: strictC, linkerSettings: [.linkedLibrary("seccomp")]),
         .target(name: "CProcess", cSettings: strictC),
         .target(name: "CKernels", cSettings: strictC),
+        .target(name: "CWeights", cSettings: strictC),
         .target(
             name: "CKernelChecks", dependencies: ["CKernels"], cSettings: strictC + [.headerSearchPath("../CKernels")]),
 
@@ -317,6 +314,14 @@ if Context.environment["BURNISH_FUZZ"] != nil {
             ],
             path: "Tests/Fuzz", exclude: ["Seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
+}
+
+// Only training sets this: what the fusion network sees (tools/train/fusion).
+if Context.environment["BURNISH_TRAINING"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "fusion-planes", dependencies: ["EnhanceNetworks", "Enhance", "Media"], path: "tools/train/fusion/planes",
+            swiftSettings: strictAndMarked))
 }
 
 // Some tests, and only what they need: BURNISH_TESTS="ScheduleTests SimulationTests" swift test

@@ -1,3 +1,4 @@
+import CWeights
 import Enhance
 
 // The trained weights that come with Burnish. They are a product of their own: who brings other networks, or needs none, links
@@ -46,16 +47,16 @@ extension FusionNetwork {
 }
 
 private enum Shipped {
-    static let small = mustLoad(PackageResources.neural_s_bnw, SuperResolutionNetwork.init)
-    static let medium = mustLoad(PackageResources.neural_m_bnw, SuperResolutionNetwork.init)
-    static let mediumForCalls = mustLoad(PackageResources.neural_m_calls_bnw, SuperResolutionNetwork.init)
-    static let fusion = mustLoad(PackageResources.fusion_bnf, FusionNetwork.init)
+    static let small = unsafe mustLoad(burnish_neural_s, SuperResolutionNetwork.init)
+    static let medium = unsafe mustLoad(burnish_neural_m, SuperResolutionNetwork.init)
+    static let mediumForCalls = unsafe mustLoad(burnish_neural_m_calls, SuperResolutionNetwork.init)
+    static let fusion = unsafe mustLoad(burnish_fusion, FusionNetwork.init)
 
-    private static func mustLoad<Network>(
-        _ bytes: [UInt8], _ read: ([UInt8]) throws(EnhanceError) -> Network
+    @unsafe private static func mustLoad<Network>(
+        _ weights: burnish_weights, _ read: ([UInt8]) throws(EnhanceError) -> Network
     ) -> Network {
         do throws(EnhanceError) {
-            return try read(bytes)
+            return unsafe try read([UInt8](UnsafeBufferPointer(start: weights.bytes, count: weights.count)))
         } catch {
             preconditionFailure("the library was built with unusable weights: \(error)")
         }

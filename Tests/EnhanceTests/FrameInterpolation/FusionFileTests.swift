@@ -5,7 +5,7 @@ import KernelChecks
 import Media
 import Testing
 
-/// The fusion network's file, and its arithmetic against tools/train/fusion_reference.py.
+/// The fusion network's file, and its arithmetic against tools/train/fusion/reference.py.
 @Suite struct FusionFileTests {
     /// Writes a file, right unless it is told otherwise.
     private struct Writer {

@@ -157,40 +157,4 @@ import Testing
     }
 
     @Test func theShippedNetworkIsReadable() { #expect(FusionNetwork.shipped.multiplicationsPerSample > 0) }
-
-    /// Writes what the network sees of a file's new pictures, to compare it with what it was trained on:
-    /// BURNISH_FUSION_DUMP="WIDTH HEIGHT FRAMES.grey OUTPUT". Of each new picture a byte, 0 where it is held, the picture that is
-    /// there without the network, and the ten drawn ones.
-    @Test(.enabled(if: ProcessInfo.processInfo.environment["BURNISH_FUSION_DUMP"] != nil)) func dump() throws {
-        let words = try #require(ProcessInfo.processInfo.environment["BURNISH_FUSION_DUMP"]).split(separator: " ").map(
-            String.init)
-        let size = PictureSize(width: try #require(Int(words[0])), height: try #require(Int(words[1])))
-        let samples = size.width * size.height
-        let frames = try Data(contentsOf: URL(filePath: words[2]))
-        var configuration = FrameInterpolationConfiguration(size: size)
-        configuration.fusion = try Self.neutral()
-        let session = try FrameRateConversion(configuration)
-        let output = TestPicture(size)
-        var dump = Data()
-        func make() throws {
-            let result = try session.synthesise(phase: 0.5, into: output.mutableView)
-            dump.append(result.method == .held ? 0 : 1)
-            var index = 0
-            session.withFusionPlanes { plane in
-                // The pair itself is left out.
-                if index == 0 || index > 2 { for y in 0..<size.height { dump.append(plane.row(y), count: size.width) } }
-                index += 1
-            }
-        }
-        for frame in 0..<frames.count / samples {
-            let picture = TestPicture(size) { plane, x, y in
-                plane == 0 ? frames[frames.startIndex + frame * samples + y * size.width + x] : 128
-            }
-            try session.push(picture.view, enhanced: picture.view)
-            if session.isReady { try make() }
-        }
-        session.finish()
-        if session.isReady { try make() }
-        try dump.write(to: URL(filePath: words[3]))
-    }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the fusion network's golden vectors: random networks, thirteen planes and the exact result.
-Usage: fusion_golden.py OUT_DIR [NAME=NETWORK.bnf ...], or fusion_golden.py --neutral FILE.bnf for a network that changes nothing.
+Usage: golden.py OUT_DIR [NAME=NETWORK.bnf ...], or golden.py --neutral FILE.bnf for a network that changes nothing.
 
 Each case is NAME-WIDTHxHEIGHT.fused: magic "BNV1", u32 width, u32 height, u32 CRC-32 of the .bnf file it belongs to,
 u8 planes[13][height][width], u8 result[height][width], u32 CRC-32 of all before."""
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import bnf
-import fusion_reference
+import reference
 
 
 def random_network(a: int, b: int, seed: int) -> bnf.Network:
@@ -55,7 +55,7 @@ def planes(width: int, height: int, seed: int) -> np.ndarray:
 
 def write(folder: Path, name: str, network: bnf.Network, width: int, height: int) -> None:
     inputs = planes(width, height, width * 100 + height)
-    result = fusion_reference.fuse(network, inputs)
+    result = reference.fuse(network, inputs)
     out = b"BNV1" + struct.pack("<3I", width, height, zlib.crc32(bnf.encode(network))) + inputs.tobytes() + result.tobytes()
     (folder / f"{name}-{width}x{height}.fused").write_bytes(out + struct.pack("<I", zlib.crc32(out)))
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The fusion network's arithmetic (README.md, "Fusion") in numpy. As a program: the reference of one picture.
 
-    fusion_reference.py NETWORK.bnf WIDTH HEIGHT < 13 planes > 1 plane"""
+    reference.py NETWORK.bnf WIDTH HEIGHT < 13 planes > 1 plane"""
 from __future__ import annotations
 
 import sys

@@ -1,0 +1,21 @@
+#include "CWeights.h"
+
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+static const uint8_t neural_s[] = {
+#embed "../EnhanceNetworks/Weights/neural-s.bnw"
+};
+static const uint8_t neural_m[] = {
+#embed "../EnhanceNetworks/Weights/neural-m.bnw"
+};
+static const uint8_t neural_m_calls[] = {
+#embed "../EnhanceNetworks/Weights/neural-m-calls.bnw"
+};
+static const uint8_t fusion[] = {
+#embed "../EnhanceNetworks/Weights/fusion.bnf"
+};
+
+const burnish_weights burnish_neural_s = {neural_s, sizeof neural_s};
+const burnish_weights burnish_neural_m = {neural_m, sizeof neural_m};
+const burnish_weights burnish_neural_m_calls = {neural_m_calls, sizeof neural_m_calls};
+const burnish_weights burnish_fusion = {fusion, sizeof fusion};
