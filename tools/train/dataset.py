@@ -5,8 +5,7 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import torch
 import torch.nn.functional as F
 
 import bnw
+import footage
 import scene
 
 
@@ -23,26 +23,13 @@ def _decode(stream: bytes, width: int, height: int) -> np.ndarray:
     """Lumas [frame][h][w], by the program `ffmpeg` (or the one FFMPEG names), else by PyAV, else by OpenCV."""
     program = os.environ.get("FFMPEG") or shutil.which("ffmpeg")
     if not program:
-        try:
-            import coding
-        except ImportError:
-            return _decode_grey(stream)
+        import coding
+
         return np.stack(coding.decode(stream)[0])
     raw = subprocess.run([program, "-v", "error", "-threads", "1", "-f", "h264", "-i", "pipe:0", "-pix_fmt", "yuv420p",
                           "-fps_mode", "passthrough", "-f", "rawvideo", "pipe:1"], input=stream, stdout=subprocess.PIPE, check=True).stdout
     chroma = ((width + 1) // 2) * ((height + 1) // 2)
     return np.frombuffer(raw, np.uint8).reshape(-1, width * height + 2 * chroma)[:, : width * height].reshape(-1, height, width)
-
-
-def _decode_grey(stream: bytes) -> np.ndarray:
-    """Right to a grey level where the stream is grey and says that its range is full, as those of calls."""
-    with tempfile.NamedTemporaryFile(suffix=".h264") as file:
-        file.write(stream)
-        file.flush()
-        video, out = cv2.VideoCapture(file.name, cv2.CAP_FFMPEG), []
-        while (got := video.read())[0]:
-            out.append(got[1][:, :, 1])
-    return np.stack(out)
 
 
 @lru_cache(maxsize=100)
@@ -54,7 +41,7 @@ def _make(job: tuple[str, dict]) -> list[tuple[np.ndarray, np.ndarray, np.ndarra
     """Of each used frame: large, small clean, small coded, the quantiser to tell the network."""
     data, s = job
     cv2.setNumThreads(1)
-    used = (scene.CALL_USED if s.get("call") else scene.USED) if "size" in s else (0,)
+    used = scene.USED if "size" in s else (0,)
     if "clip" in s:
         larges = [cv2.imread(f"{data}/clips/{s['clip']}/{s['start'] + t:03d}.png", 0) for t in used]
     else:
@@ -74,21 +61,22 @@ def _make(job: tuple[str, dict]) -> list[tuple[np.ndarray, np.ndarray, np.ndarra
     return out
 
 
+def bucket(quantiser: float) -> int:
+    return next(i for i, edge in enumerate(bnw.EDGES) if edge >= int(quantiser + 0.5))
+
+
 class Frames:
     """All frames, flat; per frame the offsets, the small size and the bucket."""
 
-    def __init__(self, data: Path, clean: int, device: str, workers: int, limit: int | None = None, calls: bool = False):
+    def __init__(self, data: Path, clean: int, device: str, workers: int, limit: int | None = None):
         index = json.loads((data / "index.json").read_text())
-        streams = [s for s in index["streams"] if bool(s.get("call")) == calls]
-        streams = streams[:limit] if limit else streams
+        streams = index["streams"][:limit]
         rng = np.random.default_rng(5)
         chance = np.array(index["chance"])
         extra = [scene.describe(rng, k, tuple(index["photographs"][k]), coded=False)
                  for k in rng.choice(len(chance), clean, p=chance).tolist()]
         larges, smalls, table, position, at = [], [], [], 0, 0
         self.validation: dict[str, list[tuple[np.ndarray, np.ndarray, float]]] = {}
-        edges = bnw.EDGES
-        bucket = lambda q: next(i for i, e in enumerate(edges) if e >= int(q + 0.5))
         jobs = [(str(data), s) for s in extra + streams]
         with ProcessPoolExecutor(workers) as pool:
             for (_, s), made in zip(jobs, pool.map(_make, jobs, chunksize=8)):
@@ -159,3 +147,34 @@ class Frames:
         small = torch.cat([small[:half].transpose(1, 2), small[half:]])
         large = torch.cat([large[:half].transpose(1, 2), large[half:]])
         return small[:, None], bucket, large[:, None]
+
+
+class Footage(Frames):
+    """The same of the clips of calls and of scenes out of photographs, which are coded here."""
+
+    def __init__(self, data: Path, scenes: int, device: str, workers: int, limit: int | None = None):
+        index = json.loads((data / "index.json").read_text())
+        rng, clips, folder = np.random.default_rng(4), index["footage"], data / "footage"
+        stretches = [s for c in clips if c["side"] == "train" for s in footage.describe(c, rng)][:limit]
+        chance = np.array(index["chance"])
+        photographs = rng.choice(len(chance), scenes, p=chance).tolist()
+        self.validation = {}
+        larges, smalls, table, position, at = [], [], [], 0, 0
+        with ThreadPoolExecutor(workers) as pool:
+            for found in pool.map(lambda c: footage.validation(folder, c), [c for c in clips if c["side"] == "validation"]):
+                self.validation |= found
+            picture = lambda k: _photograph(f"{data}/photographs/{k:03d}.jpg")
+            made = [pool.submit(footage.stretch, folder, s) for s in stretches]
+            made += [pool.submit(lambda n, k: footage.photograph(picture(k), k, n), n, k) for n, k in enumerate(photographs)]
+            for large, small, coded in (frame for job in made for frame in job.result()):
+                h, w = small.shape
+                for luma, b in ((small, 0), *((c, bucket(q)) for c, q in coded)):
+                    table.append((position, at, h, w, b))
+                    smalls.append(luma.reshape(-1))
+                    position += h * w
+                larges.append(large.reshape(-1))
+                at += 4 * h * w
+        self.small = torch.from_numpy(np.concatenate(smalls)).to(device)
+        self.large = torch.from_numpy(np.concatenate(larges)).to(device)
+        self.table = torch.tensor(table, device=device)
+        self.device = device

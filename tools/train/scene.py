@@ -46,15 +46,9 @@ def call_rate(full: float, size: tuple[int, int]) -> float:
 
 
 def describe_call(rng: np.random.Generator, index: int, size: tuple[int, int]) -> dict:
-    """As `describe`, for a call: less motion, the coder and the rates of calls. One in six has a set quality, so that
-    better coding than that is known too."""
-    scene = describe(rng, index, size, coded=True)
-    scene |= {"call": True, "preset": "veryfast", "zerolatency": True, "dx": int(round(scene["dx"] * 0.6)),
-              "dy": int(round(scene["dy"] * 0.5)), "crf": float(np.round(rng.uniform(16, 30), 1))}
-    full = float(np.round(np.exp(rng.uniform(np.log(100), np.log(550)))))
-    if rng.random() > 1 / 6:
-        scene["rate"] = call_rate(full, (HEIGHT, WIDTH))
-    return scene
+    """As `describe`, for a call: less motion, and a quality where that is set and no rate."""
+    scene = describe(rng, index, size, coded=False)
+    return scene | {"dx": int(round(scene["dx"] * 0.6)), "dy": int(round(scene["dy"] * 0.5)), "crf": float(np.round(rng.uniform(16, 30), 1))}
 
 
 def large(photograph: np.ndarray, scene: dict, t: int) -> np.ndarray:
