@@ -110,8 +110,9 @@ import Testing
     }
 
     /// Any load, any disturbance: few changes, books that balance, and nothing lost where a lower choice carries it.
-    @Test func nothingFlickersInRandomScenarios() {
-        for seed in 1...UInt64(max(10, Thoroughness.scenarios / 4)) {
+    @Test(arguments: 1...8) func nothingFlickersInRandomScenarios(part: Int) {
+        // In parts, which run on different cores.
+        for seed in stride(from: UInt64(part), through: UInt64(max(10, Thoroughness.scenarios / 4)), by: 8) {
             var random = SplitMix64(seed: seed)
             var disturbances: [Disturbance] = []
             var at = 20.0

@@ -6,33 +6,19 @@ import TestSupport
 import Testing
 
 @Suite struct PropertyTests {
-    @Test func thePlannerKeepsEveryPropertyInRandomScenarios() {
-        for seed in 1...UInt64(Thoroughness.scenarios) {
-            let load = Load.random(seed: seed)
-            let least = load.leastOutcome()
-            let broken = Property.broken(by: Simulation.run(load)[0], least: least, load: load)
-            #expect(broken.isEmpty, "seed \(seed)")
+    @Test func thePlannerKeepsEveryPropertyInRandomScenarios() async {
+        for scenario in await RandomScenario.all {
+            #expect(scenario.broken.isEmpty, "seed \(scenario.seed)")
         }
     }
 
     /// The slowdowns of these scenarios are up to four threads on one core and sudden fourfold costs. A planner with enough
     /// caution for them emits at most as many originals late as the least work misses.
-    @Test func aCautiousPlannerIsLateOnlyWhereBaseCannotFit() {
-        for seed in 1...UInt64(Thoroughness.scenarios) {
-            let load = Load.random(seed: seed)
-            let least = load.leastOutcome()
-            let outcome = cautiousOutcome(load)
-            #expect(outcome.lateOriginals <= least.best.missed, "seed \(seed)")
-            #expect(Property.broken(by: outcome, least: least, load: load).isEmpty, "seed \(seed)")
+    @Test func aCautiousPlannerIsLateOnlyWhereBaseCannotFit() async {
+        for scenario in await RandomScenario.all {
+            #expect(scenario.lateWithCaution <= scenario.missedByLeastWork, "seed \(scenario.seed)")
+            #expect(scenario.brokenByCaution.isEmpty, "seed \(scenario.seed)")
         }
-    }
-
-    private func cautiousOutcome(_ load: Load) -> StreamOutcome {
-        Simulation.run(load) { configuration in
-            var cautious = configuration
-            cautious.weights.caution = 4
-            return Planner(cautious)
-        }[0]
     }
 
     /// In these scenarios, a sudden slowdown makes originals late when the planner uses all the time that there usually is.
@@ -40,40 +26,33 @@ import Testing
         let load = Load.random(seed: seed)
         #expect(load.leastOutcome().best.missed == 0)
         #expect(Simulation.run(load)[0].lateOriginals > 0)
-        #expect(cautiousOutcome(load).lateOriginals == 0)
+        #expect(load.cautiousOutcome().lateOriginals == 0)
     }
 
     /// Each scenario may have a few exceptions, but over all scenarios they must be rare. An original that is in time with the
     /// least work should be missed only because of an event that no planner could foresee.
-    @Test(.enabled(if: Thoroughness.isFull)) func theLeastWorkHardlyEverHasMoreInTime() {
-        var (originals, more, scenarios, late, dropped) = (0, 0, 0, 0, 0)
-        var worse: [Load] = []
-        for seed in 1...UInt64(Thoroughness.scenarios) {
-            let load = Load.random(seed: seed)
-            let least = load.leastOutcome().best
-            let outcome = Simulation.run(load)[0]
-            originals += outcome.originals
-            more += max(0, outcome.missed - least.missed)
-            guard least.missed == 0 else { continue }
-            scenarios += 1
-            late += outcome.lateOriginals
-            dropped += outcome.missed - outcome.lateOriginals
-            if outcome.missed > 0 { worse.append(load) }
-        }
+    @Test(.enabled(if: Thoroughness.isFull)) func theLeastWorkHardlyEverHasMoreInTime() async {
+        let all = await RandomScenario.all
+        let originals = all.reduce(0) { $0 + $1.originals }
+        let more = all.reduce(0) { $0 + max(0, $1.missed - $1.missedByLeastWork) }
+        let inTime = all.filter { $0.missedByLeastWork == 0 }
+        let late = inTime.reduce(0) { $0 + $1.late }
+        let dropped = inTime.reduce(0) { $0 + $1.missed - $1.late }
+        let worse = inTime.filter { $0.missed > 0 }
         print("missed more than by the least work: \(more) of \(originals)")
         print(
-            "where that has all in time, \(scenarios) scenarios, the planner misses some in \(worse.count): "
+            "where that has all in time, \(inTime.count) scenarios, the planner misses some in \(worse.count): "
                 + "\(late) late, \(dropped) dropped")
         for delay in [0.0, 20, 40] {
-            let missed = worse.compactMap { WarnedPlanner.missed(of: $0, warned: .milliseconds(delay)) }
+            let missed = worse.compactMap { WarnedPlanner.missed(of: .random(seed: $0.seed), warned: .milliseconds(delay)) }
             print("warned \(delay) ms after the onset it misses some in \(missed.count { $0 > 0 }) of \(missed.count)")
         }
         #expect(more * 10_000 <= originals)
-        #expect(worse.count * 100 <= scenarios)
+        #expect(worse.count * 100 <= inTime.count)
     }
 
-    @Test func booksBalanceWhereverTheyAreClosed() {
-        for seed in 1...UInt64(Thoroughness.scenarios) {
+    @Test(arguments: 1...8) func booksBalanceWhereverTheyAreClosed(part: Int) {
+        for seed in stride(from: UInt64(part), through: UInt64(Thoroughness.scenarios), by: 8) {
             let load = Load.random(seed: seed)
             let end = MonotonicTime(nanoseconds: Int64(seed * 37_000_001 % 3_000_000_000))
             let outcome = Simulation.run(load, until: end)[0]

@@ -59,6 +59,15 @@ extension Load {
         let keeping = Simulation.run(self) { LeastToEveryFrame($0) }
         return LeastOutcome(dropping: dropping[0], keeping: keeping[0])
     }
+
+    /// The outcome of this load with a planner that is prepared for a machine four times slower from one moment to the next.
+    func cautiousOutcome() -> StreamOutcome {
+        Simulation.run(self) { configuration in
+            var cautious = configuration
+            cautious.weights.caution = 4
+            return Planner(cautious)
+        }[0]
+    }
 }
 
 /// The outcomes of the least work, with the planner's drops and without drops.

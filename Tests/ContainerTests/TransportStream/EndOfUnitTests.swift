@@ -99,9 +99,9 @@ import Testing
         units += Self.plain(20, into: &stream, from: 81, &random)
         let harvest = Harvest()
         var demuxer = TransportStreamDemuxer()
-        harvest.push(stream.packets[..<before].joined(), into: &demuxer, size: 188)
-        harvest.push(stream.packets[before..<after].joined(), into: &demuxer, size: 7 * 188)
-        harvest.push(stream.packets[after...].joined(), into: &demuxer, size: 188)
+        harvest.push(stream.packets[..<before].flatMap { $0 }, into: &demuxer, size: 188)
+        harvest.push(stream.packets[before..<after].flatMap { $0 }, into: &demuxer, size: 7 * 188)
+        harvest.push(stream.packets[after...].flatMap { $0 }, into: &demuxer, size: 188)
         demuxer.finish(handler: harvest.add)
         Self.expectExact(harvest, units)
     }
@@ -356,13 +356,13 @@ import Testing
         for k in 2..<stream.packets.count {
             var packets = stream.packets
             packets.remove(at: k)
-            let (lossy, lossCounters, _) = Harvest.of(packets.joined(), size: 188)
+            let (lossy, lossCounters, _) = Harvest.of(packets.flatMap { $0 }, size: 188)
             #expect(lossy.video.allSatisfy { !$0.damage.isEmpty || known.contains($0.bytes) })
             #expect(lossy.torn.isEmpty && lossy.video.count >= units.count - 2)
             #expect(lossCounters.lostPackets == 1 || k == stream.packets.count - 1 || k == 2)
             packets = stream.packets
             packets.insert(packets[k], at: k)
-            let (repeated, counters, _) = Harvest.of(packets.joined(), size: 188)
+            let (repeated, counters, _) = Harvest.of(packets.flatMap { $0 }, size: 188)
             Self.expectExact(repeated, units)
             #expect(counters.duplicatePackets == 1)
         }

@@ -59,7 +59,7 @@ import Testing
         for k in packets.indices where k < 40 || k % 13 == 0 {
             var lossy = packets
             lossy.remove(at: k)
-            let (harvest, _, _) = Harvest.of(lossy.joined())
+            let (harvest, _, _) = Harvest.of(lossy.flatMap { $0 })
             #expect(harvest.video.allSatisfy { !$0.damage.isEmpty || known.contains($0.checksum) })
             #expect(harvest.torn.isEmpty && harvest.video.count >= golden.units.count - 4)
         }

@@ -108,6 +108,7 @@ final class Harvest {
     }
 
     /// Pushes `bytes` in messages of `size` bytes, the time counting the packets before each.
+    /// Without optimisation, a `joined()` collection takes a hundred times as long to copy as `flatMap { $0 }`.
     func push(_ bytes: some Collection<UInt8>, into demuxer: inout TransportStreamDemuxer, size: Int) {
         let all = Array(bytes)
         var at = 0

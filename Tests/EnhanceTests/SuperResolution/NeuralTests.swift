@@ -14,13 +14,16 @@ import Testing
     }
 
     static let files: [SuperResolutionTier: String] = [.neuralSmall: "random-s", .neuralMedium: "random-m"]
+    // Loaded once: without optimisation it takes as long as many pictures.
+    private static let networks = Result { try files.mapValues { try Network(bytes($0)) } }
+    private static let sessionNetworks = Result { try files.mapValues { try SuperResolutionNetwork(bytes($0)) } }
 
     static func session(
         _ size: PictureSize, kernels: Kernels = .best, threads: Int = 1
     ) throws -> SuperResolutionSession {
         var configuration = SuperResolutionConfiguration(size: size)
         configuration.kernels = kernels
-        for (tier, file) in files { configuration.networks[tier] = try SuperResolutionNetwork(bytes(file)) }
+        configuration.networks = try sessionNetworks.get()
         return try SuperResolutionSession(configuration, workers: WorkerPool(threadCount: threads))
     }
 
@@ -29,7 +32,7 @@ import Testing
         _ source: TestPicture, _ tier: SuperResolutionTier, bucket: Int = 0
     ) throws -> TestPicture {
         let output = try BaseTests.upscale(source)
-        let network = try Network(bytes(#require(files[tier])))
+        let network = try #require(networks.get()[tier])
         let scratch = UnsafeMutableRawPointer.allocate(
             byteCount: network.scratchSize(width: source.size.width), alignment: 64)
         defer { scratch.deallocate() }
