@@ -9,7 +9,8 @@ import Media
 enum FusionPlanes {
     static func main() throws {
         let sides = CommandLine.arguments.dropFirst().compactMap { Int($0) }
-        guard sides.count == 2, let input = unsafe fdopen(STDIN_FILENO, "r"), let output = unsafe fdopen(STDOUT_FILENO, "w") else {
+        guard sides.count == 2, let input = unsafe fdopen(STDIN_FILENO, "r"), let output = unsafe fdopen(STDOUT_FILENO, "w")
+        else {
             print("usage: fusion-planes WIDTH HEIGHT < grey frames > planes")
             exit(64)
         }
