@@ -43,7 +43,7 @@ public struct FileEnhancement: Sendable {
         case lowLatency = "low-latency"
         /// Better pictures, and several times slower. It looks one picture ahead, past the pair.
         case quality
-        /// The default for files: a network improves the pictures of `quality`, in three times its time.
+        /// The default for files: a network improves the pictures of `quality`, in six times its time.
         case fused
 
         func makeSession(
