@@ -44,8 +44,10 @@ import Transport
     }
 
     private static func withoutSequenceHeader(_ unit: [UInt8]) -> [UInt8] {
-        let starts = unit.indices.dropLast(3).filter { unit[$0...].starts(with: [0, 0, 1]) } + [unit.count]
-        return zip(starts, starts.dropFirst()).flatMap { unit[$0 + 3] >> 3 & 15 == 1 ? [] : Array(unit[$0..<$1]) }
+        let starts: [Int] = unit.indices.dropLast(3).filter { unit[$0...].starts(with: [0, 0, 1]) } + [unit.count]
+        return zip(starts, starts.dropFirst()).flatMap { (start: Int, end: Int) -> ArraySlice<UInt8> in
+            unit[start + 3] >> 3 & 15 == 1 ? [] : unit[start..<end]
+        }
     }
 
     /// Nobody can decode it. A relay of a file says so and fails. In bypass it passes, for receivers that know more.

@@ -188,7 +188,9 @@ import Transport
 
     private static func withoutParameterSets(_ unit: [UInt8]) -> [UInt8] {
         let starts = starts(of: unit) + [unit.count]
-        return zip(starts, starts.dropFirst()).flatMap { [7, 8].contains(unit[$0 + 3] & 31) ? [] : Array(unit[$0..<$1]) }
+        return zip(starts, starts.dropFirst()).flatMap { (start: Int, end: Int) -> ArraySlice<UInt8> in
+            [7, 8].contains(unit[start + 3] & 31) ? [] : unit[start..<end]
+        }
     }
 
     /// The operator asks for a second attempt before the next entry point, where the bypass would begin.

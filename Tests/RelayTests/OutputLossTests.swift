@@ -82,9 +82,7 @@ import Transport
     /// What a receiver got begins with the tables and a keyframe, and holds these frames.
     private func expectBeginning(of receiver: Receiver, frames: ClosedRange<Int>) {
         let bytes = receiver.finish()
-        let packets = stride(from: 0, to: bytes.count, by: 188).map {
-            UInt16(bytes[$0 + 1] & 0x1F) << 8 | UInt16(bytes[$0 + 2])
-        }
+        let packets = stride(from: 0, to: bytes.count, by: 188).map { TestMultiplex.pid(in: bytes, at: $0) }
         let layout = TransportStreamLayout()
         #expect(packets.prefix(3) == [0, layout.mapPID, layout.videoPID])
         let units = TestStream.units(in: bytes)

@@ -30,9 +30,7 @@ import Transport
         var stream = try TestStream.program([.init(frames: 20, audioStreams: 1, audioPadding: 470)])
         var sent = TestStream.passed(in: stream).units
         let pid = TransportStreamLayout().pid(ofPassedStream: 0)
-        let packets = stride(from: 0, to: stream.count, by: 188).filter {
-            UInt16(stream[$0 + 1] & 0x1F) << 8 | UInt16(stream[$0 + 2]) == pid
-        }
+        let packets = stride(from: 0, to: stream.count, by: 188).filter { TestMultiplex.pid(in: stream, at: $0) == pid }
         #expect(sent.count == 20 && packets.count == 60)
         let lost = packets[3 * 7 + missing]
         stream.removeSubrange(lost..<lost + 188)

@@ -414,7 +414,7 @@ import Transport
         var isDone = false
         for at in stride(from: 0, to: stream.count, by: 188) {
             var packet = Array(stream[at..<at + 188])
-            let isVideo = UInt16(packet[1] & 0x1F) << 8 | UInt16(packet[2]) == TransportStreamLayout().videoPID
+            let isVideo = TestMultiplex.pid(in: packet, at: 0) == TransportStreamLayout().videoPID
             let starts = isVideo && packet[1] & 0x40 != 0
             if starts {
                 let header = 4 + (packet[3] & 0x20 != 0 ? 1 + Int(packet[4]) : 0)

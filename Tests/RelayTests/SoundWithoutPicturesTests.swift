@@ -159,7 +159,7 @@ import Transport
         var stream = try TestStream.program([.init(frames: 40, audioStreams: 1)])
         let pid = TransportStreamLayout().videoPID
         for at in stride(from: 0, to: stream.count, by: 188) where isScrambled {
-            if UInt16(stream[at + 1] & 0x1F) << 8 | UInt16(stream[at + 2]) == pid { stream[at + 3] |= 0x80 }
+            if TestMultiplex.pid(in: stream, at: at) == pid { stream[at + 3] |= 0x80 }
         }
         let failure = #expect(throws: RelayFailure.self) {
             _ = try relay(stream, scratch) {

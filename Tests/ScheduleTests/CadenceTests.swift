@@ -85,7 +85,9 @@ extension Cadence.Rate {
         #expect(originals == (0..<12).map { $0 * 3000 })
         let added = run.outputs.filter { $0.phase != nil }.map(\.presentation.ticks)
         let first: Int64 = order == .beforeOriginal ? 9000 : 12_000
-        let expected = (0..<4).flatMap { pair in (1..<Int64(factor)).map { first + pair * 3000 + $0 * 3000 / Int64(factor) } }
+        let expected = (0..<4).flatMap { (pair: Int64) -> [Int64] in
+            (1..<Int64(factor)).map { (step: Int64) -> Int64 in first + pair * 3000 + step * 3000 / Int64(factor) }
+        }
         #expect(added == expected)
     }
 
@@ -143,7 +145,8 @@ extension Cadence.Rate {
     @Test func makesFiftyOfNTSC() {
         var run = CadenceRun(.constant(50))
         run.originals(301, every: 3_003)
-        #expect(run.times == (0..<Int64(run.outputs.count)).map { $0 * 1_800 })
+        let expected = (0..<Int64(run.outputs.count)).map { $0 * 1_800 }
+        #expect(run.times == expected)
         // The second slot has the phase 1800/3003. The sixth has 2991/3003, which is near enough to show the original.
         #expect(run.outputs[1].phase == Rational(1_800, 3_003))
         #expect(run.outputs.count { $0.phase == nil } > 15)

@@ -95,11 +95,16 @@ package struct TestMultiplex {
         passed += packets
     }
 
+    /// The identifier of the packet that begins at an index.
+    package static func pid(in stream: [UInt8], at: Int) -> UInt16 {
+        let high = UInt16(stream[at + 1] & 0x1F)
+        return high << 8 | UInt16(stream[at + 2])
+    }
+
     /// The packets of some identifiers, in order.
     package static func packets(of stream: [UInt8], where isWanted: (UInt16) -> Bool) -> [UInt8] {
         var found: [UInt8] = []
-        for at in stride(from: 0, to: stream.count - 187, by: 188)
-        where isWanted(UInt16(stream[at + 1] & 0x1F) << 8 | UInt16(stream[at + 2])) {
+        for at in stride(from: 0, to: stream.count - 187, by: 188) where isWanted(pid(in: stream, at: at)) {
             found += stream[at..<(at + 188)]
         }
         return found

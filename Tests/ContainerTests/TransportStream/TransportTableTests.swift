@@ -128,7 +128,8 @@ import Testing
         }
         let (harvest, _, _) = Harvest.of(stream.bytes, size: 188)
         #expect(harvest.others.map(\.bytes) == sound)
-        #expect(harvest.others.map { $0.presentation!.ticks } == (0..<30).map { Int64($0) * 1920 })
+        let times = (0..<30 as Range<Int64>).map { $0 * 1920 }
+        #expect(harvest.others.map { $0.presentation!.ticks } == times)
         #expect(harvest.others.allSatisfy { ($0.evidence == .length) == ($0.serial % 7 != 0) })
     }
 

@@ -26,8 +26,10 @@ import Testing
     static func float(_ tier: SuperResolutionTier, _ widths: [Int]) throws -> FloatNetwork {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let bytes = [UInt8](try Data(contentsOf: folder.appending(path: "Golden/\(tier.name).floats")))
-        let parameters = stride(from: 0, to: bytes.count, by: 4).map { at in
-            Float(bitPattern: (0..<4).reduce(0) { $0 | UInt32(bytes[at + $1]) << (8 * UInt32($1)) })
+        let parameters = stride(from: 0, to: bytes.count, by: 4).map { (at: Int) -> Float in
+            var bits: UInt32 = 0
+            for byte in bytes[at..<(at + 4)].reversed() { bits = bits << 8 | UInt32(byte) }
+            return Float(bitPattern: bits)
         }
         return try #require(FloatNetwork(widths: widths, parameters: parameters))
     }

@@ -191,7 +191,9 @@ struct CallPacketTests {
     /// Also when each packet's time needs two bytes.
     @Test func theLargestReportFitsADatagram() {
         var feedback = TransportFeedback()
-        feedback.arrivals = (0..<TransportFeedback.mostPackets).map { Int64($0 * 300) * ($0 % 2 == 0 ? 1 : -1) }
+        feedback.arrivals = (0..<TransportFeedback.mostPackets).map { (number: Int) -> Int64 in
+            number % 2 == 0 ? Int64(number * 300) : -Int64(number * 300)
+        }
         let bytes = Self.written {
             $0.receiverReport(from: 1)
             $0.description(of: 1, name: RTPReceiveSession.randomName())
