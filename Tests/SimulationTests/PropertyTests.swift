@@ -30,8 +30,8 @@ import Testing
     }
 
     /// Each scenario may have a few exceptions, but over all scenarios they must be rare. An original that is in time with the
-    /// least work should be missed only because of an event that no planner could foresee.
-    @Test(.enabled(if: Thoroughness.isFull)) func theLeastWorkHardlyEverHasMoreInTime() async {
+    /// least work should be missed only because of an event that no planner could foresee. In fewer scenarios, chance decides.
+    @Test(.enabled(if: Thoroughness.scenarios >= 10_000)) func theLeastWorkHardlyEverHasMoreInTime() async {
         let all = await RandomScenario.all
         let originals = all.reduce(0) { $0 + $1.originals }
         let more = all.reduce(0) { $0 + max(0, $1.missed - $1.missedByLeastWork) }
