@@ -1,5 +1,5 @@
-// libavformat, libavcodec, libavutil, libswresample and libswscale (Debian 12: FFmpeg 5.1). Static inlines only for what Swift cannot
-// import: macros and variadic functions.
+// libavformat, libavcodec, libavutil, libswresample and libswscale (Debian 12: FFmpeg 5.1, Debian 13: 7.1). Static inlines only for
+// what Swift cannot import, and for what differs between the versions (versions.h).
 #pragma once
 
 #include <libavcodec/avcodec.h>
@@ -14,6 +14,8 @@
 #include <libswresample/swresample.h>
 #include <libswscale/swscale.h>
 
+#include "versions.h"
+
 static const int burnish_averror_eof = AVERROR_EOF;
 static const int burnish_averror_again = AVERROR(EAGAIN);
 static const int burnish_averror_invaliddata = AVERROR_INVALIDDATA;
@@ -27,7 +29,6 @@ static inline const uint8_t *const *burnish_const_planes(const AVFrame *frame) {
     return (const uint8_t *const *)frame->data;
 }
 static inline const int *burnish_linesizes(const AVFrame *frame) { return frame->linesize; }
-static const int burnish_sws_flags = SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INP;
 
 // A frame's samples, one pointer for each channel or one for all.
 static inline const uint8_t **burnish_frame_samples(const AVFrame *frame) {

@@ -72,6 +72,7 @@ struct KeptOutput: Equatable {
     var meanLuma = 0
     /// Of the luma samples.
     var hash: UInt64 = 0
+    var convertedFrom: SampleFormat?
 }
 
 extension VideoDecoder {
@@ -89,7 +90,7 @@ extension VideoDecoder {
                     KeptOutput(
                         id: picture.id, damage: picture.damage, isKeyframe: picture.isKeyframe, size: picture.size,
                         color: picture.color, after: after, meanLuma: sum / (view.y.height * view.y.width),
-                        hash: hash))
+                        hash: hash, convertedFrom: picture.convertedFrom))
             case .noPicture(let id, let fault): outputs.append(KeptOutput(id: id, fault: fault, after: after))
             }
         }

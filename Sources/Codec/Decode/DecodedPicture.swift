@@ -52,7 +52,7 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
     /// - Parameter pool: where the frame goes when the picture goes away.
     init(
         _ frame: consuming OwnedFrame, from pool: FramePool, id: Int64, isReference: Bool = true, damage: PictureDamage,
-        quantiser: Float? = nil
+        quantiser: Float? = nil, convertedFrom: SampleFormat? = nil
     ) {
         self.id = id
         self.isReference = isReference
@@ -60,10 +60,10 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
         let fields = unsafe frame.pointer
         unsafe size = PictureSize(width: Int(fields.pointee.width), height: Int(fields.pointee.height))
         unsafe color = ColorDescription(fields)
-        unsafe isKeyframe = fields.pointee.key_frame != 0
+        unsafe isKeyframe = burnish_is_keyframe(fields)
         meanQuantiser = quantiser
         unsafe scan = Scan(fields)
-        unsafe convertedFrom = PictureConversion.source(of: fields)
+        self.convertedFrom = convertedFrom
         self.frame = frame
         self.pool = pool
     }
@@ -111,10 +111,10 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
 
 extension Scan {
     init(_ frame: UnsafeMutablePointer<AVFrame>) {
-        if unsafe frame.pointee.interlaced_frame == 0 {
+        if unsafe !burnish_is_interlaced(frame) {
             self = .progressive
         } else {
-            self = unsafe frame.pointee.top_field_first != 0 ? .topFieldFirst : .bottomFieldFirst
+            self = unsafe burnish_is_top_field_first(frame) ? .topFieldFirst : .bottomFieldFirst
         }
     }
 }

@@ -8,11 +8,12 @@ import CFFmpeg
     private var scaler: OpaquePointer?
     private let buffers = PictureBuffers()
 
-    deinit { unsafe sws_freeContext(scaler) }
+    deinit { unsafe burnish_scaler_free(scaler) }
 
-    static func isNeeded(for frame: UnsafeMutablePointer<AVFrame>) -> Bool {
+    /// The format that a frame has to be converted from; nil where it is 8-bit 4:2:0.
+    static func source(of frame: UnsafeMutablePointer<AVFrame>) -> SampleFormat? {
         let format = unsafe frame.pointee.format
-        return format != AV_PIX_FMT_YUV420P.rawValue && format != AV_PIX_FMT_YUVJ420P.rawValue
+        return format == AV_PIX_FMT_YUV420P.rawValue || format == AV_PIX_FMT_YUVJ420P.rawValue ? nil : SampleFormat(format)
     }
 
     /// Converts a frame and recycles it.
@@ -25,11 +26,6 @@ import CFFmpeg
         return target
     }
 
-    /// What a converted frame was converted from.
-    static func source(of frame: UnsafeMutablePointer<AVFrame>) -> SampleFormat? {
-        unsafe frame.pointee.opaque.map { SampleFormat(Int32(Int(bitPattern: $0) - 1)) }
-    }
-
     private func convert(
         _ source: UnsafeMutablePointer<AVFrame>, into target: UnsafeMutablePointer<AVFrame>, at place: String
     ) throws(CodecError) {
@@ -38,10 +34,10 @@ import CFFmpeg
         let layout = SampleFormat(format.rawValue)
         let isRGB = layout.isRGB
         // Rows of chroma that belong to different moments must not be merged.
-        let fields = unsafe source.pointee.interlaced_frame != 0 && layout.hasChromaInEachRow && height % 4 == 0 ? 2 : 1
-        unsafe scaler = sws_getCachedContext(
+        let fields = unsafe burnish_is_interlaced(source) && layout.hasChromaInEachRow && height % 4 == 0 ? 2 : 1
+        unsafe scaler = burnish_scaler_for(
             scaler, width, height / Int32(fields), format, width, height / Int32(fields), AV_PIX_FMT_YUV420P,
-            burnish_sws_flags, nil, nil, nil)
+            burnish_sws_flags)
         guard unsafe scaler != nil else {
             throw CodecError(
                 .unsupportedFormat, operation: "sws_getCachedContext",
@@ -58,14 +54,12 @@ import CFFmpeg
             unsafe target.pointee.color_range = AVCOL_RANGE_MPEG
         }
         let matrix = unsafe sws_getCoefficients(Int32(target.pointee.colorspace.rawValue))
-        unsafe sws_setColorspaceDetails(
-            scaler, matrix, isRGB || isFull ? 1 : 0, matrix, isFull ? 1 : 0, 0, 1 << 16, 1 << 16)
+        unsafe burnish_scaler_set_colors(scaler, matrix, isRGB || isFull ? 1 : 0, matrix, isFull ? 1 : 0)
         unsafe target.pointee.width = width
         unsafe target.pointee.height = height
         unsafe target.pointee.format = AV_PIX_FMT_YUV420P.rawValue
         unsafe try check(
             buffers.fill(target, width: Int(width), height: Int(height) + 2), "av_buffer_pool_get", at: place)
-        unsafe target.pointee.opaque = UnsafeMutableRawPointer(bitPattern: Int(format.rawValue) + 1)
         for field in 0..<fields { unsafe try scale(source, into: target, field: field, of: fields, at: place) }
     }
 
@@ -95,8 +89,8 @@ import CFFmpeg
             unsafe lines.span.withUnsafeBufferPointer { lines in
                 unsafe targets.span.withUnsafeBufferPointer { targets in
                     unsafe targetLines.span.withUnsafeBufferPointer { targetLines in
-                        unsafe sws_scale(
-                            scaler, planes.baseAddress, lines.baseAddress, 0, source.pointee.height / count,
+                        unsafe burnish_scale(
+                            scaler, planes.baseAddress, lines.baseAddress, source.pointee.height / count,
                             targets.baseAddress, targetLines.baseAddress)
                     }
                 }

@@ -90,6 +90,7 @@ import Media
         // Else a picture that is cropped at its left keeps some of what was cropped.
         unsafe context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
         unsafe context.pointee.max_pixels = Int64(configuration.maximumSamples)
+        unsafe burnish_carry_numbers(context)
         exportsQuantisers = configuration.exportsQuantisers
         unsafe buffers.attach(to: context)
         unsafe try check(
@@ -155,7 +156,7 @@ import Media
 
     /// Sends the unit in `packet`.
     private func send(_ number: Int64) throws(CodecError) {
-        unsafe context!.pointee.reordered_opaque = number
+        unsafe burnish_number_unit(context, packet, number)
         let code = unsafe avcodec_send_packet(context, packet)
         unsafe av_packet_unref(packet)
         try recordFailure(code, of: number, "avcodec_send_packet")
@@ -168,7 +169,7 @@ import Media
             if let picture = order.next() { return .picture(picture) }
             let code = unsafe avcodec_receive_frame(context, spare.pointer)
             if code == 0 {
-                let number = unsafe spare.pointer.pointee.reordered_opaque
+                let number = unsafe burnish_picture_number(spare.pointer)
                 guard let picture = try makePicture() else { continue }
                 if codec != .mpeg2Video { return .picture(picture) }
                 order.cameOut(number, picture)
@@ -225,8 +226,8 @@ import Media
         let fields = unsafe spare.pointer
         let errors = unsafe fields.pointee.decode_error_flags
         let outcome = unsafe ledger.cameOut(
-            fields.pointee.reordered_opaque, isKeyframe: fields.pointee.key_frame != 0,
-            isInterlaced: codec == .h264 && fields.pointee.interlaced_frame != 0,
+            burnish_picture_number(fields), isKeyframe: burnish_is_keyframe(fields),
+            isInterlaced: codec == .h264 && burnish_is_interlaced(fields),
             wasConcealed: errors & ~FF_DECODE_ERROR_MISSING_REFERENCE != 0,
             lacksReference: errors & FF_DECODE_ERROR_MISSING_REFERENCE != 0)
         guard let (id, isReference, known, stated) = outcome else {
@@ -236,12 +237,14 @@ import Media
         var frame = try pool.emptyFrame()
         swap(&frame, &spare)
         var damage = known
-        if unsafe fields.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
+        if unsafe burnish_is_corrupt(fields) { damage.insert(.corrupt) }
         let quantiser = wantsQuantisers ? unsafe stated ?? meanQuantiser(of: fields) ?? guess.value(of: fields, codec) : nil
-        if unsafe needsCopy || PictureConversion.isNeeded(for: fields) {
+        let original = unsafe PictureConversion.source(of: fields)
+        if needsCopy || original != nil {
             frame = try conversion.convert(frame, pool, at: place)
         }
         return DecodedPicture(
-            frame, from: pool, id: id, isReference: isReference, damage: damage, quantiser: quantiser)
+            frame, from: pool, id: id, isReference: isReference, damage: damage, quantiser: quantiser,
+            convertedFrom: original)
     }
 }

@@ -52,21 +52,20 @@ public enum JPEGEncoder {
         _ picture: PictureView, _ color: ColorDescription, into target: UnsafeMutablePointer<AVFrame>
     ) throws(CodecError) {
         let size = unsafe picture.size
-        let scaler = unsafe sws_getContext(
-            Int32(size.width), Int32(size.height), AV_PIX_FMT_YUV420P, target.pointee.width, target.pointee.height,
-            AV_PIX_FMT_YUVJ420P, burnish_sws_flags, nil, nil, nil)
-        defer { unsafe sws_freeContext(scaler) }
+        let scaler = unsafe burnish_scaler_for(
+            nil, Int32(size.width), Int32(size.height), AV_PIX_FMT_YUV420P, target.pointee.width, target.pointee.height,
+            AV_PIX_FMT_YUVJ420P, burnish_sws_flags)
+        defer { unsafe burnish_scaler_free(scaler) }
         guard unsafe scaler != nil else {
             throw CodecError(
-                .unsupportedFormat, operation: "sws_getContext", message: "a picture of \(size) cannot be scaled",
+                .unsupportedFormat, operation: "sws_getCachedContext", message: "a picture of \(size) cannot be scaled",
                 place: place, advice: "ask for a wider picture")
         }
         // Players take a stream that does not say its matrix for one of these.
         let unspecified: UInt8 = 2
         let matrix = color.matrix == unspecified ? (size.height >= 720 ? SWS_CS_ITU709 : SWS_CS_ITU601) : Int32(color.matrix)
-        unsafe sws_setColorspaceDetails(
-            scaler, sws_getCoefficients(matrix), color.range == .full ? 1 : 0, sws_getCoefficients(SWS_CS_ITU601), 1, 0,
-            1 << 16, 1 << 16)
+        unsafe burnish_scaler_set_colors(
+            scaler, sws_getCoefficients(matrix), color.range == .full ? 1 : 0, sws_getCoefficients(SWS_CS_ITU601), 1)
         // A frame that only points to the caller's planes.
         let source = try OwnedFrame()
         let frame = unsafe source.pointer
@@ -77,8 +76,8 @@ public enum JPEGEncoder {
         unsafe frame.pointee.linesize.1 = Int32(picture.u.stride)
         unsafe frame.pointee.linesize.2 = Int32(picture.v.stride)
         unsafe try check(
-            sws_scale(
-                scaler, burnish_const_planes(frame), burnish_linesizes(frame), 0, Int32(size.height),
+            burnish_scale(
+                scaler, burnish_const_planes(frame), burnish_linesizes(frame), Int32(size.height),
                 burnish_frame_data(target), burnish_linesizes(target)), "sws_scale", at: place)
     }
 

@@ -41,8 +41,7 @@ public enum SilentSound {
     private static func encode(_ format: SoundFrame.Format, _ id: AVCodecID, bitRate: Int) throws(CodecError) -> [UInt8] {
         let encoder = unsafe try OpenedEncoder(id, at: place) { context in
             unsafe context.pointee.sample_rate = Int32(format.sampleRate)
-            // The encoder's own first choice.
-            unsafe context.pointee.sample_fmt = context.pointee.codec.pointee.sample_fmts?.pointee ?? AV_SAMPLE_FMT_NONE
+            unsafe context.pointee.sample_fmt = burnish_first_sample_format(context)
             unsafe context.pointee.bit_rate = Int64(bitRate)
             unsafe av_channel_layout_default(&context.pointee.ch_layout, Int32(format.channels))
         }

@@ -50,6 +50,7 @@ import Media
         unsafe packet = try check(av_packet_alloc(), "av_packet_alloc", at: Self.place)
         unsafe frame = try check(av_frame_alloc(), "av_frame_alloc", at: Self.place)
         unsafe try configuration.apply(to: context!, at: Self.place)
+        unsafe burnish_carry_numbers(context!)
         unsafe try check(
             avcodec_open2(context, codec, nil), "avcodec_open2", at: Self.place, .unsupportedFormat,
             advice: "check size, rate and preset of the output")
@@ -98,7 +99,7 @@ import Media
         unsafe frame.pointee.linesize.1 = Int32(picture.u.stride)
         unsafe frame.pointee.linesize.2 = Int32(picture.v.stride)
         unsafe frame.pointee.pts = time.ticks
-        unsafe frame.pointee.reordered_opaque = id
+        unsafe burnish_number_picture(frame, id)
         unsafe frame.pointee.pict_type = asKeyframe ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
         unsafe try check(avcodec_send_frame(context, frame), "avcodec_send_frame", at: Self.place)
         unsafe try emitUnits(emit)
@@ -144,7 +145,7 @@ import Media
             func emitUnit(_ bytes: UnsafeRawBufferPointer) {
                 unsafe emit(
                     EncodedUnit(
-                        bytes: bytes, id: context!.pointee.reordered_opaque,
+                        bytes: bytes, id: burnish_unit_number(context, coded),
                         presentationTime: MediaTime(ticks: coded.pointee.pts),
                         decodeTime: MediaTime(ticks: coded.pointee.dts), isKeyframe: isKeyframe))
             }

@@ -200,7 +200,8 @@ import Media
         let quantiser = quantised.flatMap { codec in
             unsafe meanQuantiser(of: frame.pointer) ?? guess.value(of: frame.pointer, codec)
         }
-        if unsafe needsCopy || PictureConversion.isNeeded(for: frame.pointer) {
+        let original = unsafe PictureConversion.source(of: frame.pointer)
+        if needsCopy || original != nil {
             frame = try conversion.convert(frame, pool, at: place)
         }
         let fields = unsafe frame.pointer
@@ -211,9 +212,11 @@ import Media
         defer { nextID += 1 }
         var damage: PictureDamage = []
         if unsafe fields.pointee.decode_error_flags != 0 { damage.insert(.concealed) }
-        if unsafe fields.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 { damage.insert(.corrupt) }
+        if unsafe burnish_is_corrupt(fields) { damage.insert(.corrupt) }
         return .picture(
-            DecodedPicture(frame, from: pool, id: nextID, damage: damage, quantiser: quantiser), time: time)
+            DecodedPicture(
+                frame, from: pool, id: nextID, damage: damage, quantiser: quantiser, convertedFrom: original),
+            time: time)
     }
 
     private static func open(

@@ -72,21 +72,20 @@ import Media
         }
         unsafe fields.pointee.quality = Self.quality * FF_QP2LAMBDA
         unsafe try check(av_frame_get_buffer(fields, 0), "av_frame_get_buffer", at: place)
-        let scaler = unsafe sws_getContext(
-            Int32(size.width), Int32(size.height), AV_PIX_FMT_YUV420P, Int32(size.width), Int32(size.height), format,
-            burnish_sws_flags | SWS_FULL_CHR_H_INT, nil, nil, nil)
-        defer { unsafe sws_freeContext(scaler) }
+        let scaler = unsafe burnish_scaler_for(
+            nil, Int32(size.width), Int32(size.height), AV_PIX_FMT_YUV420P, Int32(size.width), Int32(size.height), format,
+            burnish_sws_flags_full_chroma)
+        defer { unsafe burnish_scaler_free(scaler) }
         guard unsafe scaler != nil else {
             throw CodecError(
-                .unsupportedFormat, operation: "sws_getContext", message: "a picture of \(size) cannot be converted",
+                .unsupportedFormat, operation: "sws_getCachedContext", message: "a picture of \(size) cannot be converted",
                 place: place, advice: "choose another size")
         }
         let matrix =
             color.matrix == Self.unspecifiedMatrix
             ? (size.height >= 720 ? SWS_CS_ITU709 : SWS_CS_ITU601) : Int32(color.matrix)
-        unsafe sws_setColorspaceDetails(
-            scaler, sws_getCoefficients(matrix), color.range == .full ? 1 : 0, sws_getCoefficients(SWS_CS_ITU601), 1, 0,
-            1 << 16, 1 << 16)
+        unsafe burnish_scaler_set_colors(
+            scaler, sws_getCoefficients(matrix), color.range == .full ? 1 : 0, sws_getCoefficients(SWS_CS_ITU601), 1)
         // A frame that only points to the caller's planes.
         let source = try OwnedFrame()
         let from = unsafe source.pointer
@@ -97,8 +96,8 @@ import Media
         unsafe from.pointee.linesize.1 = Int32(picture.u.stride)
         unsafe from.pointee.linesize.2 = Int32(picture.v.stride)
         unsafe try check(
-            sws_scale(
-                scaler, burnish_const_planes(from), burnish_linesizes(from), 0, Int32(size.height),
+            burnish_scale(
+                scaler, burnish_const_planes(from), burnish_linesizes(from), Int32(size.height),
                 burnish_frame_data(fields), burnish_linesizes(fields)), "sws_scale", at: place)
         return target
     }

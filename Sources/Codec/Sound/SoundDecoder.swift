@@ -49,7 +49,7 @@ import CFFmpeg
         }
         unsafe self.parsed.pointee.codec_type = AVMEDIA_TYPE_AUDIO
         unsafe self.parsed.pointee.codec_id = codec.library
-        unsafe parser = av_parser_init(Int32(bitPattern: codec.library.rawValue))
+        unsafe parser = burnish_parser(codec.library)
     }
 
     deinit {

@@ -216,6 +216,8 @@ import Testing
             let reference = try VideoDecoder().decodeAll(try stream(["-tune", "zerolatency"], frames: 5))
             #expect(outputs.count == 5)
             #expect(outputs.allSatisfy { $0.fault == nil && $0.size == PictureSize(width: 320, height: 192) })
+            let converted = format == "yuvj420p" ? nil : format
+            #expect(outputs.allSatisfy { $0.convertedFrom?.name == converted })
             if format != "yuvj420p" {
                 for (a, b) in zip(outputs, reference) { #expect(abs(a.meanLuma - b.meanLuma) <= 1, "\(format)") }
             } else {

@@ -75,8 +75,10 @@ import Testing
         let source = folder.file("source.mkv").path
         let made = try runTool([
             "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=192x108:rate=24000/1001", "-f", "lavfi", "-i",
-            "sine", "-t", "1.5", "-c:v", "libx264", "-c:a", "aac", "-color_primaries", "bt709", "-color_trc", "bt709",
-            "-colorspace", "bt709", "-color_range", "tv", source,
+            // FFmpeg 5.1 takes the colours from the options, 7.1 from the pictures.
+            "sine", "-t", "1.5", "-vf", "setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709",
+            "-c:v", "libx264", "-c:a", "aac", "-color_primaries", "bt709", "-color_trc", "bt709", "-colorspace", "bt709",
+            "-color_range", "tv", source,
         ])
         #expect(made.status == 0, "\(made.errors)")
         let reader = try FileReader(path: source)
