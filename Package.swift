@@ -255,7 +255,9 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             resources: [
-                "index.html", "burnish.css", "burnish.js", "api.js", "calls.js", "controls.js", "pictures.js", "plots.js",
+                "index.html", "burnish.css", "figures.css", "addresses.js", "api.js", "asking.js", "burnish.js", "callers.js",
+                "calls.js", "checks.js", "controls.js", "copying.js", "delay.js", "editor.js", "elements.js", "events.js",
+                "figures.js", "formats.js", "history.js", "pictures.js", "plots.js", "rates.js", "signing.js", "streams.js",
                 "icon.svg",
             ]
             .map { .embedInCode("Page/\($0)") },

@@ -1,9 +1,7 @@
 /// The files of the page. They are part of the executable, so the page needs no other host and no folder.
 ///
-/// The figures that `burnish.js` shows come from `GET /api/v1/streams/{name}/statistics`, all times in seconds:
-/// `rate`, `deadlineMisses`, `latency.original` (p50, p95, p99), `stages` (name, p50, p99 of the last five seconds), `books`,
-/// `dropped` (by reason), `rung` (an index in `rungs`, names from the best to the last), `sizes` (input, output), `cores`
-/// (least, synthesising), `input` and `output` (the legs).
+/// The figures that the page shows come from `GET /api/v1/streams/{name}/statistics` and the routes beside it, all times in
+/// seconds. What an answer leaves out is shown as a dash.
 enum Page {
     struct File: Sendable {
         /// The path of the URL.
@@ -12,15 +10,29 @@ enum Page {
         var bytes: [UInt8]
     }
 
-    static let files: [File] = [
-        File(path: "/", contentType: "text/html; charset=utf-8", bytes: PackageResources.index_html),
-        File(path: "/page/burnish.css", contentType: "text/css; charset=utf-8", bytes: PackageResources.burnish_css),
-        File(path: "/page/burnish.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.burnish_js),
-        File(path: "/page/api.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.api_js),
-        File(path: "/page/calls.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.calls_js),
-        File(path: "/page/controls.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.controls_js),
-        File(path: "/page/pictures.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.pictures_js),
-        File(path: "/page/plots.js", contentType: "text/javascript; charset=utf-8", bytes: PackageResources.plots_js),
-        File(path: "/page/icon.svg", contentType: "image/svg+xml", bytes: PackageResources.icon_svg),
-    ]
+    static let files: [File] =
+        [
+            File(path: "/", contentType: "text/html; charset=utf-8", bytes: PackageResources.index_html),
+            File(path: "/page/icon.svg", contentType: "image/svg+xml", bytes: PackageResources.icon_svg),
+        ] + styles + scripts
+
+    private static let styles: [File] = [
+        ("burnish", PackageResources.burnish_css), ("figures", PackageResources.figures_css),
+    ].map { name, bytes in File(path: "/page/\(name).css", contentType: "text/css; charset=utf-8", bytes: bytes) }
+
+    private static let scripts: [File] = [
+        ("addresses", PackageResources.addresses_js), ("api", PackageResources.api_js),
+        ("asking", PackageResources.asking_js), ("burnish", PackageResources.burnish_js),
+        ("callers", PackageResources.callers_js), ("calls", PackageResources.calls_js),
+        ("checks", PackageResources.checks_js), ("controls", PackageResources.controls_js),
+        ("copying", PackageResources.copying_js), ("delay", PackageResources.delay_js),
+        ("editor", PackageResources.editor_js), ("elements", PackageResources.elements_js),
+        ("events", PackageResources.events_js), ("figures", PackageResources.figures_js),
+        ("formats", PackageResources.formats_js), ("history", PackageResources.history_js),
+        ("pictures", PackageResources.pictures_js), ("plots", PackageResources.plots_js),
+        ("rates", PackageResources.rates_js), ("signing", PackageResources.signing_js),
+        ("streams", PackageResources.streams_js),
+    ].map { name, bytes in
+        File(path: "/page/\(name).js", contentType: "text/javascript; charset=utf-8", bytes: bytes)
+    }
 }

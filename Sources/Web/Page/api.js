@@ -1,19 +1,35 @@
 // The service's API as the page uses it. Times are in seconds.
 
+// A service that gives no answer for so long does not answer.
+const timeout = 10000;
+
 let signInNeeded = () => {};
 export function onSignInNeeded(action) { signInNeeded = action; }
+let heard = () => {};
+let heardAt = 0;
+// Called after each request with whether the service answered it, whatever the answer was.
+export function onHeard(action) { heard = action; }
 
 async function call(path, options = {}) {
   let response;
   try {
-    response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
-  } catch {
-    throw new Error("The service does not answer.");
+    response = await fetch(path, {
+      credentials: "same-origin", cache: "no-store", signal: AbortSignal.timeout(timeout), ...options,
+    });
+  } catch (fault) {
+    // One slow answer is not silence while others come.
+    if (fault.name !== "TimeoutError" || performance.now() - heardAt >= timeout) heard(false);
+    const error = new Error("The service does not answer.");
+    error.isSilence = true;
+    throw error;
   }
+  heardAt = performance.now();
+  heard(true);
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
   const error = new Error(problem.detail ?? problem.title ?? `${path}: ${response.status}`);
   error.status = response.status;
+  error.key = problem.key;
   if (response.status === 401) {
     error.isSignInNeeded = true;
     signInNeeded();
@@ -24,26 +40,34 @@ async function call(path, options = {}) {
 export { call as send };
 
 const json = async (path, options) => (await call(path, options)).json();
+const body = (method, content) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
 const stream = (name, rest = "") => `/api/v1/streams/${encodeURIComponent(name)}${rest}`;
 
 export const api = {
   streams: () => json("/api/v1/streams"),
+  stream: (name) => json(stream(name)),
   health: () => json("/api/v1/health"),
   session: () => json("/api/v1/session"),
+  settings: async () => (await json("/api/v1/settings")).settings,
   figures: (name) => json(stream(name, "/statistics")),
-  change: (name, settings) => json(stream(name), {
-    method: "PATCH", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ settings }),
-  }),
+  history: (name, seconds) => json(stream(name, `/history?seconds=${seconds}`)),
+  callers: async (name) => (await json(stream(name, "/callers"))).callers,
+  kick: (name, id) => call(stream(name, `/callers/${id}`), { method: "DELETE" }),
+  add: (definition) => json("/api/v1/streams", body("POST", definition)),
+  change: (name, changes, restarts = false) => json(stream(name, restarts ? "?restart=true" : ""), body("PATCH", changes)),
+  remove: (name) => call(stream(name), { method: "DELETE" }),
   restart: (name) => call(stream(name, "/restart"), { method: "POST" }),
-  picture: async (name, side, width) => (await call(stream(name, `/picture/${side}?width=${width}`))).blob(),
+  // Nothing while there is none yet.
+  picture: async (name, side, width) => {
+    const response = await call(stream(name, `/picture/${side}?width=${width}`));
+    return response.status === 204 ? undefined : response.blob();
+  },
 };
 
 // Returns why it failed; nothing when it did not.
 export async function signIn(token) {
   try {
-    await call("/login", {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }),
-    });
+    await call("/login", body("POST", { token }));
   } catch (error) {
     return error.status === 401 ? "This is not the token." : error.message;
   }

@@ -1,282 +1,205 @@
 // The page of burnishd: which streams there are, and how the chosen one is doing. Polls the API while it is visible, and asks
 // for pictures only while they are shown.
 
-import { bars, plot, steps } from "/page/plots.js";
-import { Pictures } from "/page/pictures.js";
-import { Controls } from "/page/controls.js";
+import { Addresses } from "/page/addresses.js";
+import { api, onHeard } from "/page/api.js";
+import { ask } from "/page/asking.js";
+import { Callers, callers as readCallers } from "/page/callers.js";
 import { Calls } from "/page/calls.js";
-import { api, send, signIn, signOut, onSignInNeeded } from "/page/api.js";
+import { Controls } from "/page/controls.js";
+import { Editor } from "/page/editor.js";
+import { find, text } from "/page/elements.js";
+import { endEvents, followEvents } from "/page/events.js";
+import { showFigures } from "/page/figures.js";
+import { decimal, milliseconds } from "/page/formats.js";
+import { History } from "/page/history.js";
+import { Pictures } from "/page/pictures.js";
+import { bars } from "/page/plots.js";
+import { Rates } from "/page/rates.js";
+import { askSession, mayChange, onSession, session } from "/page/signing.js";
+import { showStreams, showTitle } from "/page/streams.js";
 
-const $ = (id) => document.getElementById(id);
 const figuresInterval = 1000;
 const streamsInterval = 2000;
-const eventsInterval = 10000;
-// Two minutes of figures.
-const kept = 120;
 
 let chosen = decodeURIComponent(location.hash.slice(1));
-let history = [];
-const pictures = new Pictures($("before"), $("after"), $("divider"), $("line"), $("nopicture"));
-const controls = new Controls($("controls"), (changes) => api.change(chosen, changes));
-const calls = new Calls($("call"), $, send, text, () => history.at(-1)?.p50);
+// What the service said last of the chosen stream.
+let stream;
+let names = [];
+let callers = [];
+const pictures = new Pictures();
+const history = new History();
+const rates = new Rates();
+const addresses = new Addresses();
+const connections = new Callers(report);
+const calls = new Calls(() => history.latency);
+const controls = new Controls(find("controls"), (settings) => api.change(chosen, { settings }));
+const editor = new Editor((name, what) => {
+  say(what);
+  names.push(name);
+  location.hash = encodeURIComponent(name);
+  choose(name);
+  renewStreams().catch(report);
+});
 
-// Text of elements is always set as text, never as markup: names and addresses come from outside.
-function text(element, value) { if (element.textContent !== value) element.textContent = value; }
+// MARK: What the page says
 
-function made(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
+const faults = new Map();
+
+// Shows a fault until the same part of the page works again.
+function notice(part, message) {
+  if (message) faults.set(part, message); else faults.delete(part);
+  const shown = [...new Set(faults.values())].join(" ");
+  find("notice").hidden = !shown;
+  text(find("notice"), shown);
 }
 
-const number = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
-const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
-const fine = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
-const milliseconds = (seconds) =>
-  seconds == null ? "–" : `${(seconds < 0.001 ? fine : number).format(seconds * 1000)} ms`;
-
-function notice(message) {
-  $("notice").hidden = !message;
-  text($("notice"), message ?? "");
+function report(error) {
+  if (error.isSignInNeeded || error.isSilence) return;
+  notice("action", error.message);
+  setTimeout(() => notice("action"), 15000);
 }
 
-// MARK: Streams
+function say(what) {
+  find("said").hidden = !what;
+  text(find("said"), what);
+  setTimeout(() => { if (find("said").textContent === what) find("said").hidden = true; }, 15000);
+}
 
-async function showStreams() {
+let silentSince;
+// Figures of a service that does not answer are grey.
+onHeard((isHeard) => {
+  if (isHeard === (silentSince == null)) return;
+  silentSince = isHeard ? undefined : new Date();
+  document.body.classList.toggle("silent", !isHeard);
+  notice("silence", isHeard ? undefined
+    : `The service does not answer since ${silentSince.toLocaleTimeString()}. What stands here in grey is from before.`);
+});
+
+// MARK: Rounds
+
+async function renewStreams() {
   const [{ streams }, health] = await Promise.all([api.streams(), api.health()]);
-  text($("machine"), `${number.format(health.coresUsed)} of ${number.format(health.cores)} cores in use`
+  text(find("machine"), `${decimal(health.coresUsed)} of ${decimal(health.cores)} cores in use`
     + (health.lastReloadWasGood ? "" : " · the last reload failed: see the events"));
-  $("none").hidden = streams.length > 0;
-  if (!streams.some((each) => each.name === chosen)) choose(streams[0]?.name ?? "");
-  const list = $("streams");
-  const items = new Map([...list.children].map((item) => [item.dataset.name, item]));
-  for (const stream of streams) {
-    const item = items.get(stream.name) ?? newItem(stream.name);
-    items.delete(stream.name);
-    item.className = stream.state;
-    const [link] = item.children;
-    const [, what] = link.children;
-    text(what, describe(stream));
-    if (stream.name === chosen) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current");
-    if (item.parentNode !== list) list.append(item);
-    if (stream.name === chosen) showStatus(stream);
-  }
-  for (const item of items.values()) item.remove();
+  names = streams.map((each) => each.name);
+  if (!names.includes(chosen)) choose(names[0] ?? "");
+  editor.streams = streams;
+  showStreams(streams, chosen);
+  if (chosen) await renewStream(chosen);
 }
 
-function newItem(name) {
-  const dot = made("span", { class: "dot", "aria-hidden": "true" });
-  const link = made("a", { href: `#${encodeURIComponent(name)}` }, made("strong", {}, dot, name), made("span"));
-  const item = made("li", {}, link);
-  item.dataset.name = name;
-  return item;
+async function renewStream(name) {
+  const next = await api.stream(name);
+  if (name !== chosen) return;
+  stream = next;
+  pictures.follow(name);
+  showTitle(stream);
+  addresses.show(stream);
+  showControls();
+  text(find("remove"), stream.from_file ? "Stop" : "Stop and remove");
+  const answer = await api.callers(name);
+  if (name !== chosen) return;
+  callers = readCallers(answer, rates);
+  connections.show(name, callers);
+  calls.follow(stream, callers);
 }
 
-const states = {
-  starting: "starting", waiting: "waiting for its source", flowing: "flowing", backingOff: "restarting", stopped: "stopped",
-};
-
-function describe(stream) {
-  return states[stream.state] ?? stream.state;
+function showControls() {
+  find("controls-why").hidden = session.mayChange;
+  if (stream) controls.show(stream.settings, stream.name, session.mayChange);
 }
 
-function showStatus(stream) {
-  $("stream").hidden = false;
-  text($("name"), stream.name);
-  text($("state"), describe(stream));
-  $("state").className = `state ${stream.state}`;
-  text($("reason"), stream.reason || `${stream.input} → ${stream.outputs.join(", ")}`);
-  controls.show(stream.settings, stream.name);
-  calls.follow(stream);
+async function renewFigures() {
+  if (stream?.name !== chosen) return;
+  const name = chosen;
+  const now = rates.complete(await api.figures(name));
+  if (name !== chosen) return;
+  pictures.isFlowing = now != null && stream?.state === "flowing";
+  history.add(now, callers.filter((each) => each.side === "output").length);
+  pictures.isBypassed = history.isBypassed;
+  showFigures(now, stream);
+  bars(find("stages"), now?.stages ?? [], milliseconds);
+  const sizes = now?.sizes ? `${now.sizes.input} → ${now.sizes.output}` : "";
+  text(find("sizes"), sizes + (history.isBypassed ? ", sent as it came" : ""));
+  await history.renew(name);
 }
 
 function choose(name) {
-  if (name === chosen && history.length) return;
+  if (name === chosen && stream?.name === name) return;
   chosen = name;
-  history = [];
-  $("stream").hidden = !name;
+  stream = undefined;
+  callers = [];
+  find("stream").hidden = !name;
   pictures.follow(name);
-  if (name) showFigures().catch(report);
+  history.begin();
+  rates.clear();
+  if (names.includes(name)) renewStream(name).then(renewFigures).catch(report);
 }
 
-// MARK: Figures
-
-async function showFigures() {
-  if (!chosen) return;
-  const asked = chosen;
-  const now = await api.figures(asked);
-  if (asked !== chosen) return;
-  pictures.isFlowing = now != null;
-  if (!now) return;
-  const before = history.at(-1)?.books;
-  const isBypassed = before != null && now.books.bypassed > before.bypassed && now.books.emitted === before.emitted;
-  history.push({ books: now.books, p50: now.latency.original.p50, p99: now.latency.original.p99, rung: now.rung });
-  if (history.length > kept) history.shift();
-  showTiles(now);
-  bars($("stages"), now.stages, milliseconds);
-  const most = plot($("latency"), history.map((each) => each.p50), history.map((each) => each.p99), kept);
-  text($("scale"), `two minutes; the full height is ${milliseconds(most)}; thick: median, thin: 99th percentile`);
-  steps($("rungs"), history.map((each) => each.rung), kept, now.rungs.length);
-  text($("rung"), now.rung == null ? "" : `now: ${now.rungs[now.rung]}`);
-  showDrops(now);
-  showLeg($("input"), now.input, "in");
-  showLeg($("output"), now.output, "out");
-  showOutputs(now.outputs);
-  text($("sizes"), (now.sizes ? `${now.sizes.input} → ${now.sizes.output}` : "") + (isBypassed ? ", sent as it came" : ""));
-}
-
-function showTiles(now) {
-  const tiles = [
-    ["Frames out a second", number.format(now.rate)],
-    ["Latency, median", milliseconds(now.latency.original.p50)],
-    ["Latency, 99 %", milliseconds(now.latency.original.p99)],
-    ["Deadlines missed", whole.format(now.deadlineMisses)],
-    ["Synthesised", whole.format(now.books.synthesised)],
-    ["Dropped", whole.format(now.books.dropped)],
-    ["Cores needed", `${number.format(now.cores.least)} to ${number.format(now.cores.synthesising)}`],
-  ];
-  fill($("tiles"), tiles);
-}
-
-// Keeps the elements that are there, so that a screen reader or a selection is not disturbed.
-function fill(list, pairs) {
-  while (list.children.length > pairs.length) list.lastElementChild.remove();
-  while (list.children.length < pairs.length) list.append(made("div", {}, made("dt"), made("dd")));
-  pairs.forEach((pair, index) => pair.forEach((value, place) => text(list.children[index].children[place], value)));
-}
-
-const reasons = {
-  late: "late", overload: "overload", cadence: "left out for the rate", no_keyframe: "no keyframe", decode_error: "not decodable",
-  encode_error: "not encodable", discontinuity: "out of order", output_down: "no receiver", shutdown: "shutdown",
-};
-
-function showDrops(now) {
-  const rows = Object.entries(now.dropped).filter(([, count]) => count > 0).sort((a, b) => b[1] - a[1]);
-  const body = $("drops").tBodies[0];
-  body.replaceChildren(...(rows.length ? rows : [["none", 0]]).map(([reason, count]) =>
-    made("tr", {}, made("td", {}, reasons[reason] ?? reason), made("td", {}, whole.format(count)))));
-  const books = now.books;
-  text($("books"), `in ${whole.format(books.originals)} + synthesised ${whole.format(books.synthesised)}`
-    + ` + repeated ${whole.format(books.repeated)} = emitted ${whole.format(books.emitted)}`
-    + (books.bypassed ? ` + bypassed ${whole.format(books.bypassed)}` : "")
-    + ` + dropped ${whole.format(books.dropped)} + in flight ${whole.format(books.inFlight)}`);
-}
-
-function showLeg(list, leg, direction) {
-  const packets = direction === "in" ? leg.packetsReceived : leg.packetsSent;
-  fill(list, [
-    ["Connection", leg.isConnected ? "up" : "down"],
-    ["Round trip", milliseconds(leg.roundTripTime)],
-    ["Latency window", milliseconds(leg.window)],
-    ["Packets", whole.format(packets)],
-    ["Lost", whole.format(leg.packetsLost)],
-    [direction === "in" ? "Repaired" : "Sent again", whole.format(leg.packetsRetransmitted)],
-    ["Dropped", whole.format(leg.packetsDropped)],
-    ["Connections so far", whole.format(leg.connections)],
-  ]);
-}
-
-const outputStates = { waiting: "nobody", connected: "up", broken: "broken" };
-const missed = {
-  not_connected: "nobody there", refused: "too slow", awaits_keyframe: "before a keyframe", shutdown: "process ended",
-};
-
-// Each output, where there are several or one has several readers.
-function showOutputs(outputs) {
-  $("outputs").hidden = outputs.length < 2 && !outputs.some((each) => each.receivers > 1);
-  $("outputs").querySelector("tbody").replaceChildren(...outputs.map((each, index) => {
-    const why = Object.entries(each.unitsDropped).filter(([, count]) => count > 0)
-      .map(([reason, count]) => `${missed[reason] ?? reason} ${whole.format(count)}`).join(", ");
-    const cells = [
-      whole.format(index + 1), outputStates[each.state] ?? each.state, whole.format(each.receivers),
-      milliseconds(each.link.roundTripTime), whole.format(each.units.sent), why || "none", whole.format(each.units.queued),
-    ];
-    return made("tr", {}, ...cells.map((cell) => made("td", {}, cell)));
-  }));
-}
-
-// MARK: Events
-
-let events;
-
-// Begins with the events that the service still keeps.
-function followEvents() {
-  events?.close();
-  $("events").replaceChildren();
-  const source = events = new EventSource("/api/v1/events");
-  // A browser asks again by itself, unless it was refused: without a session, or by a proxy.
-  source.addEventListener("error", () => {
-    if (source === events && source.readyState === EventSource.CLOSED) setTimeout(() => {
-      if (source === events) followEvents();
-    }, eventsInterval);
-  });
-  source.addEventListener("message", ({ data }) => {
-    const event = JSON.parse(data);
-    const time = new Date(event.time * 1000);
-    const item = made("li", {},
-      made("time", { datetime: time.toISOString() }, time.toLocaleTimeString()), made("b", {}, event.stream ?? "service"),
-      made("span", {}, event.text));
-    $("events").prepend(item);
-    while ($("events").children.length > 200) $("events").lastElementChild.remove();
-  });
-}
-
-// MARK: Turning
-
-function report(error) {
-  if (error.isSignInNeeded) return;
-  notice(error.message);
-}
-
-// One round after the other, never two at once, and none while the page is hidden.
+// One round after the other, never two at once, and none while the page is hidden or may not see anything.
 async function turn(round, interval) {
   for (;;) {
-    if (!document.hidden) {
+    if (!document.hidden && session.mayView) {
       try {
         await round();
-        notice(null);
+        notice(round);
       } catch (error) {
-        report(error);
+        // A stream that was removed just now.
+        if (!error.isSignInNeeded && !error.isSilence && error.status !== 404) notice(round, error.message);
       }
     }
     await new Promise((done) => setTimeout(done, interval));
   }
 }
 
+// MARK: What the user does
+
 addEventListener("hashchange", () => choose(decodeURIComponent(location.hash.slice(1))));
-$("showing").addEventListener("change", ({ target }) => { pictures.isWanted = target.checked; });
-$("restart").addEventListener("click", () => api.restart(chosen).catch(report));
+find("add").addEventListener("click", () => { if (mayChange()) editor.open(); });
+find("change").addEventListener("click", () => { if (mayChange() && stream) editor.open(stream); });
+find("restart").addEventListener("click", async () => {
+  const name = chosen;
+  if (!mayChange()) return;
+  if (await ask(`Restart ${name}?`, "Its viewers lose the picture for a moment, senders have to connect again.", "Restart")) {
+    await api.restart(name).catch(report);
+  }
+});
+find("remove").addEventListener("click", async () => {
+  const { name, from_file: isFromFile } = stream ?? {};
+  if (!name || !mayChange()) return;
+  const consequence = isFromFile ? "It ends now, and comes back when the service reads its configuration file again."
+    : "It ends now. What it was set to is gone.";
+  if (!await ask(`${isFromFile ? "Stop" : "Stop and remove"} ${name}?`, consequence, isFromFile ? "Stop" : "Remove")) return;
+  // Nobody asks any more for what is about to go.
+  stream = undefined;
+  pictures.isFlowing = false;
+  await api.remove(name).then(() => say(`${name} has ended.`), report);
+  renewStreams().catch(report);
+});
 
-const dialog = $("signing");
-function showSignIn() { if (!dialog.open) dialog.showModal(); }
-let isSignedIn = false;
-function showSession(signedIn) {
-  isSignedIn = signedIn;
-  text($("sign"), signedIn ? "Sign out" : "Sign in");
+let mayView = false;
+onSession(() => {
+  showControls();
+  if (session.mayView === mayView) return;
+  mayView = session.mayView;
+  if (mayView) followEvents(); else endEvents();
+});
+
+// Again and again until the service has answered once.
+async function begin() {
+  try {
+    const settings = await api.settings();
+    editor.know(settings);
+    controls.know(settings);
+    await askSession();
+  } catch (error) {
+    report(error);
+    setTimeout(begin, streamsInterval);
+  }
 }
-onSignInNeeded(() => { showSession(false); showSignIn(); });
-$("sign").addEventListener("click", () => {
-  if (isSignedIn) signOut().then(() => showSession(false), report); else showSignIn();
-});
-$("signing-cancel").addEventListener("click", () => dialog.close());
-$("signing-form").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const fault = await signIn($("token").value);
-  text($("signing-fault"), fault ?? "");
-  if (fault) return;
-  $("token").value = "";
-  showSession(true);
-  dialog.close();
-  followEvents();
-});
 
-api.session().then(({ needsToken, isAuthorised }) => {
-  $("sign").hidden = !needsToken;
-  showSession(isAuthorised);
-}, report);
-pictures.follow(chosen);
-turn(showStreams, streamsInterval);
-turn(showFigures, figuresInterval);
+begin();
+turn(renewStreams, streamsInterval);
+turn(renewFigures, figuresInterval);
 pictures.run();
-followEvents();

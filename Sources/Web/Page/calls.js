@@ -1,5 +1,10 @@
 // Publishes to the chosen stream and watches it, by WebRTC: WHIP and WHEP of this service.
 
+import { send } from "/page/api.js";
+import { Delay, sentence } from "/page/delay.js";
+import { find, text } from "/page/elements.js";
+import { session, showSignIn } from "/page/signing.js";
+
 const statisticsInterval = 1000;
 // The service's end is ICE-lite with addresses of its own: the peer's own candidates are all that is needed.
 const gatheringLimit = 1000;
@@ -13,7 +18,7 @@ class Call {
     this.peer = new RTCPeerConnection();
   }
 
-  async connect(send) {
+  async connect() {
     const { peer } = this;
     await peer.setLocalDescription(await peer.createOffer());
     const end = performance.now() + gatheringLimit;
@@ -35,8 +40,6 @@ class Call {
     // The connection's own goodbye would overtake the request, which would then end a call that is over.
     fetch(resource, { method: "DELETE", credentials: "same-origin", keepalive: true }).catch(() => {}).finally(() => peer.close());
   }
-
-  async statistics() { return [...(await this.peer.getStats()).values()]; }
 }
 
 // Why this browser gives no camera to this page; undefined where it does.
@@ -60,14 +63,10 @@ function reason(error) {
 }
 
 export class Calls {
-  #section; #find; #send; #text; #published; #watched; #stream; #serverLatency = () => undefined;
+  #published; #watched; #stream; #serverLatency; #whyNot = {}; #needsToken = {};
 
-  // - find: gives the page's element of an id. - send: a request to the service, which throws what is wrong.
-  constructor(section, find, send, text, serverLatency) {
-    this.#section = section;
-    this.#find = find;
-    this.#send = send;
-    this.#text = text;
+  // - serverLatency: gives the service's median latency, in seconds.
+  constructor(serverLatency) {
     this.#serverLatency = serverLatency;
     find("call-camera").addEventListener("click", () => this.#publish("camera"));
     find("call-screen").addEventListener("click", () => this.#publish("screen"));
@@ -79,53 +78,74 @@ export class Calls {
   }
 
   // Follows the chosen stream: its `whip:` input and its first `whep:` output.
-  follow(stream) {
+  // - callers: the connections that it has.
+  follow(stream, callers) {
     const name = (url) => url.slice(5).split("?")[0];
     const input = stream.input.startsWith("whip:") ? `/whip/${name(stream.input)}` : undefined;
     const output = stream.outputs.find((url) => url.startsWith("whep:"));
     const next = { name: stream.name, input, output: output && `/whep/${name(output)}` };
-    if (this.#stream && JSON.stringify(next) === JSON.stringify(this.#stream)) return;
-    this.#end();
-    this.#stream = next;
-    this.#section.hidden = !next.input && !next.output;
-    this.#find("call-publishing").hidden = !next.input;
-    this.#find("call-watching").hidden = !next.output;
+    if (JSON.stringify(next) !== JSON.stringify(this.#stream)) {
+      this.#end();
+      this.#stream = next;
+      find("call").hidden = !next.input && !next.output;
+      find("call-publishing").hidden = !next.input;
+      find("call-watching").hidden = !next.output;
+    }
+    const why = ["stopped", "backingOff", "starting"].includes(stream.state)
+      ? `The stream does not run now${stream.reason ? `: ${stream.reason}` : "."}` : undefined;
+    const publisher = callers.find((each) => each.side === "input" && each.protocol === "whip");
+    const taken = this.#published || stream.state !== "flowing" ? undefined
+      : `Somebody publishes already${publisher ? `, from ${publisher.address}` : ""}.`;
+    this.#whyNot = {
+      publish: input && (refusal() ?? why ?? taken),
+      watch: output && (typeof RTCPeerConnection === "undefined" ? "This browser has no WebRTC." : why),
+    };
+    this.#needsToken = {
+      publish: needsToken(stream, "input", session.mayChange), watch: needsToken(stream, "output", session.mayView),
+    };
     this.#show();
   }
 
-  #fault(message) { this.#text(this.#find("call-fault"), message ?? ""); }
+  // Whether a call may be offered. Where it would be refused for want of a token, asks for it.
+  #isAllowed(what) {
+    if (this.#needsToken[what]) showSignIn();
+    return !this.#needsToken[what];
+  }
+
+  #fault(message) { text(find("call-fault"), message ?? ""); }
 
   #show() {
-    const why = refusal();
-    this.#text(this.#find("call-why"), this.#stream?.input ? why ?? "" : "");
-    for (const id of ["call-camera", "call-screen", "call-microphone"]) this.#find(id).disabled = !!why || !!this.#published;
-    this.#find("call-stop").hidden = !this.#published;
-    this.#find("call-before-frame").hidden = !this.#published;
-    this.#find("call-after-frame").hidden = !this.#watched;
-    this.#find("call-watch").disabled = typeof RTCPeerConnection === "undefined";
-    this.#text(this.#find("call-watch"), this.#watched ? "Stop watching" : "Watch");
-    if (!this.#published && !this.#watched) this.#text(this.#find("call-figures"), "");
+    const { publish, watch } = this.#whyNot;
+    text(find("call-why"), publish ?? watch ?? "");
+    for (const id of ["call-camera", "call-screen", "call-microphone"]) find(id).disabled = !!publish || !!this.#published;
+    find("call-stop").hidden = !this.#published;
+    find("call-before-frame").hidden = !this.#published;
+    find("call-after-frame").hidden = !this.#watched;
+    find("call-watch").disabled = !!watch && !this.#watched;
+    text(find("call-watch"), this.#watched ? "Stop watching" : "Watch");
+    if (!this.#published && !this.#watched) text(find("call-figures"), "");
   }
 
   async #publish(kind) {
     this.#fault();
+    if (!this.#isAllowed("publish")) return;
     const call = this.#published = new Call(this.#stream.input);
     this.#show();
     try {
-      const audio = this.#find("call-microphone").checked;
+      const audio = find("call-microphone").checked;
       // 640x360 is what a stream enlarges twice in real time on a small machine. A screen keeps its own size.
       call.media = kind === "camera"
         ? await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 640 }, height: { ideal: 360 }, frameRate: { ideal: 30 } }, audio })
         : await navigator.mediaDevices.getDisplayMedia({ video: { frameRate: { ideal: 30 } }, audio });
       if (this.#published !== call) return this.#release(call);
-      this.#find("call-before").srcObject = call.media;
+      find("call-before").srcObject = call.media;
       for (const track of call.media.getTracks()) {
         call.peer.addTransceiver(track, { direction: "sendonly", streams: [call.media] });
         // The user can also end it in the browser's own bar.
         track.addEventListener("ended", () => { if (this.#published === call) this.#stopPublishing(); });
       }
       this.#watchOver(call, () => this.#stopPublishing("The connection to the service was lost."));
-      await call.connect(this.#send);
+      await call.connect();
     } catch (error) {
       if (this.#published === call) this.#stopPublishing(error.isSignInNeeded ? "" : reason(error));
     }
@@ -133,15 +153,16 @@ export class Calls {
 
   async #watch() {
     this.#fault();
+    if (!this.#isAllowed("watch")) return;
     const call = this.#watched = new Call(this.#stream.output);
     this.#show();
     try {
       const media = new MediaStream();
-      this.#find("call-after").srcObject = media;
+      find("call-after").srcObject = media;
       call.peer.ontrack = ({ track }) => media.addTrack(track);
       for (const kind of ["video", "audio"]) call.peer.addTransceiver(kind, { direction: "recvonly" });
       this.#watchOver(call, () => this.#stopWatching("The connection to the service was lost."));
-      await call.connect(this.#send);
+      await call.connect();
     } catch (error) {
       if (this.#watched === call) this.#stopWatching(error.isSignInNeeded ? "" : reason(error));
     }
@@ -159,7 +180,7 @@ export class Calls {
   #stopPublishing(fault) {
     if (this.#published) this.#release(this.#published);
     this.#published = undefined;
-    this.#find("call-before").srcObject = null;
+    find("call-before").srcObject = null;
     this.#fault(fault);
     this.#show();
   }
@@ -167,7 +188,7 @@ export class Calls {
   #stopWatching(fault) {
     if (this.#watched) this.#release(this.#watched);
     this.#watched = undefined;
-    this.#find("call-after").srcObject = null;
+    find("call-after").srcObject = null;
     this.#fault(fault);
     this.#show();
   }
@@ -177,35 +198,29 @@ export class Calls {
     if (this.#watched) this.#stopWatching();
   }
 
-  // The delay on the way, put together from what each part says of itself.
   async #showFigures() {
     if (document.hidden || (!this.#published && !this.#watched)) return;
-    const lines = [], ms = (seconds) => `${Math.round(seconds * 1000)} ms`;
-    let total = 0, isWhole = true;
-    const add = (seconds) => { if (seconds == null) isWhole = false; else total += seconds; };
-    if (this.#published) {
-      const all = await this.#published.statistics();
-      const pair = all.find((each) => each.type === "candidate-pair" && each.nominated);
-      const out = all.find((each) => each.type === "outbound-rtp" && each.kind === "video");
-      if (out?.frameWidth) lines.push(`sends ${out.frameWidth}x${out.frameHeight} at ${Math.round(out.framesPerSecond ?? 0)}`);
-      add(pair?.currentRoundTripTime == null ? null : pair.currentRoundTripTime / 2);
-    }
-    const server = this.#serverLatency();
-    if (this.#watched) {
-      const all = await this.#watched.statistics();
-      const pair = all.find((each) => each.type === "candidate-pair" && each.nominated);
-      const video = all.find((each) => each.type === "inbound-rtp" && each.kind === "video");
-      if (video?.frameWidth) lines.push(`shows ${video.frameWidth}x${video.frameHeight} at ${Math.round(video.framesPerSecond ?? 0)}`);
-      add(pair?.currentRoundTripTime == null ? null : pair.currentRoundTripTime / 2);
-      const before = this.#watched.last ?? { jitterBufferDelay: 0, jitterBufferEmittedCount: 0 };
-      this.#watched.last = video ?? before;
-      const frames = (video?.jitterBufferEmittedCount ?? 0) - before.jitterBufferEmittedCount;
-      add(frames > 0 ? (video.jitterBufferDelay - before.jitterBufferDelay) / frames : null);
+    const lines = [];
+    const look = async (call, kind, does) => {
+      call.delay ??= new Delay(kind);
+      const { parts, video } = call.delay.look([...(await call.peer.getStats()).values()]);
+      const rate = Math.round(video?.framesPerSecond ?? 0);
+      if (video?.frameWidth) lines.push(`${does} ${video.frameWidth}x${video.frameHeight} at ${rate} a second`);
       if (video?.freezeCount) lines.push(`${video.freezeCount} freezes`);
-    }
-    if (server != null) lines.push(`enhanced within ${ms(server)}`);
-    add(server);
-    if (this.#published && this.#watched && isWhole) lines.push(`from camera to picture about ${ms(total)}`);
-    this.#text(this.#find("call-figures"), lines.join(" · "));
+      return parts;
+    };
+    const sent = this.#published && await look(this.#published, "outbound-rtp", "sends");
+    const watched = this.#watched && await look(this.#watched, "inbound-rtp", "shows");
+    const service = this.#serverLatency();
+    if (sent && watched) lines.push(sentence({ ...sent, service, ...watched }));
+    else if (service != null) lines.push(`enhanced within ${Math.round(service * 1000)} ms`);
+    text(find("call-figures"), lines.join(" · "));
   }
+}
+
+// Whether a call needs a token that this page has not given.
+function needsToken(stream, side, isAllowed) {
+  const hasOwn = stream.addresses?.some((each) =>
+    each.side === side && ["whip", "whep"].includes(each.protocol) && each.secrets?.includes("token"));
+  return session.needsToken && !session.isAuthorised && (!!hasOwn || !isAllowed);
 }

@@ -2,62 +2,85 @@
 // has come; so a page that nobody sees costs the stream nothing.
 
 import { api } from "/page/api.js";
+import { find, text } from "/page/elements.js";
+import { duration } from "/page/formats.js";
 
 const interval = 1000;
+// A picture that is older says so.
+const fresh = 4000;
 
 export class Pictures {
   isWanted = true;
   isFlowing = false;
+  isBypassed = false;
   #stream = "";
   #isOnScreen = false;
-  #sides;
-  #message;
+  #sides = { before: find("before"), after: find("after") };
+  #shownAt;
+  #fault;
 
-  constructor(before, after, divider, line, message) {
-    this.#sides = { before, after };
-    this.#message = message;
+  constructor() {
+    const divider = find("divider");
     const divide = () => {
       const share = divider.value / 10;
-      before.style.clipPath = `inset(0 ${100 - share}% 0 0)`;
-      line.style.left = `${share}%`;
+      this.#sides.before.style.clipPath = `inset(0 ${100 - share}% 0 0)`;
+      find("line").style.left = `${share}%`;
       divider.setAttribute("aria-valuetext", `${Math.round(share)} % before`);
     };
     divider.addEventListener("input", divide);
     divide();
-    new IntersectionObserver(([entry]) => { this.#isOnScreen = entry.isIntersecting; }).observe(after.parentNode);
+    find("showing").addEventListener("change", ({ target }) => { this.isWanted = target.checked; });
+    new IntersectionObserver(([entry]) => { this.#isOnScreen = entry.isIntersecting; }).observe(find("frame"));
+    this.#say();
   }
 
   // Shows another stream; the pictures of the one before go.
   follow(stream) {
+    if (stream === this.#stream) return;
     this.#stream = stream;
+    this.#shownAt = undefined;
+    this.#fault = undefined;
     for (const side of Object.values(this.#sides)) this.#show(side, null);
-    this.#message.hidden = false;
+    this.#say();
   }
 
   async run() {
     for (;;) {
-      if (this.isWanted && this.isFlowing && this.#isOnScreen && !document.hidden) await this.#renew();
+      if (this.isWanted && this.isFlowing && !this.isBypassed && this.#isOnScreen && !document.hidden) await this.#renew();
+      this.#say();
       await new Promise((done) => setTimeout(done, interval));
     }
   }
 
   async #renew() {
     const stream = this.#stream;
-    const box = this.#sides.after.parentNode;
-    const width = Math.min(1920, Math.ceil(box.clientWidth * devicePixelRatio / 64) * 64);
+    const width = Math.min(1920, Math.ceil(find("frame").clientWidth * devicePixelRatio / 64) * 64);
     try {
       // Together, so that both are of one frame.
       const [before, after] = await Promise.all([api.picture(stream, "before", width), api.picture(stream, "after", width)]);
       if (stream !== this.#stream) return;
+      this.#fault = undefined;
+      if (!before || !after) return;
       this.#show(this.#sides.before, before);
       this.#show(this.#sides.after, after);
-      this.#message.hidden = true;
+      this.#shownAt = performance.now();
     } catch (error) {
-      if (!this.#sides.after.hasAttribute("src")) {
-        this.#message.hidden = false;
-        this.#message.textContent = error.message;
-      }
+      if (stream === this.#stream) this.#fault = error.message;
     }
+  }
+
+  // What stands in the place of a picture, or how old the one is that is shown.
+  #say() {
+    const age = this.#shownAt == null ? undefined : performance.now() - this.#shownAt;
+    find("nopicture").hidden = age != null;
+    find("frame").classList.toggle("empty", age == null);
+    const why = !this.isFlowing ? "No picture yet: it comes with the source."
+      : this.isBypassed ? "No picture: they go out as they came, and none is decoded." : "No picture yet.";
+    if (age == null) text(find("nopicture"), this.#fault ?? why);
+    const isOld = age > fresh;
+    find("age").hidden = !isOld;
+    find("frame").classList.toggle("old", isOld);
+    if (isOld) text(find("age"), `This picture is ${duration(age / 1000)} old.`);
   }
 
   #show(image, blob) {

@@ -14,7 +14,7 @@ export function bars(box, stages, format) {
     name.textContent = stage.name.replaceAll("_", " ");
     track.children[0].style.width = `${100 * stage.p50 / most}%`;
     track.children[1].style.left = `calc(${100 * stage.p99 / most}% - 2px)`;
-    figures.textContent = `${format(stage.p50)} · ${format(stage.p99)}`;
+    figures.textContent = stage.count === 0 ? "–" : `${format(stage.p50)} · ${format(stage.p99)}`;
   });
 }
 
@@ -33,37 +33,55 @@ function row() {
   return element;
 }
 
-// Two lines over time, the newest value at the right edge. Returns the value at the top.
-export function plot(svg, first, second, kept) {
-  const most = Math.max(0.005, ...first, ...second);
-  draw(svg, [["second", line(second, kept, most)], ["", line(first, kept, most)]]);
-  return most;
-}
+// A plot over time: from `start` at the left edge to `end` at the right one, in seconds.
+export class Plot {
+  constructor(svg, start, end) {
+    this.svg = svg;
+    this.start = start;
+    this.end = end;
+    this.paths = [];
+  }
 
-function line(values, kept, most) {
-  const start = kept - values.length;
-  return values.map((value, index) =>
-    `${index ? "L" : "M"}${((start + index) * width / (kept - 1)).toFixed(1)} ${(height - 4 - (value / most) * (height - 8)).toFixed(1)}`
-  ).join("");
-}
+  #x(time) { return ((time - this.start) * width / (this.end - this.start)).toFixed(1); }
+  #y(share) { return (height - 4 - share * (height - 8)).toFixed(1); }
 
-// One level over time, 0 at the top.
-export function steps(svg, levels, kept, count) {
-  const start = kept - levels.length;
-  const y = (level) => (6 + (level / Math.max(1, count - 1)) * (height - 12)).toFixed(1);
-  let path = "";
-  levels.forEach((level, index) => {
-    if (level == null) return;
-    const x = ((start + index) * width / (kept - 1)).toFixed(1);
-    path += path ? `H${x}V${y(level)}` : `M${x} ${y(level)}`;
-  });
-  draw(svg, [["", path]]);
-}
+  // A line through [time, value]. It breaks where a value is unknown, and where nothing was heard for longer than `gap`.
+  line(points, most, gap, kind = "") {
+    let path = "", last;
+    for (const [time, value] of points) {
+      if (value != null) path += `${last == null || time - last > gap ? "M" : "L"}${this.#x(time)} ${this.#y(value / most)}`;
+      last = value == null ? undefined : time;
+    }
+    this.paths.push([kind, path]);
+    return this;
+  }
 
-function draw(svg, lines) {
-  while (svg.children.length < lines.length) svg.append(document.createElementNS(space, "path"));
-  lines.forEach(([kind, path], index) => {
-    svg.children[index].setAttribute("class", kind);
-    svg.children[index].setAttribute("d", path);
-  });
+  // A level over time, 0 at the top; `count` levels in all.
+  steps(points, count, gap) {
+    let path = "", last;
+    for (const [time, level] of points) {
+      const y = level == null ? undefined : this.#y(1 - level / Math.max(1, count - 1));
+      if (y) path += last == null || time - last > gap ? `M${this.#x(time)} ${y}` : `H${this.#x(time)}V${y}`;
+      last = level == null ? undefined : time;
+    }
+    this.paths.push(["", path]);
+    return this;
+  }
+
+  // The times [start, end] during which something was the case, over the whole height or a share of it.
+  spans(spans, kind) {
+    this.paths.push([kind, spans.map(([start, end, share = 1]) =>
+      `M${this.#x(start)} ${height}V${(height * (1 - share)).toFixed(1)}H${this.#x(end)}V${height}Z`).join("")]);
+    return this;
+  }
+
+  draw() {
+    const { svg, paths } = this;
+    while (svg.children.length < paths.length) svg.append(document.createElementNS(space, "path"));
+    while (svg.children.length > paths.length) svg.lastElementChild.remove();
+    paths.forEach(([kind, path], index) => {
+      svg.children[index].setAttribute("class", kind);
+      svg.children[index].setAttribute("d", path);
+    });
+  }
 }

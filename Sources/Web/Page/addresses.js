@@ -1,0 +1,96 @@
+// Where to send, and where to watch: full addresses to copy, and what FFmpeg and OBS need.
+
+import { copyable } from "/page/copying.js";
+import { find, made, text } from "/page/elements.js";
+
+const protocols = { srt: "SRT", whip: "WebRTC (WHIP)", whep: "WebRTC (WHEP)", rtp: "RTP", udp: "UDP" };
+const secrets = {
+  passphrase: "Put the stream's passphrase in the place of PASSPHRASE: this page does not know it.",
+  streamid: "Put the name that callers ask for in the place of STREAMID: it stands in the configuration (callers).",
+  token: "Put the token in the place of TOKEN: this page does not show it.",
+};
+
+export class Addresses {
+  #shown;
+  #state;
+
+  // Shows the addresses of a stream. The section opens by itself where the stream waits, and closes when it flows.
+  show(stream) {
+    const waits = stream.state === "waiting" || stream.state === "starting";
+    if (this.#state !== `${stream.name} ${waits}`) {
+      this.#state = `${stream.name} ${waits}`;
+      find("addresses").open = waits;
+      text(find("addresses-title"), waits ? "Where to send" : "Addresses: where to send, where to watch");
+    }
+    // What is copied just now must not go away.
+    const shown = JSON.stringify([stream.name, stream.addresses ?? [stream.input, stream.outputs]]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    const all = stream.addresses ?? plain(stream);
+    find("addresses-list").replaceChildren(
+      ...part("Send to", all.filter((each) => each.side === "input")),
+      ...part("Watch at", all.filter((each) => each.side === "output")), ...local(all), ...code(all));
+  }
+}
+
+// Of a service that does not tell full addresses.
+function plain(stream) {
+  return [...[stream.input].map((url) => ["input", url]), ...stream.outputs.map((url) => ["output", url])].map(([side, url]) => (
+    { side, url, protocol: url.split(":")[0], secrets: [] }));
+}
+
+function part(title, addresses) {
+  return addresses.length ? [made("h4", {}, title), ...addresses.map(entry)] : [];
+}
+
+function entry(address) {
+  const name = protocols[address.protocol] ?? address.protocol;
+  const item = made("div", { class: "address" }, copyable(address.url, does(address, name), `the ${name} address`));
+  for (const secret of address.secrets ?? []) item.append(made("p", { class: "note" }, secrets[secret] ?? `Needs a ${secret}.`));
+  if (address.ffmpeg) item.append(copyable(address.ffmpeg, "with FFmpeg", "the command for FFmpeg"));
+  if (address.obs) item.append(copyable(address.obs, "with OBS", "the settings for OBS"));
+  return item;
+}
+
+// What to do where other machines cannot reach an address.
+function local(addresses) {
+  const urls = addresses.filter((each) => each.loopback);
+  if (!urls.length) return [];
+  const ways = [
+    urls.every(isCall) ? "" : "change the stream to an address without 127.0.0.1, as srt://:9000?mode=listener",
+    urls.some(isCall) ? "for WebRTC, let the service listen on an address of the network (http.address in its configuration)" : "",
+  ].filter(Boolean);
+  return [made("p", { class: "note" }, "127.0.0.1 and localhost are this machine's own (loopback): other machines cannot reach them. "
+    + `To let them in, ${ways.join("; ")}.`)];
+}
+
+const isCall = ({ protocol }) => protocol === "whip" || protocol === "whep";
+
+const ways = {
+  input: {
+    listener: "senders call this address", caller: "the service calls the sender, which listens like this",
+    receiver: "senders send to this address", rendezvous: "both sides call each other", call: "publish to this address",
+  },
+  output: {
+    listener: "players call this address", caller: "the service calls the receiver, which listens like this",
+    sender: "receivers listen like this", rendezvous: "both sides call each other", call: "players ask this address",
+  },
+};
+
+function does({ side, mode, loopback }, name) {
+  const way = ways[side]?.[mode];
+  return (way ? `${name}: ${way}` : name) + (loopback ? ", on the service's own machine only" : "");
+}
+
+// A phone opens this page by a picture of its address. Without HTTPS, browsers would give it no camera.
+function code(addresses) {
+  const isLocal = /^(localhost|127\.|\[::1\])/.test(location.hostname);
+  if (location.protocol !== "https:" || isLocal || !addresses.some((each) => each.protocol === "whip")) return [];
+  const image = made("img", {
+    src: `/api/v1/qr?text=${encodeURIComponent(location.href)}`, class: "code", width: 160, height: 160,
+    alt: "QR code of this page's address",
+  });
+  const figure = made("figure", {}, image, made("figcaption", {}, "Publish from a phone: open this page with its camera."));
+  image.addEventListener("error", () => figure.remove());
+  return [figure];
+}
