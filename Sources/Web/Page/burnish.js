@@ -86,11 +86,13 @@ async function renewStreams() {
   if (!names.includes(chosen)) choose(names[0] ?? "");
   editor.streams = streams;
   showStreams(streams, chosen);
-  if (chosen) await renewStream(chosen);
+  const entry = streams.find((each) => each.name === chosen);
+  if (entry) await renewStream(chosen, entry);
 }
 
-async function renewStream(name) {
-  const next = await api.stream(name);
+// - entry: the stream in the list, which may lack what the stream's own answer has.
+async function renewStream(name, entry) {
+  const next = entry?.addresses ? entry : await api.stream(name);
   if (name !== chosen) return;
   stream = next;
   pictures.follow(name);
