@@ -174,6 +174,7 @@ export class Editor {
       const open = urls.find((url) => /\b(HOST|PORT|NAME)\b/.test(url));
       if (open) return [key, `put the real one in the place of ${open.match(/\b(HOST|PORT|NAME)\b/)[0]}`];
       const other = urls.find((url) => url && !/^(srt|rtp|udp):\/\/|^wh[ie]p:|^\//.test(url));
+      if (/^rtmps?:/.test(other)) return [key, "RTMP is not known here: choose SRT or WebRTC, which OBS and FFmpeg send, too"];
       if (other) return [key, `begins with srt://, rtp://, udp://, ${key === "input" ? "whip:" : "whep:"} or /, not ${other.slice(0, 40)}`];
     }
     for (const [key, urls] of [["input-passphrase", [places.input ?? this.#stream?.input]],
