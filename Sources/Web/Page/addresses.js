@@ -1,5 +1,6 @@
 // Where to send, and where to watch: full addresses to copy, and what FFmpeg and OBS need.
 
+import { api } from "/page/api.js";
 import { copyable } from "/page/copying.js";
 import { find, made, text } from "/page/elements.js";
 
@@ -7,7 +8,7 @@ const protocols = { srt: "SRT", whip: "WebRTC (WHIP)", whep: "WebRTC (WHEP)", rt
 const secrets = {
   passphrase: "Put the stream's passphrase in the place of PASSPHRASE: this page does not know it.",
   streamid: "Put the name that callers ask for in the place of STREAMID: it stands in the configuration (callers).",
-  token: "Put the token in the place of TOKEN: this page does not show it.",
+  token: "Needs the token of the stream or the service, as a bearer token or where TOKEN stands. This page does not show it.",
 };
 
 export class Addresses {
@@ -86,11 +87,12 @@ function does({ side, mode, loopback }, name) {
 function code(addresses) {
   const isLocal = /^(localhost|127\.|\[::1\])/.test(location.hostname);
   if (location.protocol !== "https:" || isLocal || !addresses.some((each) => each.protocol === "whip")) return [];
-  const image = made("img", {
-    src: `/api/v1/qr?text=${encodeURIComponent(location.href)}`, class: "code", width: 160, height: 160,
-    alt: "QR code of this page's address",
-  });
-  const figure = made("figure", {}, image, made("figcaption", {}, "Publish from a phone: open this page with its camera."));
-  image.addEventListener("error", () => figure.remove());
+  const image = made("img", { class: "code", width: 160, height: 160, alt: "QR code of this page's address" });
+  const figure = made("figure", { hidden: true }, image,
+    made("figcaption", {}, "Publish from a phone: open this page with its camera."));
+  api.has("/api/v1/qr").then((has) => {
+    if (has) image.src = `/api/v1/qr?text=${encodeURIComponent(location.href)}`;
+    figure.hidden = !has;
+  }, () => {});
   return [figure];
 }

@@ -43,7 +43,22 @@ const json = async (path, options) => (await call(path, options)).json();
 const body = (method, content) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
 const stream = (name, rest = "") => `/api/v1/streams/${encodeURIComponent(name)}${rest}`;
 
+let routes;
+
+// Whether the service has a route. What it has not is not asked for, since browsers write each such answer to their console.
+async function has(path) {
+  // It stays the same while the service runs, and browsers keep it.
+  routes ??= json("/api/v1/openapi.json", { cache: "default" });
+  try {
+    return path in (await routes).paths;
+  } catch (error) {
+    routes = undefined;
+    throw error;
+  }
+}
+
 export const api = {
+  has,
   streams: () => json("/api/v1/streams"),
   stream: (name) => json(stream(name)),
   health: () => json("/api/v1/health"),

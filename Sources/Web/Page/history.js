@@ -63,11 +63,11 @@ export class History {
   async renew(name) {
     if (!this.#isOnScreen || !this.#wantsHour || performance.now() - this.#asked < renewal) return;
     this.#asked = performance.now();
-    try {
+    if (await api.has("/api/v1/streams/{name}/history")) {
       this.#hour = await api.history(name, hour);
-    } catch (error) {
-      if (error.status !== 404) throw error;
-      // A service that keeps none.
+    } else {
+      find("history-hour").disabled = true;
+      text(find("history-why"), "This service keeps no history.");
       find("history-short").checked = true;
     }
     this.#draw();
