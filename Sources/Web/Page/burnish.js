@@ -133,6 +133,7 @@ function choose(name) {
   stream = undefined;
   callers = [];
   find("stream").hidden = !name;
+  pictures.isFlowing = false;
   pictures.follow(name);
   history.begin();
   rates.clear();
