@@ -45,12 +45,13 @@ const stream = (name, rest = "") => `/api/v1/streams/${encodeURIComponent(name)}
 
 let routes;
 
-// Whether the service has a route. What it has not is not asked for, since browsers write each such answer to their console.
-async function has(path) {
+// Whether the service has a route, and a parameter of it where one is named. What it has not is not asked for, since browsers write each such answer to their console.
+async function has(path, method, parameter) {
   // It stays the same while the service runs, and browsers keep it.
   routes ??= json("/api/v1/openapi.json", { cache: "default" });
   try {
-    return path in (await routes).paths;
+    const route = (await routes).paths[path];
+    return parameter ? !!route?.[method]?.parameters?.some((each) => each.name === parameter) : !!route;
   } catch (error) {
     routes = undefined;
     throw error;

@@ -1,6 +1,6 @@
 // Publishes to the chosen stream and watches it, by WebRTC: WHIP and WHEP of this service.
 
-import { send } from "/page/api.js";
+import { api, send } from "/page/api.js";
 import { Delay, sentence } from "/page/delay.js";
 import { find, text } from "/page/elements.js";
 import { session, showSignIn } from "/page/signing.js";
@@ -18,12 +18,13 @@ class Call {
     this.peer = new RTCPeerConnection();
   }
 
-  async connect() {
+  // - takesOver: from a publisher who is still heard.
+  async connect(takesOver = false) {
     const { peer } = this;
     await peer.setLocalDescription(await peer.createOffer());
     const end = performance.now() + gatheringLimit;
     while (peer.iceGatheringState !== "complete" && performance.now() < end) await after(20);
-    const response = await send(this.path, {
+    const response = await send(this.path + (takesOver ? "?takeover=true" : ""), {
       method: "POST", headers: { "Content-Type": "application/sdp" }, body: peer.localDescription.sdp,
     });
     this.resource = new URL(response.headers.get("Location"), location.origin + this.path).pathname;
@@ -62,14 +63,20 @@ function reason(error) {
   return reasons[error.name] ?? error.message;
 }
 
+const soundAlone = "This browser cannot show H.264, the format of the pictures here: it gets sound alone. "
+  + "Firefox shows H.264 once it has fetched its OpenH264 plug-in; Chromium, Chrome, Edge and Safari show it.";
+
 export class Calls {
   #published; #watched; #stream; #serverLatency; #whyNot = {}; #needsToken = {};
+  // Whether somebody else publishes, whether the service lets others take over, and whether the user wants it.
+  #isTaken = false; #hasTakeover = false; #takesOver = false;
 
   // - serverLatency: gives the service's median latency, in seconds.
   constructor(serverLatency) {
     this.#serverLatency = serverLatency;
     find("call-camera").addEventListener("click", () => this.#publish("camera"));
     find("call-screen").addEventListener("click", () => this.#publish("screen"));
+    find("call-takeover").addEventListener("click", () => { this.#takesOver = true; this.#show(); });
     find("call-stop").addEventListener("click", () => this.#stopPublishing());
     find("call-watch").addEventListener("click", () => this.#watched ? this.#stopWatching() : this.#watch());
     find("call-sound").addEventListener("change", ({ target }) => { find("call-after").muted = !target.checked; });
@@ -87,6 +94,7 @@ export class Calls {
     if (JSON.stringify(next) !== JSON.stringify(this.#stream)) {
       this.#end();
       this.#stream = next;
+      this.#takesOver = false;
       find("call").hidden = !next.input && !next.output;
       find("call-publishing").hidden = !next.input;
       find("call-watching").hidden = !next.output;
@@ -96,6 +104,11 @@ export class Calls {
     const publisher = callers.find((each) => each.side === "input" && each.protocol === "whip");
     const taken = this.#published || stream.state !== "flowing" ? undefined
       : `Somebody publishes already${publisher ? `, from ${publisher.address}` : ""}.`;
+    this.#isTaken = !!input && !!taken && !refusal() && !why;
+    if (!taken) this.#takesOver = false;
+    if (this.#isTaken && !this.#hasTakeover) {
+      api.has("/whip/{name}", "post", "takeover").then((has) => { this.#hasTakeover = has; this.#show(); }, () => {});
+    }
     this.#whyNot = {
       publish: input && (refusal() ?? why ?? taken),
       watch: output && (typeof RTCPeerConnection === "undefined" ? "This browser has no WebRTC." : why),
@@ -115,7 +128,9 @@ export class Calls {
   #fault(message) { text(find("call-fault"), message ?? ""); }
 
   #show() {
-    const { publish, watch } = this.#whyNot;
+    const { watch } = this.#whyNot;
+    const publish = this.#isTaken && this.#takesOver ? undefined : this.#whyNot.publish;
+    find("call-takeover").hidden = !this.#isTaken || !this.#hasTakeover || this.#takesOver || !!this.#published;
     text(find("call-why"), publish ?? watch ?? "");
     for (const id of ["call-camera", "call-screen", "call-microphone"]) find(id).disabled = !!publish || !!this.#published;
     find("call-stop").hidden = !this.#published;
@@ -129,6 +144,8 @@ export class Calls {
   async #publish(kind) {
     this.#fault();
     if (!this.#isAllowed("publish")) return;
+    const takesOver = this.#isTaken && this.#takesOver;
+    this.#takesOver = false;
     const call = this.#published = new Call(this.#stream.input);
     this.#show();
     try {
@@ -145,7 +162,7 @@ export class Calls {
         track.addEventListener("ended", () => { if (this.#published === call) this.#stopPublishing(); });
       }
       this.#watchOver(call, () => this.#stopPublishing("The connection to the service was lost."));
-      await call.connect();
+      await call.connect(takesOver);
     } catch (error) {
       if (this.#published === call) this.#stopPublishing(error.isSignInNeeded ? "" : reason(error));
     }
@@ -163,6 +180,8 @@ export class Calls {
       for (const kind of ["video", "audio"]) call.peer.addTransceiver(kind, { direction: "recvonly" });
       this.#watchOver(call, () => this.#stopWatching("The connection to the service was lost."));
       await call.connect();
+      const [pictures] = call.peer.getTransceivers();
+      if (this.#watched === call && !["recvonly", "sendrecv"].includes(pictures?.currentDirection)) this.#fault(soundAlone);
     } catch (error) {
       if (this.#watched === call) this.#stopWatching(error.isSignInNeeded ? "" : reason(error));
     }
