@@ -1,3 +1,4 @@
+import Endpoint
 import Media
 import Telemetry
 import WorkerProtocol
@@ -84,9 +85,35 @@ public struct StreamStatus: Sendable {
     public var outputs: [String]
     /// All settings, as text with units.
     public var settings: [String: String]
+    /// Its ends as values, the input first; those whose ports are not known yet are left out.
+    public var ends: [End] = []
+    /// The configuration file names it.
+    public var isFromFile = false
+    /// The file that keeps it over restarts of the service; nil where none does.
+    public var kept: String?
     public var process: Int32?
     public var restarts = 0
     public var startedAt: MonotonicTime?
+
+    /// One end of a stream: its URL without secrets and with the port that was really bound, and which secrets it has.
+    public struct End: Hashable, Sendable {
+        public var isInput: Bool
+        public var url: StreamURL
+        public var hasPassphrase: Bool
+        public var hasStreamID: Bool
+        /// Calls: the stream has a token of its own.
+        public var hasToken: Bool
+
+        public init(
+            isInput: Bool, _ url: StreamURL, hasPassphrase: Bool = false, hasStreamID: Bool = false, hasToken: Bool = false
+        ) {
+            self.isInput = isInput
+            self.url = url
+            self.hasPassphrase = hasPassphrase
+            self.hasStreamID = hasStreamID
+            self.hasToken = hasToken
+        }
+    }
 
     public init(name: String, state: State, input: String, outputs: [String], settings: [String: String]) {
         self.name = name
@@ -137,8 +164,24 @@ public struct ServiceEvent: Sendable {
 
 /// The service as a whole.
 public struct ServiceHealth: Sendable {
-    /// A line for each check of `/readyz?verbose`.
-    public var checks: [(name: String, isGood: Bool, text: String)] = []
+    /// A line of `/readyz?verbose`.
+    public struct Check: Hashable, Sendable {
+        public var name: String
+        public var isGood: Bool
+        /// Why; one line.
+        public var text: String
+        /// Whether the service is ready only while this is good. Streams that the API made do not count.
+        public var counts: Bool
+
+        public init(_ name: String, isGood: Bool, _ text: String, counts: Bool = true) {
+            self.name = name
+            self.isGood = isGood
+            self.text = text
+            self.counts = counts
+        }
+    }
+
+    public var checks: [Check] = []
     /// The outcome of the last reload; true before the first.
     public var lastReloadWasGood = true
     public var lastReload: Double = 0
@@ -148,5 +191,5 @@ public struct ServiceHealth: Sendable {
     public var coresUsed = 0.0
 
     public init() {}
-    public var isReady: Bool { checks.allSatisfy(\.isGood) }
+    public var isReady: Bool { checks.allSatisfy { $0.isGood || !$0.counts } }
 }

@@ -12,11 +12,40 @@ public enum StreamURL: Hashable, Sendable {
     /// Standard input or output.
     case standardStream
 
+    /// Where a URL stands, and so which kinds are right there.
+    public enum Place: Sendable {
+        /// On the command line.
+        case program
+        /// A stream of the service.
+        case serviceInput, serviceOutput
+
+        /// The kinds, for people.
+        public var kinds: String {
+            switch self {
+            case .program: "srt://, rtp://, udp://, a path (plain RTP: one that ends in .sdp) and -"
+            case .serviceInput: "srt://, rtp://, udp://, whip:NAME and an absolute path (plain RTP: one that ends in .sdp)"
+            case .serviceOutput: "srt://, rtp://, udp://, whep:NAME and an absolute path (plain RTP: one that ends in .sdp)"
+            }
+        }
+    }
+
+    /// What to do instead of a kind of URL that many programs know, and this one does not.
+    private static func remedy(for scheme: String) -> String {
+        switch scheme {
+        case "rtmp", "rtmps":
+            "; OBS and FFmpeg can send SRT in place of RTMP: OBS, Settings, Stream, Service Custom, Server srt://HOST:PORT"
+        case "rtsp", "rtsps", "http", "https", "rist", "mms":
+            "; let FFmpeg read it and send SRT: ffmpeg -i URL -c copy -f mpegts srt://HOST:PORT"
+        default: ""
+        }
+    }
+
     /// Reads a URL.
+    /// - Parameter place: where it stands, for faults.
     /// - Throws: ``TransportError`` with code `badURL`, whose message names the fault and the remedy.
-    public init(_ text: String) throws(TransportError) {
+    public init(_ text: String, in place: Place = .program) throws(TransportError) {
         guard !text.isEmpty else {
-            throw TransportError(.badURL, place: "URL", "is empty; give srt://, rtp://, udp://, a path or -")
+            throw TransportError(.badURL, place: "URL", "is empty; right here are \(place.kinds)")
         }
         guard !text.utf8.contains(0) else { throw TransportError(.badURL, place: "URL", "contains a NUL byte") }
         if text == "-" {
@@ -40,7 +69,8 @@ public enum StreamURL: Hashable, Sendable {
         case "file": self = try Self.ofPath(String(rest))
         default:
             throw TransportError(
-                .badURL, place: "URL", "unknown kind of URL \(quoted(scheme)); known are srt://, rtp://, udp://, a path and -")
+                .badURL, place: "URL",
+                "unknown kind of URL \(quoted(scheme)); right here are \(place.kinds)\(Self.remedy(for: scheme))")
         }
     }
 

@@ -96,9 +96,12 @@ public final class Relay: Sendable {
         var peers = MapPeers(configuration.telemetry)
         var links = LinkWatch(channels)
         var calls = CallWatch(channels)
+        var troubles = RelayTroubles()
+        var recent = RecentLatency()
         while !control.events.isClosed || control.events.count > 0 {
             if let event = control.events.pop(until: min(nextStatus, nextLoadSample)) {
                 figures?.record(event)
+                troubles.record(event, pictures: channels.books.ledger.books.originals)
                 observe(.event(event))
                 continue
             }
@@ -119,6 +122,12 @@ public final class Relay: Sendable {
             }
             if now >= nextStatus {
                 var status = status(since: start)
+                status.latency = recent.median { copy in
+                    channels.books.ledger.withLatency { copy.copy($0.original) }
+                }
+                status.troubles = troubles.present(
+                    pictures: status.books.originals, input: source.trouble,
+                    outputs: sinks.map { ("\($0.url)", $0.trouble, $0.unansweredFigures) })
                 let sent = status.books.emitted + status.books.bypassed
                 status.rate = Double(sent - former.sent) / (now - former.time).seconds
                 former = (now, sent)
@@ -288,7 +297,6 @@ public final class Relay: Sendable {
     private func status(since start: MonotonicTime) -> RelayStatus {
         RelayStatus(
             seconds: (MonotonicTime.now() - start).seconds, books: channels.books.ledger.books,
-            latency: channels.books.ledger.withLatency { $0.original.quantile(0.5) },
             chosen: channels.chosen.place.flatMap { $0.step > 0 ? $0.text : nil }, rung: channels.schedule.rungs.rung,
             demand: demand, cores: channels.cores,
             input: source.statistics(), output: sinks[0].statistics(), outputs: sinks.count,
@@ -309,8 +317,10 @@ public struct RelayStatus: Sendable {
     public var books: Books
     /// Frames a second that went out since the last status.
     public var rate = 0.0
-    /// The median latency of originals since the start.
-    public var latency: Nanoseconds
+    /// The median latency of the originals of the last ``RecentLatency/seconds`` seconds; nil where there were none.
+    public var latency: Nanoseconds?
+    /// What keeps the ends from their peers now.
+    public var troubles: [RelayTrouble] = []
     /// What the output is made like, in words, where it is less than was asked for.
     public var chosen: String?
     /// Where the stream stands on the ladder, and what it needs of the machine; nil before the first picture.

@@ -91,8 +91,14 @@ extension ServiceConfiguration {
     ///   - environment: the files that it refers to.
     /// - Throws: every fault, in the order of the lines.
     public init(_ text: String, environment: ConfigurationEnvironment) throws(ConfigurationFaults) {
+        try self.init(text, environment: environment, needsStreams: false)
+    }
+
+    /// - Parameter needsStreams: a text that does not say which streams there are is a fault. A file that is empty, or was cut off
+    ///   before its streams, must not take all streams away.
+    init(_ text: String, environment: ConfigurationEnvironment, needsStreams: Bool) throws(ConfigurationFaults) {
         self.init()
-        var reader = ConfigurationReader(environment: environment)
+        var reader = ConfigurationReader(environment: environment, needsStreams: needsStreams)
         self = try reader.read(try YAMLDocument.read(text).get())
     }
 
@@ -103,7 +109,8 @@ extension ServiceConfiguration {
         do throws(ConfigurationEnvironment.ReadFailure) {
             bytes = try environment.read(file, YAMLDocument.largestText)
         } catch {
-            throw ConfigurationFaults(faults: [ConfigurationFault(line: 1, key: "", error.text)])
+            throw ConfigurationFaults(
+                faults: [ConfigurationFault(line: 1, key: "", "\(error.text): give a configuration file, as burnish.yaml")])
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             // The line of the first byte that is no UTF-8.
@@ -111,7 +118,7 @@ extension ServiceConfiguration {
             let line = 1 + repaired.count { $0 == "\n" }
             throw ConfigurationFaults(faults: [ConfigurationFault(line: line, key: "", "is no UTF-8 text: save it as UTF-8")])
         }
-        return try ServiceConfiguration(text, environment: environment)
+        return try ServiceConfiguration(text, environment: environment, needsStreams: true)
     }
 
     /// The configuration of ``embeddedText``.

@@ -63,6 +63,25 @@ public struct Histogram: Sendable {
         }
     }
 
+    /// Becomes like another one, in memory of its own: nothing of it is shared, so that its writer never has to copy.
+    public mutating func copy(_ other: borrowing Histogram) {
+        for index in buckets.indices { buckets[index] = other.buckets[index] }
+        (count, sum, largest) = (other.count, other.sum, other.largest)
+    }
+
+    /// What was recorded since a former state of the same histogram. Its largest value is known as exactly as a bucket is wide.
+    public func since(_ former: Histogram) -> Histogram {
+        var recent = Histogram()
+        for index in buckets.indices where buckets[index] > former.buckets[index] {
+            recent.buckets[index] = buckets[index] - former.buckets[index]
+            recent.count += recent.buckets[index]
+            recent.largest = Self.middle(ofBucket: index)
+        }
+        recent.sum = sum > former.sum ? sum - former.sum : .zero
+        if largest > former.largest { recent.largest = largest }
+        return recent
+    }
+
     public var mean: Nanoseconds { count == 0 ? .zero : Nanoseconds(sum.count / Int64(count)) }
 
     /// The bucket of a value that is not negative.

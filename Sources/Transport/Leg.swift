@@ -49,8 +49,8 @@ public enum Sent: Hashable, Sendable, BitwiseCopyable {
 
 /// Something that happened to a leg, apart from messages. Descriptions are one line and hold no secret.
 public enum LegEvent: Hashable, Sendable {
-    /// A listener is open on this port.
-    case listening(port: UInt16)
+    /// A listener is open there.
+    case listening(ListeningPlace)
     case connected(Connection)
     /// The peer has gone. The leg goes on by itself: a listener listens, a caller calls again. A file or pipe that cannot
     /// be written any more does not (``Sink/isBroken``).
@@ -80,6 +80,26 @@ public enum LegEvent: Hashable, Sendable {
     case leftOut(String)
 }
 
+/// Where a leg waits for others. Its description is `srt://127.0.0.1:9000`.
+public struct ListeningPlace: Hashable, Sendable, CustomStringConvertible {
+    /// `srt`, `rtp` or `udp`.
+    public var scheme: String
+    /// An address of this machine, without brackets; `0.0.0.0` or `::` for all.
+    public var host: String
+    /// The port that is really bound.
+    public var port: UInt16
+
+    public init(scheme: String, host: String, port: UInt16) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+    }
+
+    init(_ scheme: String, _ address: SocketAddress) { self.init(scheme: scheme, host: address.host, port: address.port) }
+
+    public var description: String { "\(scheme)://\(bracketed(host)):\(port)" }
+}
+
 /// A connection that has come about.
 public struct Connection: Hashable, Sendable {
     /// The other end's address and port.
@@ -104,7 +124,7 @@ public struct Connection: Hashable, Sendable {
 extension LegEvent: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .listening(let port): "listening on port \(port)"
+        case .listening(let place): "listening on \(place)"
         case .connected(let connection): "connected to \(connection.peer)"
         case .disconnected(let reason): "disconnected: \(reason)"
         case .refused(let reason): "no connection: \(reason)"

@@ -290,6 +290,15 @@ public final class Sink: Sendable {
         if case .file(let sink) = leg { sink.isBroken } else { false }
     }
 
+    /// What keeps the leg from receivers now; nil where nothing does, or the protocol does not tell.
+    public var trouble: LegTrouble? {
+        switch leg {
+        case .srt(let sink): sink.trouble
+        case .file(let sink): sink.isBroken ? LegTrouble(.broken, "\(url): cannot be written any more") : nil
+        case .rtp, .call, .udp: nil
+        }
+    }
+
     /// The port that a listener is bound to, 0 otherwise.
     public var localPort: UInt16 {
         if case .srt(let sink) = leg { sink.localPort } else { 0 }

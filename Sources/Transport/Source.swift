@@ -119,6 +119,9 @@ public final class Source: Sendable {
         if case .srt(let source) = leg { source.failureBeforeFirstConnection } else { nil }
     }
 
+    /// What keeps the leg from a sender now; nil where nothing does, or the protocol does not tell.
+    public var trouble: LegTrouble? { if case .srt(let source) = leg { source.trouble } else { nil } }
+
     /// Begins to close the endpoint for good, without waiting for what is still on its way: ``close()`` waits for it. Where
     /// several endpoints are closed, begin with all of them.
     public func beginClosing() { if case .srt(let source) = leg { source.beginClosing() } }

@@ -21,6 +21,8 @@ final class AssignedStream: Sendable {
         var share: Cores?
         /// At the last second.
         var rung: Rung?
+        /// What the supervisor was told last; nil before that.
+        var troubles: [StreamTrouble]?
         var isStopping = false
         var isClosing = false
     }
@@ -118,8 +120,12 @@ final class AssignedStream: Sendable {
 
     private func observe(_ observation: Observation) {
         switch observation {
-        case .event(let event): control.send(.event(stream: name, StreamEvent(event)))
-        case .second(let status): report(status.rung)
+        case .event(let event):
+            let outputs = relay?.configuration.outputs ?? []
+            control.send(.event(stream: name, StreamEvent(event, outputs: outputs)))
+        case .second(let status):
+            report(status.rung)
+            report(status.troubles.prefix(StreamTrouble.most).map(StreamTrouble.init))
         }
     }
 
@@ -132,6 +138,13 @@ final class AssignedStream: Sendable {
         }
         guard rung != former else { return }
         control.send(.event(stream: name, StreamEvent(.rung, former.map { "\(rung.name), after \($0.name)" } ?? rung.name)))
+    }
+
+    /// Says what keeps the ends from their peers when that has changed. What was lost is said again.
+    private func report(_ troubles: [StreamTrouble]) {
+        guard state.withLock({ $0.troubles }) != troubles else { return }
+        let isSent = control.send(.troubles(stream: name, troubles)) == .sent
+        state.withLock { $0.troubles = isSent ? troubles : nil }
     }
 
     // MARK: The control thread

@@ -10,6 +10,9 @@ public enum WorkerMessage: ChannelMessage {
     case changed(id: UInt64, fault: String?)
     /// A line for the log and the event list.
     case event(stream: String, StreamEvent)
+    /// What keeps the stream's ends from their peers now: all of it, at most ``StreamTrouble/most``. Comes a second after
+    /// `started`, and whenever it has changed, at most once a second.
+    case troubles(stream: String, [StreamTrouble])
     case resolve(id: UInt64, host: String, port: UInt16)
     case judge(id: UInt64, stream: String, peer: String, streamID: String)
     /// The picture's JPEG has so many bytes in the descriptor that came with the request; 0 and a reason where there is none.
@@ -27,7 +30,7 @@ public enum WorkerMessage: ChannelMessage {
 
     public var isExpendable: Bool {
         switch self {
-        case .event, .picture, .callers, .refusedCall: true
+        case .event, .troubles, .picture, .callers, .refusedCall: true
         default: false
         }
     }
@@ -44,9 +47,12 @@ public struct StreamEvent: Codable, Hashable, Sendable {
     public var kind: Kind
     /// One line, without secrets.
     public var text: String
+    /// Part of normal use, such as a viewer who leaves: nobody needs to be warned.
+    public var isUsual: Bool
 
-    public init(_ kind: Kind, _ text: String) {
+    public init(_ kind: Kind, _ text: String, isUsual: Bool = false) {
         self.kind = kind
         self.text = text
+        self.isUsual = isUsual
     }
 }

@@ -58,23 +58,20 @@ final class Program {
 
     /// The port that it listens on, by its messages.
     func listeningPort() throws -> UInt16 {
-        let marker = "listening on port "
-        var text = read(until: marker)
-        while let found = text.range(of: marker), !text[found.upperBound...].contains("\n") {
-            text = read(until: "\(text[found.lowerBound...])\n")
-        }
-        guard let found = text.range(of: marker), let port = UInt16(text[found.upperBound...].prefix { $0.isNumber })
-        else { throw CocoaError(.fileReadCorruptFile) }
+        let text = read { Self.port(": listening on ", in: $0) != nil }
+        guard let port = Self.port(": listening on ", in: text) else { throw CocoaError(.fileReadCorruptFile) }
         return port
+    }
+
+    /// The port at the end of the first whole line that has a mark: `input: listening on srt://127.0.0.1:9000`.
+    private static func port(_ mark: String, in text: String) -> UInt16? {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        return lines.first { $0.contains(mark) }.flatMap { UInt16($0.split(separator: ":").last!) }
     }
 
     /// The ports that its input and output listen on, by its messages.
     func listeningPorts(_ ends: [String]) throws -> [UInt16] {
-        func port(_ end: String, in text: String) -> UInt16? {
-            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-            let line = lines.first { $0.contains("\(end): listening on port ") }
-            return line.flatMap { UInt16($0.split(separator: " ").last!) }
-        }
+        func port(_ end: String, in text: String) -> UInt16? { Self.port("\(end): listening on ", in: text) }
         let text = read { text in ends.allSatisfy { port($0, in: text) != nil } }
         return try ends.map { end in
             guard let port = port(end, in: text) else { throw CocoaError(.fileReadCorruptFile) }

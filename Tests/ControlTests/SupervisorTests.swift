@@ -284,6 +284,32 @@ final class SupervisorBench: Sendable {
         await supervisor.end()
     }
 
+    /// The reason is the same wherever one looks. It counts after ten seconds, which ``StreamConditionTests`` has.
+    @Test func whatKeepsAnOutputFromItsPeerIsSaidEverywhere() async throws {
+        let bench = try SupervisorBench(["unreachable-1"])
+        let supervisor = bench.supervisor
+        await supervisor.start()
+        await bench.event(.started, of: "unreachable-1")
+        while try await supervisor.stream("unreachable-1").reason == "no source has come yet" { await Task.yield() }
+        let words = "no source has come yet; output: srt://h:1: nobody answers there"
+        #expect(try await supervisor.stream("unreachable-1").reason == words)
+        let check = try #require(await supervisor.health().checks.last)
+        #expect(check.text == "waiting: \(words)" && check.counts)
+        #expect(await supervisor.answer("reload").text.hasSuffix("\nstream unreachable-1: \(words)"))
+        // What the API made stands in the list, and does not make the service unready.
+        _ = try await supervisor.add(
+            "misconfigured-1", ["input": "srt://127.0.0.1:18210?mode=listener", "output": "udp://127.0.0.1:18212"])
+        await bench.event(.stopped, of: "misconfigured-1")
+        let health = await supervisor.health()
+        #expect(health.checks.contains { $0.name == "stream misconfigured-1" && !$0.isGood && !$0.counts })
+        // Only what counts is asked for.
+        let own = health.checks.filter { !$0.counts }
+        var others = ServiceHealth()
+        others.checks = own
+        #expect(others.isReady && own.count == 1)
+        await supervisor.end()
+    }
+
     @Test func whatTheInterfaceDidStaysUntilTheFileHasNewsOfIt() async throws {
         let bench = try SupervisorBench(["a", "b"])
         let supervisor = bench.supervisor

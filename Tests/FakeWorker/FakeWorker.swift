@@ -37,6 +37,8 @@ import WorkerProtocol
         case brief
         /// The stream ends at once: with code 69, which is tried again, or with 78, which is not.
         case unavailable, misconfigured
+        /// Nobody answers at the first output.
+        case unreachable
     }
 
     private let channel: WorkerChannel
@@ -101,7 +103,7 @@ import WorkerProtocol
         let port = bind(stream)
         channel.send(.started(stream: stream, inputPort: port, outputPorts: assignment.outputs.map { _ in 0 }))
         switch Behaviour(rawValue: String(stream.prefix { $0 != "-" })) {
-        case nil, .refuse, .silent, .brief: break
+        case nil, .refuse, .silent, .brief: channel.send(.troubles(stream: stream, []))
         case .crash: kill(getpid(), SIGSEGV)
         case .exit:
             FileHandle.standardError.write(Data("fatal error: it must end\n".utf8))
@@ -135,6 +137,8 @@ import WorkerProtocol
             }
             channel.send(.event(stream: stream, StreamEvent(.message, names.sorted().joined(separator: " "))))
         case .unavailable: channel.send(.ended(stream: stream, code: 69, reason: "the port is in use"))
+        case .unreachable:
+            channel.send(.troubles(stream: stream, [StreamTrouble(output: 0, .unreachable, "srt://h:1: nobody answers there")]))
         case .misconfigured: channel.send(.ended(stream: stream, code: 78, reason: "it cannot be so"))
         }
     }

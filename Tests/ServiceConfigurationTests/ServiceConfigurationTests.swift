@@ -1,3 +1,4 @@
+import Foundation
 import Endpoint
 import Settings
 import Testing
@@ -246,7 +247,7 @@ import Testing
             faults("streams:\n  a:\n    input: \(url)\n    output: udp://host:5000\n").first
         }
         #expect(input("'-'")?.contains("standard input or output") == true)
-        #expect(input("clip.ts")?.contains("nor an absolute path: 'clip.ts'") == true)
+        #expect(input("clip.ts")?.contains("is 'clip.ts'; right here are srt://") == true)
         #expect(input("whip:studio") == nil)
         #expect(input("whep:studio")?.contains("whep: is for outputs") == true)
         #expect(input("/srv/clip.ts") == nil)
@@ -347,5 +348,52 @@ import Testing
         let streams = (1...3).map { "  s\($0): {input: 'udp://:600\($0)', output: 'udp://h:1'}\n" }.joined()
         #expect(
             faults("limits: {streams: 2}\nstreams:\n\(streams)") == ["f:2: streams: has 3 streams; limits.streams allows 2"])
+    }
+
+    /// What a file that is not whole, or is none, leads to: it must not take all streams away.
+    @Test(arguments: [
+        ("", "f:1: streams: the file is empty, or all of it is comments"),
+        ("# streams:\n#   a:\n", "f:1: streams: the file is empty"),
+        ("http:\n  port: 8080\n", "f:1: streams: is missing"), ("http:\n  port: 8080\nstreams:\n", "f:3: streams: is empty"),
+        ("streams:\n  a:\n    input: srt://:9000\n", "f:2: streams.a.output: is missing"),
+        ("streams:\n  a:\n    inp", "is a section with keys of its own"),
+        ("streams:\n  ../x:\n    input: srt://:1\n", "is no name for a stream"),
+    ])
+    func aFileThatIsCutOffOrEmptyIsAFault(text: String, words: String) {
+        var lines: [String] = []
+        do throws(ConfigurationFaults) {
+            _ = try ServiceConfiguration(text, environment: environment(), needsStreams: true)
+        } catch {
+            lines = error.lines(in: "f")
+        }
+        #expect(lines.contains { $0.contains(words) }, "\(lines)")
+    }
+
+    @Test func noStreamsAtAllHaveToBeMeant() throws {
+        #expect(try ServiceConfiguration("streams: {}\n", environment: environment(), needsStreams: true).streams.isEmpty)
+    }
+
+    @Test func whatIsNoConfigurationFileIsAFault() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "burnish-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let large = folder.appending(path: "large.yaml").path
+        #expect(FileManager.default.createFile(atPath: large, contents: Data(count: 10 << 20)))
+        for (path, words) in [(folder.path, "is no regular file"), (large, "has more than 262144 bytes")] {
+            let error = #expect(throws: ConfigurationFaults.self) { try ServiceConfiguration.load(file: path) }
+            #expect(error?.faults.map(\.text).first?.hasPrefix(words) == true, "\(String(describing: error))")
+        }
+    }
+
+    /// A kind of URL that is wrong names those that are right in its place.
+    @Test(arguments: [
+        ("input: rtmp://h/a\n    output: udp://h:1", "whip:NAME", "OBS and FFmpeg can send SRT in place of RTMP"),
+        ("input: udp://:1\n    output: http://h/a", "whep:NAME", "ffmpeg -i URL"),
+        ("input: udp://:1\n    output: rec.ts", "whep:NAME", "an absolute path"),
+        ("input: '-'\n    output: udp://h:1", "whip:NAME", "srt://"),
+    ])
+    func aWrongKindOfURLNamesThoseThatAreRight(ends: String, kind: String, remedy: String) {
+        let lines = faults("streams:\n  a:\n    \(ends)\n")
+        #expect(lines.count == 1 && lines[0].contains(kind) && lines[0].contains(remedy), "\(lines)")
     }
 }

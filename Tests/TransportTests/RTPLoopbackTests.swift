@@ -91,7 +91,10 @@ struct RTPLoopbackTests {
             first = first ?? message.sequence
             #expect(message.sequence == first! + Int64(i))
         }
-        #expect(reader.events.first == .listening(port: reader.source.localPort))
+        #expect(
+            reader.events.first
+                == .listening(
+                    ListeningPlace(scheme: "rtp", host: host.filter { $0 != "[" && $0 != "]" }, port: reader.source.localPort)))
         guard case .connected(let connection) = reader.events.last else { throw CancellationError() }
         #expect(connection.window == .milliseconds(50) && connection.peer.hasPrefix(host))
         let (input, output) = (reader.source.statistics(), try #require(sink?.statistics()))

@@ -89,7 +89,8 @@ struct StreamURLTests {
         ("whep:a?viewers=0", "1 to 256"), ("whip:a?address=relay.example", "an IP address"),
         ("whip:a?address=", "an IP address"), ("whip:a?address=1.2", "an IP address"),
         ("whip:a?address=1.2.3.256", "an IP address"), ("whip:a?address=::1::", "an IP address"),
-        ("rtmp://h/app", "unknown kind of URL"), ("", "is empty"), ("a\0b", "NUL"),
+        ("rtmp://h/app", "right here are srt://, rtp://, udp://"), ("rtmps://h/app", "can send SRT in place of RTMP"),
+        ("rtsp://h/1", "ffmpeg -i URL"), ("ftp://h", "unknown kind of URL 'ftp'"), ("", "is empty"), ("a\0b", "NUL"),
     ])
     func faultsSayWhatAndWhatToDo(text: String, hint: String) {
         let error = #expect(throws: TransportError.self) { try StreamURL(text) }

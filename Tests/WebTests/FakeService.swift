@@ -1,4 +1,5 @@
 import Control
+import Endpoint
 import Media
 import Schedule
 import Settings
@@ -34,16 +35,22 @@ final class FakeService: StreamService {
                     outputs: ["srt://127.0.0.1:9711?mode=listener"],
                     settings: ["tier": "neural-m", "sharpness": "0", "budget": "80ms"])
                 stream.process = 4711
+                stream.ends = FakeService.ends
                 stream.startedAt = startedAt
                 state.streams[name] = stream
             }
-            state.health.checks = [("configuration", true, "read"), ("stream cam1", true, "")]
+            state.health.checks = [.init("configuration", isGood: true, "read"), .init("stream cam1", isGood: true, "")]
             state.health.cores = 2
             state.health.coresNeeded = 1.25
             state.health.coresUsed = 0.5
         }
         report("started", nil, "the service began")
     }
+
+    static let ends: [StreamStatus.End] = [
+        ("srt://:9710?mode=listener&latency=80", true), ("srt://127.0.0.1:9711?mode=listener", false), ("whep:studio", false),
+        ("udp://192.0.2.9:5004", false),
+    ].map { text, isInput in .init(isInput: isInput, try! StreamURL(text), hasPassphrase: isInput, hasStreamID: false) }
 
     func report(_ kind: String, _ stream: String?, _ text: String) {
         state.withLock { state in

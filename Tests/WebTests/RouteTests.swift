@@ -222,7 +222,7 @@ import Testing
         let service = FakeService()
         try await serving(service) { client async throws in
             #expect(try await client.get("/readyz").text == "ready\n")
-            service.state.withLock { $0.health.checks.append(("stream cam2", false, "no frame for 12 s")) }
+            service.state.withLock { $0.health.checks.append(.init("stream cam2", isGood: false, "no frame for 12 s")) }
             #expect(try await client.get("/livez").status == 200)
             #expect(try await client.get("/readyz").status == 503)
             let text = try await client.get("/readyz?verbose").text

@@ -58,7 +58,11 @@ import WorkerProtocol
         (.changed(id: 3, fault: nil), #"{"changed":{"id":3}}"#),
         (
             .event(stream: "cam1", StreamEvent(.inputUp, "caller from 192.0.2.1:4000")),
-            #"{"event":{"_1":{"kind":"inputUp","text":"caller from 192.0.2.1:4000"},"stream":"cam1"}}"#
+            #"{"event":{"_1":{"isUsual":false,"kind":"inputUp","text":"caller from 192.0.2.1:4000"},"stream":"cam1"}}"#
+        ),
+        (
+            .troubles(stream: "cam1", [StreamTrouble(output: 1, .unreachable, "nobody answers")]),
+            #"{"troubles":{"_1":[{"kind":"unreachable","output":1,"text":"nobody answers"}],"stream":"cam1"}}"#
         ),
         (.resolve(id: 1, host: "example.org", port: 9000), #"{"resolve":{"host":"example.org","id":1,"port":9000}}"#),
         (
@@ -153,7 +157,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 4")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 5")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -167,7 +171,7 @@ import WorkerProtocol
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
             MessageCoding.fault(ofVersion: 7)
-                == "the other end speaks version 7 of the worker protocol and this one version 4: install burnish and burnishd "
+                == "the other end speaks version 7 of the worker protocol and this one version 5: install burnish and burnishd "
                 + "of the same release")
     }
 }

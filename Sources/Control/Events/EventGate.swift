@@ -16,6 +16,8 @@ struct EventGate: Sendable {
     struct Event: Hashable, Sendable {
         var kind: EventKind
         var text: String
+        /// ``StreamEvent/isUsual``
+        var isUsual = false
 
         /// Each end of a connection is news, however soon it follows another.
         fileprivate var mayRepeat: Bool {
@@ -77,6 +79,9 @@ struct EventGate: Sendable {
         guard seen.repeats > 0 else { return [] }
         let times = seen.repeats == 1 ? "once more" : "\(seen.repeats) times more"
         let seconds = max(Int((now - seen.since).seconds.rounded()), 1)
-        return [Event(kind: seen.event.kind, text: "\(seen.event.text) (\(times) within \(seconds) s)")]
+        return [
+            Event(
+                kind: seen.event.kind, text: "\(seen.event.text) (\(times) within \(seconds) s)", isUsual: seen.event.isUsual)
+        ]
     }
 }

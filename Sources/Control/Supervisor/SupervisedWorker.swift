@@ -50,7 +50,11 @@ final class SupervisedStream {
     /// How often it was started again.
     var restarts = 0
     var startedAt: MonotonicTime?
+    /// At the last tick.
+    var isInputConnected = false
     var flow = FlowObserver()
+    /// Why it is as it is.
+    var condition = StreamCondition()
     var gate = EventGate()
 
     init(_ definition: StreamDefinition, worker: Int, map: StreamMap) {

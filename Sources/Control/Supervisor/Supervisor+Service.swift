@@ -62,7 +62,8 @@ extension Supervisor: StreamService {
         let difference = stream.definition.difference(to: definition)
         if let key = difference.restart.first {
             guard restarting else {
-                throw ServiceFault(.refused, key: key, "can only change by a restart of the stream, and none was asked for")
+                throw ServiceFault(
+                    .refused, key: key, "can only change by a restart of the stream: ask again with ?restart=true")
             }
             stream.definition = definition
             let keys = (difference.restart + difference.live.keys.sorted()).joined(separator: ", ")
@@ -171,17 +172,19 @@ extension Supervisor: StreamService {
         health.cores = capacity.cores
         health.coresUsed = workers.values.reduce(0) { $0 + $1.usage.cores }
         health.checks.append(
-            (
-                "configuration", lastReload.isGood,
-                lastReload.isGood ? "the last reload was good" : "the last reload failed: \(lastReload.reason)"
-            ))
+            ServiceHealth.Check(
+                "configuration", isGood: lastReload.isGood,
+                lastReload.isGood ? "the last reload was good" : "the last reload failed: \(lastReload.reason)"))
+        let now = MonotonicTime.now()
         for stream in supervised.values.sorted(by: { $0.name < $1.name }) {
-            let state = state(of: stream)
             health.coresNeeded += stream.map.reader.snapshot().gauges.coresLeast
-            // A source that has not come yet is no fault. One that has gone is.
-            let isGood = state == .flowing || (state == .waiting && stream.flow.last == nil)
-            let reason = reason(of: stream)
-            health.checks.append(("stream \(stream.name)", isGood, state.rawValue + (reason.isEmpty ? "" : ": \(reason)")))
+            let facts = facts(of: stream)
+            let reason = stream.condition.reason(facts, at: now)
+            let state = stream.condition.state(facts).rawValue
+            health.checks.append(
+                ServiceHealth.Check(
+                    "stream \(stream.name)", isGood: stream.condition.isGood(facts, at: now),
+                    reason.isEmpty ? state : "\(state): \(reason)", counts: stream.configured != nil))
         }
         return health
     }
@@ -214,6 +217,28 @@ extension Supervisor: StreamService {
         let later = difference.service.filter(\.needsRestart).map(\.path)
         if !later.isEmpty {
             logger.warning("\(later.joined(separator: ", ")): the new value holds after the next start of the service")
+        }
+    }
+
+    /// Each stream that does not work, with its reason.
+    private var troubles: [String] {
+        let now = MonotonicTime.now()
+        return supervised.values.sorted { $0.name < $1.name }.compactMap { stream in
+            let facts = facts(of: stream)
+            let reason = stream.condition.reason(facts, at: now)
+            let isAtWork = stream.condition.state(facts) == .flowing || stream.condition.state(facts) == .waiting
+            // That no source has come yet is no news after a reload.
+            let isNews = stream.condition.hasTroubles || !isAtWork
+            return isNews && !reason.isEmpty ? "stream \(stream.name): \(reason)" : nil
+        }
+    }
+
+    /// Waits until it is known of each stream whether it works, but not for long.
+    private func settled() async {
+        let due = MonotonicTime.now() + Self.settlingTime
+        await withCheckedContinuation { waiter in
+            settlers.append((due, waiter))
+            settle()
         }
     }
 
@@ -251,13 +276,14 @@ extension Supervisor: Service {
         await end()
     }
 
-    private func answer(_ request: String) async -> ControlSocket.Answer {
+    func answer(_ request: String) async -> ControlSocket.Answer {
         switch request {
         case "hello": return ControlSocket.Answer(isGood: true, text: statusLine)
         case "reload":
             do throws(ServiceFault) {
                 try await reload()
-                return ControlSocket.Answer(isGood: true, text: lastReload.reason)
+                await settled()
+                return ControlSocket.Answer(isGood: true, text: ([lastReload.reason] + troubles).joined(separator: "\n"))
             } catch {
                 return ControlSocket.Answer(isGood: false, text: error.text)
             }

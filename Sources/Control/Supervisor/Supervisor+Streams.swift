@@ -75,6 +75,7 @@ extension Supervisor {
             }
         case .failure(let fault):
             record(.ended, stream: name, fault.description)
+            stream.condition.ended(fault.description)
             tell(stream, .ended(code: 69, reason: fault.description))
         }
     }
@@ -179,6 +180,7 @@ extension Supervisor {
     /// Restarts a stream: in a new process, unless others are in its worker.
     func restart(_ stream: SupervisedStream) {
         admission.forget(stream.name)
+        stream.condition.beginAnew()
         guard let worker = workers[stream.worker] else { return }
         if streams(of: worker).count == 1, stream.lifecycle.state == .running || stream.lifecycle.state == .starting {
             tell(worker, .replace)
@@ -228,32 +230,17 @@ extension Supervisor {
 
     // MARK: What is seen from outside
 
-    func state(of stream: SupervisedStream) -> StreamStatus.State {
-        switch stream.lifecycle.state {
-        case .stopped: return .stopped
-        case .backingOff: return .backingOff
-        case .running: return stream.flow.isFlowing ? .flowing : .waiting
-        case .waitingForWorker, .starting, .stopping:
-            if case .backingOff? = workers[stream.worker]?.lifecycle.state { return .backingOff }
-            return .starting
-        }
+    /// What a stream's condition follows from.
+    func facts(of stream: SupervisedStream) -> StreamCondition.Facts {
+        var facts = StreamCondition.Facts(lifecycle: stream.lifecycle.state)
+        if case .backingOff(let until)? = workers[stream.worker]?.lifecycle.state { facts.workerRestart = until }
+        facts.flow = stream.flow
+        facts.isInputConnected = stream.isInputConnected
+        return facts
     }
 
-    func reason(of stream: SupervisedStream) -> String {
-        let now = MonotonicTime.now()
-        func wait(_ until: MonotonicTime) -> String {
-            "it is started again in \(max(Int((until - now).seconds.rounded(.up)), 0)) s"
-        }
-        switch stream.lifecycle.state {
-        case .stopped(let reason): return reason
-        case .backingOff(let until): return wait(until)
-        case .running where !stream.flow.isFlowing:
-            return stream.flow.last.map { "no frame has come for \(Int((now - $0).seconds)) s" } ?? "no source has come yet"
-        case .running, .waitingForWorker, .starting, .stopping:
-            if case .backingOff(let until)? = workers[stream.worker]?.lifecycle.state { return wait(until) }
-            return ""
-        }
-    }
+    func state(of stream: SupervisedStream) -> StreamStatus.State { stream.condition.state(facts(of: stream)) }
+    func reason(of stream: SupervisedStream) -> String { stream.condition.reason(facts(of: stream), at: .now()) }
 
     func status(of stream: SupervisedStream) -> StreamStatus {
         let definition = stream.definition
@@ -265,6 +252,8 @@ extension Supervisor {
             },
             settings: definition.values.allTexts)
         status.reason = reason(of: stream)
+        status.ends = definition.ends(inputPort: stream.inputPort, outputPorts: stream.outputPorts)
+        status.isFromFile = stream.configured != nil
         status.process = workers[stream.worker]?.process?.identifier
         status.restarts = stream.restarts
         status.startedAt = stream.startedAt

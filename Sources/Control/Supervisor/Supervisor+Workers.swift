@@ -104,6 +104,7 @@ extension Supervisor {
         for stream in streams(of: worker) {
             stream.restarts += 1
             record(.crashed, stream: stream.name, "the worker ended after \(Int(uptime)) s: \(reason)")
+            stream.condition.ended("its worker has ended: \(reason)")
             guard let process = worker.process, let reports else { continue }
             let events = events.events.filter { $0.stream == stream.name }.suffix(50)
             let report = CrashReports.Report(
@@ -223,8 +224,10 @@ extension Supervisor {
             stream.inputPort = inputPort
             stream.outputPorts = Array(outputPorts.prefix(stream.definition.outputs.count))
             stream.startedAt = .now()
+            stream.condition.started()
             tell(stream, .started)
-            record(.started, stream: name, "listens or calls in process \(worker.process?.identifier ?? 0)")
+            let ends = stream.definition.places(inputPort: inputPort, outputPorts: stream.outputPorts)
+            record(.started, stream: name, "\(ends) (process \(worker.process?.identifier ?? 0))")
         case .ended(let name, let code, let reason):
             worker.started.remove(name)
             calls.endAll(of: name, worker: worker.number)
@@ -236,16 +239,23 @@ extension Supervisor {
             // A process that was asked to end ends its streams. They start again with the next one, if there is to be one.
             guard worker.lifecycle.state == .running, let stream = stream(name, of: worker) else { return }
             record(.ended, stream: name, "\(Self.line(reason)) (code \(code))")
+            stream.condition.ended(Self.line(reason))
             tell(stream, .ended(code: code, reason: Self.line(reason)))
+        case .troubles(let name, let troubles):
+            guard let stream = stream(name, of: worker) else { return }
+            let count = stream.definition.outputs.count
+            let own = troubles.filter { ($0.output.map { (0..<count).contains($0) }) ?? true }
+            stream.condition.hear(own.map { StreamTrouble(output: $0.output, $0.kind, Self.line($0.text)) }, at: .now())
+            settle()
         case .event(let name, let event):
             guard let stream = stream(name, of: worker) else { return }
-            let event = EventGate.Event(kind: EventKind(event.kind), text: Self.line(event.text))
+            let event = EventGate.Event(kind: EventKind(event.kind), text: Self.line(event.text), isUsual: event.isUsual)
             record(stream.gate.receive(event, at: .now()), of: stream)
         }
     }
 
     func record(_ events: [EventGate.Event], of stream: SupervisedStream) {
-        for event in events { record(event.kind, stream: stream.name, event.text) }
+        for event in events { record(event.kind, stream: stream.name, event.text, isUsual: event.isUsual) }
     }
 
     /// The stream, if it is one of this worker's. A message about another is too late, or a lie.

@@ -1,3 +1,4 @@
+import Endpoint
 import Glibc
 import Logging
 import Machine
@@ -70,6 +71,10 @@ public actor Supervisor {
     var calls = CallRegistry()
     var lastReload = ReloadOutcome()
     let reloadTurn = Turn()
+    /// Who waits until the streams have settled, and until when.
+    var settlers: [(due: MonotonicTime, waiter: CheckedContinuation<Void, Never>)] = []
+    /// A call that nobody answers is given up after three seconds, and then it is known.
+    static let settlingTime = Nanoseconds.seconds(5)
     /// Who gets how much of the machine.
     private var sharing = CoreSharing()
     var admission = Admission()
@@ -128,6 +133,7 @@ public actor Supervisor {
         isEnding = true
         record(.serviceEnding, "the service ends")
         requests.failAll(ServiceFault(.unavailable, "the service ends"))
+        settle()
         for worker in Array(workers.values) { updateNeed(of: worker) }
         if !workers.isEmpty { await withCheckedContinuation { endWaiters.append($0) } }
         for name in supervised.keys { surroundings.runtime?.withdraw(name) }
@@ -180,12 +186,32 @@ public actor Supervisor {
         loop.setTimer(at: next) { [weak self] in self?.assumeIsolated { $0.turn() } }
     }
 
+    /// Answers those who wait for the streams to settle, where they have or the time is over.
+    func settle() {
+        guard !settlers.isEmpty else { return }
+        let now = MonotonicTime.now()
+        let isSettled = isEnding || supervised.values.allSatisfy { $0.condition.isSettled(facts(of: $0), calling: calling($0)) }
+        for settler in settlers where isSettled || settler.due <= now { settler.waiter.resume() }
+        settlers.removeAll { isSettled || $0.due <= now }
+    }
+
+    /// The outputs of a stream that call and are not connected.
+    private func calling(_ stream: SupervisedStream) -> [Int] {
+        let figures = stream.map.reader.snapshot().outputs
+        return stream.definition.outputs.enumerated().compactMap { index, leg in
+            guard case .srt(let endpoint) = leg.url, endpoint.mode != .listener else { return nil }
+            return figures.indices.contains(index) && figures[index].state == .connected ? nil : index
+        }
+    }
+
     private func tick(_ now: MonotonicTime) {
         addPostponed()
+        settle()
         var demands: [String: CoreSharing.Demand] = [:]
         for stream in supervised.values {
             let snapshot = stream.map.reader.snapshot()
             stream.flow.observe(snapshot.books.originals, at: now)
+            stream.isInputConnected = snapshot.inputLeg.isConnected
             tell(stream, .flowing(stream.flow.isFlowing))
             record(stream.gate.expire(now), of: stream)
             demands[stream.name] = CoreSharing.Demand(
@@ -254,10 +280,11 @@ public actor Supervisor {
 
     // MARK: Events
 
-    func record(_ kind: EventKind, stream: String? = nil, _ text: String) {
+    /// - Parameter isUsual: nobody needs to be warned.
+    func record(_ kind: EventKind, stream: String? = nil, _ text: String, isUsual: Bool = false) {
         events.record(kind, stream: stream, text)
         logger.log(
-            level: kind.level, "\(text)",
+            level: isUsual ? min(kind.level, .notice) : kind.level, "\(text)",
             metadata: stream.map { ["stream": "\($0)", "event": "\(kind)"] } ?? ["event": "\(kind)"])
     }
 
@@ -298,7 +325,9 @@ extension EventKind {
         case .serviceStarted, .serviceEnding, .reloaded, .added, .removed, .changed, .started, .restarted, .ended, .inputUp,
             .outputUp:
             .notice
-        case .picture, .rung, .settings, .message: .info
+        case .picture, .rung, .message: .info
+        // `changed` has said it already.
+        case .settings: .debug
         }
     }
 }

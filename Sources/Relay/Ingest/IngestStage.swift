@@ -197,7 +197,7 @@ final class IngestStage {
         let diagnosis = demuxer.diagnosis
         guard diagnosis != complaint, let text = diagnosis.complaint else { return }
         complaint = diagnosis
-        control.report(.message("input: \(text)"))
+        control.report(.unusableInput(text))
     }
 
     /// The program has no video, and other streams of it have come.

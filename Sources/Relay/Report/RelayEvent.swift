@@ -9,6 +9,8 @@ public enum RelayEvent: Sendable {
     case output(LegEvent, number: Int? = nil)
     /// The size of the pictures is known or has changed.
     case picture(input: PictureSize, output: PictureSize)
+    /// A source is there, and nothing of it can be relayed.
+    case unusableInput(String)
     /// Any other event.
     case message(String)
 }
@@ -19,6 +21,7 @@ extension RelayEvent: CustomStringConvertible {
         case .input(let event): "input: \(event)"
         case .output(let event, let number): "output\(number.map { " \($0)" } ?? ""): \(event)"
         case .picture(let input, let output): "picture: \(input) → \(output)"
+        case .unusableInput(let reason): "input: \(reason)"
         case .message(let text): text
         }
     }

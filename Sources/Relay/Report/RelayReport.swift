@@ -255,7 +255,7 @@ extension String {
 
 extension RelayStatus {
     /// The status on one line: time, frames in and out, the present output rate, repeated frames and frames left out for the
-    /// rate (where there are any), drops, the median latency, and losses. Losses are the packets that the input leg found
+    /// rate (where there are any), drops, the median latency of the last five seconds, and losses. Losses are the packets that the input leg found
     /// missing and the transport packets that are missing in the messages that it delivered.
     public var line: String {
         let leftOut = books[.cadence]
@@ -268,7 +268,7 @@ extension RelayStatus {
             + (books.bypassed > 0 ? " bypassed \(books.bypassed)," : "")
             + (books.repeated > 0 ? " repeated \(books.repeated)," : "")
             + (leftOut > 0 ? " left out \(leftOut)," : "")
-            + " dropped \(books.dropped - leftOut), latency \(tenths(latency.milliseconds)) ms,\(schedule)"
+            + " dropped \(books.dropped - leftOut), latency \(latency.map { tenths($0.milliseconds) } ?? "–") ms,\(schedule)"
             + " input \(input.connected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
             + " lost \(UInt64(max(0, input.packetsLost)) + packetsLost), "
             + (outputs > 1 ? "outputs up \(outputsConnected) of \(outputs)" : "output \(output.connected ? "up" : "down")")

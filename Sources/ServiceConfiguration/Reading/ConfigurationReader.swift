@@ -9,7 +9,13 @@ struct ConfigurationReader {
     /// Where the keys stand that were given, by their paths.
     private var lines: [String: Int] = [:]
 
-    init(environment: ConfigurationEnvironment) { self.environment = environment }
+    private let needsStreams: Bool
+
+    /// - Parameter needsStreams: it is a fault not to say which streams there are.
+    init(environment: ConfigurationEnvironment, needsStreams: Bool = false) {
+        self.environment = environment
+        self.needsStreams = needsStreams
+    }
 
     mutating func read(_ root: ConfigurationNode) throws(ConfigurationFaults) -> ServiceConfiguration {
         guard case .mapping(let entries) = root.content else {
@@ -29,7 +35,14 @@ struct ConfigurationReader {
         }
         // Streams need the defaults, wherever those stand.
         if let entry = entries.first(where: { $0.key == "defaults" }) { readDefaults(entry) }
-        if let entry = entries.first(where: { $0.key == "streams" }) { readStreams(entry) }
+        let streams = entries.first { $0.key == "streams" }
+        if let streams { readStreams(streams) }
+        if needsStreams, streams.map({ if case .null = $0.value.content { true } else { false } }) ?? true {
+            let what =
+                entries.isEmpty ? "the file is empty, or all of it is comments" : streams == nil ? "is missing" : "is empty"
+            let remedy = "name the streams below it, or write streams: {} where there are to be none"
+            fault(streams?.line ?? 1, "", SettingFault("streams", "\(what): \(remedy)"))
+        }
         finish()
         guard faults.isEmpty else {
             throw ConfigurationFaults(faults: faults.enumerated().sorted { ($0.1.line, $0.0) < ($1.1.line, $1.0) }.map(\.1))

@@ -48,8 +48,11 @@ public struct StreamLeg: Hashable, Sendable, CustomStringConvertible {
     public internal(set) var streamID: Secret?
 
     /// - Throws: `TransportError` with code `badURL`.
-    public init(_ text: String, passphrase: Secret? = nil) throws(TransportError) {
-        url = try StreamURL(text)
+    /// - Parameter place: where the URL stands, for faults.
+    public init(
+        _ text: String, passphrase: Secret? = nil, in place: StreamURL.Place = .serviceInput
+    ) throws(TransportError) {
+        url = try StreamURL(text, in: place)
         self.text = Secret(text)
         self.passphrase = passphrase
     }
@@ -72,6 +75,15 @@ public struct StreamLeg: Hashable, Sendable, CustomStringConvertible {
             result += (result.contains("?") ? "&" : "?") + "\(key)=" + percentEncoded(value.text)
         }
         return result
+    }
+
+    /// Whether callers need a passphrase, or this leg sends one, wherever it was given.
+    public var hasPassphrase: Bool {
+        if case .srt(let endpoint) = url { passphrase != nil || endpoint.passphrase != nil } else { false }
+    }
+    /// The same of SRT's stream identity.
+    public var hasStreamID: Bool {
+        if case .srt(let endpoint) = url { streamID != nil || endpoint.streamID != nil } else { false }
     }
 
     var isSRT: Bool { if case .srt = url { true } else { false } }

@@ -91,8 +91,9 @@ struct StreamReading {
         }
         guard let text = text(of: entry, default: nil) else { return nil }
         var leg: StreamLeg
+        let place = key == "input" ? StreamURL.Place.serviceInput : .serviceOutput
         do throws(TransportError) {
-            leg = try StreamLeg(text)
+            leg = try StreamLeg(text, in: place)
         } catch {
             fault(entry.line, SettingFault(key, "\(error.place): \(error.message)"))
             return nil
@@ -116,11 +117,11 @@ struct StreamReading {
                 return nil
             }
         case .standardStream:
-            let text = "is - (standard input or output), which a service does not have: give a URL or an absolute path"
+            let text = "is - (standard input or output), which a service does not have: right here are \(place.kinds)"
             fault(entry.line, SettingFault(key, text))
             return nil
         case .file(let path):
-            if let text = faultOf(path: path) {
+            if let text = faultOf(path: path, place) {
                 fault(entry.line, SettingFault(key, text))
                 return nil
             }
@@ -128,10 +129,8 @@ struct StreamReading {
         return leg
     }
 
-    private func faultOf(path: String) -> String? {
-        guard path.hasPrefix("/") else {
-            return "is neither a URL (srt://, rtp://, udp://) nor an absolute path: \(quoted(path))"
-        }
+    private func faultOf(path: String, _ place: StreamURL.Place) -> String? {
+        guard path.hasPrefix("/") else { return "is \(quoted(path)); right here are \(place.kinds)" }
         guard case .api(let folders) = origin else { return nil }
         guard !folders.isEmpty else { return "names a file, and the configuration allows none: it has no files.folders" }
         // Links are the supervisor's care: it opens the file.

@@ -79,7 +79,7 @@ public final class CallInbox: RTPWire {
     public var call: RTPCall { queue.withLock { $0.call } }
     public var callNumber: Int { number.load(ordering: .acquiring) }
     public var peer: String { queue.withLock { $0.peer } }
-    public var localPort: UInt16 { 0 }
+    public var place: ListeningPlace? { nil }
     public var keepsOrder: Bool { true }
     /// What carries them has decrypted them.
     public var isAuthentic: Bool { true }

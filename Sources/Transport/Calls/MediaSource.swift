@@ -21,7 +21,7 @@ final class MediaSource: Sendable {
 
     /// Those of the present call. For the thread that receives.
     var tracks: [RTPTrack] { receiver.use { $0.tracks } }
-    var localPort: UInt16 { wire.localPort }
+    var localPort: UInt16 { wire.place?.port ?? 0 }
     var negotiatedWindow: Nanoseconds { figures.withLock { $0.window } }
     func interrupt() { wire.interrupt() }
     func statistics() -> LegStatistics { figures.withLock { $0 } }
@@ -120,7 +120,7 @@ final class MediaSource: Sendable {
             precondition(buffer.count >= PacketRing.room, "the buffer must hold the largest payload")
             if !hasReportedPort {
                 hasReportedPort = true
-                return .event(.listening(port: wire.localPort))
+                if let place = wire.place { return .event(.listening(place)) }
             }
             var (reads, turns) = (0, 0)
             while true {

@@ -22,8 +22,8 @@ public protocol RTPWire: AnyObject, Sendable {
     var callNumber: Int { get }
     /// Who sends, for people; empty before anybody.
     var peer: String { get }
-    /// The port that it listens on; 0 where it has none of its own.
-    var localPort: UInt16 { get }
+    /// Where it listens; nil where something else receives for it.
+    var place: ListeningPlace? { get }
     /// Whether datagrams are read in the order in which they have come. Those of several sockets are not.
     var keepsOrder: Bool { get }
     /// Whether its packets are the sender's for sure (``RTPReceiveSession/Configuration/isAuthentic``).

@@ -26,7 +26,7 @@ final class UDPCallWire: RTPWire {
         numbers = sockets.flatMap(\.numbers)
     }
 
-    var localPort: UInt16 { sockets[0].stream.localPort }
+    var place: ListeningPlace? { sockets[0].stream.place("rtp") }
     var localPorts: [UInt16] { sockets.map { $0.stream.localPort } }
     let call: RTPCall
     var callNumber: Int { 0 }

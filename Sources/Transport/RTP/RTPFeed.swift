@@ -67,7 +67,7 @@ import Synchronization
     mutating func nextEvent() -> LegEvent? {
         guard !hasReportedPort else { return nil }
         hasReportedPort = true
-        return .listening(port: sockets.stream.localPort)
+        return .listening(sockets.stream.place("rtp"))
     }
 
     mutating func hasChangedConnection() -> Bool { false }

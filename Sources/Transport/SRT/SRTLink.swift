@@ -55,6 +55,7 @@ final class SRTLink: Sendable {
     private let stopping = Atomic<Bool>(false)
     private let counters = ConnectionCounters()
     private let firstFailure = Lock<TransportError?>(nil)
+    private let presentTrouble = Lock<LegTrouble?>(nil)
     private let thread = Lock<StageThread?>(nil)
     private let resolver: any NameResolver
     /// Nil for a caller, and once the link is stopped: the port is free then.
@@ -89,7 +90,7 @@ final class SRTLink: Sendable {
                 signal: signal, health: health, judge: judge)
             localPort = listener.port
             self.listener.withLock { $0 = listener }
-            events.append(.listening(port: listener.port))
+            events.append(.listening(ListeningPlace("srt", listener.address)))
             start { $0.serve(listener) }
         } else {
             localPort = 0
@@ -111,6 +112,9 @@ final class SRTLink: Sendable {
     var tap: ArrivalTap? { presentTap.withLock { $0 } }
     /// Why no connection has come about yet; nil when one has, or nothing has been tried.
     var failureBeforeFirstConnection: TransportError? { firstFailure.withLock { $0 } }
+
+    /// What keeps the leg from a peer; nil while one is connected, or nothing has failed.
+    var trouble: LegTrouble? { presentTrouble.withLock { $0 } }
 
     /// Has the reader return, now or at its next wait.
     func interrupt() {
@@ -227,7 +231,10 @@ final class SRTLink: Sendable {
 
     private func admitCallers(of listener: SRTListener, to place: SRTListener.Place) {
         listener.admit(readingEarly: willReadEarly, to: place)
-        for refusal in listener.refusals() { report(.refused(reason: refusal)) }
+        for refusal in listener.refusals() {
+            if socket.load(ordering: .relaxed) < 0 { presentTrouble.withLock { $0 = LegTrouble(.callerRefused, refusal) } }
+            report(.refused(reason: refusal))
+        }
     }
 
     /// The address to call; nil when the leg is stopped before it is known.
@@ -286,6 +293,7 @@ final class SRTLink: Sendable {
         firstFailure.withLock { failure in
             if failure == nil && counters.connections == 0 { failure = error }
         }
+        presentTrouble.withLock { $0 = LegTrouble(error) }
         report(.refused(reason: error.message))
     }
 
@@ -313,6 +321,7 @@ final class SRTLink: Sendable {
             farewell: SRTFarewell(peer: peer, socket: tap.peerSocket(of: id), local: local))
         counters.begin(id, window: negotiatedWindow)
         firstFailure.withLock { $0 = nil }
+        presentTrouble.withLock { $0 = nil }
         // A sender that hears of the connection can send at once. A reader hears of it before its first message.
         if direction == .output { socket.store(id, ordering: .releasing) }
         report(

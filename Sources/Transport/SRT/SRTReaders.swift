@@ -26,6 +26,7 @@ final class SRTReaders: Sendable {
     let localPort: UInt16
     private let stopping = Atomic<Bool>(false)
     private let counters = ConnectionCounters()
+    private let presentTrouble = Lock<LegTrouble?>(nil)
     private let thread = Lock<StageThread?>(nil)
     /// Nil once this is stopped: the port is free then.
     private let listener: Lock<SRTListener?>
@@ -43,7 +44,7 @@ final class SRTReaders: Sendable {
         places = (0..<max(1, readers)).map { _ in Place() }
         localPort = listener.port
         self.listener = Lock(listener)
-        events.append(.listening(port: listener.port))
+        events.append(.listening(ListeningPlace("srt", listener.address)))
         SRTLibrary.add(self)
         thread.withLock { $0 = StageThread(name: "srt-out") { [self] in serve(listener) } }
     }
@@ -57,6 +58,9 @@ final class SRTReaders: Sendable {
         }
         return sum
     }
+
+    /// The last caller was refused, and nobody has come since.
+    var trouble: LegTrouble? { presentTrouble.withLock { $0 } }
 
     var peers: [ConnectedPeer] { places.compactMap { $0.present.peer(window: $0.negotiatedWindow) } }
 
@@ -121,7 +125,10 @@ final class SRTReaders: Sendable {
                 if let reason = reader.sample(listener) { end(reader, reason, &readers) }
             }
             listener.admit(readingEarly: false, to: rule(for: readers))
-            for refusal in listener.refusals() { events.append(.refused(reason: refusal)) }
+            for refusal in listener.refusals() {
+                if readers.isEmpty { presentTrouble.withLock { $0 = LegTrouble(.callerRefused, refusal) } }
+                events.append(.refused(reason: refusal))
+            }
             while listener.someoneWaits { seat(listener, &readers) }
             let wait = readers.isEmpty ? SRTLink.acceptPollInterval : SRTLink.connectionPollInterval
             (MonotonicTime.now() + wait).sleep()

@@ -68,6 +68,13 @@ final class SRTSink: Sendable {
         if case .caller(let link) = side { link.failureBeforeFirstConnection } else { nil }
     }
 
+    var trouble: LegTrouble? {
+        switch side {
+        case .caller(let link): link.trouble
+        case .listener(let readers): readers.trouble
+        }
+    }
+
     func statistics() -> LegStatistics {
         switch side {
         case .caller(let link): link.statistics()

@@ -32,6 +32,7 @@ final class SRTSource: Sendable {
     var localPort: UInt16 { link.localPort }
     var negotiatedWindow: Nanoseconds { link.negotiatedWindow }
     var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }
+    var trouble: LegTrouble? { link.trouble }
     func statistics() -> LegStatistics { link.statistics() }
     var peers: [ConnectedPeer] { link.peers }
     func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { link.kick(id, for: time) }

@@ -52,6 +52,12 @@ struct DatagramSocket: ~Copyable {
         self.socket = socket
     }
 
+    /// Where it receives.
+    func place(_ scheme: String) -> ListeningPlace {
+        let address = unsafe SocketAddress.filled { unsafe getsockname(socket.number, $0, $1) }
+        return ListeningPlace(scheme: scheme, host: address?.host ?? "?", port: localPort)
+    }
+
     /// For waiting on several sockets.
     var number: Int32 { socket.number }
 

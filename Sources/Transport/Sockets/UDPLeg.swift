@@ -60,7 +60,7 @@ final class UDPSource: Sendable {
         mutating func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
             if !hasReportedPort {
                 hasReportedPort = true
-                return .event(.listening(port: socket.localPort))
+                return .event(.listening(socket.place("udp")))
             }
             var empty = 0
             while true {

@@ -20,6 +20,10 @@ enum HealthAnswers {
             }
         }
         text += health.isReady ? "ready\n" : "not ready\n"
+        // Why is for those who may see the streams.
+        if !isVerbose, !health.isReady, (try? site.access.checkAccess(request.request.head, .views)) != nil {
+            for check in health.checks where check.counts && !check.isGood { text += "\(check.name): \(check.text)\n" }
+        }
         return .text(text, status: health.isReady ? .ok : .serviceUnavailable)
     }
 
@@ -28,7 +32,9 @@ enum HealthAnswers {
         return .json([
             "isReady": .bool(health.isReady),
             "checks": .list(
-                health.checks.map { ["name": .text($0.name), "isGood": .bool($0.isGood), "text": .text($0.text)] }),
+                health.checks.map {
+                    ["name": .text($0.name), "isGood": .bool($0.isGood), "text": .text($0.text), "counts": .bool($0.counts)]
+                }),
             "lastReloadWasGood": .bool(health.lastReloadWasGood), "lastReload": .number(health.lastReload),
             "cores": .number(health.cores), "coresNeeded": .number(health.coresNeeded), "coresUsed": .number(health.coresUsed),
         ])
@@ -36,10 +42,10 @@ enum HealthAnswers {
 
     static let schemas: [String: Schema] = [
         "Health": .object(
-            "The service as a whole. `lastReload` is in seconds since 1970, 0 before the first.",
+            "The service as a whole. It is ready while all checks that count are good. `lastReload` is in seconds since 1970, 0 before the first.",
             [
                 "isReady": .bool,
-                "checks": .list(.object("", ["name": .text(), "isGood": .bool, "text": .text()])),
+                "checks": .list(.object("", ["name": .text(), "isGood": .bool, "text": .text(), "counts": .bool])),
                 "lastReloadWasGood": .bool, "lastReload": .number(), "cores": .number(), "coresNeeded": .number(),
                 "coresUsed": .number(),
             ])

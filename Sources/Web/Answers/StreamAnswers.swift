@@ -9,11 +9,12 @@ import Telemetry
 /// The streams and their connections.
 enum StreamAnswers {
     @Sendable static func list(_ request: RouteRequest, _ site: Site) async -> Response {
-        .json(["streams": .list(await site.service.streams().map(json))])
+        let reach = StreamAddress.Reach(request, site)
+        return .json(["streams": .list(await site.service.streams().map { json($0, reach) })])
     }
 
     @Sendable static func get(_ request: RouteRequest, _ site: Site) async throws -> Response {
-        .json(json(try await site.service.stream(request["name"] ?? "")))
+        .json(json(try await site.service.stream(request["name"] ?? ""), StreamAddress.Reach(request, site)))
     }
 
     @Sendable static func add(_ request: RouteRequest, _ site: Site) async throws -> Response {
@@ -27,14 +28,16 @@ enum StreamAnswers {
         for (key, text) in Self.places(in: request) { values[key] = text }
         let stream = try await site.service.add(name, values)
         return .json(
-            json(stream), status: .created, headers: [.location: "/api/v1/streams/\(PercentCoding.encode(name))"])
+            json(stream, StreamAddress.Reach(request, site)), status: .created,
+            headers: [.location: "/api/v1/streams/\(PercentCoding.encode(name))"])
     }
 
     @Sendable static func change(_ request: RouteRequest, _ site: Site) async throws -> Response {
         var changes = try SettingsBody.texts(request.body?["settings"] ?? [:])
         for (key, text) in Self.places(in: request) { changes[key] = text }
         let isRestarting = request["restart"] == "true"
-        return .json(json(try await site.service.change(request["name"] ?? "", changes, restarting: isRestarting)))
+        let stream = try await site.service.change(request["name"] ?? "", changes, restarting: isRestarting)
+        return .json(json(stream, StreamAddress.Reach(request, site)))
     }
 
     /// What a body says of a stream's ends. A list has one text a line.
@@ -76,13 +79,15 @@ enum StreamAnswers {
 
     // MARK: What goes out
 
-    static func json(_ stream: StreamStatus) -> JSON {
+    static func json(_ stream: StreamStatus, _ reach: StreamAddress.Reach) -> JSON {
         [
             "name": .text(stream.name), "state": .text(stream.state.rawValue), "reason": .text(stream.reason),
             "input": .text(stream.input), "outputs": .list(stream.outputs.map(JSON.text)),
             "settings": .object(stream.settings.mapValues(JSON.text)),
             "process": .optional(stream.process) { .count($0) }, "restarts": .count(stream.restarts),
             "secondsRunning": .optional(stream.startedAt) { .number((MonotonicTime.now() - $0).seconds) },
+            "addresses": .list(StreamAddress.all(of: stream, reach).map(\.json)), "from_file": .bool(stream.isFromFile),
+            "kept": .optional(stream.kept, JSON.text),
         ]
     }
 
@@ -96,12 +101,16 @@ enum StreamAnswers {
 
     static let schemas: [String: Schema] = [
         "Stream": .object(
-            "A stream, without its secrets.",
+            """
+            A stream, without its secrets. `from_file`: the configuration file names it, and says what it is again when the service starts. \
+            `kept`: the file that keeps a stream of the API over restarts of the service.
+            """,
             [
                 "name": .text(), "state": .choice(StreamStatus.State.allCases.map(\.rawValue)), "reason": .text(),
                 "input": .text(),
                 "outputs": .list(.text()), "settings": .map(.text()), "process": .nullable(.integer()),
                 "restarts": .integer(0...Int64.max), "secondsRunning": .nullable(.number()),
+                "addresses": .list(StreamAddress.schema), "from_file": .bool, "kept": .nullable(.text()),
             ]),
         "NewStream": .object(
             "A stream to add. Input and output, or outputs, are URLs. Passphrases go in and never come out.",

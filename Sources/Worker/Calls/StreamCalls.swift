@@ -77,6 +77,8 @@ final class StreamCalls: Sendable {
         port.start()
     }
 
+    var localPort: UInt16 { port.local.port }
+
     /// Listens on all addresses of both families, or of IPv4 where there is no other.
     private static func open(
         _ number: UInt16, _ addresses: [String], place: String, _ identity: DTLSIdentity

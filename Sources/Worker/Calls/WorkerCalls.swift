@@ -37,7 +37,12 @@ public final class WorkerCalls: CallDesk {
         let calls = try StreamCalls(&configuration, identity: identity) { [weak self] number, side, change in
             self?.follow(stream, number, side, change)
         }
-        if let calls { state.withLock { $0.streams[stream] = calls } }
+        guard let calls else { return }
+        let event = state.withLock { state in
+            state.streams[stream] = calls
+            return state.event
+        }
+        event?(stream, StreamEvent(.message, "media of calls comes to and goes from UDP port \(calls.localPort)"))
     }
 
     /// Ends the calls of a stream that has ended. One without any is no fault.
@@ -73,7 +78,9 @@ public final class WorkerCalls: CallDesk {
             if side == .play { event?(stream, StreamEvent(.outputUp, "viewer \(address) watches")) }
         case .moved(let address): event?(stream, StreamEvent(.message, "a peer of a call is at \(address) now"))
         case .ended(let end):
-            event?(stream, StreamEvent(side == .play ? .outputDown : .message, "call \(number) is over: \(end)"))
+            event?(
+                stream,
+                StreamEvent(side == .play ? .outputDown : .message, "call \(number) is over: \(end)", isUsual: true))
             done?(number)
         }
     }

@@ -69,7 +69,7 @@ import Testing
         let isAuthentic = false
         let callNumber = 0
         let peer = ""
-        let localPort: UInt16 = 0
+        let place: ListeningPlace? = nil
 
         init(_ tracks: [RTPTrack], _ readings: [(track: Int, bytes: [UInt8], arrival: MonotonicTime)]) {
             call = RTPCall(number: 0, tracks: tracks)
