@@ -35,6 +35,8 @@ static _Thread_local struct {
     uint32_t brought_for;
     /// The kernel stamps the socket's datagrams.
     bool stamps;
+    /// Of the datagram before.
+    burnish_srt_stamps clocks;
     /// The UDP socket that had no tap at this generation of the registry.
     int unknown;
     uint32_t unknown_at;
@@ -45,10 +47,24 @@ static pthread_once_t key_made = PTHREAD_ONCE_INIT;
 static void release_at_exit(void *tap) { tap_release(tap); }
 static void make_key(void) { pthread_key_create(&key, release_at_exit); }
 
+static int64_t nanoseconds(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static burnish_srt_clocks read_clocks(void) {
+    burnish_srt_clocks clocks = {.before = nanoseconds(CLOCK_MONOTONIC)};
+    clocks.wall = nanoseconds(CLOCK_REALTIME);
+    clocks.after = nanoseconds(CLOCK_MONOTONIC);
+    return clocks;
+}
+
 /// A call without room for a stamp must not get one: the kernel would mark the datagram as cut, and libsrt drops those.
 static void set_stamping(int descriptor, bool wanted) {
     if (receiver.stamps == wanted) return;
     receiver.stamps = wanted;
+    if (wanted) receiver.clocks = (burnish_srt_stamps){.last = read_clocks(), .has_last = true};
     int on = wanted;
     setsockopt(descriptor, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
@@ -80,24 +96,16 @@ static burnish_srt_tap *receiving_tap(int descriptor) {
     return tap;
 }
 
-static int64_t nanoseconds(clockid_t clock) {
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 /// The kernel's stamp of a datagram, moved from the wall clock to the monotonic one; the present time without one.
 static int64_t arrival_of(struct msghdr *message) {
-    int64_t now = nanoseconds(CLOCK_MONOTONIC);
     for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
         struct timespec stamp;
         memcpy(&stamp, CMSG_DATA(part), sizeof stamp);
-        int64_t age = nanoseconds(CLOCK_REALTIME) - ((int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec);
-        // The wall clock may have been set in between.
-        if (age >= 0 && age < 1000000000) return now - age;
+        return burnish_srt_arrival(
+            &receiver.clocks, (int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec, read_clocks());
     }
-    return now;
+    return nanoseconds(CLOCK_MONOTONIC);
 }
 
 /// Whether this is a caller's handshake that comes too fast.

@@ -48,6 +48,26 @@ void burnish_srt_signal_raise(burnish_srt_signal *signal);
 /// Blocks until the count differs from `seen`, or CLOCK_MONOTONIC reaches `deadline_ns`, or a system signal comes.
 void burnish_srt_signal_wait(burnish_srt_signal *signal, uint32_t seen, int64_t deadline_ns);
 
+// MARK: Stamps
+
+/// The wall clock between two readings of the monotonic clock, in nanoseconds.
+typedef struct {
+    int64_t before, wall, after;
+} burnish_srt_clocks;
+
+/// What is known of the wall clock of one socket's stamps. Zero before the first reading. Used by one thread.
+typedef struct {
+    burnish_srt_clocks last;
+    /// Stamps before this are from before the wall clock was set.
+    int64_t valid_from;
+    bool has_last;
+} burnish_srt_stamps;
+
+/// When a datagram came: its stamp by the wall clock, moved to the monotonic clock. Where the two clocks' distance has jumped since
+/// the reading before, somebody has set the wall clock, and datagrams that were stamped before that count as come when they are read.
+/// The same as `KernelStamps` of `Media`.
+int64_t burnish_srt_arrival(burnish_srt_stamps *stamps, int64_t stamp, burnish_srt_clocks clocks);
+
 // MARK: Taps
 
 /// Sees what one of libsrt's UDP sockets receives and sends. Reference counted: libsrt's threads may be inside one that

@@ -12,6 +12,8 @@ struct DatagramSocket: ~Copyable {
     let localPort: UInt16
     /// When it was last found empty, or made, in monotonic nanoseconds: what is read later came later.
     private let emptyAt = Atomic<Int64>(MonotonicTime.now().nanoseconds)
+    /// Belongs to the thread that reads.
+    private let stamps = ThreadConfined(KernelStamps())
 
     /// A datagram that has come.
     struct Arrived {
@@ -117,16 +119,15 @@ struct DatagramSocket: ~Copyable {
         var arrived = Arrived(byteCount: count, time: .now(), sender: sender, isCut: wasCut)
         // cmsghdr: length (8 bytes), level (4), type (4), then the stamp.
         guard control.1 == UInt64(SOL_SOCKET) | UInt64(SO_TIMESTAMPNS) << 32 else { return arrived }
-        var wall = timespec()
-        unsafe clock_gettime(CLOCK_REALTIME, &wall)
-        let age = (Int64(wall.tv_sec) - Int64(control.2)) * 1_000_000_000 + Int64(wall.tv_nsec) - Int64(control.3)
+        let stamp = Int64(control.2) * 1_000_000_000 + Int64(control.3)
+        let stamped = stamps.use { $0.arrival(stamp: stamp, .read()) }
         arrived.time = Self.arrival(
-            age: age, now: arrived.time, earliest: MonotonicTime(nanoseconds: emptyAt.load(ordering: .relaxed)))
+            age: (arrived.time - stamped).count, now: arrived.time,
+            earliest: MonotonicTime(nanoseconds: emptyAt.load(ordering: .relaxed)))
         return arrived
     }
 
-    /// When something came that has this age by the wall clock, which may have been set in between. Never later than now,
-    /// and never before the socket was last empty.
+    /// When something came that seems to have this age. Never later than now, and never before the socket was last empty.
     static func arrival(age: Int64, now: MonotonicTime, earliest: MonotonicTime) -> MonotonicTime {
         now - min(max(.zero, Nanoseconds(age)), max(.zero, now - earliest))
     }

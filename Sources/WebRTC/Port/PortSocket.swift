@@ -93,7 +93,8 @@ struct PortSocket: ~Copyable {
     }
 
     /// Reads the next datagram, if one has come.
-    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Arrived? {
+    /// - Parameter stamps: those of this socket.
+    func receive(into buffer: UnsafeMutableRawBufferPointer, _ stamps: inout KernelStamps) -> Arrived? {
         // Room for one control message with a timespec: header 16, payload 16, aligned.
         var control: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
         var count = -1
@@ -119,11 +120,7 @@ struct PortSocket: ~Copyable {
         var time = MonotonicTime.now()
         // cmsghdr: length (8 bytes), level (4), type (4), then the stamp.
         if control.1 == UInt64(SOL_SOCKET) | UInt64(SO_TIMESTAMPNS) << 32 {
-            var wall = timespec()
-            unsafe clock_gettime(CLOCK_REALTIME, &wall)
-            let age = (Int64(wall.tv_sec) - Int64(control.2)) * 1_000_000_000 + Int64(wall.tv_nsec) - Int64(control.3)
-            // Somebody may have set the wall clock in between.
-            if 0...1_000_000_000 ~= age { time = time - Nanoseconds(age) }
+            time = stamps.arrival(stamp: Int64(control.2) * 1_000_000_000 + Int64(control.3), .read())
         }
         return Arrived(byteCount: count, time: time, sender: sender, isCut: flags & Int32(MSG_TRUNC) != 0)
     }
