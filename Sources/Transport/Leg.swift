@@ -70,6 +70,9 @@ public enum LegEvent: Hashable, Sendable {
     /// No reports tell how a call's sound and pictures belong together: they are aligned by their arrival. Reported once in a
     /// connection.
     case alignedByArrival
+    /// The sender reports of a call contradict by so much when the packets of a track come. They do not count: the track is aligned by
+    /// its arrival. Reported once for a source.
+    case reportsContradict(track: String, milliseconds: Int)
     /// A call's sender was asked for a keyframe for seconds, and none has come. Reported once for a source.
     case keyframeWithheld
     /// A call's receiver has lost so much for some seconds that it gets keyframes only, so that the others' pictures do not suffer.
@@ -138,6 +141,9 @@ extension LegEvent: CustomStringConvertible {
             "SRT cannot be read early here: \(reason); from the next connection on, SRT's own delay (ingest=tsbpd)"
         case .alignedByArrival:
             "no sender reports: sound and pictures are aligned by when they arrive; have the sender send RTCP"
+        case .reportsContradict(let track, let milliseconds):
+            "sender reports put its \(track) \(milliseconds / 1_000).\(milliseconds % 1_000 / 100) s from where its packets come:"
+                + " it is aligned by its arrival; have the sender's RTCP reports repaired"
         case .keyframeWithheld:
             "no keyframe for 5 s, although the sender was asked: it may not get the requests; have it begin to send anew now"
         case .fellBehind(let peer):

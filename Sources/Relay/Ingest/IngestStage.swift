@@ -179,8 +179,8 @@ final class IngestStage {
             demuxer.recordLoss()
             followsGap = true
         case .clockReset: sourceClock &+= 1
-        case .listening, .refused, .nextIngest, .earlyIngestFailed, .alignedByArrival, .leftOut, .keyframeWithheld,
-            .fellBehind, .followsAgain:
+        case .listening, .refused, .nextIngest, .earlyIngestFailed, .alignedByArrival, .reportsContradict, .leftOut,
+            .keyframeWithheld, .fellBehind, .followsAgain:
             break
         }
     }

@@ -137,7 +137,9 @@ final class MediaSource: Sendable {
                     packets += 1
                     bytes += Int64(reading.byteCount)
                     let packet = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(datagram)[..<reading.byteCount])
-                    if unsafe session.receive(packet, arrival: reading.arrival, track: reading.track) { wire.confirm() }
+                    let isOurs = unsafe session.receive(
+                        packet, arrival: reading.arrival, track: reading.track, isFromPeer: reading.isFromPeer)
+                    if isOurs { wire.confirm() }
                     reads += 1
                     // A flood does not hold the reader for ever.
                     if reads % 64 == 0, .now() >= limit { return .idle }
@@ -195,6 +197,10 @@ final class MediaSource: Sendable {
                 return .disconnected(reason: reason)
             case .refused(let reason): return .refused(reason: reason)
             case .alignedByArrival: return .alignedByArrival
+            case .reportsContradict(let track, let seconds):
+                let codec = tracks[track].formats[0].codec
+                return .reportsContradict(
+                    track: "\(codec.isVideo ? "pictures" : "sound") (\(codec.encoding))", milliseconds: Int(seconds * 1_000))
             case .keyframeWithheld: return .keyframeWithheld
             }
         }

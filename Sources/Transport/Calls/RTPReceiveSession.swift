@@ -38,6 +38,8 @@ public struct RTPReceiveSession: ~Copyable {
         case refused(reason: String)
         /// No reports tell how sound and picture belong together: they are aligned by their arrival.
         case alignedByArrival
+        /// A track's reports contradict by so many seconds when its packets come. They do not count.
+        case reportsContradict(track: Int, seconds: Double)
         /// The sender was asked for a keyframe again and again, and none has come.
         case keyframeWithheld
     }
@@ -119,11 +121,13 @@ public struct RTPReceiveSession: ~Copyable {
     // MARK: What comes
 
     /// Files a datagram: RTP or RTCP, any bytes.
-    /// - Parameter track: the one whose socket it came from; nil where all tracks share one.
+    /// - Parameters:
+    ///   - track: the one whose socket it came from; nil where all tracks share one.
+    ///   - isFromPeer: it came from where the track's packets come from.
     /// - Returns: whether it is one of the stream's, so that feedback may go to where it came from. There is none before its source is
     ///   proven.
     @discardableResult public mutating func receive(
-        _ datagram: UnsafeRawBufferPointer, arrival: MonotonicTime, track: Int? = nil
+        _ datagram: UnsafeRawBufferPointer, arrival: MonotonicTime, track: Int? = nil, isFromPeer: Bool = false
     ) -> Bool {
         let bytes = unsafe Span<UInt8>(_unsafeElements: datagram.assumingMemoryBound(to: UInt8.self))
         if RTPPacket.isControl(bytes) { return receiveControl(bytes, arrival) }
@@ -139,7 +143,10 @@ public struct RTPReceiveSession: ~Copyable {
             guard receiver.source != nil else { return false }
         } else {
             guard receiver.admits(packet, isAuthentic: configuration.isAuthentic, at: arrival) else {
-                return refuse("another source sends while the first one is served")
+                guard isFromPeer, succeeds(receiver, packet, bytes, arrival) else {
+                    return isFromPeer ? false : refuse(Self.otherSource)
+                }
+                return unsafe receive(datagram, arrival: arrival, track: track)
             }
             if receiver.source != packet.source { begin(receiver, packet, arrival) }
         }
@@ -164,6 +171,29 @@ public struct RTPReceiveSession: ~Copyable {
         if verdict == .unexpected { unexpected += 1 }
         alignment.observe(receiver, at: arrival)
         return verdict != .unexpected
+    }
+
+    private static let otherSource = "another source sends while the first one is served"
+
+    /// Judges a packet of another source, from where the present one sends.
+    /// - Returns: whether its source has taken the place of the present one.
+    private mutating func succeeds(
+        _ receiver: RTPTrackReceiver, _ packet: RTPPacket, _ datagram: Span<UInt8>, _ arrival: MonotonicTime
+    ) -> Bool {
+        switch receiver.succession.judge(packet, datagram, at: arrival, lastHeard: receiver.lastHeard) {
+        case .kept(let instead):
+            if instead { unexpected += 1 }
+            return false
+        case .isLate: return refuse(nil)
+        case .refused: return refuse(Self.otherSource)
+        case .takesOver: break
+        }
+        guard let first = receiver.succession.takeOver(from: receiver.source, at: arrival) else { return false }
+        receiver.goodbye()
+        unsafe first.datagram.withUnsafeBytes {
+            _ = unsafe receive($0, arrival: first.arrival, track: receiver.index)
+        }
+        return true
     }
 
     private mutating func begin(_ receiver: RTPTrackReceiver, _ packet: RTPPacket, _ arrival: MonotonicTime) {
@@ -214,7 +244,7 @@ public struct RTPReceiveSession: ~Copyable {
                 // Feedback goes to where reports come from.
                 if receiver.isProven { isOurs = true }
                 reports += 1
-                if !receiver.apply(report, arrival: arrival) { reportsRejected += 1 }
+                let isBelieved = receiver.apply(report, arrival: arrival)
                 alignment.align(tracks)
             case .goodbye(let sources):
                 for receiver in tracks where receiver.source.map({ sources.contains($0) }) == true {
@@ -244,6 +274,7 @@ public struct RTPReceiveSession: ~Copyable {
         }
         return nil
     }
+                if !isBelieved || alignment.disbelieves(receiver.index) { reportsRejected += 1 }
 
     /// Removes the oldest event.
     public mutating func nextEvent(at now: MonotonicTime) -> Event? {
@@ -278,6 +309,10 @@ public struct RTPReceiveSession: ~Copyable {
         guard isConnected else { return }
         for receiver in tracks { receiver.end() }
         picture = KeyframeNeed()
+            while let (track, ticks) = alignment.claimContradiction() {
+                events.append(
+                    .reportsContradict(track: track, seconds: Double(ticks) / Double(MediaTime.ticksPerSecond)))
+            }
         alignment = TrackAlignment()
         packetArrivals = PacketArrivals()
         (nextReport, nextArrivals) = (nil, nil)

@@ -10,6 +10,7 @@ final class RTPTrackReceiver {
     /// The present source really sends, so that it gets feedback. Its packets are delivered before that.
     private(set) var isProven = false
     private var proof = SourceProof()
+    var succession = SourceSuccession()
     private var order = RTPOrder()
     private var ring = PacketRing(capacity: 512)
     private(set) var requests = RetransmissionRequests()
@@ -71,6 +72,7 @@ final class RTPTrackReceiver {
         source = nil
         isProven = false
         proof.removeAll()
+        succession = SourceSuccession()
         saidGoodbye = false
         ring.reset()
         requests.removeAll()

@@ -52,11 +52,14 @@ public struct RTPReading: Hashable, Sendable, BitwiseCopyable {
     public var arrival: MonotonicTime
     /// The track whose socket it came from; nil where all share one.
     public var track: Int?
+    /// It came from the address that the track's packets were confirmed to come from.
+    public var isFromPeer: Bool
 
-    public init(byteCount: Int, arrival: MonotonicTime, track: Int? = nil) {
+    public init(byteCount: Int, arrival: MonotonicTime, track: Int? = nil, isFromPeer: Bool = false) {
         self.byteCount = byteCount
         self.arrival = arrival
         self.track = track
+        self.isFromPeer = isFromPeer
     }
 }
 

@@ -4,7 +4,8 @@ import Media
 ///
 /// Time stamps of each track count from anywhere. Sender reports tell which of them belong to the same moment of the sender's
 /// wall clock. Without them, what was sent at the same time belongs together: packets are compared by their source times, which
-/// leave out what the network delayed, and before those are known by their arrival.
+/// leave out what the network delayed, and before those are known by their arrival. The same holds where reports lie too far from that
+/// estimate: some senders' reports are wrong or old.
 ///
 /// The first track keeps its place; the others move.
 struct TrackAlignment: Sendable {
@@ -12,14 +13,34 @@ struct TrackAlignment: Sendable {
     static let timeout = Nanoseconds.seconds(6)
     /// Tracks that lie apart by less stay where they are; ticks.
     static let tolerance: Int64 = 450
+    /// Reports that put a track further than this from where its packets come contradict them (1 s); ticks. No sender holds one of
+    /// its tracks back for so long.
+    static let contradiction = MediaTime.ticksPerSecond
+    /// They are believed again below this.
+    static let agreement = MediaTime.ticksPerSecond / 2
     /// Times begin here, so that none is negative.
     private static let start = 10 * MediaTime.ticksPerSecond
 
+    /// What a track's offset would be by when its packets come.
+    private struct Estimate {
+        /// By the packet that came soonest for its time stamp.
+        var byArrival: Int64
+        /// By the newest packet's source time; nil while it has none.
+        var bySourceTime: Int64?
+
+        /// Time stamps that go back by more (2 s) have jumped: packets that came before show nothing of those that come.
+        static let jump = 2 * MediaTime.ticksPerSecond
+
+        var best: Int64 { bySourceTime ?? byArrival }
+    }
+
     private var epoch: MonotonicTime?
-    private var bothSince: MonotonicTime?
     private var wasReported = false
-    /// By track: what its offset would be by its newest packet's source time.
-    private var bySourceTime: [Int: Int64] = [:]
+    /// By track.
+    private var estimates: [Int: Estimate] = [:]
+    /// The tracks whose reports contradict their packets, and by how many ticks. An event tells of each once.
+    private var contradictions: [Int: Int64] = [:]
+    private var told: Set<Int> = []
 
     init() {}
 
@@ -27,26 +48,57 @@ struct TrackAlignment: Sendable {
     mutating func begin(_ receiver: RTPTrackReceiver, timestamp: UInt32, at arrival: MonotonicTime) {
         let epoch = epoch ?? arrival
         self.epoch = epoch
-        bySourceTime[receiver.index] = nil
+        estimates[receiver.index] = nil
+        contradictions[receiver.index] = nil
+        told.remove(receiver.index)
         receiver.clock.place(timestamp, arrival: arrival, at: Self.start + MediaTime.ticks(in: arrival - epoch))
     }
 
     /// A packet has come.
     mutating func observe(_ receiver: RTPTrackReceiver, at arrival: MonotonicTime) {
-        guard let epoch, let newest = receiver.clock.newest, let time = receiver.clock.newestSourceTime else { return }
-        bySourceTime[receiver.index] = Self.start + MediaTime.ticks(in: time - epoch) - newest
+        guard let epoch, let newest = receiver.clock.newest else { return }
+        let came = Self.start + MediaTime.ticks(in: arrival - epoch) - newest
+        var estimate = estimates[receiver.index] ?? Estimate(byArrival: came)
+        estimate.byArrival = came - estimate.byArrival > Estimate.jump ? came : min(estimate.byArrival, came)
+        estimate.bySourceTime = receiver.clock.newestSourceTime.map {
+            Self.start + MediaTime.ticks(in: $0 - epoch) - newest
+        }
+        estimates[receiver.index] = estimate
     }
 
     /// Moves the later tracks to where they belong.
     mutating func align(_ tracks: [RTPTrackReceiver]) {
         guard let first = tracks.first(where: { $0.source != nil }) else { return }
         for other in tracks where other !== first && other.source != nil {
-            var wanted = other.clock.offset(alignedTo: first.clock)
-            if wanted == nil, let mine = bySourceTime[other.index], let its = bySourceTime[first.index] {
-                wanted = first.clock.offset + mine - its
-            }
-            if let wanted, abs(wanted - other.clock.offset) > Self.tolerance { other.clock.offset = wanted }
+            guard let wanted = place(of: other, beside: first) else { continue }
+            if abs(wanted - other.clock.offset) > Self.tolerance { other.clock.offset = wanted }
         }
+    }
+
+    /// What a track's offset should be.
+    private mutating func place(of track: RTPTrackReceiver, beside first: RTPTrackReceiver) -> Int64? {
+        let reported = track.clock.offset(alignedTo: first.clock)
+        guard let own = estimates[track.index], let its = estimates[first.index] else { return reported }
+        let estimated = first.clock.offset + own.best - its.best
+        let areSettled = own.bySourceTime != nil && its.bySourceTime != nil
+        guard let reported else { return areSettled ? estimated : nil }
+        let distance = abs(reported - estimated)
+        guard distance > (contradictions[track.index] == nil ? Self.contradiction : Self.agreement) else {
+            contradictions[track.index] = nil
+            return reported
+        }
+        contradictions[track.index] = distance
+        // By the arrival alone a track is placed already. It moves only where earlier reports have put it elsewhere.
+        return areSettled || abs(estimated - track.clock.offset) > Self.contradiction ? estimated : nil
+    }
+
+    /// Whether a track's reports contradict its packets.
+    func disbelieves(_ track: Int) -> Bool { contradictions[track] != nil }
+
+    /// The next track whose reports are to be said to contradict its packets, and by how many ticks they do.
+    mutating func claimContradiction() -> (track: Int, ticks: Int64)? {
+        for (track, ticks) in contradictions where told.insert(track).inserted { return (track, ticks) }
+        return nil
     }
 
     /// Whether it is to be said that reports are missing. Said once.

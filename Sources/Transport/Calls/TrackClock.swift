@@ -75,8 +75,6 @@ struct TrackClock: Sendable {
     func offset(alignedTo other: TrackClock) -> Int64? {
         guard let mine = report, let others = other.report else { return nil }
         let wall = Double(Int64(bitPattern: mine.wall &- others.wall)) / 4294967296.0
-        // Wall clocks that lie further apart are not the same one.
-        guard abs(wall) < 3600 else { return nil }
         let elapsed = Int64((wall * Double(MediaTime.ticksPerSecond)).rounded())
         return others.ticks + other.offset + elapsed - mine.ticks
     }

@@ -9,13 +9,15 @@ final class UDPCallWire: RTPWire {
     private let sockets: [CallSocket]
     private let bell = Bell()
     /// Belongs to the thread that reads.
-    private let turn = ThreadConfined(Turn())
+    private let turn: ThreadConfined<Turn>
 
     private struct Turn {
         /// Where what was read last came from.
         var last: (track: Int, isControl: Bool, sender: SocketAddress)?
         /// The place of the socket that is read next, two of each track. None is read again before the others had their turn.
         var next = 0
+        /// Where each track's stream comes from.
+        var peers: [SocketAddress?]
     }
 
     private let numbers: [Int32]
@@ -24,6 +26,7 @@ final class UDPCallWire: RTPWire {
         call = RTPCall(number: 0, tracks: tracks)
         self.sockets = sockets
         numbers = sockets.flatMap(\.numbers)
+        turn = ThreadConfined(Turn(peers: sockets.map { _ in nil }))
     }
 
     var place: ListeningPlace? { sockets[0].stream.place("rtp") }
@@ -49,14 +52,22 @@ final class UDPCallWire: RTPWire {
             if isControl, !came.isCut {
                 unsafe socket.observe(UnsafeRawBufferPointer(rebasing: buffer[..<came.byteCount]), from: came.sender)
             }
-            turn.use { $0 = Turn(last: (track, isControl, came.sender), next: place + 1) }
-            return RTPReading(byteCount: came.isCut ? 0 : came.byteCount, arrival: came.time, track: track)
+            let isFromPeer = turn.use {
+                ($0.last, $0.next) = ((track, isControl, came.sender), place + 1)
+                return $0.peers[track] == came.sender
+            }
+            return RTPReading(
+                byteCount: came.isCut ? 0 : came.byteCount, arrival: came.time, track: track, isFromPeer: isFromPeer)
         }
         return nil
     }
 
     func confirm() {
-        guard let (track, isControl, sender) = turn.use({ $0.last }) else { return }
+        let confirmed = turn.use { turn in
+            if let last = turn.last, !last.isControl, turn.peers[last.track] != last.sender { turn.peers[last.track] = last.sender }
+            return turn.last
+        }
+        guard let (track, isControl, sender) = confirmed else { return }
         sockets[track].peer.withLock { peer in
             if isControl {
                 if peer.control != sender { peer.control = sender }

@@ -133,7 +133,11 @@ struct RTPSessionTests {
         }
 
         /// Anything that the network may bring.
-        func inject(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { receiver.receive($0, arrival: now) } }
+        func inject(_ bytes: [UInt8], isFromPeer: Bool = false) -> Bool {
+            bytes.withUnsafeBytes { receiver.receive($0, arrival: now, isFromPeer: isFromPeer) }
+        }
+        var rejected: Int64 { receiver.reportsRejected }
+        var unexpected: Int64 { receiver.unexpected }
 
         var numbers: [UInt8] { delivered.map { $0.payload[0] } }
         var losses: RTPReceiveSession.Losses { receiver.losses }
