@@ -31,6 +31,7 @@ final class IngestStage {
     private let path: PicturePath
     private let pace: FilePace?
     private let mayWait: Bool
+    private let isCall: Bool
     private var timeline: Timeline
     private var deadline: Deadline
     private var line = PresentationLine()
@@ -42,6 +43,8 @@ final class IngestStage {
     /// Units may be missing before the next one.
     private var followsGap = false
     private var stamps = PictureStamps()
+    /// Of a call, whose packets do not say when pictures are to be decoded.
+    private var order = DecodingOrder()
     /// What a picture's packets said of when it was taken, until its unit is complete.
     private var capture: (time: UInt64, presentation: MediaTime)?
     /// The main video of the program; nil where it has none.
@@ -89,6 +92,7 @@ final class IngestStage {
         let isLive = source.url.isLive
         mayWait = !isLive
         pace = isLive || !configuration.pacesFiles ? nil : FilePace()
+        isCall = source.tracks != nil
         settings = LiveSettings.Copy(of: channels.settings)
         router = PictureRouter(
             queue: queue, output: output, mode: settings.value.mode, mayWait: !isLive, channels: channels)
@@ -167,6 +171,7 @@ final class IngestStage {
             timeline.sourceRestarted()
             line.restart()
             followsGap = true
+            order.restart()
             stamps = PictureStamps()
             capture = nil
             captures.forget()
@@ -323,6 +328,7 @@ final class IngestStage {
         guard configuration.choosesOutput else { return }
         let options = configuration.options
         let rate = format.frameRate?.value ?? 30
+        order.restart(reordering: format.reordering)
         var stream = OutputLadder.Stream(input: format.size, interval: .seconds(1 / min(max(rate, 1), 240)))
         stream.workers = options.threads
         stream.encoders = options.encodeThreads
@@ -338,12 +344,13 @@ final class IngestStage {
         let timing = stamps.stamp(
             unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let stamp = timing.presentation
-        if let due = pace?.due(unit.decode ?? stamp) { turns.sleep(until: due, as: .ingest) }
+        let decode = unit.decode ?? (!isCall ? nil : order.decode(stamp, rate: arrivals.declaredRate))
+        if let due = pace?.due(decode ?? stamp) { turns.sleep(until: due, as: .ingest) }
         if configuration.readsFramesOneByOne { waitForFramesBefore() }
 
         let paced = pace.map { _ in MonotonicTime.now() }
         let arrival = paced ?? unit.lastArrival
-        let reordering = Self.wait(presentation: stamp, decode: unit.decode)
+        let reordering = Self.wait(presentation: stamp, decode: decode)
         let sourceTime = unit.lastSourceTime.map { $0 + reordering }
         let origin = sourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, arrival + reordering)
         let earliness = line.observe(own: origin.time, presentation: stamp, isIdle: queue.count == 0)
@@ -382,7 +389,7 @@ final class IngestStage {
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
         let picture = PictureRouter.Picture(
-            presentation: mapped.output, decode: Self.decode(unit.decode, presentation: stamp, mapped: mapped.output),
+            presentation: mapped.output, decode: Self.decode(decode, presentation: stamp, mapped: mapped.output),
             isTimed: timing.step == nil, source: unit.lastSourceTime ?? arrival, flags: flags)
         router.send(unit, decision, picture, ticket)
     }
