@@ -90,7 +90,7 @@ public struct KeptParameterSets: Sendable {
     /// More than any sane stream has.
     private static let limit = 64
 
-    init() {}
+    public init() {}
 
     /// Keeps a set in the place of the one with the same key. Allocates only when it differs.
     /// - Parameters:
@@ -115,6 +115,31 @@ public struct KeptParameterSets: Sendable {
     /// Whether all sets of another stream's, or of another part of this one, are kept with the same bytes.
     public func holdsAll(of others: KeptParameterSets) -> Bool {
         others.sets.allSatisfy { other in sets.contains { $0.bytes == other.bytes } }
+    }
+
+    /// The kinds of sets that a decoder cannot begin without, by their short names, as far as none is kept.
+    public func missing(for codec: VideoCodec) -> [String] {
+        Self.needed(by: codec).filter { !holds(any: $0.keys) }.map(\.name)
+    }
+
+    /// Whether a set of each kind is kept that a decoder cannot begin without.
+    public func suffice(for codec: VideoCodec) -> Bool {
+        switch codec {
+        case .h264: holds(any: H264Grammar.sequenceKeys) && holds(any: H264Grammar.pictureKeys)
+        case .hevc: holds(any: HEVCParameterSets.sequenceKeys) && holds(any: HEVCParameterSets.pictureKeys)
+        // An entry point has all that it needs.
+        case .mpeg2Video, .av1, .vp8, .vp9: true
+        }
+    }
+
+    private func holds(any keys: Range<Int>) -> Bool { sets.contains { keys.contains($0.key) } }
+
+    private static func needed(by codec: VideoCodec) -> [(name: String, keys: Range<Int>)] {
+        switch codec {
+        case .h264: [("SPS", H264Grammar.sequenceKeys), ("PPS", H264Grammar.pictureKeys)]
+        case .hevc: [("SPS", HEVCParameterSets.sequenceKeys), ("PPS", HEVCParameterSets.pictureKeys)]
+        case .mpeg2Video, .av1, .vp8, .vp9: []
+        }
     }
 
     mutating func removeAll() { sets.removeAll() }

@@ -8,7 +8,7 @@ public enum ContainerFault: Hashable, Sendable, BitwiseCopyable {
     /// Bytes that belong to no packet were skipped, in search of the next packet's start or because bytes before them
     /// are missing.
     case unalignedBytes(Int)
-    /// A packet has `transport_error_indicator` or an impossible adaptation field.
+    /// A packet has `transport_error_indicator` or an impossible adaptation field, or an RTP packet holds bytes that belong to nothing.
     case brokenPacket
     /// A continuity counter jumped: so many packets at least are missing.
     case gap(packets: Int)

@@ -44,4 +44,10 @@ import Media
     public let parameterSets: KeptParameterSets?
 
     public var isDamaged: Bool { !damage.isEmpty }
+
+    /// A decoder can begin here, and a parameter set of each kind that it needs has come.
+    public var isStart: Bool {
+        guard isKeyframe, let codec, let parameterSets else { return isKeyframe }
+        return parameterSets.suffice(for: codec)
+    }
 }

@@ -38,6 +38,18 @@
         unsafe more.withUnsafeBytes { unsafe append($0, limit: limit) }
     }
 
+    /// Inserts bytes at an offset.
+    /// - Returns: false when the unit would exceed `limit`; nothing is added then.
+    func insert(_ more: Span<UInt8>, at offset: Int, limit: Int) -> Bool {
+        let tail = count - offset
+        guard append(more, limit: limit) else { return false }
+        unsafe (memory + offset + more.count).update(from: memory + offset, count: tail)
+        unsafe more.withUnsafeBytes { bytes in
+            unsafe UnsafeMutableRawBufferPointer(start: memory + offset, count: bytes.count).copyMemory(from: bytes)
+        }
+        return true
+    }
+
     /// Drops the last `n` bytes.
     func removeLast(_ n: Int) { count -= n }
 

@@ -12,7 +12,8 @@ public final class StreamCounters: Sendable {
         case inputMessagesLost
         /// Transport packets that continuity counters show to be missing. The real number may be higher.
         case inputPacketsLost
-        /// Transport packets that an earlier receiver marked as broken, or that are not valid.
+        /// Transport packets that an earlier receiver marked as broken, or that are not valid, and RTP packets of video that hold
+        /// bytes which belong to nothing.
         case inputPacketsBroken
         case inputPacketsScrambled
         /// Units that were too large to assemble. Those of the main video are also dropped as frames.

@@ -81,6 +81,24 @@ import Transport
         #expect(TestStream.payloads(in: output).prefix(4) == units[11..<15].map(\.bytes)[...])
     }
 
+    /// A gradual refresh without parameter sets is no beginning, however often one comes: the pictures pass until there is another. Each
+    /// line is said once.
+    @Test func refreshesWithoutParameterSetsAreNoBeginning() throws {
+        let scratch = try Scratch()
+        // The first keyframe and its parameter sets have not come.
+        var units = Array(TestStream.coded(in: try TestStream.video(frames: 40, keyframeEvery: 20)).dropFirst())
+        let entry = try #require(units.firstIndex(where: \.isKeyframe))
+        for index in units.indices {
+            units[index].presentation = MediaTime(ticks: 900_000 + Int64(index) * 45_000)
+            units[index].decode = units[index].presentation
+            if index < entry { units[index].bytes.insert(contentsOf: H264Stream.recoveryPoint, at: H264Stream.delimiter.count) }
+        }
+        let (report, notes, _) = try relayPictureByPicture(try TestStream.multiplexed(units), scratch)
+        #expect(report.frames.emitted == UInt64(units.count - entry) && report.frames.bypassed > 5, "\(report.frames)")
+        let lines = notes.filter { $0.contains("go out as they come") || $0.contains("enhanced again") }
+        #expect(lines.count == 3 && lines.last == "pictures are enhanced again", "\(notes)")
+    }
+
     /// With its sequence headers it is enhanced from its first picture on, and where a bypass ends from that entry point on.
     @Test func av1IsEnhancedFromItsEntryPointsOn() throws {
         let scratch = try Scratch()

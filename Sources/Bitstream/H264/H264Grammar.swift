@@ -3,6 +3,10 @@ struct H264Grammar: UnitGrammar {
     private(set) var sets = ParameterSets()
     private(set) var kept = KeptParameterSets()
 
+    /// Of ``kept``.
+    static let sequenceKeys = 0..<32
+    static let pictureKeys = 256..<512
+
     var newest: VideoParameters? { sets.newest?.parameters }
     var lastFault: BitstreamFault? { sets.lastFault }
 
@@ -43,9 +47,9 @@ struct H264Grammar: UnitGrammar {
             var reader = unsafe RBSPReader(unit)
             reader.skip(24)
             let id = reader.unsigned()
-            if id < 32 { unsafe kept.keep(unit, key: id) }
+            if id < 32 { unsafe kept.keep(unit, key: Self.sequenceKeys.lowerBound + id) }
         case .pictureParameterSet:
-            if let id = unsafe sets.readPicture(unit) { unsafe kept.keep(unit, key: 256 + id) }
+            if let id = unsafe sets.readPicture(unit) { unsafe kept.keep(unit, key: Self.pictureKeys.lowerBound + id) }
         default: break
         }
     }

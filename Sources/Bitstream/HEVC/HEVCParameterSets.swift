@@ -4,6 +4,10 @@ struct HEVCParameterSets: Sendable {
     private(set) var lastFault: BitstreamFault?
     /// The sets as they came.
     private(set) var kept = KeptParameterSets()
+
+    /// Of ``kept``.
+    static let sequenceKeys = 100..<200
+    static let pictureKeys = 200..<300
     private var sequences: [HEVCSequenceSet?] = Array(repeating: nil, count: 16)
     private var pictures: [HEVCPictureSet?] = Array(repeating: nil, count: 64)
 
@@ -21,7 +25,7 @@ struct HEVCParameterSets: Sendable {
                 let set = unsafe try HEVCSequenceSet(nal)
                 sequences[set.id] = set
                 newest = set
-                unsafe kept.keep(nal, key: 100 + set.id)
+                unsafe kept.keep(nal, key: Self.sequenceKeys.lowerBound + set.id)
             } catch {
                 lastFault = error
             }
@@ -29,7 +33,7 @@ struct HEVCParameterSets: Sendable {
             if unsafe kept.holds(nal) { return }
             guard let set = unsafe HEVCPictureSet(nal) else { return }
             pictures[set.id] = set
-            unsafe kept.keep(nal, key: 200 + set.id)
+            unsafe kept.keep(nal, key: Self.pictureKeys.lowerBound + set.id)
         }
     }
 

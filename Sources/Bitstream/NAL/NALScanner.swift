@@ -1,5 +1,5 @@
 /// Finds NAL units in a byte stream (ITU-T H.264, annex B). No other code searches for start codes.
-enum NALScanner {
+public enum NALScanner {
     /// Searches for the next start code, 00 00 01.
     /// - Parameters:
     ///   - bytes: read from `position` to the end, and no further.
@@ -30,7 +30,7 @@ enum NALScanner {
     /// The next NAL unit of a whole access unit.
     /// - Parameter start: where the search begins.
     /// - Returns: the offset of the NAL unit's header byte; nil when none follows.
-    static func nextUnit(in accessUnit: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    public static func nextUnit(in accessUnit: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var position = start
         guard let code = unsafe startCode(in: accessUnit, from: &position), code + 3 < accessUnit.count else {
             return nil

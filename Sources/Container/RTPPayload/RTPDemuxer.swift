@@ -39,7 +39,7 @@ public struct RTPDemuxer: ~Copyable {
         let bytes = unsafe Span<UInt8>(_unsafeElements: payload.assumingMemoryBound(to: UInt8.self))
         if let mainVideo, mainVideo.id == packet.stream, packet.format.isVideo {
             if video?.format != packet.format {
-                video?.finish(handler)
+                video?.finish(limit: unitLimit, handler)
                 video = RTPVideoAssembly(mainVideo, format: packet.format)
             }
             report(packet.format, handler)
@@ -58,7 +58,14 @@ public struct RTPDemuxer: ~Copyable {
     }
 
     /// Delivers what is there, because the stream ends or is interrupted. More may be pushed.
-    public mutating func finish(handler: Handler) { video?.finish(handler) }
+    public mutating func finish(handler: Handler) { video?.finish(limit: unitLimit, handler) }
+
+    /// When ``timeout(_:handler:)`` wants to be called: a picture is complete then if nothing comes.
+    public var nextTimer: MonotonicTime? { video?.timer }
+
+    /// Delivers the picture that counts as complete.
+    /// - Parameter now: everything that had come by then was pushed.
+    public mutating func timeout(_ now: MonotonicTime, handler: Handler) { video?.timeout(now, limit: unitLimit, handler) }
 
     /// Delivers what is there and forgets everything about the streams, because another sender may come.
     public mutating func restart(handler: Handler) {

@@ -64,13 +64,18 @@ struct VP8Depacketiser {
 
     mutating func beginUnit() { hasBeginning = false }
 
-    /// - Returns: false when the payload belongs to no frame whose beginning has come.
-    mutating func append(_ payload: Span<UInt8>, to storage: UnitStorage, limit: Int) -> H264Depacketiser.Outcome {
-        guard let descriptor = VP8Descriptor(reading: payload) else { return .init(isBroken: true) }
+    static func beginning(of payload: Span<UInt8>) -> PayloadBeginning {
+        guard let descriptor = VP8Descriptor(reading: payload) else { return .nothing }
+        return descriptor.beginsFrame ? .picture : .part
+    }
+
+    /// Appends a part of a frame. It is broken where the frame's beginning has not come.
+    mutating func append(_ payload: Span<UInt8>, to storage: UnitStorage, limit: Int) -> PayloadOutcome {
+        guard let descriptor = VP8Descriptor(reading: payload) else { return PayloadOutcome(hasStrayBytes: true) }
         if descriptor.beginsFrame, storage.count == 0 { hasBeginning = true }
-        guard hasBeginning else { return .init(isBroken: true) }
+        guard hasBeginning else { return PayloadOutcome(isBroken: true) }
         let isWhole = storage.append(payload.extracting(descriptor.byteCount..<payload.count), limit: limit)
-        return .init(isOversized: !isWhole)
+        return PayloadOutcome(isOversized: !isWhole)
     }
 }
 

@@ -64,6 +64,8 @@ final class DecodeStage: Sendable {
         var hasToldLoss = false
         /// When the first unit of the run was to be shown that the decoder could not begin with, while none has come that it could.
         var awaitsEntrySince: MediaTime?
+        /// It could begin with a gradual refresh, which is not complete.
+        var refreshes = false
         /// The decoder gives what it held back, because no more units come.
         var drained: DrainedDeadlines?
 
@@ -78,6 +80,8 @@ final class DecodeStage: Sendable {
 
     /// A stream that gives the decoder nothing to begin with for so long (5 s) may never do so.
     private static let longestStart = 5 * MediaTime.ticksPerSecond
+    /// A gradual refresh that takes longer (10 s) is none.
+    private static let longestRefresh = 10 * MediaTime.ticksPerSecond
 
     /// Runs until the queue of units is closed and empty. Then it drains the decoder and closes its own queue.
     func run() {
@@ -127,6 +131,7 @@ final class DecodeStage: Sendable {
         run.undecodable = (0, 0)
         run.hasToldLoss = false
         run.awaitsEntrySince = nil
+        run.refreshes = false
     }
 
     /// Pictures that the decoder cannot do go out as they came, where they may. With `keep-size` the stream ends.
@@ -284,10 +289,18 @@ final class DecodeStage: Sendable {
     /// What comes without any entry point goes out as it comes, until there is one.
     private func awaitEntry(_ record: FrameRecord, _ run: inout Run) {
         guard !run.hasShown else { return }
-        let since = run.awaitsEntrySince ?? record.presentation
+        let beginsRefresh = record.isKeyframe && !run.refreshes
+        let since = beginsRefresh ? record.presentation : run.awaitsEntrySince ?? record.presentation
         run.awaitsEntrySince = since
-        guard record.presentation - since >= Self.longestStart, path.obstacles.isEmpty else { return }
-        pass("the stream has nothing that a decoder can begin with", .start, from: record.id, &run)
+        if beginsRefresh { run.refreshes = true }
+        let longest = run.refreshes ? Self.longestRefresh : Self.longestStart
+        guard record.presentation - since >= longest, path.obstacles.isEmpty else { return }
+        let refreshes = run.refreshes
+        pass(
+            refreshes
+                ? "the stream's gradual refresh was not complete after 10 s"
+                : "the stream has had nothing that a decoder can begin with for 5 s",
+            .start, from: record.id, &run)
     }
 
     private func countUndecodable(_ record: FrameRecord, _ run: inout Run) {

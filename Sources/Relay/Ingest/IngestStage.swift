@@ -59,6 +59,7 @@ final class IngestStage {
     /// How many of the demuxer's unused packets have been counted.
     private var unusedPackets = 0
     private var complaint: StreamDiagnosis?
+    private var parameterSets = ParameterSetWatch()
     private var nextDiagnosis: MonotonicTime?
 
     private struct IgnoredStream: Hashable {
@@ -91,8 +92,8 @@ final class IngestStage {
         path = channels.path
         let isLive = source.url.isLive
         mayWait = !isLive
-        pace = isLive || !configuration.pacesFiles ? nil : FilePace()
         isCall = source.tracks != nil
+        pace = isLive || !configuration.pacesFiles ? nil : FilePace()
         settings = LiveSettings.Copy(of: channels.settings)
         router = PictureRouter(
             queue: queue, output: output, mode: settings.value.mode, mayWait: !isLive, channels: channels)
@@ -170,12 +171,13 @@ final class IngestStage {
             router.restart()
             timeline.sourceRestarted()
             line.restart()
-            followsGap = true
             order.restart()
+            followsGap = true
             stamps = PictureStamps()
             capture = nil
             captures.forget()
             complaint = nil
+            parameterSets = ParameterSetWatch()
             nextDiagnosis = nil
             sourceClock &+= 1
         case .gap(let messages):
@@ -192,6 +194,7 @@ final class IngestStage {
 
     /// Reports once for each reason why no video comes.
     private func diagnose<Demuxer: SourceDemuxer & ~Copyable>(_ demuxer: borrowing Demuxer, now: MonotonicTime) {
+        nameMissingSets(now: now)
         guard stamps.newest == nil, !passesAlone else { return }
         guard let due = nextDiagnosis else {
             nextDiagnosis = now + Self.noVideoTimeout
@@ -203,6 +206,16 @@ final class IngestStage {
         guard diagnosis != complaint, let text = diagnosis.complaint else { return }
         complaint = diagnosis
         control.report(.unusableInput(text))
+    }
+
+    /// Names the parameter sets without which no decoder can begin.
+    private func nameMissingSets(now: MonotonicTime) {
+        guard let names = parameterSets.claim(at: now) else { return }
+        let advice = isCall ? ", or put them into the session description (sprop-parameter-sets)" : ""
+        control.report(
+            .message(
+                "input: no decoder can begin with its keyframes, because parameter sets have not come"
+                    + " (\(names.joined(separator: ", "))); have the sender repeat them at keyframes\(advice)"))
     }
 
     /// The program has no video, and other streams of it have come.
@@ -315,6 +328,7 @@ final class IngestStage {
     private func describe(_ format: VideoParameters) {
         router.beginFormat(format)
         arrivals.declaredRate = format.frameRate
+        order.restart(reordering: format.reordering)
         let most = VideoDecoder.Configuration().maximumSamples
         if format.size.width * format.size.height > most {
             control.report(.message("input: pictures of \(format.size) are too large to decode; \(most) samples are the most"))
@@ -328,7 +342,6 @@ final class IngestStage {
         guard configuration.choosesOutput else { return }
         let options = configuration.options
         let rate = format.frameRate?.value ?? 30
-        order.restart(reordering: format.reordering)
         var stream = OutputLadder.Stream(input: format.size, interval: .seconds(1 / min(max(rate, 1), 240)))
         stream.workers = options.threads
         stream.encoders = options.encodeThreads
@@ -341,6 +354,7 @@ final class IngestStage {
 
     private func acceptVideo(_ unit: StreamUnit) {
         count(unit.evidence)
+        parameterSets.observe(unit)
         let timing = stamps.stamp(
             unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let stamp = timing.presentation
@@ -370,7 +384,7 @@ final class IngestStage {
         ticket.record.earliness = earliness
         ticket.record.untimedStep = timing.step
         ticket.record.isLateUnit = unit.evidence == .nextStart || unit.evidence == .endOfStream
-        ticket.record.isKeyframe = unit.isKeyframe
+        ticket.record.isKeyframe = unit.isStart
         ticket.record.isDamaged = unit.isDamaged
         ticket.stamp(.complete)
         let offset = mapped.output - stamp

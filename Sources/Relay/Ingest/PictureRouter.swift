@@ -170,8 +170,9 @@ final class PictureRouter {
     /// - Parameter isTimed: its time stamp is its own, or follows from those before.
     func decide(_ unit: StreamUnit, at presentation: MediaTime, isTimed: Bool) -> PathSwitch.Decision {
         turn(besides: 1)
-        hasNoEntries = entries.areMissing(upTo: presentation, isEntry: unit.isKeyframe)
-        if unit.isKeyframe, path.obstacles == .start { path.removeObstacles(from: books.ledger.nextFrame) }
+        let isStart = unit.isStart
+        hasNoEntries = entries.areMissing(upTo: presentation, isEntry: isStart)
+        if isStart, path.obstacles == .start { path.removeObstacles(from: books.ledger.nextFrame) }
         var wishes = PathSwitch.Wishes()
         wishes.hasNoEntries = hasNoEntries
         if unit.codec == nil {
@@ -243,10 +244,10 @@ final class PictureRouter {
         switch step {
         case .enhance:
             unsafe queue.add(
-                ticket, bytes, codec: codec, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+                ticket, bytes, codec: codec, flags: picture.flags, isKeyframe: unit.isStart, mayWait: mayWait)
         case .prime:
             unsafe queue.prime(
-                bytes, codec: codec, flags: picture.flags, isKeyframe: unit.isKeyframe, mayWait: mayWait)
+                bytes, codec: codec, flags: picture.flags, isKeyframe: unit.isStart, mayWait: mayWait)
             unsafe bypass(bytes, of: unit, picture, ticket)
         case .bypass: unsafe bypass(bytes, of: unit, picture, ticket)
         }

@@ -82,8 +82,8 @@ struct CallDemuxer: SourceDemuxer, ~Copyable {
     private func isVideo(_ packet: RTPArrival) -> Bool { tracks.indices.contains(packet.track) && tracks[packet.track].isVideo }
 
     mutating func recordLoss() {}
-    var nextTimer: MonotonicTime? { nil }
-    mutating func timeout(_ now: MonotonicTime, handler: Handler) {}
+    var nextTimer: MonotonicTime? { demuxer.nextTimer }
+    mutating func timeout(_ now: MonotonicTime, handler: Handler) { demuxer.timeout(now, handler: handler) }
     mutating func finish(handler: Handler) { demuxer.finish(handler: handler) }
     mutating func restart(handler: Handler) { demuxer.restart(handler: handler) }
     var diagnosis: StreamDiagnosis { demuxer.diagnosis }

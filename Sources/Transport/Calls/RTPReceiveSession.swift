@@ -246,6 +246,7 @@ public struct RTPReceiveSession: ~Copyable {
                 reports += 1
                 let isBelieved = receiver.apply(report, arrival: arrival)
                 alignment.align(tracks)
+                if !isBelieved || alignment.disbelieves(receiver.index) { reportsRejected += 1 }
             case .goodbye(let sources):
                 for receiver in tracks where receiver.source.map({ sources.contains($0) }) == true {
                     receiver.goodbye()
@@ -274,13 +275,16 @@ public struct RTPReceiveSession: ~Copyable {
         }
         return nil
     }
-                if !isBelieved || alignment.disbelieves(receiver.index) { reportsRejected += 1 }
 
     /// Removes the oldest event.
     public mutating func nextEvent(at now: MonotonicTime) -> Event? {
         if events.isEmpty {
             endSilent(now)
             if alignment.claimReport(tracks, at: now) { events.append(.alignedByArrival) }
+            while let (track, ticks) = alignment.claimContradiction() {
+                events.append(
+                    .reportsContradict(track: track, seconds: Double(ticks) / Double(MediaTime.ticksPerSecond)))
+            }
             if picture.claimReport(at: now) { events.append(.keyframeWithheld) }
         }
         return events.isEmpty ? nil : events.removeFirst()
@@ -309,10 +313,6 @@ public struct RTPReceiveSession: ~Copyable {
         guard isConnected else { return }
         for receiver in tracks { receiver.end() }
         picture = KeyframeNeed()
-            while let (track, ticks) = alignment.claimContradiction() {
-                events.append(
-                    .reportsContradict(track: track, seconds: Double(ticks) / Double(MediaTime.ticksPerSecond)))
-            }
         alignment = TrackAlignment()
         packetArrivals = PacketArrivals()
         (nextReport, nextArrivals) = (nil, nil)

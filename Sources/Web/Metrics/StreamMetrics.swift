@@ -190,7 +190,7 @@ extension Metrics {
         (.inputGaps, "Gaps in the input. What the network never delivered is no frame and is counted here."),
         (.inputMessagesLost, "Messages that the network is known to have lost."),
         (.inputPacketsLost, "Transport packets that continuity counters show to be missing. The real number may be higher."),
-        (.inputPacketsBroken, "Transport packets that an earlier receiver marked as broken, or that are not valid."),
+        (.inputPacketsBroken, "Packets that are marked as broken, not valid, or (RTP) hold bytes that belong to nothing."),
         (.inputPacketsScrambled, "Scrambled transport packets."),
         (.inputUnitsOversized, "Units that were too large to assemble."),
         (

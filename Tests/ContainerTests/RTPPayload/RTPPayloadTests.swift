@@ -10,24 +10,33 @@ struct RTPPayloadTests {
     final class Collected {
         private var demuxer: RTPDemuxer
         var units: [(bytes: [UInt8], isKeyframe: Bool, damage: StreamUnit.Damage, presentation: MediaTime?, stream: Int)] = []
+        var ends: [EndEvidence] = []
+        /// Whether time passes behind a marked packet, so that it counts as a picture's last one.
+        private let waits: Bool
         var faults: [ContainerFault] = []
         var formats: [VideoParameters] = []
         var programs: [ProgramDescription] = []
 
-        init(_ streams: [RTPStreamDescription], unitLimit: Int = 1 << 20) {
+        init(_ streams: [RTPStreamDescription], unitLimit: Int = 1 << 20, waits: Bool = true) {
             demuxer = RTPDemuxer(streams, unitLimit: unitLimit)
+            self.waits = waits
         }
 
         /// A stream of video, and one of sound.
-        convenience init(sets: [[UInt8]] = [], format: RTPPayloadFormat = .h264) {
-            self.init([
-                RTPStreamDescription(id: 0, format: format, parameterSets: sets), RTPStreamDescription(id: 1, format: .opus),
-            ])
+        convenience init(sets: [[UInt8]] = [], format: RTPPayloadFormat = .h264, waits: Bool = true) {
+            self.init(
+                [
+                    RTPStreamDescription(id: 0, format: format, parameterSets: sets),
+                    RTPStreamDescription(id: 1, format: .opus),
+                ], waits: waits)
         }
 
         var needsKeyframe: Bool { demuxer.needsKeyframe }
         var diagnosis: StreamDiagnosis { demuxer.diagnosis }
         func restart() { demuxer.restart { self.handle($0) } }
+        func finish() { demuxer.finish { self.handle($0) } }
+        var timer: MonotonicTime? { demuxer.nextTimer }
+        func wait(until time: MonotonicTime) { demuxer.timeout(time) { self.handle($0) } }
 
         func push(
             _ payload: [UInt8], format: RTPPayloadFormat = .h264, timestamp: UInt32 = 0, isMarked: Bool = true, lost: Int = 0,
@@ -37,12 +46,14 @@ struct RTPPayloadTests {
                 stream: stream, format: format, timestamp: timestamp, presentation: MediaTime(ticks: Int64(timestamp)),
                 isMarked: isMarked, lost: lost, arrival: MonotonicTime(nanoseconds: Int64(timestamp)))
             payload.withUnsafeBytes { demuxer.push($0, packet) { self.handle($0) } }
+            if waits, let timer { wait(until: timer) }
         }
 
         private func handle(_ event: ContainerEvent) {
             switch event {
             case .unit(let unit):
                 units.append((Array(unit.bytes), unit.isKeyframe, unit.damage, unit.presentation, unit.stream))
+                ends.append(unit.evidence)
             case .fault(let fault, _): faults.append(fault)
             case .format(let format): formats.append(format)
             case .program(let program): programs.append(program)
