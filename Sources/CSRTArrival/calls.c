@@ -102,8 +102,7 @@ static int64_t arrival_of(struct msghdr *message) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
         struct timespec stamp;
         memcpy(&stamp, CMSG_DATA(part), sizeof stamp);
-        return burnish_srt_arrival(
-            &receiver.clocks, (int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec, read_clocks());
+        return burnish_srt_arrival(&receiver.clocks, (int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec, read_clocks());
     }
     return nanoseconds(CLOCK_MONOTONIC);
 }

@@ -10,7 +10,9 @@ struct DecodingOrderTests {
     private func decoded(_ shown: [Int], reordering: Int?, rate: Rational? = Rational(30, 1)) -> [Int] {
         var order = DecodingOrder()
         order.restart(reordering: reordering)
-        return shown.map { Int(order.decode(MediaTime(ticks: 900_000 + Int64($0) * 3_000), rate: rate).ticks - 900_000) / 3_000 }
+        return shown.map {
+            Int(order.decode(MediaTime(ticks: 900_000 + Int64($0) * 3_000), rate: rate).ticks - 900_000) / 3_000
+        }
     }
 
     @Test func withoutReorderingAPictureIsDecodedWhenItIsShown() {

@@ -64,7 +64,9 @@ final class UDPCallWire: RTPWire {
 
     func confirm() {
         let confirmed = turn.use { turn in
-            if let last = turn.last, !last.isControl, turn.peers[last.track] != last.sender { turn.peers[last.track] = last.sender }
+            if let last = turn.last, !last.isControl, turn.peers[last.track] != last.sender {
+                turn.peers[last.track] = last.sender
+            }
             return turn.last
         }
         guard let (track, isControl, sender) = confirmed else { return }

@@ -149,9 +149,13 @@ struct PictureEndTests {
         }
         collected.finish()
         #expect(collected.units.map(\.damage) == [[], [], .followsTorn, .followsTorn, [], []])
-        #expect(collected.faults.count == 1 && collected.units.last?.bytes == Self.stream([
-            Self.slice(5, isRefresh: false), Self.slice(5, at: 24),
-        ]))
+        #expect(
+            collected.faults.count == 1
+                && collected.units.last?.bytes
+                    == Self.stream([
+                        Self.slice(5, isRefresh: false), Self.slice(5, at: 24),
+                    ])
+        )
     }
 
     /// The rest of a picture is lost behind a marker: the slices of the next one are no contradiction.
@@ -185,7 +189,8 @@ struct PictureEndTests {
             let kind = slice[0] & 31
             let sets = frame == 0 ? [Packet(bytes: Self.sequenceSet), Packet(bytes: Self.pictureSet)] : []
             let parts = [[0x7c, 0x80 | kind] + slice[1..<20], [0x7c, kind] + slice[20...]]
-            Self.push(sets + [Packet(bytes: parts[0]), Packet(bytes: parts[1], isMarked: true)], at: frame * 3_000, to: collected)
+            Self.push(
+                sets + [Packet(bytes: parts[0]), Packet(bytes: parts[1], isMarked: true)], at: frame * 3_000, to: collected)
         }
         #expect(collected.units.count == 3 && collected.units.allSatisfy(\.damage.isEmpty) && collected.ends.last == .marker)
     }

@@ -21,12 +21,17 @@ struct StrayBytesTests {
         ("an aggregation of nothing", [sequenceSet, pictureSet, [0x78], slice], 1),
         ("reserved types", [sequenceSet, [0x00, 1, 2], pictureSet, [0x7e, 9], slice, [0x7f, 1, 2, 3]], 3),
         ("a reserved type in an aggregation", [[0x78, 0, 6] + sequenceSet + [0, 2, 0x7e, 1, 0, 4] + pictureSet, slice], 1),
-        ("a reserved type in parts", [sequenceSet, pictureSet, [0x7c, 0x9e, 1], [0x7c, 0x1e, 2], [0x7c, 0x5e, 3], slice], 3),
+        (
+            "a reserved type in parts", [sequenceSet, pictureSet, [0x7c, 0x9e, 1], [0x7c, 0x1e, 2], [0x7c, 0x5e, 3], slice], 3
+        ),
         (
             "empty parts",
             [sequenceSet, pictureSet, [0x7c, 0x85] + slice[1..<4], [0x7c, 0x05], [0x7c, 0x05] + slice[4...], [0x7c, 0x45]], 2
         ),
-        ("an empty first part", [sequenceSet, pictureSet, [0x7c, 0x85], [0x7c, 0x05] + slice[1..<4], [0x7c, 0x45] + slice[4...]], 1),
+        (
+            "an empty first part",
+            [sequenceSet, pictureSet, [0x7c, 0x85], [0x7c, 0x05] + slice[1..<4], [0x7c, 0x45] + slice[4...]], 1
+        ),
         ("half an indicator", [sequenceSet, pictureSet, [0x7c], slice], 1),
     ]
 
@@ -112,7 +117,9 @@ struct StrayBytesTests {
     @Test(arguments: [[0x78, 0, 9, 0x65, 0x88], [0x7c, 0x85, 0x88, 1], [0x7c, 0x05, 1]] as [[UInt8]])
     func aTornUnitDamages(payload: [UInt8]) {
         let collected = Collected()
-        for part in [[0x7c, 0x85] + Self.slice[1..<4], [0x7c, 0x45] + Self.slice[4...]] { collected.push(part, isMarked: part[1] != 0x85) }
+        for part in [[0x7c, 0x85] + Self.slice[1..<4], [0x7c, 0x45] + Self.slice[4...]] {
+            collected.push(part, isMarked: part[1] != 0x85)
+        }
         let torn = collected.faults.count
         collected.push(payload, timestamp: 3_000)
         #expect(collected.faults.count > torn && collected.needsKeyframe)
