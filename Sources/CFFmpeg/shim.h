@@ -34,3 +34,16 @@ static inline const int *burnish_linesizes(const AVFrame *frame) { return frame-
 static inline const uint8_t **burnish_frame_samples(const AVFrame *frame) {
     return (const uint8_t **)frame->extended_data;
 }
+
+// The nine numbers by which a container says how a stream's pictures are to be turned; NULL where it says nothing.
+static inline const int32_t *burnish_display_matrix(const AVStream *stream) {
+#if LIBAVCODEC_VERSION_MAJOR >= 61
+    const AVPacketSideData *side = av_packet_side_data_get(
+        stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+    return side && side->size >= 9 * sizeof(int32_t) ? (const int32_t *)side->data : NULL;
+#else
+    size_t size = 0;
+    const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
+    return size >= 9 * sizeof(int32_t) ? (const int32_t *)data : NULL;
+#endif
+}

@@ -8,6 +8,8 @@ struct FilePictureFacts {
     var time: Int64
     var quantiser: Int?
     var chromaLocation: UInt8
+    /// What it carries for viewers, and what pictures before it carried that were left out.
+    var userData: PictureUserData?
 }
 
 /// Takes noise out of a file's pictures before they are enlarged. Pictures may come out later than they go in.

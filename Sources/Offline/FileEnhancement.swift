@@ -69,15 +69,19 @@ public struct FileEnhancement: Sendable {
     var readsQuantisers: Bool { tier > .base || denoise == .automatic }
 
     /// Enhances the file. Blocks until it is done.
-    /// - Parameter progress: called after each input picture with the number of pictures done and, where the file tells, the
-    ///   number of all. Return false to end the work; the output is then a complete file up to that picture.
+    /// - Parameters:
+    ///   - notice: called with a line for people when the output cannot hold something of the input, once for each kind.
+    ///   - progress: called after each input picture with the number of pictures done and, where the file tells, the number of
+    ///     all. Return false to end the work; the output is then a complete file up to that picture.
     /// - Throws: an error of the file, the codec or the processors. The pictures written before it can be played.
-    public func run(progress: (Int, Int?) -> Bool) throws(FileEnhancementError) -> FileEnhancementReport {
+    public func run(
+        notice: @escaping (String) -> Void = { _ in }, progress: (Int, Int?) -> Bool
+    ) throws(FileEnhancementError) -> FileEnhancementReport {
         let (path, exportsQuantisers) = (input, readsQuantisers)
         let reader = try withCodecErrors { () throws(CodecError) in
-            try FileReader(path: path, exportsQuantisers: exportsQuantisers)
+            try FileReader(path: path, exportsQuantisers: exportsQuantisers, readsTransparency: true)
         }
-        let work = try FileWork(self, reader)
+        let work = try FileWork(self, reader, notice: notice)
         do throws(FileEnhancementError) {
             var pictures = 0
             var started = MonotonicTime.now()
@@ -85,7 +89,7 @@ public struct FileEnhancement: Sendable {
                 switch consume item {
                 case .picture(let picture, let time):
                     work.recordDecoding(.now() - started)
-                    try work.process(picture, at: time)
+                    try work.process(picture, at: time, of: reader)
                     pictures += 1
                     if !progress(pictures, reader.video.pictureCount) { return try work.finish(reader) }
                 case .audio(let packet):

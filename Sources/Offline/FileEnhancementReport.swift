@@ -9,6 +9,11 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var picturesLeftOut = 0
     /// Interlaced pictures that were made progressive.
     public var picturesDeinterlaced = 0
+    /// Pictures of which not all bits, or not all samples of chroma, were kept.
+    public var picturesConverted = 0
+    /// Pieces of captions, without padding, that were written with pictures, and that the output could not hold.
+    public var captionsPassed = 0
+    public var captionsDropped = 0
     /// Whether the input was cut off: what came of it was written.
     public var isCutOff = false
     /// Damaged packets and unreadable parts of the file.

@@ -9,12 +9,19 @@ final class FileWork {
     private let settings: FileEnhancement
     private let writer: FileWriter
     private let video: FileVideo
+    /// The size of pictures that are upright.
+    private let shownSize: PictureSize
+    private let turning: FileTurning
+    private let transparency: FileTransparency
+    private let notice: (String) -> Void
     private let superResolution: SuperResolutionSession
     private let interpolation: FrameInterpolation?
     private let deinterlacing: FileDeinterlacing?
     private let denoising: FileDenoising?
     /// The last two enlarged pictures. Two are kept because interpolation may need one picture of lookahead.
     private let enlarged: [Picture]
+    /// What they carry for viewers.
+    private var carried: [PictureUserData?] = [nil, nil]
     private let between: Picture
     private let comparison: SideBySide?
     private let outputUnit: Int64
@@ -33,6 +40,13 @@ final class FileWork {
     private var writtenTime: Int64?
     /// The number of the picture that was written last.
     private var written = 0
+    /// What the next picture is to carry.
+    private var waiting: PictureUserData?
+    private var captionsPassed = 0
+    private var captionsDropped = 0
+    /// Pictures of more bits or finer chroma than are kept, and what the newest of them was.
+    private var converted = 0
+    private var format: SampleFormat?
     private var decodeTimes = Histogram()
     private var deinterlaceTimes = Histogram()
     private var enlargeTimes = Histogram()
@@ -41,20 +55,27 @@ final class FileWork {
     private var encodeTimes = Histogram()
     private let start = MonotonicTime.now()
 
-    init(_ settings: FileEnhancement, _ reader: FileReader) throws(FileEnhancementError) {
+    /// - Parameter notice: called with a line for people when something of the file is left out or cannot be kept.
+    init(
+        _ settings: FileEnhancement, _ reader: FileReader, notice: @escaping (String) -> Void
+    ) throws(FileEnhancementError) {
         var settings = settings
+        self.notice = notice
         video = reader.video
-        let enlargement = Enlargement(from: video.size, to: settings.size.size(of: video.size))
+        turning = FileTurning(video.color.orientation, size: video.size)
+        let shownSize = turning.shownSize
+        self.shownSize = shownSize
+        let enlargement = Enlargement(from: shownSize, to: settings.size.size(of: shownSize))
         // The networks only refine doubled pictures.
         if !enlargement.doubles { settings.tier = .base }
         self.settings = settings
         let workers = WorkerPool(threadCount: settings.threads)
-        var enlarging = SuperResolutionConfiguration(size: video.size)
+        var enlarging = SuperResolutionConfiguration(size: shownSize)
         enlarging.scaleFactor = enlargement.doubles ? 2 : 1
         enlarging.outputSize = enlargement.output
         enlarging.sharpness = settings.sharpness
         enlarging.reusesTiles = settings.reusesTiles
-        var interpolating = FrameInterpolationConfiguration(size: video.size)
+        var interpolating = FrameInterpolationConfiguration(size: shownSize)
         interpolating.scaleFactor = enlargement.doubles ? 2 : 1
         interpolating.outputSize = enlargement.output
         do throws(EnhanceError) {
@@ -62,9 +83,9 @@ final class FileWork {
             superResolution = try SuperResolutionSession(enlarging, workers: workers)
             interpolation =
                 settings.interpolate > 1 ? try settings.motion.makeSession(interpolating, workers) : nil
-            denoising = try settings.denoise.map { [video] strength throws(EnhanceError) in
+            denoising = try settings.denoise.map { strength throws(EnhanceError) in
                 try FileDenoising(
-                    size: video.size, strength: strength, usesPastAlone: settings.motion == .lowLatency,
+                    size: shownSize, strength: strength, usesPastAlone: settings.motion == .lowLatency,
                     workers: workers)
             }
         } catch {
@@ -73,9 +94,9 @@ final class FileWork {
         deinterlacing = settings.deinterlaces ? FileDeinterlacing() : nil
         enlarged = (0..<2).map { [superResolution] _ in Picture(size: superResolution.outputSize) }
         between = Picture(size: superResolution.outputSize)
-        comparison = settings.comparison.map { [video, superResolution, denoising] in
+        comparison = settings.comparison.map { [superResolution, denoising] in
             SideBySide(
-                $0, from: video.size, to: superResolution.outputSize, lookahead: denoising?.lookahead ?? 0, workers: workers)
+                $0, from: shownSize, to: superResolution.outputSize, lookahead: denoising?.lookahead ?? 0, workers: workers)
         }
         // The time unit of the output is a K-th of the input's, so that all its times are whole numbers.
         outputUnit = Int64(settings.interpolate)
@@ -83,8 +104,8 @@ final class FileWork {
             size: superResolution.outputSize,
             frameRate: Rational(video.frameRate.numerator * outputUnit, video.frameRate.denominator),
             timeBase: Rational(video.timeBase.numerator, video.timeBase.denominator * outputUnit))
-        output.color = video.color
-        if case .exactly = settings.size { output.color = video.color.shaped(from: enlargement.input, to: enlargement.output) }
+        output.color = video.color.upright()
+        if case .exactly = settings.size { output.color = output.color.shaped(from: enlargement.input, to: enlargement.output) }
         var coding = FileWriter.Settings()
         coding.quality = settings.quality
         coding.threads = settings.threads
@@ -92,15 +113,20 @@ final class FileWork {
         writer = try withCodecErrors { () throws(CodecError) in
             try FileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
         }
+        transparency = FileTransparency(turning, to: superResolution.outputSize, workers: workers)
     }
 
     func recordDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
 
     /// Adds a picture, and writes what can be written then.
-    func process(_ picture: consuming DecodedPicture, at time: Int64) throws(FileEnhancementError) {
+    /// - Parameter reader: says how transparent the picture is.
+    func process(
+        _ picture: consuming DecodedPicture, at time: Int64, of reader: FileReader
+    ) throws(FileEnhancementError) {
         guard picture.size == video.size else {
             throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
         }
+        if let data = picture.userData { keep(data) }
         if let newestTime, time <= newestTime {
             leftOut += 1
             return
@@ -110,15 +136,19 @@ final class FileWork {
         let started = MonotonicTime.now()
         let made = deinterlacing?.progressive(picture)
         if made != nil { deinterlaceTimes.record(.now() - started) }
-        let view = unsafe made?.view ?? picture.view
+        tellLosses(picture, reader)
         let facts = FilePictureFacts(
             time: time, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
-            chromaLocation: picture.color.chromaLocation)
+            chromaLocation: picture.color.upright().chromaLocation, userData: waiting)
+        waiting = nil
+        if let line = turning.follow(picture.color.orientation) { notice(line) }
         if let comparison {
             let started = MonotonicTime.now()
-            unsafe comparison.keep(picture.view, index: arrived, chromaLocation: facts.chromaLocation)
+            unsafe comparison.keep(
+                turning.upright(picture.view), index: arrived, chromaLocation: facts.chromaLocation)
             compareTimes.record(.now() - started)
         }
+        let view = unsafe turning.upright(made?.view ?? picture.view)
         arrived += 1
         if let denoising {
             do throws(EnhanceError) {
@@ -131,6 +161,48 @@ final class FileWork {
             unsafe try enlarge(view, facts)
         }
         deinterlacing?.keep(picture)
+    }
+
+    /// Captions of a picture that is left out go with the next one.
+    private func keep(_ data: PictureUserData) {
+        var data = data
+        var all = waiting ?? PictureUserData()
+        if !all.absorb(&data) { captionsDropped += data.validPieces }
+        waiting = all
+    }
+
+    /// What a picture that is written carries.
+    private func passing(_ data: PictureUserData?) -> PictureUserData? {
+        guard let data else { return nil }
+        guard writer.holdsUserData else {
+            if captionsDropped == 0, data.validPieces > 0 {
+                notice("captions are left out, for \(settings.output) cannot hold them: name an .mp4, .mkv, .mov or .ts file")
+            }
+            captionsDropped += data.validPieces
+            return nil
+        }
+        captionsPassed += data.validPieces
+        return data
+    }
+
+    /// Keeps how transparent the first picture is, and says what no output of this kind can show.
+    private func tellLosses(_ picture: borrowing DecodedPicture, _ reader: FileReader) {
+        if let format = picture.convertedFrom, format.isReduced {
+            converted += 1
+            if format != self.format { notice("pictures are \(format): converted to 8-bit 4:2:0") }
+            self.format = format
+        }
+        guard reader.readsTransparency else { return }
+        if writer.holdsTransparency {
+            // Such a file holds one picture.
+            reader.readsTransparency = false
+            if let clear = reader.transparency { transparency.keep(clear) }
+        } else if reader.transparency != nil {
+            reader.readsTransparency = false
+            notice(
+                "what is transparent is written as opaque, for \(settings.output) cannot hold it: name a .png file for one picture"
+            )
+        }
     }
 
     /// Enlarges the pictures that the noise filter has finished.
@@ -163,6 +235,7 @@ final class FileWork {
         } catch {
             throw .enhance(error)
         }
+        carried[pictures % 2] = facts.userData
         if interpolation?.lookahead != 1 {
             try emit(pictures, at: facts.time)
         } else if let lastTime {
@@ -176,7 +249,7 @@ final class FileWork {
     private func emit(_ index: Int, at time: Int64) throws(FileEnhancementError) {
         if let writtenTime { try synthesise(from: writtenTime, to: time) }
         written = index
-        try write(enlarged[index % 2], at: time * outputUnit)
+        try write(enlarged[index % 2], at: time * outputUnit, carrying: passing(carried[index % 2]))
         writtenTime = time
     }
 
@@ -205,8 +278,12 @@ final class FileWork {
         }
     }
 
-    /// - Parameter time: in the output's unit.
-    private func write(_ picture: Picture, at time: Int64) throws(FileEnhancementError) {
+    /// - Parameters:
+    ///   - time: in the output's unit.
+    ///   - userData: what viewers get beside the samples; nil for synthesised pictures.
+    private func write(
+        _ picture: Picture, at time: Int64, carrying userData: PictureUserData? = nil
+    ) throws(FileEnhancementError) {
         var shown = picture
         if let comparison {
             let started = MonotonicTime.now()
@@ -215,7 +292,10 @@ final class FileWork {
             compareTimes.record(.now() - started)
         }
         let started = MonotonicTime.now()
-        try withCodecErrors { [shown] () throws(CodecError) in unsafe try writer.write(shown.view, at: time) }
+        let clear = transparency.enlarged
+        try withCodecErrors { [shown] () throws(CodecError) in
+            unsafe try writer.write(shown.view, at: time, transparency: clear?.view.y, carrying: userData)
+        }
         encodeTimes.record(.now() - started)
     }
 
@@ -243,7 +323,9 @@ final class FileWork {
         try withCodecErrors { () throws(CodecError) in try writer.finish() }
         return FileEnhancementReport(
             picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
-            picturesLeftOut: leftOut, picturesDeinterlaced: deinterlacing?.count ?? 0, isCutOff: reader.isCutOff,
+            picturesLeftOut: leftOut, picturesDeinterlaced: deinterlacing?.count ?? 0,
+            picturesConverted: converted, captionsPassed: captionsPassed, captionsDropped: captionsDropped,
+            isCutOff: reader.isCutOff,
             damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps, tilesComputed: tilesComputed,
             tilesReused: tilesReused, decode: .init(decodeTimes), deinterlace: .init(deinterlaceTimes),
             denoise: denoising?.report, enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes),

@@ -58,6 +58,9 @@ public final class StreamCounters: Sendable {
         case picturesDeinterlaced, picturesConverted
         /// Pictures that noise was taken out of.
         case picturesDenoised
+        /// Pieces of captions, without padding, of pictures that were enhanced: that went out with a picture, and for which there was
+        /// none in time.
+        case captionsPassed, captionsDropped
         /// Units of sound that were to be transcoded for calls, and what became of each: all of it was transcoded, some of it could not
         /// be decoded, some of it had no time of its own, too many units waited, or there was no transcoder.
         case callSoundIn, callSoundTranscoded, callSoundBroken, callSoundLate, callSoundOverrun, callSoundFailed
@@ -91,6 +94,8 @@ public final class StreamCounters: Sendable {
             case .picturesDeinterlaced: "pictures_deinterlaced"
             case .picturesConverted: "pictures_converted"
             case .picturesDenoised: "pictures_denoised"
+            case .captionsPassed: "captions_passed"
+            case .captionsDropped: "captions_dropped"
             case .timelineJumps: "timeline_jumps"
             case .passingIn: "passing_units_in"
             case .passingOut: "passing_units_out"
@@ -132,7 +137,7 @@ public final class StreamCounters: Sendable {
     /// One atomic for each raw value of ``Counter``. They share cache lines, which is cheap enough because they change at most
     /// a few hundred times a second.
     private struct Values: ~Copyable {
-        var slots: InlineArray<52, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        var slots: InlineArray<54, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     /// - Parameter map: counts the same for other processes, and goes on from what it has; nil where none read it.

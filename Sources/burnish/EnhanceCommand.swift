@@ -97,7 +97,10 @@ struct EnhanceCommand: ParsableCommand {
             var outcome = FileOutcome(input: input, output: output)
             var progress = ProgressLine(of: self.input.count > 1 ? input : nil, isWanted: !quiet)
             do throws(FileEnhancementError) {
-                outcome.report = try work(input, output).run { done, all in
+                outcome.report = try work(input, output).run(notice: { line in
+                    progress.clear()
+                    StandardError.line("in \(input): \(line)")
+                }) { done, all in
                     progress.show(done, of: all)
                     return !Self.stopsEarly.load(ordering: .relaxed)
                 }

@@ -247,6 +247,7 @@ import Testing
         ("eyframes.keyframeCame()", ["Ingest", "Send"]), (".countReceiver()", ["Send"]), ("schedule.plan(", ["Enhance"]),
         ("schedule.configure(", ["Enhance"]), ("chosen.begin(", ["Ingest"]), ("chosen.update(", ["Relay"]),
         ("captures.record(", ["Ingest"]), ("captures.forget()", ["Ingest"]),
+        ("captions.record(", ["Encode", "Ingest"]),
     ]) func aChannelHasItsWriters(call: String, folders: [String]) throws {
         let writers = try Self.swiftFiles(of: "Relay").filter {
             try String(contentsOf: $0, encoding: .utf8).contains(call)

@@ -23,6 +23,7 @@ enum FuzzTarget: String, CaseIterable {
     case av1
     case vp8
     case vp9
+    case photograph
     case sound
     case weights
     case trace
@@ -50,6 +51,7 @@ enum FuzzTarget: String, CaseIterable {
         case .av1: fuzzAV1(input)
         case .vp8: fuzzUnits(input, .vp8)
         case .vp9: fuzzUnits(input, .vp9)
+        case .photograph: fuzzPhotograph(input)
         case .sound: fuzzSound(input)
         case .weights: fuzzWeights(input)
         case .trace: fuzzTrace(input)

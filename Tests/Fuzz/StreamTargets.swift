@@ -117,6 +117,10 @@ func fuzzVideo(_ input: UnsafeRawBufferPointer, _ codec: VideoCodec) {
 }
 
 private func read(_ unit: UnsafeRawBufferPointer, _ codec: VideoCodec, _ reader: inout any AccessUnitReader) {
+    if var data = UserDataReader.read(unit, of: codec) {
+        var all = PictureUserData()
+        precondition(all.absorb(&data) == (data.pieces == 0) && all.pieces <= PictureUserData.messageCapacity)
+    }
     guard codec == .av1 else {
         let summary = reader.read(unit)
         precondition(summary.quantiser.map { 0...51 ~= $0 } ?? true)
@@ -125,6 +129,11 @@ private func read(_ unit: UnsafeRawBufferPointer, _ codec: VideoCodec, _ reader:
     var plain: [UInt8] = []
     AV1StartCodes.remove(from: unit, into: &plain)
     plain.withUnsafeBytes { _ = reader.read($0) }
+}
+
+/// The input is a photograph's whole file.
+func fuzzPhotograph(_ input: UnsafeRawBufferPointer) {
+    precondition(PhotographOrientation.tag(in: input).map { (2...8).contains($0) } ?? true)
 }
 
 /// The input's first byte says whether the rest has start codes.

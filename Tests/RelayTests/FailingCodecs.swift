@@ -26,10 +26,13 @@ final class FailingEncoder: PictureEncoder {
     var configuration: VideoEncoderConfiguration { encoder.configuration }
 
     func encode(
-        _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, emit: (borrowing EncodedUnit) -> Void
+        _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, carrying userData: PictureUserData?,
+        emit: (borrowing EncodedUnit) -> Void
     ) throws(CodecError) {
         switch fault(id) {
-        case nil: unsafe try encoder.encode(picture, id: id, at: time, asKeyframe: asKeyframe, emit: emit)
+        case nil:
+            unsafe try encoder.encode(
+                picture, id: id, at: time, asKeyframe: asKeyframe, carrying: userData, emit: emit)
         case .refusal: throw .injected
         case .silence: break
         }

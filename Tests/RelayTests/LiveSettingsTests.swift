@@ -51,11 +51,12 @@ import Transport
         var configuration: VideoEncoderConfiguration { encoder.configuration }
 
         func encode(
-            _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, emit: (borrowing EncodedUnit) -> Void
+            _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, carrying userData: PictureUserData?,
+            emit: (borrowing EncodedUnit) -> Void
         ) throws(CodecError) {
             before()
             opened.encoding.withLock { $0 = encoder.configuration }
-            unsafe try encoder.encode(picture, id: id, at: time, asKeyframe: asKeyframe, emit: emit)
+            unsafe try encoder.encode(picture, id: id, at: time, asKeyframe: asKeyframe, carrying: userData, emit: emit)
         }
 
         func change(_ rateControl: VideoEncoderConfiguration.RateControl, at frameRate: Rational) -> Bool {

@@ -226,10 +226,11 @@ private final class WatchedEncoder: PictureEncoder {
     var configuration: VideoEncoderConfiguration { encoder.configuration }
 
     func encode(
-        _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, emit: (borrowing EncodedUnit) -> Void
+        _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, carrying userData: PictureUserData?,
+        emit: (borrowing EncodedUnit) -> Void
     ) throws(CodecError) {
         if id == watch.frame { watch.halt.pass() }
-        try encoder.encode(picture, id: id, at: time, asKeyframe: asKeyframe) { unit in
+        try encoder.encode(picture, id: id, at: time, asKeyframe: asKeyframe, carrying: userData) { unit in
             watch.record(unit)
             emit(unit)
         }

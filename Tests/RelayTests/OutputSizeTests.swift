@@ -67,6 +67,24 @@ import Testing
         #expect(outcome.shapes.count == 1 && abs(shown - 160.0 / 96) < 0.02, "\(outcome.shapes)")
     }
 
+    /// A source that changes its size does not change that of the output, nor the shape of its pictures.
+    @Test(arguments: StreamOptions.Scale.allCases.filter { $0 != .fit }) func aSizeIsKept(scale: StreamOptions.Scale) throws {
+        let scratch = try Scratch()
+        let sizes = [(160, 96), (320, 192), (96, 96), (160, 96)].map { PictureSize(width: $0.0, height: $0.1) }
+        let stream = try TestStream.program(sizes.map { TestStream.Part(frames: 5, size: $0) })
+        let report = try relay(stream, scratch) {
+            $0.options.scale = scale
+            $0.options.keepSize = true
+            $0.settings.tier = .base
+        }
+        #expect(report.frames.emitted == 20, "\(report.frames)")
+        let outcome = try pictures("out.ts", scratch)
+        let size = scale.output.size(of: sizes[0])
+        #expect(outcome.count == 20 && outcome.sizes == [size])
+        let shapes = outcome.shapes.map { Double(size.width) * ($0.numerator > 0 ? $0.value : 1) / Double(size.height) }
+        #expect(shapes.count == 2 && shapes.allSatisfy { abs($0 - 160.0 / 96) < 0.02 || abs($0 - 1) < 0.02 }, "\(shapes)")
+    }
+
     @Test func samplesThatAreNoSquaresStaySo() {
         var color = ColorDescription()
         color.sampleAspectRatio = Rational(16, 11)

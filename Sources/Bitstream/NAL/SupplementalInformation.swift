@@ -1,6 +1,22 @@
 /// Reads supplemental enhancement information (SEI) NAL units (ITU-T H.264 and H.265, 7.3.2.3 and 7.3.2.4).
 enum SupplementalInformation {
+    private static let registeredUserData = 4
     private static let recoveryPoint = 6
+
+    /// Calls `body` for each message of registered user data (H.264, D.1.6; H.265, D.2.6).
+    /// - Parameters:
+    ///   - nal: the NAL unit with its header, without its start code. Any bytes at all.
+    ///   - headerBytes: 1 in H.264, 2 in HEVC.
+    ///   - body: gets a reader at the beginning of a message's contents, and their size.
+    static func forEachRegistered(
+        in nal: UnsafeRawBufferPointer, headerBytes: Int, _ body: (RBSPReader, Int) -> Void
+    ) {
+        var reader = unsafe RBSPReader(nal, headerBytes: headerBytes)
+        while let (type, size) = messageHeader(&reader) {
+            if type == registeredUserData { body(reader, size) }
+            reader.skipBytes(size)
+        }
+    }
 
     /// Searches for a recovery point message (H.264, D.1.8; H.265, D.2.8).
     /// - Parameters:

@@ -35,6 +35,8 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
     public let size: PictureSize
     /// Changed where the stream says something of it elsewhere than with this picture.
     public var color: ColorDescription
+    /// What came with this picture, of all that ``color`` says of its orientation; nil where nothing came.
+    public let statedOrientation: Orientation?
     /// A picture at which decoding can start.
     public let isKeyframe: Bool
     /// Other pictures may refer to it.
@@ -45,6 +47,12 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
     public let scan: Scan
     /// What it was converted from; nil where it was decoded to 8-bit 4:2:0.
     public let convertedFrom: SampleFormat?
+
+    /// The captions and the active format that came with it, as far as libav knows them.
+    public var userData: PictureUserData? {
+        let data = unsafe PictureUserData(frame.pointer)
+        return data.isEmpty ? nil : data
+    }
 
     private let frame: OwnedFrame
     private let pool: FramePool
@@ -60,6 +68,8 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
         let fields = unsafe frame.pointer
         unsafe size = PictureSize(width: Int(fields.pointee.width), height: Int(fields.pointee.height))
         unsafe color = ColorDescription(fields)
+        unsafe statedOrientation = Orientation(fields)
+        color.orientation = statedOrientation ?? .upright
         unsafe isKeyframe = burnish_is_keyframe(fields)
         meanQuantiser = quantiser
         unsafe scan = Scan(fields)
@@ -73,6 +83,7 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
         id = original.id
         size = original.size
         color = original.color
+        statedOrientation = original.statedOrientation
         isKeyframe = original.isKeyframe
         isReference = original.isReference
         damage = original.damage
@@ -135,7 +146,6 @@ extension ColorDescription {
         } else if unsafe frame.pointee.color_range == AVCOL_RANGE_MPEG {
             range = .limited
         }
-        unsafe orientation = Orientation(frame)
         let aspect = unsafe frame.pointee.sample_aspect_ratio
         if aspect.num > 0, aspect.den > 0 { sampleAspectRatio = Rational(Int64(aspect.num), Int64(aspect.den)) }
     }

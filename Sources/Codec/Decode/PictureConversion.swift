@@ -7,6 +7,10 @@ import CFFmpeg
 @safe final class PictureConversion {
     private var scaler: OpaquePointer?
     private let buffers = PictureBuffers()
+    private let takesGreyAsFull: Bool
+
+    /// - Parameter takesGreyAsFull: grey pictures that do not say their range have the full one, as photographs have.
+    init(takesGreyAsFull: Bool = false) { self.takesGreyAsFull = takesGreyAsFull }
 
     deinit { unsafe burnish_scaler_free(scaler) }
 
@@ -46,8 +50,15 @@ import CFFmpeg
         }
         unsafe try check(av_frame_copy_props(target, source), "av_frame_copy_props", at: place)
         // RGB has no matrix of its own. The converted picture says which one was used.
-        if isRGB { unsafe target.pointee.colorspace = height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M }
-        let isFull = unsafe !isRGB && source.pointee.color_range == AVCOL_RANGE_JPEG || isFullRange(format)
+        if isRGB {
+            // swscale has one matrix for palettes.
+            let isLarge = height >= 720 && !layout.hasPalette
+            unsafe target.pointee.colorspace = isLarge ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M
+        }
+        let range = unsafe source.pointee.color_range
+        let isFull =
+            !isRGB && range == AVCOL_RANGE_JPEG || isFullRange(format)
+            || takesGreyAsFull && layout.isGrey && range == AVCOL_RANGE_UNSPECIFIED
         if isFull {
             unsafe target.pointee.color_range = AVCOL_RANGE_JPEG
         } else if isRGB {

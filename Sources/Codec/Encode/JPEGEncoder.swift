@@ -1,7 +1,7 @@
 import CFFmpeg
 import Media
 
-/// Encodes single pictures as JPEG, for people to see: scaled down, with square pixels, 4:2:0, about quality 90.
+/// Encodes single pictures as JPEG, for people to see: upright, scaled down, with square pixels, 4:2:0, about quality 90.
 ///
 /// For stills now and then: each call opens a scaler and an encoder, and allocates. Thread-safe.
 public enum JPEGEncoder {
@@ -10,10 +10,11 @@ public enum JPEGEncoder {
     private static let quality: Int32 = 3
     private static let leastSide = 2
 
-    /// The size at which a picture is shown: its pixels made square, and never enlarged.
+    /// The size at which a picture is shown: upright, its pixels made square, and never enlarged.
     /// - Parameter width: the most columns.
     public static func shownSize(of size: PictureSize, _ color: ColorDescription, width: Int) -> PictureSize {
-        let aspect = color.sampleAspectRatio.value
+        let size = PictureTurn(color.orientation).size(of: size)
+        let aspect = color.upright().sampleAspectRatio.value
         let isKnown = aspect > 0.1 && aspect < 10
         // Of the two sides, the one with too many samples is made smaller.
         let full = (
@@ -36,6 +37,17 @@ public enum JPEGEncoder {
     ) throws(CodecError) -> [UInt8] {
         LibraryLog.capture()
         let size = unsafe shownSize(of: picture.size, color, width: width)
+        let turn = PictureTurn(color.orientation)
+        let scaled = try emptyFrame(turn.size(of: size))
+        unsafe try scale(picture, color, into: scaled.pointer)
+        if turn.isNone { return unsafe try encode(scaled.pointer) }
+        let shown = try emptyFrame(size)
+        let (from, to) = unsafe (view(of: scaled.pointer), view(of: shown.pointer))
+        unsafe turn.turn(from.readOnly, into: to)
+        return unsafe try encode(shown.pointer)
+    }
+
+    private static func emptyFrame(_ size: PictureSize) throws(CodecError) -> OwnedFrame {
         let frame = try OwnedFrame()
         let target = unsafe frame.pointer
         unsafe target.pointee.format = AV_PIX_FMT_YUVJ420P.rawValue
@@ -44,8 +56,16 @@ public enum JPEGEncoder {
         unsafe target.pointee.color_range = AVCOL_RANGE_JPEG
         unsafe target.pointee.quality = quality * FF_QP2LAMBDA
         unsafe try check(av_frame_get_buffer(target, 0), "av_frame_get_buffer", at: place)
-        unsafe try scale(picture, color, into: target)
-        return unsafe try encode(target)
+        return frame
+    }
+
+    private static func view(of frame: UnsafeMutablePointer<AVFrame>) -> MutablePictureView {
+        let size = unsafe PictureSize(width: Int(frame.pointee.width), height: Int(frame.pointee.height))
+        let (data, stride, chroma) = unsafe (frame.pointee.data, frame.pointee.linesize, size.chroma)
+        return unsafe MutablePictureView(
+            y: MutablePlaneView(base: data.0!, stride: Int(stride.0), width: size.width, height: size.height),
+            u: MutablePlaneView(base: data.1!, stride: Int(stride.1), width: chroma.width, height: chroma.height),
+            v: MutablePlaneView(base: data.2!, stride: Int(stride.2), width: chroma.width, height: chroma.height))
     }
 
     private static func scale(

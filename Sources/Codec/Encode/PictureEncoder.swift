@@ -6,9 +6,10 @@ import Media
 public protocol PictureEncoder: AnyObject {
     var configuration: VideoEncoderConfiguration { get }
 
-    /// Encodes one picture; see ``VideoEncoder/encode(_:id:at:asKeyframe:emit:)``.
+    /// Encodes one picture; see ``VideoEncoder/encode(_:id:at:asKeyframe:carrying:emit:)``.
     func encode(
-        _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, emit: (borrowing EncodedUnit) -> Void
+        _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool, carrying userData: PictureUserData?,
+        emit: (borrowing EncodedUnit) -> Void
     ) throws(CodecError)
 
     /// Takes over another maximum rate; see ``VideoEncoder/change(_:at:)``.

@@ -2,7 +2,7 @@ import CFFmpeg
 import Media
 
 /// Encodes 8-bit 4:2:0 pictures as H.264 access units (libx264, through libavcodec), tuned for latency: each picture's
-/// unit is emitted before ``encode(_:id:at:asKeyframe:emit:)`` returns. There are no B-frames, no lookahead and no
+/// unit is emitted before ``encode(_:id:at:asKeyframe:carrying:emit:)`` returns. There are no B-frames, no lookahead and no
 /// scene-cut keyframes (the caller asks for the source's keyframes). There are access unit delimiters, and parameter
 /// sets before every keyframe.
 ///
@@ -17,14 +17,15 @@ import Media
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
     private var lastTime = MediaTime(ticks: .min)
-    private var orientation: OrientationMessage?
+    private var messages = UnitMessages()
+    /// What pictures inside the encoder carry.
+    private var userData: [Int64: PictureUserData] = [:]
 
     /// - Throws: `unsupportedFormat` for an odd size (4:2:0 in H.264 has none) or one beyond the codec's levels,
     ///   `unsupportedCodec` when libavcodec comes without libx264.
     public init(_ configuration: VideoEncoderConfiguration) throws(CodecError) {
         LibraryLog.capture()
         self.configuration = configuration
-        orientation = OrientationMessage(configuration.color.orientation)
         rateOfLevel = max(
             LevelLimit.maximumRate(of: configuration.size, frameRate: configuration.frameRate),
             configuration.rateControl.maximumRate ?? 0)
@@ -72,11 +73,12 @@ import Media
     ///   - id: comes out again with the unit.
     ///   - time: when it is to be shown; must be later than the one before.
     ///   - asKeyframe: makes it an IDR picture.
+    ///   - userData: goes into the unit.
     ///   - emit: called with the unit, once for every picture with the settings of live streams; with B-frames or
     ///     lookahead there may be none, or one of an earlier picture.
     public func encode(
         _ picture: PictureView, id: Int64, at time: MediaTime, asKeyframe: Bool = false,
-        emit: (borrowing EncodedUnit) -> Void
+        carrying userData: PictureUserData? = nil, emit: (borrowing EncodedUnit) -> Void
     ) throws(CodecError) {
         guard unsafe picture.size == configuration.size else {
             throw unsafe CodecError(
@@ -101,6 +103,7 @@ import Media
         unsafe frame.pointee.pts = time.ticks
         unsafe burnish_number_picture(frame, id)
         unsafe frame.pointee.pict_type = asKeyframe ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
+        if let userData { self.userData[id] = userData }
         unsafe try check(avcodec_send_frame(context, frame), "avcodec_send_frame", at: Self.place)
         unsafe try emitUnits(emit)
     }
@@ -142,17 +145,21 @@ import Media
             let coded = unsafe packet!
             let bytes = unsafe UnsafeRawBufferPointer(start: coded.pointee.data, count: Int(coded.pointee.size))
             let isKeyframe = unsafe coded.pointee.flags & AV_PKT_FLAG_KEY != 0
+            let id = unsafe burnish_unit_number(context, coded)
             func emitUnit(_ bytes: UnsafeRawBufferPointer) {
                 unsafe emit(
                     EncodedUnit(
-                        bytes: bytes, id: burnish_unit_number(context, coded),
+                        bytes: bytes, id: id,
                         presentationTime: MediaTime(ticks: coded.pointee.pts),
                         decodeTime: MediaTime(ticks: coded.pointee.dts), isKeyframe: isKeyframe))
             }
-            if isKeyframe, orientation != nil {
-                unsafe orientation!.insert(into: bytes, emitUnit)
-            } else {
+            messages.removeAll()
+            if isKeyframe { messages.append(configuration.color.orientation) }
+            if !userData.isEmpty, let data = userData.removeValue(forKey: id) { messages.append(data) }
+            if messages.isEmpty {
                 unsafe emitUnit(bytes)
+            } else {
+                unsafe messages.insert(into: bytes, emitUnit)
             }
             unsafe av_packet_unref(coded)
         }

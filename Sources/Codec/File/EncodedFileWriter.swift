@@ -44,9 +44,11 @@ import Media
         unsafe avformat_free_context(output)
     }
 
-    func write(_ picture: PictureView, at time: Int64) throws(CodecError) {
+    func write(_ picture: PictureView, at time: Int64, carrying userData: PictureUserData?) throws(CodecError) {
         var failure: CodecError?
-        unsafe try encoder.encode(picture, id: nextID, at: MediaTime(ticks: time)) { _ in failure = writeUnit(failure) }
+        unsafe try encoder.encode(picture, id: nextID, at: MediaTime(ticks: time), carrying: userData) { unit in
+            failure = unsafe writeUnit(unit, failure)
+        }
         nextID += 1
         if let failure { throw failure }
     }
@@ -62,7 +64,7 @@ import Media
         isFinished = true
         var failure: CodecError?
         do throws(CodecError) {
-            unsafe try encoder.finish { _ in failure = writeUnit(failure) }
+            unsafe try encoder.finish { unit in failure = unsafe writeUnit(unit, failure) }
         } catch { failure = failure ?? error }
         let trailer = unsafe av_write_trailer(format)
         let closing = unsafe avio_closep(&format!.pointee.pb)
@@ -72,11 +74,18 @@ import Media
     }
 
     /// Writes the encoder's current packet, unless something has failed before.
+    /// - Parameter unit: its bytes, with what has been put in.
     /// - Returns: the first failure.
-    private func writeUnit(_ failure: CodecError?) -> CodecError? {
+    private func writeUnit(_ unit: borrowing EncodedUnit, _ failure: CodecError?) -> CodecError? {
         if let failure { return failure }
         do throws(CodecError) {
-            unsafe try write(encoder.currentPacket, to: 0)
+            let packet = unsafe encoder.currentPacket
+            let added = unsafe unit.bytes.count - Int(packet.pointee.size)
+            if added > 0, let bytes = unsafe unit.bytes.baseAddress {
+                unsafe try check(av_grow_packet(packet, Int32(added)), "av_grow_packet", at: place)
+                unsafe UnsafeMutableRawPointer(packet.pointee.data!).copyMemory(from: bytes, byteCount: unit.bytes.count)
+            }
+            unsafe try write(packet, to: 0)
             return nil
         } catch { return error }
     }

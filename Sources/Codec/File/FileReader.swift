@@ -14,7 +14,8 @@ import Media
         case audio(CodedPacket)
     }
 
-    public let video: FileVideo
+    /// What the first picture says of its samples, and the file of the rest.
+    public private(set) var video: FileVideo
     /// How many audio streams there are.
     public var audioStreamCount: Int { audioStreams.count }
     /// How many packets of the video the decoder found damaged so far, and how many stretches of the file could not be
@@ -23,6 +24,12 @@ import Media
     /// Whether the file ends before its end: in the middle of a packet, or sooner than it says. Known when ``next()`` has
     /// returned nil.
     public private(set) var isCutOff = false
+    /// How transparent the samples of the picture are that ``next()`` gave last, as luma from 0 (clear) to 255; nil where all of
+    /// them are opaque, or nobody asked.
+    public private(set) var transparency: Picture?
+    /// Whether ``transparency`` is wanted. It costs time where the file's format has it.
+    public var readsTransparency: Bool
+
     /// How often the file's stamps have gone back so far. The times of pictures have not.
     public var jumps: Int { clock.jumps }
 
@@ -39,10 +46,15 @@ import Media
     private var guess = QuantiserGuess()
     private let pool = FramePool()
     private let buffers = PictureBuffers()
-    private let conversion = PictureConversion()
+    private let conversion: PictureConversion
+    private let transparencies = TransparencyReader()
+    private var orientation = HeldOrientation()
+    /// The file is a photograph of a kind of which libavcodec does not say how it is to be turned.
+    private let readsOrientation: Bool
     private var nextID: Int64 = 0
     private var lastTime: Int64?
-    private var clock = RecordingClock()
+    private var clock: RecordingClock
+    private var ahead = FileLookahead()
     private var ending = FileEnding()
     /// Attempts in a row that gave no packet and came no further in the file, and how far they came.
     private var failures = 0
@@ -56,12 +68,14 @@ import Media
     ///   - maximumSamples: files with more luma samples a picture than this are refused.
     ///   - exportsQuantisers: whether pictures say how coarsely they were coded (``DecodedPicture/meanQuantiser``): as the decoder
     ///     says for H.264, MPEG-1 and MPEG-2, estimated from the bytes for HEVC, AV1, VP8 and VP9.
+    ///   - readsTransparency: the first value of ``readsTransparency``.
     /// - Throws: `cannotOpen`, `noVideo`, `invalidData`, `unsupportedCodec`, `unsupportedFormat`.
     public init(
-        path: String, maximumSamples: Int = 16384 * 8704, exportsQuantisers: Bool = false
+        path: String, maximumSamples: Int = 16384 * 8704, exportsQuantisers: Bool = false, readsTransparency: Bool = false
     ) throws(CodecError) {
         LibraryLog.capture()
         place = path == "-" ? "standard input" : path
+        self.readsTransparency = readsTransparency
         unsafe format = try Self.open(path, at: place)
         var format: UnsafeMutablePointer<AVFormatContext>? = unsafe self.format
         var context: UnsafeMutablePointer<AVCodecContext>?
@@ -76,6 +90,12 @@ import Media
             for i in 0..<Int(unsafe format!.pointee.nb_streams) where i != videoIndex && !audioStreams.contains(i) {
                 unsafe format!.pointee.streams[i]!.pointee.discard = AVDISCARD_ALL
             }
+            clock = unsafe RecordingClock(start: Self.start(of: audioStreams + [Int(videoIndex)], in: format!))
+            orientation.ofContainer = unsafe Orientation(stream) ?? .upright
+            let id = unsafe codec!.pointee.id
+            readsOrientation = [AV_CODEC_ID_PNG, AV_CODEC_ID_WEBP, AV_CODEC_ID_TIFF].contains(id)
+            // Formats of live streams have the limited range where they do not say another.
+            conversion = PictureConversion(takesGreyAsFull: VideoCodec(id) == nil)
             guard video.size.width > 0, video.size.height > 0,
                 video.size.width <= maximumSamples / video.size.height
             else {
@@ -92,7 +112,7 @@ import Media
             unsafe context!.pointee.thread_type = FF_THREAD_SLICE
             unsafe context!.pointee.thread_count = 2
             unsafe context!.pointee.max_pixels = Int64(maximumSamples)
-            quantised = exportsQuantisers ? unsafe VideoCodec(codec!.pointee.id) : nil
+            quantised = exportsQuantisers ? VideoCodec(id) : nil
             if quantised?.hasExportedQuantisers == true {
                 unsafe context!.pointee.export_side_data |= AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS
             }
@@ -108,6 +128,7 @@ import Media
             unsafe self.format = nil
             throw error
         }
+        readAhead()
     }
 
     deinit {
@@ -120,6 +141,30 @@ import Media
     /// counted.
     /// - Throws: `noVideo` at the end of a file of which no picture could be decoded.
     public func next() throws(CodecError) -> Item? {
+        if let item = try ahead.next() { return item }
+        return try read()
+    }
+
+    /// Decodes the first picture, which says better than the container what all of them are.
+    private func readAhead() {
+        do throws(CodecError) {
+            while ahead.hasRoom, let item = try read() {
+                switch consume item {
+                case .picture(let picture, let time):
+                    let shape = video.color.sampleAspectRatio
+                    video.color = picture.color
+                    video.color.sampleAspectRatio = shape
+                    ahead.isComplete = true
+                    ahead.append(.picture(picture, time: time))
+                case .audio(let packet): ahead.append(.audio(packet))
+                }
+            }
+        } catch {
+            ahead.failure = error
+        }
+    }
+
+    private func read() throws(CodecError) -> Item? {
         while true {
             let frame = try pool.emptyFrame()
             let code = unsafe avcodec_receive_frame(context, frame.pointer)
@@ -159,6 +204,10 @@ import Media
         unsafe bridgeJumps(packet!)
         let index = unsafe packet!.pointee.stream_index
         if index == videoIndex {
+            if readsOrientation {
+                unsafe orientation.ofContainer = Orientation(
+                    photograph: UnsafeRawBufferPointer(start: packet!.pointee.data, count: Int(packet!.pointee.size)))
+            }
             if quantised != nil { unsafe guess.record(bytes: Int(packet!.pointee.size)) }
             let sent = unsafe avcodec_send_packet(context, packet)
             if sent == burnish_averror_enomem { try check(sent, "avcodec_send_packet", at: place) }
@@ -201,6 +250,7 @@ import Media
             unsafe meanQuantiser(of: frame.pointer) ?? guess.value(of: frame.pointer, codec)
         }
         let original = unsafe PictureConversion.source(of: frame.pointer)
+        transparency = readsTransparency ? unsafe try transparencies.read(frame.pointer, at: place) : nil
         if needsCopy || original != nil {
             frame = try conversion.convert(frame, pool, at: place)
         }
@@ -213,10 +263,21 @@ import Media
         var damage: PictureDamage = []
         if unsafe fields.pointee.decode_error_flags != 0 { damage.insert(.concealed) }
         if unsafe burnish_is_corrupt(fields) { damage.insert(.corrupt) }
-        return .picture(
-            DecodedPicture(
-                frame, from: pool, id: nextID, damage: damage, quantiser: quantiser, convertedFrom: original),
-            time: time)
+        var picture = DecodedPicture(
+            frame, from: pool, id: nextID, damage: damage, quantiser: quantiser, convertedFrom: original)
+        picture.color.orientation = orientation.next(isKeyframe: picture.isKeyframe, said: picture.statedOrientation)
+        return .picture(picture, time: time)
+    }
+
+    /// When the first of some streams begins, in microseconds; 0 where the file does not say.
+    private static func start(of streams: [Int], in format: UnsafeMutablePointer<AVFormatContext>) -> Int64 {
+        let microsecond = AVRational(num: 1, den: 1_000_000)
+        let starts: [Int64] = streams.compactMap { index in
+            let stream = unsafe format.pointee.streams[index]!
+            let start = unsafe stream.pointee.start_time
+            return start == burnish_nopts ? nil : unsafe av_rescale_q(start, stream.pointee.time_base, microsecond)
+        }
+        return starts.min() ?? 0
     }
 
     private static func open(

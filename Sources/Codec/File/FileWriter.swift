@@ -23,6 +23,14 @@ import Media
     }
     private let target: Target
 
+    /// Whether transparent samples are written.
+    public var holdsTransparency: Bool {
+        if case .picture(let writer) = target { writer.holdsTransparency } else { false }
+    }
+
+    /// Whether what pictures carry for viewers is written.
+    public var holdsUserData: Bool { if case .container = target { true } else { false } }
+
     /// Whether audio packets are written.
     let copiesAudio: Bool
 
@@ -49,13 +57,17 @@ import Media
     }
 
     /// Writes the next picture in presentation order.
-    /// - Parameter time: when it is shown, in the video's time base; later than the one before. Uncompressed files have
-    ///   no times.
-    public func write(_ picture: PictureView, at time: Int64) throws(CodecError) {
+    /// - Parameters:
+    ///   - time: when it is shown, in the video's time base; later than the one before. Uncompressed files have no times.
+    ///   - transparency: from 0 (clear) to 255 for each sample, where the file holds it; nil where all are opaque.
+    ///   - userData: what viewers get beside the samples, in coded files.
+    public func write(
+        _ picture: PictureView, at time: Int64, transparency: PlaneView? = nil, carrying userData: PictureUserData? = nil
+    ) throws(CodecError) {
         switch target {
         case .uncompressed(let writer): unsafe try writer.write(picture)
-        case .picture(let writer): unsafe try writer.write(picture)
-        case .container(let writer): unsafe try writer.write(picture, at: time)
+        case .picture(let writer): unsafe try writer.write(picture, transparency: transparency)
+        case .container(let writer): unsafe try writer.write(picture, at: time, carrying: userData)
         }
     }
 

@@ -44,21 +44,36 @@ import Media
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
+    /// Whether such files have transparent samples.
+    var holdsTransparency: Bool { kind == .png }
+
+    /// - Parameter transparency: from 0 (clear) to 255 for each sample; nil where all are opaque.
     /// - Throws: `unsupportedFormat` for a second picture.
-    func write(_ picture: PictureView) throws(CodecError) {
+    func write(_ picture: PictureView, transparency: PlaneView? = nil) throws(CodecError) {
         guard unsafe picture.size == size, !isWritten else {
             throw CodecError(
                 .unsupportedFormat, operation: "PictureFileWriter.write", message: "a second picture for a file of one",
                 place: place, advice: "name a video as the output, such as one that ends in .mp4")
         }
         isWritten = true
-        let frame = unsafe try convert(picture)
+        var format = kind == .png ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUVJ420P
+        if unsafe transparency != nil, holdsTransparency { format = AV_PIX_FMT_RGBA }
+        let frame = unsafe try convert(picture, to: format)
+        if format == AV_PIX_FMT_RGBA, let transparency = unsafe transparency {
+            unsafe Self.set(transparency, of: frame.pointer)
+        }
         try write(try encode(frame))
     }
 
-    private var format: AVPixelFormat { kind == .png ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_YUVJ420P }
+    private static func set(_ transparency: PlaneView, of frame: UnsafeMutablePointer<AVFrame>) {
+        let stride = unsafe Int(frame.pointee.linesize.0)
+        for y in unsafe 0..<transparency.height {
+            let (row, samples) = unsafe (transparency.row(y), frame.pointee.data.0! + y * stride)
+            for x in unsafe 0..<transparency.width { unsafe samples[4 * x + 3] = row[x] }
+        }
+    }
 
-    private func convert(_ picture: PictureView) throws(CodecError) -> OwnedFrame {
+    private func convert(_ picture: PictureView, to format: AVPixelFormat) throws(CodecError) -> OwnedFrame {
         let target = try OwnedFrame()
         let fields = unsafe target.pointer
         unsafe fields.pointee.format = format.rawValue
@@ -107,7 +122,7 @@ import Media
         let encoder = unsafe try OpenedEncoder(kind == .png ? AV_CODEC_ID_PNG : AV_CODEC_ID_MJPEG, at: place) { context in
             unsafe context.pointee.width = Int32(size.width)
             unsafe context.pointee.height = Int32(size.height)
-            unsafe context.pointee.pix_fmt = format
+            unsafe context.pointee.pix_fmt = AVPixelFormat(rawValue: frame.pointer.pointee.format)
             unsafe context.pointee.color_range = AVCOL_RANGE_JPEG
             unsafe context.pointee.sample_aspect_ratio = aspect
             unsafe context.pointee.time_base = AVRational(num: 1, den: 25)

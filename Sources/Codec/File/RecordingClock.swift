@@ -1,6 +1,7 @@
 /// Makes one time line of a recording whose stamps go back: several recordings in one file, or a sender that restarted.
 /// What follows a jump is placed behind what came before it. The file's streams keep their offsets to each other,
-/// though each crosses the jump at a packet of its own. Stamps that have wrapped continue exactly.
+/// though each crosses the jump at a packet of its own. Stamps that have wrapped continue exactly. The time line begins at zero
+/// where the recording begins later.
 ///
 /// A pure value. All times are in microseconds.
 struct RecordingClock {
@@ -21,6 +22,9 @@ struct RecordingClock {
     /// Of the newest epoch.
     private var offset: Int64 = 0
     private var epoch = 0
+    /// - Parameter start: the recording's first stamp.
+    init(start: Int64 = 0) { offset = -max(0, start) }
+
     /// How often the stamps have gone back, other than by wrapping.
     private(set) var jumps = 0
     /// Where the latest packet of any stream ends.

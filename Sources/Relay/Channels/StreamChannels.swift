@@ -19,6 +19,7 @@ struct StreamChannels: Sendable {
     let schedule: SharedScheduler
     let arrivals = Arrivals()
     let captures = CaptureClock()
+    let captions = Captions()
     let decoder = DecoderActivity()
     let encoder = EncoderActivity()
     let filledSlot = FilledSlot()

@@ -21,10 +21,7 @@ final class ShownPictures {
     private var last: (time: MediaTime, epoch: UInt32)?
     /// The last known time between two originals, in ticks.
     private var interval: Int64?
-    /// Holds until the stream says otherwise, or has said nothing from one keyframe to the next. Some encoders say it a picture
-    /// behind the keyframe.
-    private var orientation = Orientation.upright
-    private var hasSaidOrientation = false
+    private var orientation = HeldOrientation()
     /// What the newest converted picture was converted from.
     private var format: SampleFormat?
 
@@ -46,16 +43,8 @@ final class ShownPictures {
         _ picture: consuming DecodedPicture, _ ticket: consuming FrameTicket
     ) throws(CodecError) -> Nanoseconds {
         if let format = picture.convertedFrom { report(format) }
-        if picture.isKeyframe {
-            if !hasSaidOrientation { orientation = .upright }
-            hasSaidOrientation = false
-        }
-        if picture.color.orientation != .upright {
-            orientation = picture.color.orientation
-            hasSaidOrientation = true
-        }
         var picture = picture
-        picture.color.orientation = orientation
+        picture.color.orientation = orientation.next(isKeyframe: picture.isKeyframe, said: picture.statedOrientation)
         followTimes(ticket.record)
         if picture.scan.isInterlaced, deinterlacing == nil { deinterlacing = StreamDeinterlacing() }
         guard let deinterlacing else {

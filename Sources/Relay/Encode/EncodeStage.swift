@@ -22,6 +22,7 @@ final class EncodeStage {
     private let filledSlot: FilledSlot
     private let keyframes: KeyframeRequests
     private let connection: OutputConnection
+    private let captions: CaptionCarrier
     private let outputRate: OutputRate
     /// What the links carried when the encoder's rate was set.
     private var carried = Int.max
@@ -77,6 +78,7 @@ final class EncodeStage {
         filledSlot = channels.filledSlot
         keyframes = channels.keyframes
         connection = channels.connection
+        captions = CaptionCarrier(channels)
         outputRate = channels.outputRate
         control = channels.control
         turns = channels.turns
@@ -91,6 +93,7 @@ final class EncodeStage {
     /// Runs until the queue of finished pictures is closed and empty, then tells the output that nothing more comes.
     func run() {
         defer {
+            captions.finish()
             output.finish()
             turns.end(.encode)
         }
@@ -141,7 +144,9 @@ final class EncodeStage {
         preset = frame.preset
         if frame.ticket.record.kind == .original { rate.observe(frame.interval) }
         let picture = frame.picture.share()
-        let outcome = unsafe encode(picture.picture.view.even, color, frame.intoTicket(), sourceTime: .turn(turn))
+        let original = frame.original
+        let outcome = unsafe encode(
+            picture.picture.view.even, color, frame.intoTicket(), sourceTime: .turn(turn), showing: original)
         guard outcome != .failed, let slots else { return }
         slots.show(picture, color, at: time, isOnTime: isOnTime, now: now)
         // Without a constant rate, what was filled says nothing of the times from here on.
@@ -189,11 +194,13 @@ final class EncodeStage {
     }
 
     /// Encodes a picture and delivers its unit. The ticket goes on with the unit, or ends here as `encodeError`.
+    /// - Parameter original: what it shows, whose captions it carries; nil for a picture between originals and for repeats.
     private func encode(
         _ picture: PictureView, _ color: ColorDescription, _ ticket: consuming FrameTicket,
-        sourceTime: SourceTime
+        sourceTime: SourceTime, showing original: (presentation: MediaTime, size: PictureSize)? = nil
     ) -> Outcome {
         let record = ticket.record
+        let carried = original.flatMap { captions.take(upTo: $0.presentation) }
         var pending: FrameTicket? = consume ticket
         var outcome = Outcome.nothing
         var cost: Nanoseconds?
@@ -209,7 +216,10 @@ final class EncodeStage {
             defer { activity.busySince = nil }
             pending!.stamp(.encodeIn, at: start)
             unsafe try encoder!.encode(
-                picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe
+                picture, id: Int64(record.id), at: record.presentation, asKeyframe: asKeyframe,
+                carrying: carried.map { data in
+                    unsafe data.scaled(from: original!.size, to: picture.size)
+                }
             ) { unit in
                 guard let ticket = pending.take() else { return }
                 let encoded = MonotonicTime.now()
@@ -228,6 +238,7 @@ final class EncodeStage {
             outcome = .failed
         }
         needsKeyframe = outcome != .delivered
+        if let carried, let original { captions.settle(carried, at: original.presentation, isDelivered: outcome == .delivered) }
         if let cost { reportCost(cost, of: record.kind) }
         if let ticket = pending.take() {
             books.drop(ticket, .encodeError)

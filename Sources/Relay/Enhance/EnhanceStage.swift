@@ -18,6 +18,8 @@ struct FinishedFrame: ~Copyable, Sendable {
     /// The frame's own time at the source, or else at the relay's input; later where it came early. The output's cadence is
     /// restored from it.
     let turn: MonotonicTime
+    /// The time of the original that it shows, whose captions it carries, and the size of that; nil for a picture between originals.
+    let original: (presentation: MediaTime, size: PictureSize)?
 
     consuming func intoTicket() -> FrameTicket { ticket }
 }
@@ -67,6 +69,8 @@ final class EnhanceStage {
     /// Units that had arrived with the last plan, and the pictures that they gave or will give.
     private var unitsSoFar = 0
     private var picturesSoFar = 0
+    /// The size of the first pictures that left, where all are to have it.
+    private var kept: PictureSize?
     /// A size that cannot be enhanced. It is reported once.
     private var refused: PictureSize?
 
@@ -197,6 +201,7 @@ final class EnhanceStage {
     private func use(_ made: Enhancement, _ choice: OutputChoice?) {
         enhancement = made
         isCold = true
+        if configuration.options.keepSize { kept = made.output }
         control.report(.picture(input: made.input, output: made.output))
         var planning = Planner.Configuration(input: made.input, output: made.output, interval: .milliseconds(33.3))
         planning.ceiling = made.tileCount > 0 ? settings.value.tier : .base
@@ -222,6 +227,7 @@ final class EnhanceStage {
 
     /// How pictures of a size become those that leave: as was asked for, or smaller where that does not fit the machine.
     private func enlargement(of size: PictureSize, _ choice: OutputChoice?) -> Enlargement {
+        if let kept { return Enlargement(from: size, to: kept) }
         let output = choice?.size ?? configuration.options.output(for: size)
         return Enlargement(from: size, to: output.size(of: size))
     }
@@ -294,7 +300,7 @@ final class EnhanceStage {
         if step.pair == nil { enhancement.forget() }
         let record = frame.ticket.record
         let color =
-            configuration.options.size == nil
+            configuration.options.size == nil && kept == nil
             ? frame.picture.color : frame.picture.color.shaped(from: enhancement.input, to: enhancement.output)
         switch configuration.synthesisOrder {
         case .beforeOriginal:
@@ -321,8 +327,10 @@ final class EnhanceStage {
             return books.drop(ticket, .cadence)
         }
         let turn = turn(of: place, beside: ticket.record)
+        // The second field of a picture has a ticket of its own.
+        let shown = ticket.record.kind == .original ? ticket.record.presentation : nil
         ticket.record.presentation = place
-        push(ticket, picture, color, step, turn)
+        push(ticket, picture, color, step, turn, showing: shown)
     }
 
     private func interval(of step: Cadence.Step) -> Nanoseconds {
@@ -422,17 +430,19 @@ final class EnhanceStage {
         ticket.stamp(.enhanceOut)
         _ = schedule.withScheduler { $0.observe(.synthesise, .now() - started) }
         let turn = turn(of: slot.presentation, beside: original)
-        push(ticket, target, color, step, turn)
+        let standsForOriginal = original.kind == .original && slot.presentation == step.originalAlone
+        push(ticket, target, color, step, turn, showing: standsForOriginal ? original.presentation : nil)
         return true
     }
 
     private func push(
         _ ticket: consuming FrameTicket, _ picture: consuming PictureLease, _ color: ColorDescription, _ step: Cadence.Step,
-        _ turn: MonotonicTime
+        _ turn: MonotonicTime, showing original: MediaTime?
     ) {
+        let size = enhancement!.input
         let frame = FinishedFrame(
             ticket: ticket, picture: picture, color: color, preset: choice?.preset ?? configuration.options.preset,
-            interval: interval(of: step), turn: turn)
+            interval: interval(of: step), turn: turn, original: original.map { ($0, size) })
         if let refused = turns.push(frame, to: finished, as: .enhance) { books.drop(refused.intoTicket(), .shutdown) }
     }
 }

@@ -27,6 +27,7 @@ final class PictureRouter {
     private let line: BypassLine
     private let path: PicturePath
     private let keyframes: SourceKeyframes
+    private let captions: Captions
     private let books: StreamBooks
     private let control: StreamControl
     private let turns: StageTurns
@@ -79,6 +80,7 @@ final class PictureRouter {
         line = BypassLine(output: output, books: channels.books, path: channels.path)
         path = channels.path
         keyframes = channels.sourceKeyframes
+        captions = channels.captions
         books = channels.books
         control = channels.control
         turns = channels.turns
@@ -243,6 +245,10 @@ final class PictureRouter {
         let codec = unit.codec ?? .h264
         switch step {
         case .enhance:
+            if let data = unsafe UserDataReader.read(bytes, of: codec) {
+                let dropped = captions.record(data, at: picture.presentation)
+                if dropped > 0 { books.counters.add(.captionsDropped, UInt64(dropped)) }
+            }
             unsafe queue.add(
                 ticket, bytes, codec: codec, flags: picture.flags, isKeyframe: unit.isStart, mayWait: mayWait)
         case .prime:

@@ -205,6 +205,8 @@ extension Metrics {
         (.picturesDeinterlaced, "Interlaced pictures that were made progressive."),
         (.picturesConverted, "Pictures that were not 8-bit 4:2:0 and were converted."),
         (.picturesDenoised, "Pictures that noise was taken out of."),
+        (.captionsPassed, "Pieces of captions (three bytes, without padding) that went out with enhanced pictures."),
+        (.captionsDropped, "Pieces of captions of enhanced pictures that no picture could carry in time."),
         (.timelineJumps, "How often the source's time stamps jumped while the output's continued."),
         (.streamsIgnored, "Streams of the program that can be neither enhanced nor passed, each counted once."),
         (

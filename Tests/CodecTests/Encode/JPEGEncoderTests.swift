@@ -63,4 +63,29 @@ import Testing
         let shown = try decode(try JPEGEncoder.encode(picture.view, color, width: most))
         #expect(shown.size == PictureSize(width: shownWidth, height: shownHeight))
     }
+
+    /// People see a picture that is to be turned upright, and its width is that of what they see.
+    @Test func picturesAreShownUpright() throws {
+        let size = PictureSize(width: 320, height: 160)
+        let picture = plain(size, 60, 128, 128)
+        // The upper half is bright, and is to the right after a clockwise turn.
+        for row in 0..<80 { picture.mutableView.y.row(row).update(repeating: 200, count: size.width) }
+        var color = ColorDescription()
+        color.orientation = Orientation(rotation: 0xC000)
+        color.sampleAspectRatio = Rational(1, 2)
+        #expect(JPEGEncoder.shownSize(of: size, color, width: 4000) == PictureSize(width: 160, height: 160))
+        let jpeg = try JPEGEncoder.encode(picture.view, color, width: 80)
+        let scratch = FileManager.default.temporaryDirectory.appending(path: "burnish-\(UUID().uuidString).jpg")
+        defer { try? FileManager.default.removeItem(at: scratch) }
+        try Data(jpeg).write(to: scratch)
+        let reader = try FileReader(path: scratch.path)
+        guard case .picture(let shown, _)? = try reader.next() else { throw CodecError.nothing }
+        #expect(shown.size == PictureSize(width: 80, height: 80))
+        let row = shown.view.y.row(40)
+        #expect(row[10] < 100 && row[70] > 180)
+    }
+}
+
+extension CodecError {
+    fileprivate static let nothing = CodecError(.noVideo, operation: "test", message: "no picture", place: "test")
 }
