@@ -20,10 +20,13 @@ public struct CallOffer: Sendable {
     public var description: String
     /// The peer's ICE user name fragment, by which a later fragment of its candidates is told from a restart.
     public var userFragment: String
+    /// A peer that publishes takes the place of one who is still heard.
+    public var takesOver: Bool
 
-    public init(description: String, userFragment: String) {
+    public init(description: String, userFragment: String, takesOver: Bool = false) {
         self.description = description
         self.userFragment = userFragment
+        self.takesOver = takesOver
     }
 }
 

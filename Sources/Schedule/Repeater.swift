@@ -87,6 +87,8 @@ public struct Repeater: Sendable {
     /// How many slots were left empty since ``drainSlotsLeftEmpty()``.
     private var leftEmpty: Int64 = 0
     private var lastShown = MonotonicTime(nanoseconds: 0)
+    /// From when on ``hold`` counts.
+    private var heldSince = MonotonicTime(nanoseconds: 0)
 
     public init(grid: SlotGrid, hold: Nanoseconds) {
         self.grid = grid
@@ -123,6 +125,7 @@ public struct Repeater: Sendable {
         if let next { leftEmpty += max(0, slot - next) }
         next = slot + 1
         lastShown = now
+        restartHold(now: now)
     }
 
     /// Returns how many slots were left empty since the last call, and resets the count.
@@ -131,8 +134,8 @@ public struct Repeater: Sendable {
         return Int(leftEmpty)
     }
 
-    /// Counts the last frame as new from now on, for a receiver that has just connected.
-    public mutating func restartHold(now: MonotonicTime) { lastShown = now }
+    /// The last frame may be repeated for ``hold`` from now on: a receiver has just connected, or packets of the source come.
+    public mutating func restartHold(now: MonotonicTime) { heldSince = max(heldSince, now) }
 
     /// When the next empty slot will be filled if no frame comes; nil before the first frame.
     public func due(_ expected: Expectation) -> MonotonicTime? {
@@ -158,6 +161,6 @@ public struct Repeater: Sendable {
     private mutating func fill(_ slot: Int64, now: MonotonicTime) -> Filler {
         next = slot + 1
         let time = grid.time(of: slot)
-        return now - lastShown > hold ? .slate(time) : .repeated(time)
+        return now - heldSince > hold ? .slate(time) : .repeated(time)
     }
 }

@@ -13,6 +13,8 @@ public struct LegFigures: Sendable, BitwiseCopyable {
     public var packetsRetransmitted: Int64 = 0
     public var packetsDropped: Int64 = 0
     public var packetsUnexpected: Int64 = 0
+    public var packetsOfOtherLayers: Int64 = 0
+    public var picturesRefused: Int64 = 0
     public var reports: Int64 = 0
     public var reportsRejected: Int64 = 0
     public var messagesUnstamped: Int64 = 0
@@ -42,6 +44,7 @@ public struct LegFigures: Sendable, BitwiseCopyable {
             \.packetsUnexpected, \.reports, \.reportsRejected, \.messagesUnstamped, \.bytesSent, \.bytesReceived,
             \.handshakesDropped, \.refusals.busy, \.refusals.unknownStream, \.refusals.wrongMode, \.refusals.malformedStreamID,
             \.refusals.wrongPassphrase, \.refusals.kicked, \.refusals.forbidden, \.refusals.tooManyCalls,
+            \.packetsOfOtherLayers, \.picturesRefused,
         ]
 
     /// These figures, with totals that go on from those of earlier connections.

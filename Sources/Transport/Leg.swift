@@ -79,6 +79,8 @@ public enum LegEvent: Hashable, Sendable {
     case fellBehind(peer: String)
     /// It gets all frames again.
     case followsAgain(peer: String)
+    /// Of so many sizes in which a call's sender sends his picture, this one is relayed from here on.
+    case receivesLayer(PictureSize, of: Int)
     /// A stream of a session description that is not used.
     case leftOut(String)
 }
@@ -149,6 +151,8 @@ extension LegEvent: CustomStringConvertible {
         case .fellBehind(let peer):
             "viewer \(peer) cannot follow: his link loses too much, so he gets keyframes only and is tried again later"
         case .followsAgain(let peer): "viewer \(peer) can follow again and gets all frames"
+        case .receivesLayer(let size, let count):
+            "the sender sends \(count == 1 ? "one size" : "\(count) sizes") of its picture (simulcast); \(size) is relayed"
         case .leftOut(let stream): "left out: \(stream)"
         }
     }

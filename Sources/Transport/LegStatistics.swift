@@ -29,6 +29,10 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
     /// Input: datagrams that are not the stream's, such as those of another sender or another kind (RTP). Output: what others than
     /// the receiver sent to RTP's ports.
     public var packetsUnexpected: Int64 = 0
+    /// Input: packets of a picture's other sizes, where its sender sends several (simulcast).
+    public var packetsOfOtherLayers: Int64 = 0
+    /// Calls that came about without the picture that was offered, because its formats are not known here.
+    public var picturesRefused: Int64 = 0
     /// RTP: sender reports that came or went, and those that came and were not believed.
     public var reports: Int64 = 0
     public var reportsRejected: Int64 = 0
@@ -73,6 +77,8 @@ public struct LegStatistics: Hashable, Sendable, BitwiseCopyable {
         packetsRetransmitted += earlier.packetsRetransmitted
         packetsDropped += earlier.packetsDropped
         packetsUnexpected += earlier.packetsUnexpected
+        packetsOfOtherLayers += earlier.packetsOfOtherLayers
+        picturesRefused += earlier.picturesRefused
         reports += earlier.reports
         reportsRejected += earlier.reportsRejected
         bytesSent += earlier.bytesSent

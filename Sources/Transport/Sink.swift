@@ -79,6 +79,9 @@ public final class Sink: Sendable {
         return viewer.feedback
     }
 
+    /// Whether a connection's receiver gets pictures. One of a call may have agreed on sound alone.
+    public func takesPictures(_ connection: Connection) -> Bool { viewer(of: connection)?.has(.video) ?? true }
+
     /// Who a call's receiver is, for people; empty where there is none.
     public func peer(of connection: Connection) -> String { viewer(of: connection)?.peer ?? "" }
 

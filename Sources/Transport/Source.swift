@@ -37,10 +37,13 @@ public final class Source: Sendable {
     /// - Parameters:
     ///   - url: what reports call it.
     ///   - latency: how long lost packets are waited for at most; nil for the usual.
-    public init(_ url: StreamURL, over wire: any RTPWire, latency: Nanoseconds? = nil) {
+    ///   - pictureSize: tells the sizes of a picture apart that is sent in several. Without it, the first that comes is received.
+    public init(
+        _ url: StreamURL, over wire: any RTPWire, latency: Nanoseconds? = nil, pictureSize: PictureSizeReader? = nil
+    ) {
         self.url = url
         let bitRate: Int? = if case .call(let endpoint) = url { endpoint.bitRate } else { nil }
-        leg = .call(MediaSource(wire, latency: latency, bitRate: bitRate))
+        leg = .call(MediaSource(wire, latency: latency, bitRate: bitRate, pictureSize: pictureSize))
     }
 
     /// The tracks of the present call, whose messages are single packets' payloads; nil where messages are a transport stream.
@@ -53,11 +56,18 @@ public final class Source: Sendable {
 
     /// The same for those behind the source, such as a receiver who has just come. The sender is asked at the next
     /// ``receive(into:until:)``. Set it again for each call.
-    public func wantsKeyframe(_ isWanted: Bool) { if case .call(let source) = leg { source.wantsKeyframe(isWanted) } }
+    /// - Parameter interval: how often the request is repeated; nil where nobody wants a keyframe.
+    public func wantsKeyframe(every interval: Nanoseconds?) {
+        if case .call(let source) = leg { source.wantsKeyframe(every: interval) }
+    }
 
     /// Tells a call's sender that nobody receives any more (RFC 3550, 6.6). Other senders are told by ``close()`` or not at all. Only
     /// the thread that receives may call it, as its last call.
     public func sayGoodbye() { if case .call(let source) = leg { source.sayGoodbye() } }
+
+    /// When the newest packet of a call's sender came, reports included; nil without one, and for other sources. Only the thread
+    /// that receives may ask.
+    public var lastHeard: MonotonicTime? { if case .call(let source) = leg { source.lastHeard } else { nil } }
 
     /// Reads a file or pipe that somebody else has opened, and closes it in the end.
     /// - Parameter path: what errors call it.

@@ -30,11 +30,14 @@ public struct OfferedCall: Hashable, Sendable {
     public var side: CallSide
     /// The session description (SDP), as the peer wrote it.
     public var description: String
+    /// A peer that publishes takes the place of one who is still heard.
+    public var takesOver: Bool
 
-    public init(number: UInt64, stream: String, side: CallSide, description: String) {
+    public init(number: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false) {
         self.number = number
         self.stream = stream
         self.side = side
         self.description = description
+        self.takesOver = takesOver
     }
 }

@@ -135,8 +135,8 @@ public final class Worker: Sendable {
                 answer.send(.picture(id: id, byteCount: count, fault: fault))
             }
         case .share(let name, let dealt, let spare, let room): stream(name)?.share(dealt: dealt, spare: spare, room: room)
-        case .offer(let id, let name, let side, let description):
-            offer(OfferedCall(number: id, stream: name, side: side, description: description))
+        case .offer(let id, let name, let side, let description, let takesOver):
+            offer(OfferedCall(number: id, stream: name, side: side, description: description, takesOver: takesOver))
         case .hangUp(let id): desk?.hangUp(id)
         case .ping(let id): control.send(.alive(id: id, stalled: stalledStages))
         case .end: end()

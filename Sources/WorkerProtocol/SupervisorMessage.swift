@@ -27,7 +27,8 @@ public enum SupervisorMessage: ChannelMessage {
     case share(stream: String, dealt: Double, spare: Double, room: Double)
     /// Answer a peer's offer (SDP), with ``WorkerMessage/answered(id:description:)`` or ``WorkerMessage/refusedCall(id:_:)``. The
     /// call has the number `id` from then on.
-    case offer(id: UInt64, stream: String, side: CallSide, description: String)
+    /// A peer that publishes takes the place of one who is still heard where `takesOver` is set.
+    case offer(id: UInt64, stream: String, side: CallSide, description: String, takesOver: Bool = false)
     /// End a call. One that has ended already is no fault.
     case hangUp(id: UInt64)
     /// Turn the loops once and answer with ``WorkerMessage/alive(id:stalled:)``.

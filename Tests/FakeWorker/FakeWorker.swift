@@ -86,7 +86,7 @@ import WorkerProtocol
         case .kick(let stream, let caller, _):
             channel.send(.event(stream: stream, StreamEvent(.inputDown, "caller \(caller) was disconnected")))
         case .showPicture(let id, _, let side, _): show(id, side, descriptors)
-        case .offer(let id, let stream, let side, let description): answer(id, stream, side, description)
+        case .offer(let id, let stream, let side, let description, _): answer(id, stream, side, description)
         case .hangUp(let id):
             channel.send(.event(stream: sockets.keys.sorted()[0], StreamEvent(.message, "call \(id) hung up")))
         case .ping(let id): channel.send(.alive(id: id, stalled: stalled))

@@ -66,6 +66,8 @@ struct KeyframeWishTests {
         private let sink: Sink
         private let pictures: [TestStream.Coded]
         private let sent = Atomic<Int>(0)
+        private let keepsTime: Bool
+        private let begin = MonotonicTime.now()
         private let back = Back()
 
         /// What the relay's feedback comes back on.
@@ -90,22 +92,42 @@ struct KeyframeWishTests {
             }
         }
 
-        init() throws {
+        /// - Parameters:
+        ///   - hasSound: it sends a second track, of Opus.
+        ///   - keepsTime: its time stamps go with the clock. Otherwise each picture is 33 ms after the one before.
+        init(hasSound: Bool = false, keepsTime: Bool = false) throws {
+            self.keepsTime = keepsTime
             // The first picture is the only keyframe.
             pictures = TestStream.coded(in: try TestStream.video(frames: 40, keyframeEvery: 1_000))
             let track = RTPTrack([RTPFormat(.h264, payloadType: 96)])
-            own = try #require(viewers.add([track], Forward(inbox), peer: "relay"))
+            let tracks = hasSound ? [track, RTPTrack([RTPFormat(.opus, payloadType: 111, channels: 2)])] : [track]
+            own = try #require(viewers.add(tracks, Forward(inbox), peer: "relay"))
             sink = Sink(try StreamURL("rtp://127.0.0.1:9"), viewers: viewers)
             back.publisher.withLock { $0 = own }
-            inbox.begin([track], peer: "publisher", feedback: back)
+            inbox.begin(tracks, peer: "publisher", feedback: back)
         }
+
+        /// Sends a packet of silence, and time for the next one passes.
+        func sendSound() {
+            guard let connection = sink.connection(at: 0) else { return }
+            let time = MediaTime(ticks: Int64(soundsSent.add(1, ordering: .relaxed).newValue) * 1_800)
+            ([0xf8, 0xff, 0xfe] as [UInt8]).withUnsafeBytes { body in
+                _ = sink.sendMedia(
+                    UnsafeRawBufferPointer(start: nil, count: 0), body, .sound, presentation: time, sourceTime: .now(),
+                    isMarked: false, to: connection)
+            }
+            (MonotonicTime.now() + .milliseconds(20)).sleep()
+        }
+
+        private let soundsSent = Atomic<Int>(0)
 
         /// Sends a picture, 33 ms after the one before by its time stamp.
         func send(_ index: Int, adjust: (inout [UInt8]) -> Void = { _ in }) throws {
             let connection = try #require(sink.connection(at: 0))
             var bytes = pictures[index].bytes
             adjust(&bytes)
-            let time = MediaTime(ticks: Int64(sent.add(1, ordering: .relaxed).newValue) * 3_000)
+            let next = Int64(sent.add(1, ordering: .relaxed).newValue) * 3_000
+            let time = MediaTime(ticks: keepsTime ? MediaTime.ticks(in: .now() - begin) : next)
             var payloads = MediaPayloads()
             bytes.withUnsafeBytes { bytes in
                 payloads.forEach(of: MediaUnit(kind: .video, bytes: bytes, presentation: time)) { head, body, time, isMarked in
@@ -163,22 +185,24 @@ struct KeyframeWishTests {
         func askForAKeyframe() {
             var packets: [[UInt8]] = []
             state.withLock { state in
-                state.session.wantsKeyframe = true
+                state.session.keyframeWish = .milliseconds(250)
                 state.session.nextFeedback(at: .now()) { packet, _ in packets.append(Array(packet)) }
-                state.session.wantsKeyframe = false
+                state.session.keyframeWish = nil
             }
             for packet in packets { packet.withUnsafeBytes { own.withLock { $0 }?.receive($0, at: .now()) } }
         }
     }
 
     private func relay(
-        _ publisher: Publisher, to viewer: Viewer, _ mode: StreamSettings.Mode
+        _ publisher: Publisher, to viewer: Viewer, _ mode: StreamSettings.Mode,
+        _ adjust: @escaping (inout RelayConfiguration) -> Void = { _ in }
     ) throws -> SRTRelayTests.Running {
         let running = try SRTRelayTests.Running(input: "rtp://127.0.0.1:0", output: "rtp://127.0.0.1:9") {
             guard let url = try? StreamURL("rtp://127.0.0.1:9") else { return }
             $0.inputCall = Source($0.input, over: publisher.inbox)
             $0.outputCalls = [0: Sink(url, viewers: viewer.viewers)]
             $0.settings.mode = mode
+            adjust(&$0)
         }
         wait { running.relay.channels.connection.receiversSoFar == 1 }
         return running
@@ -209,6 +233,83 @@ struct KeyframeWishTests {
         #expect(!keyframes.isWanted)
         let report = try #require(running.stop())
         #expect(report.frames.bypassed == 5 && report.frames.balance, "\(report.text)")
+    }
+
+    /// Pictures as fast as they can be made, and none between them.
+    private func plainly(_ configuration: inout RelayConfiguration) {
+        configuration.settings.tier = .base
+        configuration.settings.interpolate = 1
+    }
+
+    /// The source sends sound alone for a while, as a shared screen that stands still, and the output need not go on meanwhile. Whoever
+    /// asks for a keyframe gets the last picture, and the source's next picture follows it.
+    @Test func whoJoinsInAPauseGetsTheLastPicture() throws {
+        let (publisher, viewer) = (try Publisher(hasSound: true, keepsTime: true), try Viewer())
+        let running = try relay(publisher, to: viewer, .enhance) {
+            plainly(&$0)
+            $0.settings.budget = .seconds(60)
+            $0.options.keepOutput = false
+        }
+        for index in 0..<4 { try publisher.send(index) }
+        wait { viewer.pictures == 4 }
+        for number in 1...2 {
+            wait {
+                publisher.sendSound()
+                viewer.askForAKeyframe()
+                return viewer.pictures >= 4 + number
+            }
+        }
+        try publisher.send(4)
+        let ledger = running.relay.channels.books.ledger
+        wait { ledger.books.originals == 5 && ledger.inFlight == 0 }
+        let report = try #require(running.stop())
+        #expect(report.frames.repeated >= 2 && report.frames.emitted == 5 + report.frames.repeated, "\(report.text)")
+        #expect(report.frames.balance && report.counters["slates"] == 0 && report.counters["source_losses"] == 0)
+    }
+
+    /// Its sound says that the source is there: the last picture is repeated, and never the grey one.
+    @Test func thePictureStaysWhileSoundComes() throws {
+        let (publisher, viewer) = (try Publisher(hasSound: true), try Viewer())
+        let running = try relay(publisher, to: viewer, .enhance) {
+            plainly(&$0)
+            $0.settings.budget = .milliseconds(500)
+            $0.options.hold = .seconds(2)
+        }
+        let books = running.relay.channels.books
+        for index in 0..<4 { try publisher.send(index) }
+        // More than three seconds at 30 a second.
+        wait {
+            publisher.sendSound()
+            return books.ledger.books.repeated >= 100
+        }
+        let last = try #require(running.stop())
+        #expect(last.counters["slates"] == 0 && last.counters["source_losses"] == 1, "\(last.counters)")
+        #expect(running.events.count { $0.contains("the last one is repeated") } == 1)
+    }
+
+    /// Browsers send a keyframe only when they are asked: a change of the mode asks, in both directions, also while no picture comes.
+    @Test func aChangeOfTheModeAsksForTheKeyframeThatItNeeds() throws {
+        let (publisher, viewer) = (try Publisher(), try Viewer())
+        let running = try relay(publisher, to: viewer, .enhance)
+        let channels = running.relay.channels
+        func change(to mode: StreamSettings.Mode) throws {
+            let before = publisher.requests
+            var settings = running.relay.settings
+            settings.mode = mode
+            running.relay.change(settings)
+            wait { publisher.requests > before }
+            #expect(channels.path.isBypassed == (mode == .enhance))
+            try publisher.send(0)
+            wait { channels.path.isBypassed == (mode == .bypass) }
+        }
+        for index in 0..<4 { try publisher.send(index) }
+        wait { channels.books.ledger.books.originals == 4 }
+        try change(to: .bypass)
+        try publisher.send(1)
+        try change(to: .enhance)
+        try publisher.send(1)
+        let report = try #require(running.stop())
+        #expect(report.frames.originals == 8 && report.frames.bypassed == 2 && report.frames.balance, "\(report.text)")
     }
 
     /// The relay ends, and neither end has to find out by silence.
@@ -306,14 +407,44 @@ struct KeyframeRouteTests {
         let queue = UnitQueue(capacity: 2, books: channels.books)
         let router = PictureRouter(queue: queue, output: output, mode: .enhance, mayWait: false, channels: channels)
         channels.sourceKeyframes.want()
-        #expect(!router.wantsKeyframe(isAsked: false, at: .now()), "the encoder makes it")
+        #expect(router.keyframeWish(isAsked: false, at: .now()) == nil, "the encoder makes it")
         channels.path.beginBypass()
-        #expect(router.wantsKeyframe(isAsked: false, at: .now()))
+        #expect(router.keyframeWish(isAsked: false, at: .now()) != nil)
         channels.sourceKeyframes.keyframeCame()
         channels.sourceKeyframes.cannotDecode(3)
-        #expect(!router.wantsKeyframe(isAsked: false, at: .now()), "nothing is decoded")
+        #expect(router.keyframeWish(isAsked: false, at: .now()) == nil, "nothing is decoded")
         channels.path.beginRun()
-        #expect(router.wantsKeyframe(isAsked: false, at: .now()))
+        #expect(router.keyframeWish(isAsked: false, at: .now()) != nil)
+    }
+
+    /// Pictures go on meanwhile, so once a second is enough.
+    @Test func aChangeOfTheWayIsAskedForWithoutHaste() throws {
+        let scratch = try Scratch()
+        let configuration = RelayConfiguration(input: .standardStream, output: .file(path: scratch.path("out.ts")))
+        let channels = StreamChannels(configuration)
+        let output = SendStage(sinks: [try Sink(configuration.outputs[0])], passing: PassingStreams(), channels: channels)
+        let queue = UnitQueue(capacity: 8, books: channels.books)
+        let router = PictureRouter(queue: queue, output: output, mode: .enhance, mayWait: false, channels: channels)
+        router.change(.bypass)
+        #expect(router.keyframeWish(isAsked: false, at: .now()) == nil, "no picture has come that could change its way")
+        router.change(.enhance)
+        var demuxer = TransportStreamDemuxer()
+        var changes: [PathSwitch.Step] = []
+        func handle(_ event: ContainerEvent) {
+            switch event {
+            case .program(let program): if let video = program.mainVideo { router.beginStream(video) }
+            case .format(let parameters): router.beginFormat(parameters)
+            case .unit(let unit): changes.append(router.decide(unit, at: Timeline.start, isTimed: true).step)
+            case .fault, .multiplex, .packets: break
+            }
+        }
+        let stream = try TestStream.video(frames: 2, keyframeEvery: 1_000)
+        stream.withUnsafeBytes { demuxer.push($0, arrival: .now(), sourceTime: nil, handler: handle) }
+        #expect(!changes.isEmpty && router.keyframeWish(isAsked: false, at: .now()) == nil)
+        router.change(.bypass)
+        #expect(router.keyframeWish(isAsked: false, at: .now()) == .seconds(1))
+        channels.sourceKeyframes.cannotDecode(3)
+        #expect(router.keyframeWish(isAsked: false, at: .now()) == .milliseconds(250), "nothing is shown meanwhile")
     }
 
     /// The queue was full, so units are dropped up to the next keyframe.
@@ -332,7 +463,7 @@ struct KeyframeRouteTests {
             [UInt8(number)].withUnsafeBytes {
                 queue.add(ticket.take()!, $0, flags: [], isKeyframe: number == 0 || number == 3, mayWait: false)
             }
-            wishes.append(router.wantsKeyframe(isAsked: false, at: .now()))
+            wishes.append(router.keyframeWish(isAsked: false, at: .now()) != nil)
         }
         #expect(wishes == [false, false, true, false])
         queue.close()

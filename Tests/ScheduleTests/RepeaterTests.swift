@@ -99,6 +99,26 @@ import Testing
         #expect(abs(repeated + slates - 60 * 49 / 10) <= 3 && abs(repeated - 60 * 19 / 10) <= 3)
     }
 
+    /// Sound or reports of a shared screen that stands still: the source is there. A late frame is none the less late.
+    @Test mutating func whilePacketsComeThereIsNoSlate() {
+        tenOriginals()
+        var (repeated, slates) = (0, 0)
+        for millisecond in 300..<12_000 {
+            if millisecond < 9_000, millisecond % 1_500 == 0 { repeater.restartHold(now: at(Double(millisecond))) }
+            // What is older changes nothing.
+            repeater.restartHold(now: at(0))
+            switch repeater.fillOverdueSlot(now: at(Double(millisecond)), expected, hasFramesInFlight: false) {
+            case .nothing: break
+            case .repeated: repeated += 1
+            case .slate: slates += 1
+            }
+        }
+        // The last packet came at 7,500 ms, and the frame is held for two seconds.
+        #expect(abs(slates - 60 * 25 / 10) <= 3 && abs(repeated - 60 * 91 / 10) <= 5, "\(repeated) \(slates)")
+        let late = MediaTime(ticks: 1_080_000)
+        #expect(repeater.slot(for: late, now: at(12_001))! > repeater.filled!.slot)
+    }
+
     @Test mutating func aLateFrameIsShownAfterAFreeze() {
         tenOriginals()
         for millisecond in 300..<600 {

@@ -148,7 +148,11 @@ struct CallOfferTests {
 
     @Test func aViewerIsToldOurSources() throws {
         let text = Self.offer.replacing("a=sendonly", with: "a=recvonly")
-        let offer = try Self.read(text, .viewer, .viewer)
+        // What comes may be of High profile. A decoder that is made for less may show nothing.
+        let high = try Self.read(text, .viewer, .viewer).tracks[0]
+        #expect(high.payloadType == 127 && high.parameters["profile-level-id"] == "64001f")
+        let offer = try Self.read(text.replacing("id=64001f", with: "id=f4001f"), .viewer, .viewer)
+        #expect(offer.tracks[0].payloadType == 109)
         let answer = offer.answer(Self.peerAnswer, sending: CallSources(video: 1, videoRetransmission: 2, audio: 3))
         #expect(answer.media[0].direction == .sendOnly && answer.media[0].sourceGroups("FID") == [[1, 2]])
         // Chromium shows the first one.
@@ -164,6 +168,31 @@ struct CallOfferTests {
         #expect(chosen(Self.offer, CallRules(video: [.h264], h264Profiles: [.baseline])) == 103)
         // Without H.264 in mode 1 there is VP8.
         #expect(chosen(Self.edited(("packetization-mode=1", "packetization-mode=0"))) == 96)
+    }
+
+    /// Of publishers any mode is taken that is not interleaved. To viewers we send parts of pictures, which mode 0 does not have.
+    @Test(arguments: [("packetization-mode=0", true, false), ("x=y", true, true), ("packetization-mode=2", false, false)])
+    func h264IsTakenInOtherModes(mode: String, ofPublishers: Bool, ofViewers: Bool) {
+        let text = Self.edited(("packetization-mode=1", mode), ("packetization-mode=0", mode), ("VP8/90000", "VP7/90000"))
+            .replacing(Self.audio, with: "")
+        let viewer = text.replacing("a=sendonly", with: "a=recvonly")
+        #expect((Self.fault(text) == nil) == ofPublishers)
+        #expect((Self.fault(viewer, .viewer, .viewer) == nil) == ofViewers)
+    }
+
+    /// Beside sound, whoever offers it may believe that all is well.
+    @Test func aPictureThatIsLeftOutHasAReason() throws {
+        let other = ("H264/90000", "H265/90000")
+        let publisher = try Self.read(Self.edited(other, ("VP8/90000", "VP7/90000")))
+        #expect(publisher.tracks.map(\.kind) == [.audio])
+        let reason = try #require(publisher.refusedPicture)
+        #expect(reason.hasPrefix("offered are VP7, H265, AV1, VP9; taken is H264 (packetization-mode 0 or 1;"))
+        #expect(reason.hasSuffix("4:2:0) or VP8"))
+        let text = Self.edited(other).replacing("a=sendonly", with: "a=recvonly")
+        let viewer = try #require(try Self.read(text, .viewer, .viewer).refusedPicture)
+        #expect(viewer.contains("offered are VP8, H265") && viewer.hasSuffix("Main or High profile, 8 bits, 4:2:0)"))
+        #expect(try Self.read(Self.offer).refusedPicture == nil)
+        #expect(try Self.read(Self.head + Self.audio).refusedPicture == nil)
     }
 
     @Test(arguments: [

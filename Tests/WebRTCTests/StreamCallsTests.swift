@@ -19,10 +19,10 @@ import WorkerProtocol
         return try Far(.client, local, at: local, fingerprint: identity.fingerprint)
     }
 
-    private static func offer(_ number: UInt64, of peer: TestPeer) -> OfferedCall {
+    private static func offer(_ number: UInt64, of peer: TestPeer, takesOver: Bool = false) -> OfferedCall {
         let former = "sha-256 00:01:02:03:04:05:06:07:08:09:0A:0B:0C:0D:0E:0F:10:11:12:13:14:15:16:17:18:19:1A:1B:1C:1D:1E:1F"
         let text = CallOfferTests.edited((former, peer.identity.fingerprint.sdp))
-        return OfferedCall(number: number, stream: "a", side: .publish, description: text)
+        return OfferedCall(number: number, stream: "a", side: .publish, description: text, takesOver: takesOver)
     }
 
     /// Learns from the answer where to call and by which name.
@@ -47,6 +47,33 @@ import WorkerProtocol
         #expect(rates.map { $0.prefix { !$0.isNewline } } == ["x-google-start-bitrate=\(kilobits)"])
     }
 
+    /// His call has sound alone, and he need not notice.
+    @Test func aPictureThatIsRefusedBesideSoundIsSaidAndCounted() throws {
+        let identity = try #require(DTLSIdentity())
+        var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: try StreamURL("whep:a"))
+        let remarks = Lock<[String]>([])
+        let opened = try StreamCalls(
+            &configuration, identity: identity, remark: { _, text in remarks.withLock { $0.append(text) } }
+        ) { _, _, _ in }
+        let calls = try #require(opened)
+        defer { calls.close() }
+        var number: UInt64 = 0
+        func answer(_ side: CallSide, _ text: String) throws -> String {
+            number += 1
+            return try calls.answer(OfferedCall(number: number, stream: "a", side: side, description: text)).get()
+        }
+        let text = CallOfferTests.edited(("H264/90000", "H265/90000"), ("VP8/90000", "VP7/90000"))
+        #expect(try answer(.publish, text).contains("m=video 0 "))
+        #expect(try answer(.play, text.replacing("a=sendonly", with: "a=recvonly")).contains("m=video 0 "))
+        let said = remarks.withLock { $0 }
+        #expect(
+            said.count == 2 && said.allSatisfy { $0.contains("sound alone: offered are VP7, H265, AV1, VP9; taken is H264") })
+        #expect(said[0].hasPrefix("input: call 1 publishes") && said[1].hasPrefix("the viewer of call 2"))
+        #expect(configuration.outputCalls[0]?.statistics().picturesRefused == 1)
+        #expect(try !answer(.play, CallOfferTests.offer.replacing("a=sendonly", with: "a=recvonly")).contains("m=video 0 "))
+        #expect(remarks.withLock { $0.count } == 2)
+    }
+
     @Test func aPublisherWhoVanishesGivesWayToTheNext() throws {
         let identity = try #require(DTLSIdentity())
         var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: .standardStream)
@@ -61,9 +88,9 @@ import WorkerProtocol
         func waitFor(_ isIt: ((number: UInt64, change: PeerChange)) -> Bool) {
             while !changes.withLock({ $0.contains(where: isIt) }) { (MonotonicTime.now() + .milliseconds(1)).sleep() }
         }
-        func connect(_ number: UInt64, at now: MonotonicTime = .now()) throws -> Bool {
+        func connect(_ number: UInt64, at now: MonotonicTime = .now(), takesOver: Bool = false) throws -> Bool {
             var far = try Self.publisher(identity)
-            let answer = try calls.answer(Self.offer(number, of: far.peer), at: now).get()
+            let answer = try calls.answer(Self.offer(number, of: far.peer, takesOver: takesOver), at: now).get()
             try Self.read(answer, into: &far)
             far.send(far.peer.check())
             let peer = far.peer
@@ -75,16 +102,21 @@ import WorkerProtocol
             }
         }
         #expect(try connect(1))
+        // Who crashes comes back at once.
+        #expect(StreamCalls.silenceTimeout == .seconds(1))
         // Nothing more comes of him, not even a goodbye.
         let next = try Self.publisher(identity)
         guard case .failure(let refusal) = calls.answer(Self.offer(2, of: next.peer)) else { return #expect(Bool(false)) }
-        #expect(refusal.kind == .occupied)
+        #expect(refusal.kind == .occupied && refusal.text.contains("127.0.0.1:") && refusal.text.contains("?takeover=true"))
         #expect(try connect(3, at: .now() + Self.silenceTimeout + .seconds(1)))
         waitFor { $0.number == 1 && $0.change == .ended(.closedHere) }
         guard case .failure(let again) = calls.answer(Self.offer(4, of: next.peer)) else { return #expect(Bool(false)) }
         #expect(again.kind == .occupied)
-        calls.hangUp(3)
+        // Whoever asks for the place gets it, although the other one is heard.
+        #expect(try connect(6, takesOver: true))
         waitFor { $0.number == 3 && $0.change == .ended(.closedHere) }
+        calls.hangUp(6)
+        waitFor { $0.number == 6 && $0.change == .ended(.closedHere) }
         guard case .success = calls.answer(Self.offer(5, of: next.peer)) else { return #expect(Bool(false)) }
     }
 }

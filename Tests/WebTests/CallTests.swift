@@ -60,7 +60,24 @@ import WorkerProtocol
             let body = Self.offer + "a=refuse:\(word)\r\n"
             let answer = try await client.send("POST", "/whip/studio", headers: Self.sdp, body: body)
             #expect(answer.status == status && answer.headers["content-type"] == "application/problem+json")
-            #expect((answer.headers["retry-after"] != nil) == (status == 503))
+            // Whoever publishes may be gone in a second.
+            #expect(answer.headers["retry-after"] == (status == 503 || status == 409 ? "1" : nil))
+        }
+    }
+
+    /// The place of somebody who publishes is taken over on request alone, and nobody takes over a viewer's.
+    @Test func aPlaceIsTakenOverOnRequest() async throws {
+        try await serving { client async throws in
+            func answer(_ path: String) async throws -> (status: Int, name: String) {
+                let answer = try await client.send("POST", path, headers: Self.sdp, body: Self.offer)
+                return (answer.status, answer.text.split(separator: "\r\n").last.map(String.init) ?? "")
+            }
+            #expect(try await answer("/whip/studio") == (201, "s=publish"))
+            #expect(try await answer("/whip/studio?takeover=false") == (201, "s=publish"))
+            #expect(try await answer("/whip/studio?takeover=true") == (201, "s=publish, taken over"))
+            for path in ["/whip/studio?takeover=1", "/whip/studio?takeover", "/whep/studio?takeover=true"] {
+                #expect(try await answer(path).status == 400, "\(path)")
+            }
         }
     }
 

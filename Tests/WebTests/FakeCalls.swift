@@ -27,7 +27,9 @@ extension FakeService {
         }
         return state.withLock { state in
             let id = String(repeating: "0", count: 31) + "\(state.calls.count)"
-            let call = PresentCall(id: id, answer: "v=0\r\ns=\(side)\r\n", userFragment: offer.userFragment)
+            let call = PresentCall(
+                id: id, answer: "v=0\r\ns=\(side)\(offer.takesOver ? ", taken over" : "")\r\n", userFragment: offer.userFragment
+            )
             state.calls["\(name)/\(side)/\(id)"] = call
             return call
         }

@@ -38,8 +38,8 @@ import WorkerProtocol
             #"{"share":{"dealt":1.5,"room":0.5,"spare":0.25,"stream":"cam1"}}"#
         ),
         (
-            .offer(id: 5, stream: "cam1", side: .publish, description: "v=0\r\n"),
-            #"{"offer":{"description":"v=0\r\n","id":5,"side":"publish","stream":"cam1"}}"#
+            .offer(id: 5, stream: "cam1", side: .publish, description: "v=0\r\n", takesOver: true),
+            #"{"offer":{"description":"v=0\r\n","id":5,"side":"publish","stream":"cam1","takesOver":true}}"#
         ),
         (.hangUp(id: 5), #"{"hangUp":{"id":5}}"#), (.ping(id: 9), #"{"ping":{"id":9}}"#),
         (.end, #"{"end":{}}"#),

@@ -44,7 +44,7 @@ import WorkerProtocol
         _ = try #require(worker.start("a", to: "udp://127.0.0.1:9"))
         worker.channel.send(.offer(id: 1, stream: "a", side: .play, description: "v=0\r\n"))
         #expect(reply(worker) == .answered(id: 1, description: "v=0\r\ns=answer\r\n"))
-        worker.channel.send(.offer(id: 2, stream: "a", side: .publish, description: "hello"))
+        worker.channel.send(.offer(id: 2, stream: "a", side: .publish, description: "hello", takesOver: true))
         #expect(reply(worker) == .refusedCall(id: 2, CallRefusal(.malformed, "it does not begin with v=0")))
         worker.channel.send(.offer(id: 3, stream: "b", side: .publish, description: "v=0\r\n"))
         #expect(reply(worker) == .refusedCall(id: 3, CallRefusal(.unavailable, "no stream b runs in this worker")))
@@ -55,7 +55,9 @@ import WorkerProtocol
         #expect(worker.join()?.code == 0)
         #expect(desk.state.withLock { $0.hungUp } == [7])
         let offers = desk.state.withLock { $0.offers }
-        #expect(offers.map(\.number) == [1, 2] && offers.map(\.side) == [.play, .publish] && offers[0].stream == "a")
+        #expect(
+            offers.map(\.number) == [1, 2] && offers.map(\.takesOver) == [false, true]
+                && offers.map(\.side) == [.play, .publish] && offers[0].stream == "a")
     }
 
     @Test func withoutADeskEveryOfferIsRefused() throws {

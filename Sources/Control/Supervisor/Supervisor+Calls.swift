@@ -35,7 +35,10 @@ extension Supervisor {
         let result = await withCheckedContinuation { (waiter: PendingRequests.Waiter<String>) in
             guard let number = requests.addCall(waiter, worker: worker.number, now: .now()) else { return }
             calls.number(id, number)
-            send(.offer(id: number, stream: stream.name, side: side, description: offer.description), to: worker)
+            send(
+                .offer(
+                    id: number, stream: stream.name, side: side, description: offer.description, takesOver: offer.takesOver),
+                to: worker)
             setTimer()
         }
         switch result {

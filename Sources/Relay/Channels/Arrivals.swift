@@ -1,15 +1,16 @@
 import Media
 import Schedule
+import Synchronization
 
 /// Channel: which originals have arrived, and what the source says of its rate.
 ///
-/// - Writer: ingest, once for each original.
+/// - Writer: ingest, once for each original, and for each packet (``heard``).
 /// - Readers: enhance (``newest``, for a plan), encode (``expectation``, for the slots of a constant rate, and
 ///   ``declaredRate``, when it opens an encoder), send (``sourceOffset``, for a process that goes on after this one). Ingest
 ///   reads ``declaredRate`` itself, for pictures without stamps.
 /// - Read together: all fields of ``newest`` describe the same moment.
 ///
-/// Thread-safe; each call holds a lock for well under a microsecond.
+/// Thread-safe; each call holds a lock for well under a microsecond, or loads an atomic (``heard``).
 final class Arrivals: Sendable {
     /// How many originals have arrived since the stream began, when the newest of them must be emitted, and the budget in that
     /// time. `isEarly`: it came earlier than its presentation time asks.
@@ -28,6 +29,13 @@ final class Arrivals: Sendable {
     }
 
     private let state = Lock(State())
+    private let lastHeard = Atomic<Int64>(0)
+
+    /// When the newest packet of the source came, of whatever it was. A shared screen that stands still has no pictures for a while.
+    var heard: MonotonicTime {
+        get { MonotonicTime(nanoseconds: lastHeard.load(ordering: .relaxed)) }
+        set { lastHeard.store(newValue.nanoseconds, ordering: .relaxed) }
+    }
 
     /// Records an original.
     /// - Parameters:

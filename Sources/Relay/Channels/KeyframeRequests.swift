@@ -13,6 +13,9 @@ final class KeyframeRequests: Sendable {
     /// Asks for a keyframe. Requests that come before the next picture count as one.
     func request() { isPending.store(true, ordering: .releasing) }
 
+    /// Whether one is asked for, and no picture has come to the encoder since.
+    var isPendingNow: Bool { isPending.load(ordering: .relaxed) }
+
     /// Whether a keyframe was requested since the last call.
     func claim() -> Bool { isPending.exchange(false, ordering: .acquiring) }
 }

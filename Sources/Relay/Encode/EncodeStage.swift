@@ -52,8 +52,10 @@ final class EncodeStage {
     private var needsKeyframe = true
     /// The presentation time of the newest picture that was encoded.
     private var newest = MediaTime(ticks: .min)
-    /// Nil where nothing is repeated: without a constant rate, in a stream whose output need not go on.
+    /// Nil where nothing is repeated: a file without a constant rate.
     private let slots: SlotFiller?
+    /// The output goes on where no pictures come.
+    private let goesOn: Bool
     /// Receivers that had come when the thread last checked.
     private var receivers = 0
 
@@ -63,6 +65,8 @@ final class EncodeStage {
     private static let overdueSlotPollInterval = Nanoseconds.milliseconds(4)
     /// So many pictures in a row that cannot be encoded are no passing shortage.
     private static let mostFailures = 10
+    /// Where the source has a picture in many seconds, as a shared screen that stands still: a receiver who comes waits for no longer.
+    private static let longestSlot = MediaTime.ticksPerSecond / 2
     /// Without a constant rate: how long after its deadline the next original counts as lost.
     private static let lossTimeout = Nanoseconds.milliseconds(200)
 
@@ -86,8 +90,8 @@ final class EncodeStage {
         settings = LiveSettings.Copy(of: channels.settings)
         let options = configuration.options
         preset = options.preset
-        let goesOn = options.fps != nil || options.keepOutput && configuration.input.isLive
-        slots = goesOn ? SlotFiller(grid: configuration.grid, hold: options.hold) : nil
+        goesOn = options.fps != nil || options.keepOutput && configuration.input.isLive
+        slots = goesOn || configuration.input.isLive ? SlotFiller(grid: configuration.grid, hold: options.hold) : nil
     }
 
     /// Runs until the queue of finished pictures is closed and empty, then tells the output that nothing more comes.
@@ -289,7 +293,7 @@ final class EncodeStage {
             }
             throw error
         }
-        slots?.makeSlate(of: size)
+        if goesOn { slots?.makeSlate(of: size) }
         needsKeyframe = true
         coldPictures = Self.coldPicturesOfAnEncoder
     }
@@ -350,6 +354,8 @@ final class EncodeStage {
     /// time is worth more than repeats before it, and one that is late has no time for those that are far more so.
     private func fillSlots(before record: FrameRecord, turn: MonotonicTime) {
         guard let slots else { return }
+        // While packets of the source come, it is there, and so is what its last picture shows.
+        slots.restartHold(now: arrivals.heard)
         let (likely, safe) = schedule.withScheduler { $0.timeToEmit(record.kind) } ?? (.zero, .zero)
         while true {
             let now = MonotonicTime.now()
@@ -370,6 +376,8 @@ final class EncodeStage {
         defer { path.endMaking() }
         guard mayRepeat else { return }
         let now = MonotonicTime.now()
+        slots.restartHold(now: arrivals.heard)
+        if !goesOn { return showAgain(slots, now) }
         if slots.repeater == nil, let loss = timeOfLoss(slots), now >= loss, !hasFramesComing { beginSlots(slots) }
         let filler = slots.fillOverdueSlot(now: now, arrivals.expectation, hasFramesInFlight: hasFramesComing)
         if let slot = filler.slot { fill(slot, filler, slots, .overdue(now), deadline: now) }
@@ -377,9 +385,17 @@ final class EncodeStage {
         countEmptySlots(slots)
     }
 
+    /// Gives the last picture to a receiver who waits for a keyframe, where the source sends none for a while.
+    private func showAgain(_ slots: SlotFiller, _ now: MonotonicTime) {
+        // One that is gone has nothing to show.
+        let isThere = now - arrivals.heard < AbsenceReports.silence
+        guard isThere, keyframes.isPendingNow, !hasFramesComing, let time = slots.timeOfRepeat(at: now) else { return }
+        fill(time, .repeated(time), slots, .overdue(now), deadline: now)
+    }
+
     /// Without a constant rate: when the next original counts as lost, if it does not come; nil when nothing could be repeated.
     private func timeOfLoss(_ slots: SlotFiller) -> MonotonicTime? {
-        guard slots.shown != nil, let newest = arrivals.expectation.newest else { return nil }
+        guard goesOn, slots.shown != nil, let newest = arrivals.expectation.newest else { return nil }
         let interval = MediaTime(ticks: arrivals.expectation.interval).nanoseconds
         return newest.emitBy + interval + Self.lossTimeout
     }
@@ -388,7 +404,8 @@ final class EncodeStage {
     private func beginSlots(_ slots: SlotFiller) {
         let source = rate.rate ?? declaredRate ?? Rational(30)
         let output = configuration.outputRate(source: source, settings.value)
-        slots.begin(every: MediaTime.ticksPerSecond * output.denominator / output.numerator)
+        let interval = MediaTime.ticksPerSecond * output.denominator / output.numerator
+        slots.begin(every: min(interval, Self.longestSlot))
     }
 
     /// Reports that the source is lost when repeats have stood for it for a while.
@@ -398,17 +415,24 @@ final class EncodeStage {
         }
         slots.absence!.repeats += 1
         if isSlate { slots.absence!.slates += 1 }
-        guard !slots.absence!.isReported, now - slots.absence!.since >= SourceAbsence.threshold else { return }
+        guard now - slots.absence!.since >= SourceAbsence.threshold else { return }
+        if !slots.absence!.isCounted { books.counters.add(.sourceLosses) }
+        slots.absence!.isCounted = true
+        guard !slots.absence!.isReported, let line = slots.absenceReports.claim(at: now, heard: arrivals.heard) else {
+            return
+        }
         slots.absence!.isReported = true
-        books.counters.add(.sourceLosses)
-        control.report(.message(SourceAbsence.beginning))
+        control.report(.message(line))
     }
 
     /// A picture has come.
     private func endAbsence(_ slots: SlotFiller, _ now: MonotonicTime) {
         guard let absence = slots.absence else { return }
         slots.absence = nil
-        guard absence.isReported else { return }
+        guard absence.isReported else {
+            if absence.isCounted { slots.absenceReports.skip() }
+            return
+        }
         control.report(.message(absence.ending(now: now, silentUnits: books.counters[.silentUnits])))
     }
 

@@ -22,6 +22,7 @@ final class SlotFiller {
     private var lastShown: (time: MediaTime, at: MonotonicTime)?
     /// How the source's absence went so far; nil while pictures come.
     var absence: SourceAbsence?
+    var absenceReports = AbsenceReports()
     /// The newest picture that went to the encoder; nil before the first, and after one that could not be encoded.
     var shown: Shown?
     /// What is sent when the source has stopped. It is made with the encoder, so that it is there when it is needed.
@@ -78,8 +79,19 @@ final class SlotFiller {
         margin = length / 2
     }
 
-    /// The time for which the last picture is repeated begins anew.
+    /// The last picture may be repeated for its time from now on.
     func restartHold(now: MonotonicTime) { repeater?.restartHold(now: now) }
+
+    /// No picture has come for so long that a receiver who waits for a keyframe gets the last one again.
+    private static let pause = Nanoseconds.milliseconds(500)
+    /// So long before the present it is shown, so that a picture which is on its way lies behind it.
+    private static let room = Nanoseconds.milliseconds(200)
+
+    /// The time at which the last picture is shown again to a receiver who waits for a keyframe; nil while pictures come.
+    func timeOfRepeat(at now: MonotonicTime) -> MediaTime? {
+        guard repeater == nil, shown != nil, let lastShown, now - lastShown.at >= Self.pause else { return nil }
+        return lastShown.time + MediaTime.ticks(in: now - lastShown.at - Self.room)
+    }
 
     func fillSlot(before time: MediaTime, now: MonotonicTime, due: MonotonicTime?) -> Repeater.Filler {
         repeater?.fillSlot(before: time + -margin, now: now, due: due) ?? .nothing

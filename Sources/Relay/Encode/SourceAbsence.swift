@@ -6,6 +6,8 @@ struct SourceAbsence {
     static let threshold = Nanoseconds.milliseconds(300)
 
     let since: MonotonicTime
+    /// It is longer than ``threshold``.
+    var isCounted = false
     var isReported = false
     var repeats: UInt64 = 0
     var slates: UInt64 = 0
@@ -17,8 +19,6 @@ struct SourceAbsence {
         self.silentUnits = silentUnits
     }
 
-    static let beginning = "input: no pictures come; the last one is repeated"
-
     /// One line for the time when pictures come again.
     func ending(now: MonotonicTime, silentUnits total: UInt64) -> String {
         let tenths = (now - since).count / 100_000_000
@@ -26,5 +26,32 @@ struct SourceAbsence {
         if slates > 0 { text += ", \(slates) of them the grey picture" }
         if total > silentUnits { text += "; \(total - silentUnits) units of silence" }
         return text
+    }
+}
+
+/// Which absences of a source's pictures are reported: each one while the source is gone, else one a minute, because a shared
+/// screen sends a picture a second, or one in many.
+///
+/// An absence that goes on when the minute is over is reported then. A pure value.
+struct AbsenceReports {
+    static let interval = Nanoseconds.seconds(60)
+    /// A source of which nothing has come for so long is gone. Reports come at least so often.
+    static let silence = Nanoseconds.seconds(2)
+
+    private var last: MonotonicTime?
+    /// Absences since the last report that were not reported.
+    private var skipped = 0
+
+    /// An absence that was not reported is over.
+    mutating func skip() { skipped += 1 }
+
+    /// The line that says that no pictures come; nil where it was said within the minute.
+    /// - Parameter heard: when the newest packet of the source came.
+    mutating func claim(at now: MonotonicTime, heard: MonotonicTime) -> String? {
+        if let last, now - last < Self.interval, now - heard < Self.silence { return nil }
+        last = now
+        defer { skipped = 0 }
+        let text = "input: no pictures come; the last one is repeated"
+        return skipped == 0 ? text : text + ", as \(skipped) times in the minute before"
     }
 }

@@ -126,10 +126,11 @@ final class IngestStage {
             let now = MonotonicTime.now()
             turns.record(.ingest, at: now)
             router.turn()
-            source.wantsKeyframe(router.wantsKeyframe(isAsked: demuxer.needsKeyframe, at: now))
+            source.wantsKeyframe(every: router.keyframeWish(isAsked: demuxer.needsKeyframe, at: now))
             let limit = router.nextTurn(after: now) ?? now + Self.stopCheckInterval
             switch unsafe source.receive(into: buffer, until: min(demuxer.nextTimer ?? limit, limit)) {
             case .message(let message):
+                arrivals.heard = message.arrival
                 if message.packet?.restartsClock == true { sourceClock &+= 1 }
                 if let told = demuxer.capture(of: message) { capture = told }
                 unsafe demuxer.push(
@@ -139,6 +140,9 @@ final class IngestStage {
                 unusedPackets = demuxer.unusedPackets
                 diagnose(demuxer, now: message.arrival)
             case .idle:
+                // Where no picture comes, nothing else shows that the mode has changed.
+                followSettings()
+                if let heard = source.lastHeard { arrivals.heard = heard }
                 let now = MonotonicTime.now()
                 if let timer = demuxer.nextTimer, timer <= now { demuxer.timeout(now, handler: handle) }
             case .event(let event):
@@ -165,6 +169,7 @@ final class IngestStage {
             deadline.recoveryWindow = connection.window
             demuxer.begin(source)
         case .disconnected:
+            arrivals.heard = MonotonicTime(nanoseconds: 0)
             demuxer.restart(handler: handle)
             // No later picture comes that those in the decoder could wait for.
             queue.endRun()
@@ -187,7 +192,7 @@ final class IngestStage {
             followsGap = true
         case .clockReset: sourceClock &+= 1
         case .listening, .refused, .nextIngest, .earlyIngestFailed, .alignedByArrival, .reportsContradict, .leftOut,
-            .keyframeWithheld, .fellBehind, .followsAgain:
+            .keyframeWithheld, .fellBehind, .followsAgain, .receivesLayer:
             break
         }
     }
@@ -410,11 +415,14 @@ final class IngestStage {
 
     /// When a unit of this origin must leave, by the present budget.
     private func emitBy(_ origin: Origin) -> MonotonicTime {
-        if settings.refresh() {
-            deadline.budget = settings.value.budget
-            router.change(settings.value.mode)
-        }
+        followSettings()
         return deadline.emitBy(origin)
+    }
+
+    private func followSettings() {
+        guard settings.refresh() else { return }
+        deadline.budget = settings.value.budget
+        router.change(settings.value.mode)
     }
 
     /// Counts a jump of the timeline, and moves the passing units that wait with it.

@@ -116,7 +116,7 @@ struct PathSwitch {
     /// The decoder has pictures of this stream.
     private var isRunning = false
     /// Pictures of this stream have come.
-    private var hasBegun = false
+    private(set) var hasBegun = false
 
     /// Whether the newest picture went out as it came, and those that follow will.
     var isBypassed: Bool { state == .bypassed }

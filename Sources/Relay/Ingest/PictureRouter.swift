@@ -63,6 +63,8 @@ final class PictureRouter {
     private var isRefused = false
     /// Receivers have nothing of this bypass yet.
     private var needsParameterSets = false
+    /// Since when a change of the pictures' way has waited for a keyframe. The inner value is nil once that was said.
+    private var changeAwaitedSince: MonotonicTime??
     private var mode: StreamSettings.Mode
 
     /// How long the end of the stream waits for the next frame that comes before what is held.
@@ -122,11 +124,59 @@ final class PictureRouter {
     }
 
     /// Whether the sender of a call is to be asked for a keyframe for those behind ingest: receivers of pictures that go out as
-    /// they came, else the decoder.
+    /// they came, else the decoder, or where pictures are to take the other way from the next keyframe on. Browsers send none
+    /// unless they are asked.
     /// - Parameter isAsked: the sender is asked anyway, because packets are missing.
-    func wantsKeyframe(isAsked: Bool, at now: MonotonicTime) -> Bool {
-        if path.isBypassed { return keyframes.isWanted || line.awaitsEntry }
-        return wish.isDue(for: keyframes.undecodable, isAsked: isAsked, at: now) || queue.awaitsKeyframe
+    /// - Returns: how often the request is to be repeated; nil where there is none.
+    func keyframeWish(isAsked: Bool, at now: MonotonicTime) -> Nanoseconds? {
+        let isUrgent =
+            path.isBypassed
+            ? keyframes.isWanted || line.awaitsEntry
+            : wish.isDue(for: keyframes.undecodable, isAsked: isAsked, at: now) || queue.awaitsKeyframe
+        let awaitsChange = followChange(at: now)
+        if isUrgent { return Self.wishInterval }
+        return awaitsChange ? Self.changeInterval : nil
+    }
+
+    /// Says once that a change of the pictures' way waits for a keyframe.
+    /// - Returns: whether it does.
+    private func followChange(at now: MonotonicTime) -> Bool {
+        guard awaitsChange else {
+            changeAwaitedSince = nil
+            return false
+        }
+        guard let since = changeAwaitedSince else {
+            changeAwaitedSince = now
+            return true
+        }
+        guard let since, now - since >= Self.changeInterval else { return true }
+        changeAwaitedSince = .some(nil)
+        let what = paths.isBypassed ? "be enhanced" : "go out as they come"
+        control.report(.message("pictures will \(what) from the source's next keyframe on; a call's sender is asked for it"))
+        return true
+    }
+
+    /// How often a request is repeated: of those who show nothing before it is answered, and of those who show pictures meanwhile.
+    private static let wishInterval = Nanoseconds.milliseconds(250)
+    private static let changeInterval = Nanoseconds.seconds(1)
+
+    /// Whether the next keyframe changes the pictures' way.
+    private var awaitsChange: Bool {
+        guard let format, paths.hasBegun, !paths.isChanging, !line.isHolding else { return false }
+        return wishes(isCoded: format.codec.video != nil).wantBypass != paths.isBypassed
+    }
+
+    private func wishes(isCoded: Bool) -> PathSwitch.Wishes {
+        var wishes = PathSwitch.Wishes()
+        wishes.hasNoEntries = hasNoEntries
+        if !isCoded {
+            wishes.isForced = true
+        } else if mayBypass {
+            wishes.mode = areShown && mode == .bypass
+            wishes.ladder = areShown && path.ladderWantsBypass
+            wishes.isForced = !path.obstacles.isEmpty
+        }
+        return wishes
     }
 
     // MARK: The stream
@@ -175,16 +225,8 @@ final class PictureRouter {
         let isStart = unit.isStart
         hasNoEntries = entries.areMissing(upTo: presentation, isEntry: isStart)
         if isStart, path.obstacles == .start { path.removeObstacles(from: books.ledger.nextFrame) }
-        var wishes = PathSwitch.Wishes()
-        wishes.hasNoEntries = hasNoEntries
-        if unit.codec == nil {
-            wishes.isForced = true
-        } else if mayBypass {
-            wishes.mode = areShown && mode == .bypass
-            wishes.ladder = areShown && path.ladderWantsBypass
-            wishes.isForced = !path.obstacles.isEmpty
-            if !areShown, mode == .bypass { say(.modeDoesNotHold) }
-        }
+        let wishes = wishes(isCoded: unit.codec != nil)
+        if unit.codec != nil, mayBypass, !areShown, mode == .bypass { say(.modeDoesNotHold) }
         entries.observe(isTimed: isTimed)
         var picture = PathSwitch.Picture(presentation)
         // In the steady state nobody asks what a unit is.

@@ -1,4 +1,5 @@
 import Container
+import Endpoint
 import Media
 import Transport
 
@@ -94,6 +95,13 @@ struct CallDemuxer: SourceDemuxer, ~Copyable {
     func keyframeNeed(after message: Message) -> Bool? {
         guard let packet = message.packet, isVideo(packet) else { return nil }
         return demuxer.needsKeyframe
+    }
+}
+
+extension Source {
+    /// Receives calls whose packets something else carries. Of a picture that comes in several sizes, the largest is received.
+    public convenience init(calls url: StreamURL, over wire: any RTPWire) {
+        self.init(url, over: wire) { codec, payload in RTPPictureSize.read(payload, RTPPayloadFormat(codec)) }
     }
 }
 

@@ -61,6 +61,8 @@ extension LegFigures {
         packetsRetransmitted = statistics.packetsRetransmitted
         packetsDropped = statistics.packetsDropped
         packetsUnexpected = statistics.packetsUnexpected
+        packetsOfOtherLayers = statistics.packetsOfOtherLayers
+        picturesRefused = statistics.picturesRefused
         reports = statistics.reports
         reportsRejected = statistics.reportsRejected
         messagesUnstamped = statistics.messagesUnstamped

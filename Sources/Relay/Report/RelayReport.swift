@@ -27,7 +27,7 @@ public struct RelayReport: Codable, Sendable {
         public var packetsSent, packetsReceived, packetsLost, packetsRetransmitted, packetsDropped: Int64
         public var bytesSent, bytesReceived: Int64
         /// Unexpected datagrams (not of this stream). RTP sender reports: all, and those that were rejected.
-        public var packetsForeign, reports, reportsLeftOut: Int64
+        public var packetsForeign, packetsOfOtherLayers, picturesRefused, reports, reportsLeftOut: Int64
         /// Connections that came about, the present one included.
         public var connections: Int64
         /// Listening SRT leg: callers that were refused, by reason, and handshakes that came too fast and were dropped.
@@ -66,6 +66,8 @@ public struct RelayReport: Codable, Sendable {
             bytesSent = statistics.bytesSent
             bytesReceived = statistics.bytesReceived
             packetsForeign = statistics.packetsUnexpected
+            packetsOfOtherLayers = statistics.packetsOfOtherLayers
+            picturesRefused = statistics.picturesRefused
             reports = statistics.reports
             reportsLeftOut = statistics.reportsRejected
             connections = statistics.connections

@@ -18,6 +18,8 @@ struct FanOut: ~Copyable {
     private var slow = SlowReceivers()
     private var copies = MessageCopies()
     private var payloads = MediaPayloads()
+    /// Receivers of pictures have come since the last ``follow(report:)``.
+    private var needsKeyframe = false
     /// Messages that were not accepted, and are not counted yet.
     private var refusals: UInt64 = 0
 
@@ -32,6 +34,8 @@ struct FanOut: ~Copyable {
     // MARK: Receivers
 
     var hasReceivers: Bool { !receivers.isEmpty }
+    /// Whether anybody gets pictures.
+    var hasPictureReceivers: Bool { receivers.contains(where: \.takesPictures) }
     /// Whether nothing can ever go out again.
     var isBroken: Bool { sinks.allSatisfy(\.isBroken) }
 
@@ -44,7 +48,8 @@ struct FanOut: ~Copyable {
             while let event = sinks[output].nextEvent() { report(event, sinks.count > 1 ? output + 1 : nil) }
             come += adoptConnections(of: output)
         }
-        if come > 0 { demand.want(at: .now()) }
+        if needsKeyframe { demand.want(at: .now()) }
+        needsKeyframe = false
         return come
     }
 
@@ -65,8 +70,12 @@ struct FanOut: ~Copyable {
                 receivers.remove(at: index)
             }
             guard let connection else { continue }
+            let takesPictures = sink.takesPictures(connection)
+            if takesPictures { needsKeyframe = true }
             receivers.insert(
-                Receiver(output: output, connection: connection, takesMedia: sink.takesMedia, awaitsKeyframe: true), at: index)
+                Receiver(
+                    output: output, connection: connection, takesMedia: sink.takesMedia, takesPictures: takesPictures,
+                    awaitsKeyframe: takesPictures), at: index)
             index += 1
             come += 1
         }
@@ -75,20 +84,20 @@ struct FanOut: ~Copyable {
 
     /// All receivers need a keyframe. For tests.
     mutating func restart() {
-        for index in receivers.indices { receivers[index].awaitsKeyframe = true }
+        for index in receivers.indices { receivers[index].awaitsKeyframe = receivers[index].takesPictures }
         demand.want(at: .now())
     }
 
     /// Whether the encoder is to make a keyframe for receivers that wait for one.
     mutating func claimKeyframe(at now: MonotonicTime = .now()) -> Bool {
-        for receiver in receivers where receiver.takesMedia {
+        for receiver in receivers where receiver.takesMedia && receiver.takesPictures {
             if receiver.pace.isHeldBack {
                 claimKeyframe(ofSlow: receiver, at: now)
             } else if sinks[receiver.output].claimKeyframe(of: receiver.connection, at: now) {
                 demand.wantByRequest(at: now)
             }
         }
-        return demand.claim(at: now, othersAreServed: receivers.contains { !$0.awaitsKeyframe })
+        return demand.claim(at: now, othersAreServed: receivers.contains { $0.takesPictures && !$0.awaitsKeyframe })
     }
 
     /// One that gets keyframes only asks for them without end.
@@ -161,7 +170,7 @@ struct FanOut: ~Copyable {
         isKeyframe: Bool, stamp: MonotonicTime, media: MediaUnit? = nil, write: ((UnsafeRawBufferPointer) -> Void) -> Void
     ) -> Outcome {
         func isMeant(_ receiver: Receiver) -> Bool {
-            (isKeyframe || !receiver.awaitsKeyframe) && (media != nil || !receiver.takesMedia)
+            receiver.takesPictures && (isKeyframe || !receiver.awaitsKeyframe) && (media != nil || !receiver.takesMedia)
         }
         var outcome = unsafe send(stamp: stamp, media: media, to: isMeant, write: write)
         if outcome.receivers == 0 { outcome.sent = .now() }
@@ -170,7 +179,7 @@ struct FanOut: ~Copyable {
             slow.keyframeWasSent()
         }
         var served = -1
-        for index in receivers.indices {
+        for index in receivers.indices where receivers[index].takesPictures {
             let output = receivers[index].output
             if output == served {
                 // The first reader's is the one that was counted when the unit was delivered.

@@ -9,6 +9,8 @@ struct Receiver {
     let connection: Sink.Connection
     /// It gets coded units as RTP payloads, and no messages of the multiplex.
     let takesMedia: Bool
+    /// Otherwise it gets sound alone: no unit of video is due to it, and it needs no keyframe.
+    let takesPictures: Bool
     /// It has come, or a unit went out to it in part. The units up to the next keyframe are of no use to it.
     var awaitsKeyframe: Bool
     /// Whether everything of the unit that goes out now has been accepted.

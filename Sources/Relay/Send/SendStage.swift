@@ -248,7 +248,8 @@ final class SendStage: Sendable {
             ) { [control] in control.report(.output($0, number: $1)) }
         }
         if come > 0 { begin(come, &state) } else { requestKeyframe(&state) }
-        connection.isConnected = state.outputs.hasReceivers
+        // Nobody makes pictures for those who get sound alone.
+        connection.isConnected = state.outputs.hasPictureReceivers
         if state.outputs.isBroken, !control.isStopping {
             let place = state.outputs.sinks.map { "\($0.url)" }.joined(separator: ", ")
             control.fail(.transport(TransportError(.inaccessible, place: place, "nothing more can be written to it")))

@@ -8,7 +8,7 @@ import Schedule
 enum TelemetryLayout {
     /// The bytes "BRNSHMAP".
     static let magic: UInt64 = 0x5041_4D48_534E_5242
-    static let version: UInt64 = 3
+    static let version: UInt64 = 4
 
     // Header.
     static let magicWord = 0

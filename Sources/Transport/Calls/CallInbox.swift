@@ -74,6 +74,11 @@ public final class CallInbox: RTPWire {
     /// Packets that came while nobody read those before.
     public var packetsDropped: Int64 { queue.withLock { $0.dropped } }
 
+    private let refused = Atomic<Int64>(0)
+    public var picturesRefused: Int64 { refused.load(ordering: .relaxed) }
+    /// A sender has come whose picture has no format that is known here, so that it sends sound alone.
+    public func countRefusedPicture() { refused.add(1, ordering: .relaxed) }
+
     // MARK: For the source
 
     public var call: RTPCall { queue.withLock { $0.call } }

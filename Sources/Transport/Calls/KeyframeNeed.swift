@@ -14,7 +14,8 @@ struct KeyframeNeed: Sendable {
     static let wishInterval = Nanoseconds.milliseconds(500)
 
     private(set) var isNeeded = false
-    private(set) var isWanted = false
+    /// How often a request for the wish is repeated; nil where nobody wants a keyframe.
+    private(set) var wish: Nanoseconds?
     private var asked: MonotonicTime?
     /// When the present need was asked for first.
     private var firstAsked: MonotonicTime?
@@ -35,9 +36,10 @@ struct KeyframeNeed: Sendable {
         isNew = true
     }
 
-    mutating func want(_ isWanted: Bool) {
-        if isWanted, !self.isWanted { isNewWish = true }
-        self.isWanted = isWanted
+    /// - Parameter interval: how often the request is repeated; nil where nobody wants a keyframe any more.
+    mutating func want(every interval: Nanoseconds?) {
+        if interval != nil, wish == nil { isNewWish = true }
+        wish = interval
     }
 
     /// Whoever has not answered for so long may not get the requests.
@@ -51,10 +53,10 @@ struct KeyframeNeed: Sendable {
     }
 
     var due: MonotonicTime? {
-        guard isNeeded || isWanted else { return nil }
+        guard isNeeded || wish != nil else { return nil }
         guard let asked else { return MonotonicTime(nanoseconds: .min) }
         let need = isNeeded ? asked + (isNew ? Self.leastInterval : Self.retryInterval) : nil
-        let wish = isWanted ? asked + (isNewWish ? Self.wishInterval : Self.retryInterval) : nil
+        let wish = wish.map { asked + (isNewWish ? Self.wishInterval : $0) }
         guard let need, let wish else { return need ?? wish }
         return min(need, wish)
     }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Receives the tracks of a call in their sender's order: a session and the wire that carries its packets.
 ///
-/// ``receive(into:until:)``, ``needsKeyframe(_:)``, ``wantsKeyframe(_:)`` and ``sayGoodbye()`` belong to one thread; everything else
+/// ``receive(into:until:)``, ``needsKeyframe(_:)``, ``wantsKeyframe(every:)`` and ``sayGoodbye()`` belong to one thread; everything else
 /// may be called from any.
 final class MediaSource: Sendable {
     private let wire: any RTPWire
@@ -14,9 +14,14 @@ final class MediaSource: Sendable {
     /// - Parameters:
     ///   - latency: how long packets are waited for at most; nil for the usual.
     ///   - bitRate: the most bits a second that the sender is to send; nil for the usual.
-    init(_ wire: any RTPWire, latency: Nanoseconds?, bitRate: Int? = nil, leftOut: [String] = []) {
+    ///   - pictureSize: tells the sizes of a picture apart that is sent in several.
+    init(
+        _ wire: any RTPWire, latency: Nanoseconds?, bitRate: Int? = nil, leftOut: [String] = [],
+        pictureSize: PictureSizeReader? = nil
+    ) {
         self.wire = wire
-        receiver = ThreadConfined(Receiver(wire, Wishes(latency: latency, bitRate: bitRate), leftOut))
+        receiver = ThreadConfined(
+            Receiver(wire, Wishes(latency: latency, bitRate: bitRate, pictureSize: pictureSize), leftOut))
     }
 
     /// Those of the present call. For the thread that receives.
@@ -27,7 +32,8 @@ final class MediaSource: Sendable {
     func statistics() -> LegStatistics { figures.withLock { $0 } }
 
     func needsKeyframe(_ isNeeded: Bool) { receiver.use { $0.needsKeyframe(isNeeded) } }
-    func wantsKeyframe(_ isWanted: Bool) { receiver.use { $0.wantsKeyframe(isWanted) } }
+    func wantsKeyframe(every interval: Nanoseconds?) { receiver.use { $0.wantsKeyframe(every: interval) } }
+    var lastHeard: MonotonicTime? { receiver.use { $0.lastHeard } }
     func sayGoodbye() { receiver.use { $0.sayGoodbye() } }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer, until limit: MonotonicTime) -> Received {
@@ -42,6 +48,7 @@ final class MediaSource: Sendable {
     private struct Wishes {
         var latency: Nanoseconds?
         var bitRate: Int?
+        var pictureSize: PictureSizeReader?
     }
 
     @safe private struct Receiver: ~Copyable {
@@ -57,6 +64,7 @@ final class MediaSource: Sendable {
         private var hasReportedPort = false
         private var begun: Set<Int> = []
         private var isConnected = false
+        private(set) var lastHeard: MonotonicTime?
         /// Everything that had come by then was read.
         private var readUpTo = MonotonicTime(nanoseconds: 0)
         private var pending: [LegEvent] = []
@@ -84,6 +92,7 @@ final class MediaSource: Sendable {
         ) -> (RTPReceiveSession.Configuration, window: Nanoseconds) {
             var configuration = RTPReceiveSession.Configuration()
             configuration.isAuthentic = isAuthentic
+            configuration.pictureSize = wishes.pictureSize
             let repairs = tracks.contains { $0.feedback.contains(.retransmission) }
             if let rate = wishes.bitRate { configuration.bitRate = UInt64(rate) }
             if let latency = wishes.latency {
@@ -100,7 +109,7 @@ final class MediaSource: Sendable {
             write(&figures)
             earlier = figures
             if isConnected { pending.append(.disconnected(reason: present.endReason)) }
-            (isConnected, begun) = (false, [])
+            (isConnected, begun, lastHeard) = (false, [], nil)
             (tracks, call) = (present.tracks, present.number)
             let (configuration, window) = Self.configuration(present.tracks, wishes, isAuthentic: wire.isAuthentic)
             self.window = window
@@ -110,7 +119,7 @@ final class MediaSource: Sendable {
         deinit { unsafe datagram.deallocate() }
 
         mutating func needsKeyframe(_ isNeeded: Bool) { session.needsKeyframe = isNeeded }
-        mutating func wantsKeyframe(_ isWanted: Bool) { session.wantsKeyframe = isWanted }
+        mutating func wantsKeyframe(every interval: Nanoseconds?) { session.keyframeWish = interval }
 
         mutating func sayGoodbye() {
             unsafe session.goodbye { [wire] packet, track in unsafe wire.sendFeedback(packet, track: track) }
@@ -139,7 +148,10 @@ final class MediaSource: Sendable {
                     let packet = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(datagram)[..<reading.byteCount])
                     let isOurs = unsafe session.receive(
                         packet, arrival: reading.arrival, track: reading.track, isFromPeer: reading.isFromPeer)
-                    if isOurs { wire.confirm() }
+                    if isOurs {
+                        wire.confirm()
+                        lastHeard = reading.arrival
+                    }
                     reads += 1
                     // A flood does not hold the reader for ever.
                     if reads % 64 == 0, .now() >= limit { return .idle }
@@ -192,8 +204,7 @@ final class MediaSource: Sendable {
                 connections += 1
                 return .connected(Connection(peer: wire.peer, window: window))
             case .ended(let reason):
-                isConnected = false
-                begun = []
+                (isConnected, begun, lastHeard) = (false, [], nil)
                 return .disconnected(reason: reason)
             case .refused(let reason): return .refused(reason: reason)
             case .alignedByArrival: return .alignedByArrival
@@ -202,6 +213,7 @@ final class MediaSource: Sendable {
                 return .reportsContradict(
                     track: "\(codec.isVideo ? "pictures" : "sound") (\(codec.encoding))", milliseconds: Int(seconds * 1_000))
             case .keyframeWithheld: return .keyframeWithheld
+            case .receivesLayer(let size, let count): return .receivesLayer(size, of: count)
             }
         }
 
@@ -217,6 +229,8 @@ final class MediaSource: Sendable {
             figures.packetsRetransmitted = earlier.packetsRetransmitted + losses.repaired
             figures.packetsDropped = earlier.packetsDropped + losses.abandoned
             figures.packetsUnexpected = earlier.packetsUnexpected + session.unexpected
+            figures.packetsOfOtherLayers = earlier.packetsOfOtherLayers + session.leftOut
+            figures.picturesRefused = wire.picturesRefused
             figures.reports = earlier.reports + session.reports
             figures.reportsRejected = earlier.reportsRejected + session.reportsRejected
         }

@@ -7,6 +7,9 @@ public struct RTPExtensionMap: Hashable, Sendable {
     public var playoutDelay = 0
     public var absoluteCaptureTime = 0
     public var mid = 0
+    /// The names of a picture's layers, in packets and in those that are sent again (RFC 8852).
+    public var layer = 0
+    public var repeatedLayer = 0
 
     /// How session descriptions name them.
     public enum URI {
@@ -16,9 +19,13 @@ public struct RTPExtensionMap: Hashable, Sendable {
         public static let playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"
         public static let absoluteCaptureTime = "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time"
         public static let mid = "urn:ietf:params:rtp-hdrext:sdes:mid"
+        public static let layer = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"
+        public static let repeatedLayer = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
 
         /// Those that are understood here.
-        public static let all = [absoluteSendTime, transportSequence, playoutDelay, absoluteCaptureTime, mid]
+        public static let all = [
+            absoluteSendTime, transportSequence, playoutDelay, absoluteCaptureTime, mid, layer, repeatedLayer,
+        ]
     }
 
     public init() {}
@@ -31,6 +38,8 @@ public struct RTPExtensionMap: Hashable, Sendable {
             case URI.playoutDelay: playoutDelay = each.id
             case URI.absoluteCaptureTime: absoluteCaptureTime = each.id
             case URI.mid: mid = each.id
+            case URI.layer: layer = each.id
+            case URI.repeatedLayer: repeatedLayer = each.id
             default: break
             }
         }
@@ -43,6 +52,8 @@ public struct RTPExtensionMap: Hashable, Sendable {
         if playoutDelay == 0 { playoutDelay = other.playoutDelay }
         if absoluteCaptureTime == 0 { absoluteCaptureTime = other.absoluteCaptureTime }
         if mid == 0 { mid = other.mid }
+        if layer == 0 { layer = other.layer }
+        if repeatedLayer == 0 { repeatedLayer = other.repeatedLayer }
     }
 
     var largest: Int { max(max(absoluteSendTime, transportSequence), max(playoutDelay, max(absoluteCaptureTime, mid))) }
@@ -60,9 +71,23 @@ public struct RTPExtensions: Hashable, Sendable, BitwiseCopyable {
     public var captureTime: UInt64?
     /// How far that clock is ahead of the sender's, in NTP's 32.32 bits.
     public var captureClockOffset: Int64?
-    /// Where the section's name lies in the packet.
-    var midStart: UInt16 = 0
-    var midCount: UInt8 = 0
+    /// Where the section's name lies in the packet, and the layer's.
+    var mid = Name()
+    var layer = Name()
+    var repeatedLayer = Name()
+
+    /// A name that lies in a packet; empty where it has none.
+    struct Name: Hashable, Sendable, BitwiseCopyable {
+        var start: UInt16 = 0
+        var count: UInt8 = 0
+
+        /// Whether a packet bears just this name.
+        func isEqual(to name: [UInt8], in packet: Span<UInt8>) -> Bool {
+            guard !name.isEmpty, Int(count) == name.count else { return false }
+            for place in name.indices where packet[Int(start) + place] != name[place] { return false }
+            return true
+        }
+    }
 
     public init() {}
 
@@ -110,8 +135,15 @@ public struct RTPExtensions: Hashable, Sendable, BitwiseCopyable {
         } else if id == map.absoluteCaptureTime, count >= 8 {
             captureTime = packet.bigEndian(at: at, 8)
             if count >= 16 { captureClockOffset = Int64(bitPattern: packet.bigEndian(at: at + 8, 8)) }
-        } else if id == map.mid, count > 0 {
-            (midStart, midCount) = (UInt16(at), UInt8(min(count, 255)))
+        } else if count > 0 {
+            let name = Name(start: UInt16(at), count: UInt8(min(count, 255)))
+            if id == map.mid {
+                mid = name
+            } else if id == map.layer {
+                layer = name
+            } else if id == map.repeatedLayer {
+                repeatedLayer = name
+            }
         }
     }
 }

@@ -25,6 +25,8 @@ public struct RTPReceiveSession: ~Copyable {
         /// Whether whoever carries the packets knows that they are the sender's, as a WebRTC transport does. Otherwise a source gets
         /// feedback when the description names it, or when two of its packets have come in sequence.
         public var isAuthentic = false
+        /// Tells the layers of a picture by their sizes (``RTPTrack/layers``). Without it, the first layer that comes is received.
+        public var pictureSize: PictureSizeReader?
         public init() {}
     }
 
@@ -42,15 +44,17 @@ public struct RTPReceiveSession: ~Copyable {
         case reportsContradict(track: Int, seconds: Double)
         /// The sender was asked for a keyframe again and again, and none has come.
         case keyframeWithheld
+        /// Of so many layers of a picture that come, one of this size is received from here on.
+        case receivesLayer(PictureSize, of: Int)
     }
 
-    private let configuration: Configuration
+    let configuration: Configuration
     private let tracks: [RTPTrackReceiver]
     private let map: RTPExtensionMap
     /// The sender is told when its packets came.
     private let hasArrivals: Bool
-    private var alignment = TrackAlignment()
-    private var events: [Event] = []
+    var alignment = TrackAlignment()
+    var events: [Event] = []
     private var complaints: Set<String> = []
     private var writer = RTCPWriter()
     private var numbers: [UInt16] = []
@@ -61,6 +65,8 @@ public struct RTPReceiveSession: ~Copyable {
     private var packetArrivals = PacketArrivals()
     /// Datagrams that are not the stream's.
     public private(set) var unexpected: Int64 = 0
+    /// Packets of layers of a picture that are not received.
+    public internal(set) var leftOut: Int64 = 0
     /// Sender reports that came, and those that were not believed.
     public private(set) var reports: Int64 = 0
     public private(set) var reportsRejected: Int64 = 0
@@ -139,7 +145,10 @@ public struct RTPReceiveSession: ~Copyable {
             guard !packet.payload.isEmpty else { return refuse(nil) }
             return refuse("payload type \(packet.payloadType) is not in the session description")
         }
-        if isRepeat {
+        if receiver.layers != nil {
+            guard let isReceived = follow(receiver, packet, bytes, format, isRepeat, arrival) else { return refuse(nil) }
+            guard isReceived else { return true }
+        } else if isRepeat {
             guard receiver.source != nil else { return false }
         } else {
             guard receiver.admits(packet, isAuthentic: configuration.isAuthentic, at: arrival) else {
@@ -150,11 +159,7 @@ public struct RTPReceiveSession: ~Copyable {
             }
             if receiver.source != packet.source { begin(receiver, packet, arrival) }
         }
-        // Some track has a source now, which the report can name.
-        if hasArrivals, let number = packet.extensions.transportSequence {
-            if nextArrivals == nil { nextArrivals = arrival + Self.arrivalInterval }
-            packetArrivals.record(number, at: arrival)
-        }
+        recordArrival(packet, arrival)
         if isRepeat {
             // RFC 4588, 4: before the payload stands the number that the packet had. Without one it only probes the path.
             guard packet.payload.count >= 2 else { return false }
@@ -196,7 +201,15 @@ public struct RTPReceiveSession: ~Copyable {
         return true
     }
 
-    private mutating func begin(_ receiver: RTPTrackReceiver, _ packet: RTPPacket, _ arrival: MonotonicTime) {
+    /// The sender is told of all packets, whatever becomes of them.
+    mutating func recordArrival(_ packet: RTPPacket, _ arrival: MonotonicTime) {
+        // Some track has a source now, which the report can name.
+        guard hasArrivals, let number = packet.extensions.transportSequence else { return }
+        if nextArrivals == nil { nextArrivals = arrival + Self.arrivalInterval }
+        packetArrivals.record(number, at: arrival)
+    }
+
+    mutating func begin(_ receiver: RTPTrackReceiver, _ packet: RTPPacket, _ arrival: MonotonicTime) {
         receiver.begin(packet.source, at: arrival)
         alignment.begin(receiver, timestamp: packet.timestamp, at: arrival)
         complaints.removeAll(keepingCapacity: true)
@@ -240,7 +253,14 @@ public struct RTPReceiveSession: ~Copyable {
         while let packet = reader.next() {
             switch packet {
             case .senderReport(let report, _):
-                guard let receiver = tracks.first(where: { $0.source == report.source }) else { continue }
+                guard let receiver = tracks.first(where: { $0.source == report.source }) else {
+                    if let other = tracks.first(where: { $0.layers?.holds(report.source) == true }) {
+                        reports += 1
+                        if !other.layers!.apply(report, arrival: arrival) { reportsRejected += 1 }
+                        isOurs = true
+                    }
+                    continue
+                }
                 // Feedback goes to where reports come from.
                 if receiver.isProven { isOurs = true }
                 reports += 1
@@ -248,7 +268,7 @@ public struct RTPReceiveSession: ~Copyable {
                 alignment.align(tracks)
                 if !isBelieved || alignment.disbelieves(receiver.index) { reportsRejected += 1 }
             case .goodbye(let sources):
-                for receiver in tracks where receiver.source.map({ sources.contains($0) }) == true {
+                for receiver in tracks where receiver.hears(goodbyeOf: sources) {
                     receiver.goodbye()
                     if receiver.isProven { isOurs = true }
                 }
@@ -280,6 +300,9 @@ public struct RTPReceiveSession: ~Copyable {
     public mutating func nextEvent(at now: MonotonicTime) -> Event? {
         if events.isEmpty {
             endSilent(now)
+            for receiver in tracks {
+                if let event = receiver.claimLayerReport(at: now) { events.append(event) }
+            }
             if alignment.claimReport(tracks, at: now) { events.append(.alignedByArrival) }
             while let (track, ticks) = alignment.claimContradiction() {
                 events.append(
@@ -328,10 +351,11 @@ public struct RTPReceiveSession: ~Copyable {
         set { picture.set(newValue) }
     }
 
-    /// The same for those behind the session. A source that begins anew forgets it.
-    public var wantsKeyframe: Bool {
-        get { picture.isWanted }
-        set { picture.want(newValue) }
+    /// The same for those behind the session, who say how often the sender is asked again; nil where they want none. A source that
+    /// begins anew forgets it.
+    public var keyframeWish: Nanoseconds? {
+        get { picture.wish }
+        set { picture.want(every: newValue) }
     }
 
     /// When ``next(at:into:)``, ``nextEvent(at:)`` or ``nextFeedback(at:_:)`` may have something, if nothing comes before.
@@ -371,12 +395,14 @@ public struct RTPReceiveSession: ~Copyable {
             // They are of all tracks, so the first one that has a source carries them.
             if arrivalsAreDue, packetArrivals.claim() { unsafe sendArrivals(receiver.index, source, send) }
             arrivalsAreDue = false
-            guard reportIsDue || wantsPicture || !numbers.isEmpty else { continue }
+            let layer = receiver.layers?.claimRequest(at: now)
+            guard reportIsDue || wantsPicture || layer != nil || !numbers.isEmpty else { continue }
             writer.removeAll()
             writer.receiverReport(from: configuration.source, reportIsDue ? receiver.reportBlock(at: now) : nil)
             writer.description(of: configuration.source, name: configuration.name)
             if !numbers.isEmpty { writer.lost(numbers, from: configuration.source, media: source) }
             if wantsPicture { ask(receiver.track, source) }
+            if let layer { ask(receiver.track, layer) }
             if reportIsDue, receiver.track.feedback.contains(.bitRate), let bits = configuration.bitRate {
                 writer.bitRate(bits, from: configuration.source, media: source)
             }

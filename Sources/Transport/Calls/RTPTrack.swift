@@ -1,4 +1,5 @@
 import Endpoint
+import Media
 
 /// A coded format of RTP packets that both sides understand, with the number that it has between them.
 public struct RTPFormat: Hashable, Sendable {
@@ -69,6 +70,21 @@ public struct RTPFeedback: OptionSet, Hashable, Sendable {
     }
 }
 
+/// One of the sizes in which a sender sends a picture at a time (simulcast, RFC 8853).
+public struct RTPLayer: Hashable, Sendable {
+    /// Its packets bear it at first (RFC 8852), so that their source is known. Nil where the description names the source.
+    public var name: String?
+    public var source: UInt32?
+    public var retransmissionSource: UInt32?
+
+    public init(name: String? = nil, source: UInt32? = nil, retransmissionSource: UInt32? = nil) {
+        (self.name, self.source, self.retransmissionSource) = (name, source, retransmissionSource)
+    }
+}
+
+/// Reads how large the pictures are with which a decoder can begin at a payload: nil where it cannot. Any bytes; thread-safe.
+public typealias PictureSizeReader = @Sendable (RTPFormat.Codec, Span<UInt8>) -> PictureSize?
+
 /// One stream of media between two sides: a section of their session description.
 public struct RTPTrack: Hashable, Sendable {
     /// At least one. A sender may change between them at any packet; we send the first.
@@ -80,6 +96,8 @@ public struct RTPTrack: Hashable, Sendable {
     /// The sender's synchronisation source, and the one that sends its packets again. Nil where the description does not say.
     public var source: UInt32?
     public var retransmissionSource: UInt32?
+    /// The layers of a picture that is sent in several sizes; empty where there is one. The largest that comes is received.
+    public var layers: [RTPLayer] = []
 
     public init(_ formats: [RTPFormat]) {
         precondition(!formats.isEmpty, "a track has a format")

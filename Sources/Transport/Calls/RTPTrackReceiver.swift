@@ -25,19 +25,26 @@ final class RTPTrackReceiver {
     private(set) var lost: Int64 = 0
     private(set) var abandoned: Int64 = 0
     private(set) var repaired: Int64 = 0
+    /// Of a picture that is sent in several sizes; nil where there is one.
+    var layers: SimulcastLayers?
+    /// The latest picture that was delivered, and whether its last packet was.
+    private var delivered: (time: MediaTime, isWhole: Bool)?
+    /// The newest packet of the present source.
+    private var newestArrival = MonotonicTime(nanoseconds: 0)
+    private var beginsLayer = false
+    private var reportedSize: PictureSize?
 
     init(_ track: RTPTrack, index: Int) {
         self.track = track
         self.index = index
         mid = Array((track.mid ?? "").utf8)
         clock = TrackClock(rate: track.formats[0].clockRate)
+        if track.layers.count > 1 { layers = SimulcastLayers(track.layers, rate: track.formats[0].clockRate) }
     }
 
     /// Whether a packet bears this track's name.
     func isNamed(by extensions: RTPExtensions, in packet: Span<UInt8>) -> Bool {
-        guard !mid.isEmpty, Int(extensions.midCount) == mid.count else { return false }
-        for place in mid.indices where packet[Int(extensions.midStart) + place] != mid[place] { return false }
-        return true
+        extensions.mid.isEqual(to: mid, in: packet)
     }
 
     /// Whether a packet's source is served: it is the present one, or takes its place. Decides also whether it is proven, which holds
@@ -65,10 +72,47 @@ final class RTPTrackReceiver {
         figures = ReceptionFigures()
         clock = TrackClock(rate: track.formats[0].clockRate)
         (saidGoodbye, hasReports, hasUnrepairedLoss) = (false, false, false)
-        (began, lastHeard) = (now, now)
+        (began, lastHeard, newestArrival) = (now, now, now)
+        if layers != nil { isProven = true }
+        delivered = nil
     }
 
+    /// Another layer of the picture is received from its next packet on. Where nothing of the former one was delivered, nobody need
+    /// know of it.
+    func change(to layer: SimulcastLayers.Layer, _ packet: RTPPacket, at now: MonotonicTime) {
+        let isAfterPart = delivered.map { !$0.isWhole || ring.count > 0 } ?? false
+        let former = (clock: clock, heard: newestArrival, hasReports: hasReports, began: began, delivered: delivered)
+        begin(packet.source, at: now)
+        (hasReports, began, delivered) = (former.hasReports, former.began, former.delivered)
+        clock = layer.clock.following(
+            former.clock, heard: former.heard, timestamp: packet.timestamp, at: now, delivered: former.delivered?.time)
+        // The rest of the picture before does not come any more.
+        lostBeforeNext = isAfterPart ? 1 : 0
+        beginsLayer = true
+    }
+
+    var hasDelivered: Bool { delivered != nil }
+
+    /// Which size of a picture is received, where that was not said yet.
+    func claimLayerReport(at now: MonotonicTime) -> RTPReceiveSession.Event? {
+        guard let layers, layers.waitEnd == nil, source != nil, let size = layers.present?.size, size != reportedSize else {
+            return nil
+        }
+        reportedSize = size
+        return .receivesLayer(size, of: layers.count(at: now))
+    }
+
+    /// Whether its source, or the last of its layers, has said goodbye.
+    func hears(goodbyeOf sources: [UInt32]) -> Bool {
+        if layers != nil { return layers!.goodbye(sources) && source != nil }
+        return source.map { sources.contains($0) } ?? false
+    }
+
+    /// A packet of a layer that is not received has come.
+    func hear(at now: MonotonicTime) { lastHeard = now }
+
     func end() {
+        layers?.end(track.layers)
         source = nil
         isProven = false
         proof.removeAll()
@@ -101,7 +145,7 @@ final class RTPTrackReceiver {
             case .startsAnew: return .startsAnew
             }
         }
-        lastHeard = arrival
+        (lastHeard, newestArrival) = (arrival, arrival)
         if place.step > 1 {
             lost += place.step - 1
             if track.feedback.contains(.retransmission) {
@@ -125,7 +169,8 @@ final class RTPTrackReceiver {
         facts.isMarked = packet.isMarked
         facts.arrival = arrival
         facts.sourceTime = mapped.sourceTime
-        facts.restartsClock = mapped.restarted
+        facts.restartsClock = mapped.restarted || beginsLayer
+        beginsLayer = false
         facts.extensions = packet.extensions
         if ring.isFar(place.number) { abandon(ring.skipGap(before: place.number)) }
         guard !ring.isFar(place.number) else { return .duplicate }
@@ -147,17 +192,19 @@ final class RTPTrackReceiver {
     /// Removes the next packet, if it is due.
     /// - Parameter now: everything that had come by then was filed.
     func next(at now: MonotonicTime, into buffer: UnsafeMutableRawBufferPointer) -> (arrival: RTPArrival, byteCount: Int)? {
+        if layers?.isWaiting(at: now) == true { return nil }
         if let deadline = ring.gapDeadline, deadline <= now { abandon(ring.skipGap()) }
         guard let due = unsafe ring.popDue(into: buffer) else { return nil }
         var facts = due.0
         facts.presentation = facts.presentation + clock.offset
         facts.lost = Int(lostBeforeNext)
         lostBeforeNext = 0
+        delivered = (max(delivered?.time ?? facts.presentation, facts.presentation), facts.isMarked)
         return (facts, due.byteCount)
     }
 
     /// When a gap is to be abandoned; nil where nothing waits.
-    var gapDeadline: MonotonicTime? { ring.gapDeadline }
+    var gapDeadline: MonotonicTime? { layers?.waitEnd ?? ring.gapDeadline }
 
     /// Whether packets were lost for good since the last call.
     func drainLoss() -> Bool {

@@ -57,6 +57,9 @@ public final class RTPViewers: Sendable {
         former.withLock { $0.addCounters(of: figures) }
     }
 
+    /// A viewer has come, or will, who can show no format of ours, so that he gets sound alone.
+    public func countRefusedPicture() { former.withLock { $0.picturesRefused += 1 } }
+
     /// Tells all viewers that nothing more comes (RFC 3550, 6.6).
     func sayGoodbye() { for viewer in viewers { viewer.sayGoodbye() } }
 

@@ -28,6 +28,12 @@ public protocol RTPWire: AnyObject, Sendable {
     var keepsOrder: Bool { get }
     /// Whether its packets are the sender's for sure (``RTPReceiveSession/Configuration/isAuthentic``).
     var isAuthentic: Bool { get }
+    /// Calls that came about without the picture that was offered (``LegStatistics/picturesRefused``).
+    var picturesRefused: Int64 { get }
+}
+
+extension RTPWire {
+    public var picturesRefused: Int64 { 0 }
 }
 
 /// A call as an ``RTPWire`` knows it.

@@ -24,6 +24,10 @@ struct RTPOrder: Sendable {
     /// No packet is overtaken by more, and no copy is further behind: 0.5 s at 20 Mb/s.
     static let mostOvertaken: Int64 = 1 << 10
 
+    /// A packet that is sent again lies behind the newest one, or a little ahead where it has overtaken others. Numbers further ahead
+    /// are another source's.
+    static let mostRepeatedAhead: Int64 = 64
+
     /// A packet that has come.
     private struct Seen {
         /// In the count without wrapping; ``nothing`` before any.
@@ -53,7 +57,8 @@ struct RTPOrder: Sendable {
     /// - Parameter isRepeat: the packet was asked for again. It says nothing of where its source counts.
     mutating func judge(_ number: UInt16, timestamp: UInt32, isRepeat: Bool = false) -> Verdict {
         let step = numbers.step(to: Int64(number))
-        guard (1 - Self.mostOvertaken...Self.mostLost).contains(step) else { return judgeFarOff(number, isRepeat) }
+        let most = isRepeat ? Self.mostRepeatedAhead : Self.mostLost
+        guard (1 - Self.mostOvertaken...most).contains(step) else { return judgeFarOff(number, isRepeat) }
         var after = numbers
         let packet = Seen(number: after.unwrap(Int64(number)), timestamp: timestamp)
         let place = place(of: packet.number)

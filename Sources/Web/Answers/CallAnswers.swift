@@ -15,8 +15,17 @@ enum CallAnswers {
         { request, site in
             let name = request["name"] ?? ""
             let text = request.text ?? ""
-            let offer = CallOffer(description: text, userFragment: try SessionText.userFragment(of: text).get())
-            let call = try await site.service.call(name, side, offer)
+            let offer = CallOffer(
+                description: text, userFragment: try SessionText.userFragment(of: text).get(),
+                takesOver: request["takeover"] == "true")
+            let call: PresentCall
+            do throws(ServiceFault) {
+                call = try await site.service.call(name, side, offer)
+            } catch {
+                // Somebody else publishes. There is room when he has been silent for a second.
+                guard error.kind == .exists else { throw error }
+                throw Problem(.exists, error.text, headers: [.retryAfter: "1"])
+            }
             var headers: HTTPFields = [
                 .contentType: description, .location: "\(path(side))/\(PercentCoding.encode(name))/\(call.id)",
                 .eTag: tag(of: call), .acceptPatch: fragment,

@@ -107,7 +107,9 @@ enum StatisticsAnswers {
             "packetsBuffered": .count(leg.packetsBuffered), "packetsSent": .count(leg.packetsSent),
             "packetsReceived": .count(leg.packetsReceived), "packetsLost": .count(leg.packetsLost),
             "packetsRetransmitted": .count(leg.packetsRetransmitted), "packetsDropped": .count(leg.packetsDropped),
-            "packetsUnexpected": .count(leg.packetsUnexpected), "reports": .count(leg.reports),
+            "packetsUnexpected": .count(leg.packetsUnexpected),
+            "packetsOfOtherLayers": .count(leg.packetsOfOtherLayers), "picturesRefused": .count(leg.picturesRefused),
+            "reports": .count(leg.reports),
             "reportsRejected": .count(leg.reportsRejected), "messagesUnstamped": .count(leg.messagesUnstamped),
             "bytesSent": .count(leg.bytesSent), "bytesReceived": .count(leg.bytesReceived),
             "handshakesDropped": .count(leg.handshakesDropped),
@@ -141,7 +143,8 @@ enum StatisticsAnswers {
                 "Counts are totals; the rest belongs to the present connection. Times are in seconds.",
                 counts([
                     "connections", "packetsBuffered", "packetsSent", "packetsReceived", "packetsLost", "packetsRetransmitted",
-                    "packetsDropped", "packetsUnexpected", "reports", "reportsRejected", "messagesUnstamped", "bytesSent",
+                    "packetsDropped", "packetsUnexpected", "packetsOfOtherLayers", "picturesRefused", "reports",
+                    "reportsRejected", "messagesUnstamped", "bytesSent",
                     "bytesReceived", "handshakesDropped",
                 ]).merging([
                     "isConnected": .bool, "roundTripTime": .number(), "window": .number(),

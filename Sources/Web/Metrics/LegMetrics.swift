@@ -33,6 +33,12 @@ extension Metrics {
         count("packets_retransmitted", "Packets sent again.", \.packetsRetransmitted),
         count("packets_dropped", "Packets that came too late, or could not be sent in time.", \.packetsDropped),
         count("packets_unexpected", "Packets of another sender, or that are not of this protocol.", \.packetsUnexpected),
+        count(
+            "packets_of_other_layers", "Packets of a picture's other sizes, where a call's sender sends several (simulcast).",
+            \.packetsOfOtherLayers),
+        count(
+            "pictures_refused", "Calls that came about without the picture that was offered: its formats are not known here.",
+            \.picturesRefused),
         count("reports", "Sender reports of RTP.", \.reports),
         count("reports_rejected", "Sender reports of RTP that contradicted others.", \.reportsRejected),
         count(

@@ -7,13 +7,16 @@ extension Routes {
         let (id, path) = side == .publish ? ("Whip", CallAnswers.path(.publish)) : ("Whep", CallAnswers.path(.play))
         let name = Route.Parameter(
             name: "name", place: .path, about: "The name of the stream's \(id.lowercased()): leg.", schema: .text(most: 64))
+        let takeover = Route.Parameter(
+            name: "takeover", about: "`true` takes the place of somebody who publishes and is still heard.",
+            schema: .choice(["true", "false"]))
         let call = Route.Parameter(name: "call", place: .path, about: "The call's id.", schema: .text(most: 64))
         return [
             Route(
                 method: .post, path: path + "/{name}", id: "offer\(id)",
                 summary: side == .publish
                     ? "Publishes to a stream by WebRTC (WHIP, RFC 9725)." : "Watches a stream by WebRTC (WHEP).",
-                access: .calls, parameters: [name], textType: CallAnswers.description,
+                access: .calls, parameters: side == .publish ? [name, takeover] : [name], textType: CallAnswers.description,
                 success: .init(
                     status: .created, about: "The answer (SDP).", content: [(CallAnswers.description, nil)],
                     headers: [

@@ -96,6 +96,8 @@ extension CallOffer {
         for (uri, id) in track.extensions.sorted(by: { $0.value < $1.value }) {
             section.add("extmap", SDPHeaderExtension(id: id, uri: uri).text)
         }
+        // All of them: OBS ends where one is missing, and browsers would send the first one alone.
+        section.addReceivedLayers(track.layers)
     }
 
     private func addSources(_ track: CallTrack, _ sources: CallSources, to section: inout MediaSection) {

@@ -7,11 +7,15 @@ public struct CallOffer: Sendable {
     public let request: PeerRequest
     /// At most one picture and one sound.
     public let tracks: [CallTrack]
+    /// Why the picture that is offered has no part in the call, in one line; nil where it has one, or none is offered.
+    public let refusedPicture: String?
     let description: SessionDescription
 
     /// More than a browser has ever needed. A lite agent uses no candidates of the peer at all.
     static let mostCandidates = 100
     static let mostSections = 8
+    /// Browsers send three layers of a picture, OBS four.
+    static let mostLayers = 8
 
     /// Reads an offer.
     public init(_ description: SessionDescription, kind: CallKind, rules: CallRules) throws(OfferFault) {
@@ -35,13 +39,16 @@ public struct CallOffer: Sendable {
         }
         var tracks: [CallTrack] = []
         var misses: [String] = []
+        var refusedPicture: String?
         for section in description.media {
             guard let kind = CallTrack.Kind(rawValue: section.kind), section.port != 0 || section.has("bundle-only"),
                 !tracks.contains(where: { $0.kind == kind })
             else { continue }
             switch try Self.track(kind, section, self.kind, rules) {
             case .success(let track): tracks.append(track)
-            case .failure(let miss): misses.append("\(section.kind): \(miss.reason)")
+            case .failure(let miss):
+                misses.append("\(section.kind): \(miss.reason)")
+                if kind == .video { refusedPicture = refusedPicture ?? miss.reason }
             }
         }
         guard !tracks.isEmpty else {
@@ -54,6 +61,7 @@ public struct CallOffer: Sendable {
             throw OfferFault("picture and sound must share one transport: a=group:BUNDLE with both names")
         }
         self.tracks = tracks
+        self.refusedPicture = tracks.contains { $0.kind == .video } ? nil : refusedPicture
         request = try Self.request(description, mid: bundle.first { mid in tracks.contains { $0.mid == mid } } ?? tracks[0].mid)
     }
 
@@ -89,22 +97,26 @@ public struct CallOffer: Sendable {
                 "the \(section.kind) section has \(names.count) tracks (Plan B); offer a section for each (Unified Plan)")
         }
         guard let format = chooseFormat(kind, section, rules) else {
-            let offered = section.rtpMaps.prefix(10).map(\.encoding).joined(separator: ", ")
-            let taken =
-                kind == .audio ? (rules.hasSound ? "opus" : "no sound") : rules.video.map(\.rawValue).joined(separator: " or ")
+            let offered = section.offeredFormats(kind)
+            let taken = kind == .audio ? (rules.hasSound ? "opus" : "no sound") : rules.takenPictures
             return .failure(
-                Miss(
-                    reason:
-                        "offered are \(offered.isEmpty ? "no formats" : offered); taken is \(taken.isEmpty ? "no picture" : taken)"
-                ))
+                Miss(reason: "offered are \(offered.isEmpty ? "no formats" : offered); taken is \(taken)"))
         }
         let wanted = kind == .video ? rules.videoFeedback : rules.audioFeedback
         var feedback: [String] = []
         for each in section.feedback(of: format.payloadType) where wanted.contains(each) && !feedback.contains(each) {
             feedback.append(each)
         }
+        let layers = call == .publisher && kind == .video ? section.sentLayers(in: format.payloadType) : []
+        let layerSources = call == .publisher && kind == .video ? section.sourceGroups("SIM").first ?? [] : []
+        guard max(layers.count, layerSources.count) <= mostLayers else {
+            throw OfferFault(
+                "the picture is offered in \(max(layers.count, layerSources.count)) sizes (simulcast); \(mostLayers) at most")
+        }
         var extensions: [String: Int] = [:]
         for each in section.headerExtensions where rules.extensions.contains(each.uri) && each.id <= 14 {
+            // They mean nothing where there are no layers.
+            if layers.isEmpty, each.uri == CallRules.layerName || each.uri == CallRules.repeatedLayerName { continue }
             if extensions[each.uri] == nil, !extensions.values.contains(each.id) { extensions[each.uri] = each.id }
         }
         var pairs: [UInt32: UInt32] = [:]
@@ -115,7 +127,9 @@ public struct CallOffer: Sendable {
                 channels: format.channels, parameters: section.parameters(of: format.payloadType),
                 retransmissionPayloadType: rules.allowsRetransmissionFormat && kind == .video
                     ? section.retransmission(of: format.payloadType) : nil,
-                feedback: feedback, extensions: extensions, sources: section.sources.map(\.id), retransmissionSources: pairs))
+                feedback: feedback, extensions: extensions, sources: section.sources.map(\.id), retransmissionSources: pairs,
+                layers: layers,
+                layerSources: layerSources))
     }
 
     /// The format that the rules like best; of equal ones the one that the offer names first.
@@ -142,11 +156,12 @@ public struct CallOffer: Sendable {
         guard rules.video[order] == .h264 else { return order * 100 }
         let parameters = section.parameters(of: format.payloadType)
         // RFC 6184, 8.1: without the parameter it is Baseline.
-        guard parameters["packetization-mode"] == "1",
-            let profile = CallRules.H264Profile(profileLevelID: parameters["profile-level-id"] ?? "42000a"),
-            let preference = rules.h264Profiles.firstIndex(of: profile)
+        guard let profile = CallRules.H264Profile(profileLevelID: parameters["profile-level-id"] ?? "42000a"),
+            let preference = rules.h264Profiles.firstIndex(of: profile),
+            rules.packetizationModes.contains(parameters["packetization-mode"] ?? "")
         else { return nil }
-        return order * 100 + preference
+        // Where parts of a picture may be cut, any picture fits. Nobody offers the other mode because he likes it better.
+        return order * 100 + preference + (parameters["packetization-mode"] == "1" ? 0 : 1000)
     }
 
     /// What the description says about the transport, in the section or for all of them.

@@ -1,3 +1,5 @@
+import Endpoint
+
 /// Which side of a call the peer is.
 public enum CallKind: Sendable {
     /// The peer sends and we receive: WHIP (RFC 9725).
@@ -19,6 +21,9 @@ public struct CallRules: Hashable, Sendable {
     public var video: [VideoFormat]
     /// The best first. Others are not taken.
     public var h264Profiles: [H264Profile]
+    /// H.264's packetization modes that are taken; empty for a format that does not say, which is mode 0 (RFC 6184, 8.1). What we send
+    /// is cut into parts (mode 1), and those who say nothing mostly read all of it.
+    public var packetizationModes: Set<String>
     /// Whether there is sound: Opus.
     public var hasSound: Bool
     /// Packets may be sent again in a format of their own (RFC 4588).
@@ -30,12 +35,14 @@ public struct CallRules: Hashable, Sendable {
     public var extensions: Set<String>
 
     public init(
-        video: [VideoFormat], h264Profiles: [H264Profile] = H264Profile.allCases, hasSound: Bool = true,
+        video: [VideoFormat], h264Profiles: [H264Profile] = H264Profile.allCases,
+        packetizationModes: Set<String> = ["", "1"], hasSound: Bool = true,
         allowsRetransmissionFormat: Bool = true,
         videoFeedback: Set<String> = ["nack", "nack pli", "ccm fir", "goog-remb", "transport-cc"],
         audioFeedback: Set<String> = ["transport-cc"], extensions: Set<String> = Self.knownExtensions
     ) {
         (self.video, self.h264Profiles, self.hasSound) = (video, h264Profiles, hasSound)
+        self.packetizationModes = packetizationModes
         self.allowsRetransmissionFormat = allowsRetransmissionFormat
         (self.videoFeedback, self.audioFeedback, self.extensions) = (videoFeedback, audioFeedback, extensions)
     }
@@ -47,12 +54,51 @@ public struct CallRules: Hashable, Sendable {
         "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay",
         "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
         "urn:ietf:params:rtp-hdrext:sdes:mid",
+        layerName, repeatedLayerName,
     ]
 
+    /// By these, packets say which layer of a picture they are of, and those that are sent again (RFC 8852).
+    static let layerName = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"
+    static let repeatedLayerName = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
+
     /// H.264 before VP8: Burnish decodes both, and browsers encode H.264 for less.
-    public static let publisher = CallRules(video: [.h264, .vp8])
-    /// What we send is H.264.
-    public static let viewer = CallRules(video: [.h264])
+    public static let publisher = CallRules(video: [.h264, .vp8], packetizationModes: ["", "0", "1"])
+    /// What we send is H.264, mostly of High profile. A decoder may be made for what was agreed on and show nothing else.
+    public static let viewer = CallRules(
+        video: [.h264], h264Profiles: [.high, .constrainedHigh, .main, .constrainedBaseline, .baseline])
+}
+
+extension CallRules {
+    /// The picture's formats in words.
+    var takenPictures: String {
+        guard !video.isEmpty else { return "no picture" }
+        return video.map { format in
+            guard format == .h264 else { return format.rawValue }
+            let modes = packetizationModes.filter { !$0.isEmpty }.sorted().joined(separator: " or ")
+            return "H264 (packetization-mode \(modes); Baseline, Main or High profile, 8 bits, 4:2:0)"
+        }.joined(separator: " or ")
+    }
+}
+
+extension MediaSection {
+    /// The formats that are offered, in words; without those that only protect others.
+    func offeredFormats(_ kind: CallTrack.Kind) -> String {
+        var all: [String] = []
+        for map in rtpMaps where !["rtx", "red", "ulpfec", "flexfec-03"].contains(map.encoding.lowercased()) {
+            var text = map.encoding
+            if text.lowercased() == "h264" {
+                let parameters = parameters(of: map.payloadType)
+                let mode = parameters["packetization-mode"].map { "packetization-mode \($0)" }
+                let profile = parameters["profile-level-id"].map { "profile-level-id \($0)" }
+                let details = [mode, profile].compactMap { $0 }
+                if !details.isEmpty { text += " (\(details.joined(separator: ", ")))" }
+            } else if kind == .audio {
+                text += "/\(map.clockRate)"
+            }
+            if !all.contains(text) { all.append(text) }
+        }
+        return all.prefix(10).joined(separator: ", ")
+    }
 }
 
 extension CallRules.H264Profile {
@@ -100,4 +146,8 @@ public struct CallTrack: Hashable, Sendable {
     public var sources: [UInt32]
     /// Pairs of a source and the one that sends its packets again.
     public var retransmissionSources: [UInt32: UInt32]
+    /// The names of the layers in which a publisher sends the picture (simulcast, RFC 8853), in his order; empty where there is one.
+    public var layers: [String] = []
+    /// The same where he names their sources instead (`ssrc-group:SIM`).
+    public var layerSources: [UInt32] = []
 }

@@ -92,6 +92,9 @@ public final class Peer: Sendable {
     /// Whether packets can be sent.
     public var isConnected: Bool { outbound.withLock { $0.address != nil && $0.session != nil } }
 
+    /// Where packets go; nil before the call is up, and after it.
+    public var address: PeerAddress? { outbound.withLock { $0.address } }
+
     // MARK: For the receiving side
 
     func connect(_ keys: SRTPKeys, at address: PeerAddress?) -> Bool {

@@ -24,24 +24,28 @@ final class StreamCalls: Sendable {
     private let mostViewers: Int
     private let state = Lock(State())
     private let changed: @Sendable (UInt64, CallSide, PeerChange) -> Void
+    private let remark: @Sendable (CallSide, String) -> Void
 
     /// The most bits a second with which a publisher begins. Left to itself Chromium begins with 300,000, and therefore sends 320x180
     /// of a camera's 640x360 for its first eight seconds. A network that cannot carry it shows that within a second.
     static let mostAtStart = 1_000_000
 
-    /// A publisher of whom nothing has come for so long gives way to another one. A browser that is there checks every few seconds.
-    static let silenceTimeout = Nanoseconds.seconds(5)
+    /// A publisher of whom nothing has come for so long gives way to another one, as an SRT caller does. Only somebody who wants his
+    /// place takes it: a browser that sends nothing now, not even reports, keeps it otherwise.
+    static let silenceTimeout = Nanoseconds.seconds(1)
     private let silenceTimeout: Nanoseconds
 
     /// Opens the port.
     /// - Parameters:
     ///   - configuration: gets the source and the sinks of its legs that are called.
     ///   - silenceTimeout: tests have another one.
+    ///   - remark: called with one line for people where a call has come about that may not be what its peer wants.
     ///   - changed: called with each change of a call, on the port's thread.
     /// - Returns: nil when none of the legs is called.
     init?(
         _ configuration: inout RelayConfiguration, identity: DTLSIdentity,
         silenceTimeout: Nanoseconds = StreamCalls.silenceTimeout,
+        remark: @escaping @Sendable (CallSide, String) -> Void = { _, _ in },
         changed: @escaping @Sendable (UInt64, CallSide, PeerChange) -> Void
     ) throws(TransportError) {
         var endpoints: [CallEndpoint] = []
@@ -62,12 +66,13 @@ final class StreamCalls: Sendable {
         self.outputs = outputs
         self.startRate = startRate
         self.changed = changed
+        self.remark = remark
         self.silenceTimeout = silenceTimeout
         mostViewers = outputs.values.map(\.capacity).min() ?? 0
         if case .call = configuration.input {
             let inbox = CallInbox()
             self.inbox = inbox
-            configuration.inputCall = Source(configuration.input, over: inbox)
+            configuration.inputCall = Source(calls: configuration.input, over: inbox)
         } else {
             inbox = nil
         }
@@ -114,7 +119,9 @@ final class StreamCalls: Sendable {
                 throw CallRefusal(.unacceptable, error.description)
             }
             try reserve(offer, at: now)
-            return .success(try offer.side == .publish ? publish(offer.number, call) : watch(offer.number, call))
+            let answer = try offer.side == .publish ? publish(offer.number, call) : watch(offer.number, call)
+            if let reason = call.refusedPicture { refusePicture(of: offer, reason) }
+            return .success(answer)
         } catch {
             return .failure(error)
         }
@@ -127,10 +134,11 @@ final class StreamCalls: Sendable {
             if state.isClosed { return CallRefusal(.unavailable, "the stream ends") }
             if offer.side == .publish {
                 if let former = state.publisher {
-                    guard let peer = state.peers[former], let silence = port.silence(of: peer, at: now),
-                        silence > silenceTimeout
-                    else {
-                        return CallRefusal(.occupied, "somebody publishes to this stream already")
+                    // It is between its admission and its place among the peers.
+                    guard let peer = state.peers[former] else { return Self.occupied(by: nil, silence: nil) }
+                    let silence = port.silence(of: peer, at: now)
+                    guard offer.takesOver || silence.map({ $0 > silenceTimeout }) ?? true else {
+                        return Self.occupied(by: peer.address, silence: silence)
                     }
                     gone = peer
                 }
@@ -145,6 +153,28 @@ final class StreamCalls: Sendable {
         }
         if let refusal { throw refusal }
         if let gone { port.close(gone) }
+    }
+
+    /// The call has sound alone, although a picture was offered. Its peer need not notice.
+    private func refusePicture(of offer: OfferedCall, _ reason: String) {
+        if offer.side == .publish {
+            inbox?.countRefusedPicture()
+            remark(.publish, "input: call \(offer.number) publishes sound alone: \(reason)")
+        } else {
+            outputs.min(by: { $0.key < $1.key })?.value.countRefusedPicture()
+            remark(.play, "the viewer of call \(offer.number) gets sound alone: \(reason)")
+        }
+    }
+
+    private static func occupied(by address: PeerAddress?, silence: Nanoseconds?) -> CallRefusal {
+        let who = address.map { "\($0)" } ?? "somebody who connects just now"
+        let heard = silence.map { silence in
+            let tenths = max(0, silence.count / 100_000_000)
+            return ", heard \(tenths / 10).\(tenths % 10) s ago"
+        }
+        return CallRefusal(
+            .occupied,
+            "\(who) publishes to this stream\(heard ?? ""): try again in a second, or take his place with ?takeover=true")
     }
 
     private func publish(_ number: UInt64, _ offer: CallOffer) throws(CallRefusal) -> String {
@@ -228,6 +258,11 @@ extension RTPTrack {
     /// What a publisher sends.
     init(receiving track: CallTrack) {
         self.init(track)
+        layers =
+            track.layers.count > 1
+            ? track.layers.map { RTPLayer(name: $0) }
+            : track.layerSources.map { RTPLayer(source: $0, retransmissionSource: track.retransmissionSources[$0]) }
+        guard layers.count < 2 else { return }
         source = track.sources.first
         retransmissionSource = source.flatMap { track.retransmissionSources[$0] }
     }

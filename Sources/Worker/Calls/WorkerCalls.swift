@@ -34,7 +34,9 @@ public final class WorkerCalls: CallDesk {
     /// Opens what a stream's called legs need.
     /// - Parameter configuration: gets their source and sinks.
     public func open(_ stream: String, _ configuration: inout RelayConfiguration) throws(TransportError) {
-        let calls = try StreamCalls(&configuration, identity: identity) { [weak self] number, side, change in
+        let calls = try StreamCalls(&configuration, identity: identity) { [weak self] _, text in
+            self?.state.withLock { $0.event }?(stream, StreamEvent(.message, text))
+        } changed: { [weak self] number, side, change in
             self?.follow(stream, number, side, change)
         }
         guard let calls else { return }

@@ -23,17 +23,26 @@ struct KeyframeNeedTests {
     @Test func aWishIsAskedAtOnceAndAgainUntilAKeyframeHasCome() {
         var need = KeyframeNeed()
         let idle = requests(of: &need, upTo: 100)
-        need.want(true)
-        let asked = requests(of: &need, upTo: 900, from: 200) { need, now in if now == 720 { need.want(false) } }
+        need.want(every: .milliseconds(250))
+        let asked = requests(of: &need, upTo: 900, from: 200) { need, now in if now == 720 { need.want(every: nil) } }
         #expect(idle.isEmpty && asked == [200, 450, 700] && need.due == nil)
+    }
+
+    /// Who can wait says so, and who cannot is not held up by him.
+    @Test func aWishThatIsNotUrgentIsAskedOnceASecond() {
+        var need = KeyframeNeed()
+        let asked = requests(of: &need, upTo: 2_900) { need, now in
+            need.want(every: now < 2_300 ? .seconds(1) : .milliseconds(250))
+        }
+        #expect(asked == [0, 1_000, 2_000, 2_300, 2_550, 2_800])
     }
 
     /// A receiver that wants one after every keyframe gets two a second.
     @Test func wishesAfterOneAnotherAreAskedTwiceASecond() {
         var need = KeyframeNeed()
         let asked = requests(of: &need, upTo: 2_000) { need, now in
-            need.want(false)
-            need.want(true)
+            need.want(every: nil)
+            need.want(every: .milliseconds(250))
             _ = now
         }
         #expect(asked == [0, 500, 1_000, 1_500, 2_000])
@@ -43,18 +52,18 @@ struct KeyframeNeedTests {
     @Test func aLossAndAWishAreOneRequest() {
         var need = KeyframeNeed()
         need.renew()
-        need.want(true)
+        need.want(every: .milliseconds(250))
         let both = requests(of: &need, upTo: 240)
         need.set(false)
-        #expect(both == [0] && need.isWanted && need.due == at(250))
+        #expect(both == [0] && need.wish != nil && need.due == at(250))
         let wish = requests(of: &need, upTo: 300, from: 250)
         // A loss is more urgent than a wish.
-        need.want(false)
-        need.want(true)
+        need.want(every: nil)
+        need.want(every: .milliseconds(250))
         #expect(wish == [250] && need.due == at(750))
         need.renew()
         #expect(need.due == at(350))
-        need.want(false)
+        need.want(every: nil)
         #expect(need.isNeeded && need.due == at(350))
     }
 }
