@@ -18,6 +18,11 @@ public struct VideoParameters: Hashable, Sendable {
     /// `chroma_format_idc`: 0 for grey, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
     public var chromaFormat = 1
 
+    /// The format's own number of the profile, and for H.264 in bit 8 whether it is a constrained one (`constraint_set1_flag`); nil
+    /// where the headers do not say. The level likewise.
+    public var profile: UInt16?
+    public var level: UInt8?
+
     public init(codec: VideoCodec, size: PictureSize) {
         self.codec = codec
         self.size = size

@@ -91,6 +91,13 @@ public struct StreamStatus: Sendable {
     public var isFromFile = false
     /// The file that keeps it over restarts of the service; nil where none does.
     public var kept: String?
+    /// What the input is like; nil while that is not known.
+    public var description: StreamDescription?
+    /// Bits and frames a second that come in, over the last seconds; nil without a source.
+    public var bitRateIn: Double?
+    public var frameRateIn: Double?
+    /// Bits a second that go out at each output, to all its receivers.
+    public var bitRatesOut: [Double?] = []
     public var process: Int32?
     public var restarts = 0
     public var startedAt: MonotonicTime?

@@ -125,6 +125,8 @@ public final class Relay: Sendable {
                 status.latency = recent.median { copy in
                     channels.books.ledger.withLatency { copy.copy($0.original) }
                 }
+                status.format = channels.format.present
+                status.isBypassed = channels.path.isBypassed
                 status.troubles = troubles.present(
                     pictures: status.books.originals, input: source.trouble,
                     outputs: sinks.map { ("\($0.url)", $0.trouble, $0.unansweredFigures) })
@@ -321,6 +323,10 @@ public struct RelayStatus: Sendable {
     public var latency: Nanoseconds?
     /// What keeps the ends from their peers now.
     public var troubles: [RelayTrouble] = []
+    /// What the input is like.
+    public var format = InputDescription()
+    /// Pictures go out as they came.
+    public var isBypassed = false
     /// What the output is made like, in words, where it is less than was asked for.
     public var chosen: String?
     /// Where the stream stands on the ladder, and what it needs of the machine; nil before the first picture.

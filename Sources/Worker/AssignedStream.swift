@@ -23,6 +23,8 @@ final class AssignedStream: Sendable {
         var rung: Rung?
         /// What the supervisor was told last; nil before that.
         var troubles: [StreamTrouble]?
+        var descriptions = StreamDescriptions()
+        var description: StreamDescription?
         var isStopping = false
         var isClosing = false
     }
@@ -126,6 +128,7 @@ final class AssignedStream: Sendable {
         case .second(let status):
             report(status.rung)
             report(status.troubles.prefix(StreamTrouble.most).map(StreamTrouble.init))
+            describe(status)
         }
     }
 
@@ -145,6 +148,17 @@ final class AssignedStream: Sendable {
         guard state.withLock({ $0.troubles }) != troubles else { return }
         let isSent = control.send(.troubles(stream: name, troubles)) == .sent
         state.withLock { $0.troubles = isSent ? troubles : nil }
+    }
+
+    /// Says what the input is like when that has changed.
+    private func describe(_ status: RelayStatus) {
+        let (description, former) = state.withLock { state in
+            let now = state.descriptions.describe(status.format, isBypassed: status.isBypassed, at: .now())
+            return (now, state.description)
+        }
+        guard description != former else { return }
+        let isSent = control.send(.described(stream: name, description)) == .sent
+        state.withLock { $0.description = isSent ? description : nil }
     }
 
     // MARK: The control thread

@@ -13,6 +13,8 @@ public enum WorkerMessage: ChannelMessage {
     /// What keeps the stream's ends from their peers now: all of it, at most ``StreamTrouble/most``. Comes a second after
     /// `started`, and whenever it has changed, at most once a second.
     case troubles(stream: String, [StreamTrouble])
+    /// What the stream's input is like: all of it. Comes whenever it has changed, at most once a second.
+    case described(stream: String, StreamDescription)
     case resolve(id: UInt64, host: String, port: UInt16)
     case judge(id: UInt64, stream: String, peer: String, streamID: String)
     /// The picture's JPEG has so many bytes in the descriptor that came with the request; 0 and a reason where there is none.
@@ -30,7 +32,7 @@ public enum WorkerMessage: ChannelMessage {
 
     public var isExpendable: Bool {
         switch self {
-        case .event, .troubles, .picture, .callers, .refusedCall: true
+        case .event, .troubles, .described, .picture, .callers, .refusedCall: true
         default: false
         }
     }

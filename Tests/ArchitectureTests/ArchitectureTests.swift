@@ -248,6 +248,8 @@ import Testing
         ("schedule.configure(", ["Enhance"]), ("chosen.begin(", ["Ingest"]), ("chosen.update(", ["Relay"]),
         ("captures.record(", ["Ingest"]), ("captures.forget()", ["Ingest"]),
         ("captions.record(", ["Encode", "Ingest"]),
+        ("format.forget()", ["Ingest"]),
+        ("format.recordSound(", ["Ingest"]), ("format.recordKeyframe(", ["Ingest"]),
     ]) func aChannelHasItsWriters(call: String, folders: [String]) throws {
         let writers = try Self.swiftFiles(of: "Relay").filter {
             try String(contentsOf: $0, encoding: .utf8).contains(call)

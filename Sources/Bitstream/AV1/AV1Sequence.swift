@@ -43,6 +43,7 @@ struct AV1Sequence: Sendable {
         let (width, height) = (r.bits(widthBits) + 1, r.bits(heightBits) + 1)
         parameters = try VideoParameters(codec: .av1, size: VideoParameters.checked(width: width, height: height))
         parameters.frameRate = rate
+        parameters.profile = UInt16(profile)
         // A unit shows at most one picture, as soon as it is decoded.
         parameters.reordering = 0
         if !isStill, r.flag() {

@@ -16,6 +16,9 @@ public struct SequenceParameterSet: Hashable, Sendable {
     public let frameRate: Rational?
     public let color: ColorDescription
 
+    /// ``VideoParameters/profile`` and ``VideoParameters/level``
+    let profile: UInt16
+    let level: UInt8
     public let bitDepth: Int
     /// `chroma_format_idc`.
     public let chromaFormat: Int
@@ -28,6 +31,7 @@ public struct SequenceParameterSet: Hashable, Sendable {
         all.frameRate = frameRate
         all.color = color
         all.bitDepth = bitDepth
+        (all.profile, all.level) = (self.profile, level)
         all.chromaFormat = chromaFormat
         return all
     }
@@ -49,8 +53,8 @@ public struct SequenceParameterSet: Hashable, Sendable {
         let profile = r.bits(8)
         // `constraint_set0_flag` is the top bit.
         let constraints = r.bits(8)
-        // The level.
-        _ = r.bits(8)
+        self.profile = UInt16(profile) | (constraints & 0x40 != 0 ? 0x100 : 0)
+        level = UInt8(r.bits(8))
         id = r.unsigned()
         guard id < 32 else { throw .invalid(field: "seq_parameter_set_id") }
         let chroma = try Self.readChroma(&r, profile: profile)

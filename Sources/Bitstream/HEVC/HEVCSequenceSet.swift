@@ -29,7 +29,7 @@ struct HEVCSequenceSet: Sendable {
         temporalLayers = r.bits(3) + 1
         guard temporalLayers <= 7 else { throw .invalid(field: "sps_max_sub_layers_minus1") }
         r.skip(1)
-        Self.skipProfile(&r, temporalLayers)
+        let (profile, level) = Self.readProfile(&r, temporalLayers)
         id = r.unsigned()
         guard id < 16 else { throw .invalid(field: "sps_seq_parameter_set_id") }
         let chroma = r.unsigned()
@@ -45,6 +45,7 @@ struct HEVCSequenceSet: Sendable {
             codec: .hevc,
             size: VideoParameters.checked(
                 width: columns - (crop.left + crop.right) * unitX, height: rows - (crop.top + crop.bottom) * unitY))
+        (known.profile, known.level) = (profile, level)
         let (depth, depthOfChroma) = (r.unsigned(), r.unsigned())
         guard depth <= 8, depthOfChroma <= 8 else { throw .invalid(field: "bit_depth") }
         known.bitDepth = 8 + depth
@@ -94,15 +95,19 @@ struct HEVCSequenceSet: Sendable {
     }
 
     /// profile_tier_level (7.3.3), behind `profilePresentFlag`.
-    private static func skipProfile(_ r: inout RBSPReader, _ layers: Int) {
-        r.skip(96)
-        guard layers > 1 else { return }
+    private static func readProfile(_ r: inout RBSPReader, _ layers: Int) -> (profile: UInt16, level: UInt8) {
+        r.skip(3)
+        let profile = UInt16(r.bits(5))
+        r.skip(80)
+        let level = UInt8(r.bits(8))
+        guard layers > 1 else { return (profile, level) }
         var bits = 0
         for _ in 1..<layers {
             if r.flag() { bits += 88 }
             if r.flag() { bits += 8 }
         }
         r.skip(2 * (8 - (layers - 1)) + bits)
+        return (profile, level)
     }
 
     /// scaling_list_data (7.3.4).

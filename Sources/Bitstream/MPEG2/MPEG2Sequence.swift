@@ -33,7 +33,9 @@ struct MPEG2Sequence: Sendable {
         r.skip(4)
         if type == .sequenceExtension {
             isMPEG1 = false
-            r.skip(8)
+            // The escape bit, the profile, the level.
+            r.skip(1)
+            (parameters.profile, parameters.level) = (UInt16(r.bits(3)), UInt8(r.bits(4)))
             parameters.isProgressive = r.flag()
             parameters.chromaFormat = r.bits(2)
             let (columns, rows) = (r.bits(2) << 12 | sizeBits.columns, r.bits(2) << 12 | sizeBits.rows)

@@ -1,6 +1,7 @@
 import Machine
 import Media
 import ServiceConfiguration
+import WorkerProtocol
 
 /// A worker as its supervisor keeps it.
 final class SupervisedWorker {
@@ -56,6 +57,9 @@ final class SupervisedStream {
     /// Why it is as it is.
     var condition = StreamCondition()
     var gate = EventGate()
+    var meters = StreamMeters()
+    /// What its worker says of the input.
+    var description: StreamDescription?
 
     init(_ definition: StreamDefinition, worker: Int, map: StreamMap) {
         self.definition = definition

@@ -253,6 +253,10 @@ extension Supervisor {
             settings: definition.values.allTexts)
         status.reason = reason(of: stream)
         status.ends = definition.ends(inputPort: stream.inputPort, outputPorts: stream.outputPorts)
+        status.description = stream.description
+        status.bitRateIn = stream.meters.bitRateIn
+        status.frameRateIn = stream.meters.frameRateIn
+        status.bitRatesOut = definition.outputs.indices.map { stream.meters.bitRateOut($0) }
         status.isFromFile = stream.configured != nil
         status.process = workers[stream.worker]?.process?.identifier
         status.restarts = stream.restarts

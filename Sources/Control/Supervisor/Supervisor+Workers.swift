@@ -95,6 +95,7 @@ extension Supervisor {
         for stream in streams(of: worker) {
             stream.inputPort = nil
             stream.outputPorts = []
+            stream.description = nil
             tell(stream, .workerGone)
         }
     }
@@ -247,6 +248,8 @@ extension Supervisor {
             let own = troubles.filter { ($0.output.map { (0..<count).contains($0) }) ?? true }
             stream.condition.hear(own.map { StreamTrouble(output: $0.output, $0.kind, Self.line($0.text)) }, at: .now())
             settle()
+        case .described(let name, let description):
+            stream(name, of: worker)?.description = description.bounded
         case .event(let name, let event):
             guard let stream = stream(name, of: worker) else { return }
             let event = EventGate.Event(kind: EventKind(event.kind), text: Self.line(event.text), isUsual: event.isUsual)
@@ -293,6 +296,21 @@ extension Supervisor {
         String(
             String.UnicodeScalarView(
                 text.unicodeScalars.prefix(500).map { $0.properties.generalCategory == .control ? " " : $0 }))
+    }
+}
+
+extension StreamDescription {
+    /// With texts and lists of bounded length: a worker's word is not trusted.
+    fileprivate var bounded: StreamDescription {
+        func short(_ text: String?) -> String? { text.map { String(Supervisor.line($0).prefix(64)) } }
+        var own = self
+        (own.codec, own.profile, own.level, own.outputCodec) = (short(codec), short(profile), short(level), short(outputCodec))
+        own.sounds = sounds.prefix(Self.mostSounds).map { sound in
+            var own = sound
+            own.codec = short(sound.codec) ?? ""
+            return own
+        }
+        return own
     }
 }
 

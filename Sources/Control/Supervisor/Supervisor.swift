@@ -212,6 +212,7 @@ public actor Supervisor {
             let snapshot = stream.map.reader.snapshot()
             stream.flow.observe(snapshot.books.originals, at: now)
             stream.isInputConnected = snapshot.inputLeg.isConnected
+            stream.meters.observe(snapshot, at: now)
             tell(stream, .flowing(stream.flow.isFlowing))
             record(stream.gate.expire(now), of: stream)
             demands[stream.name] = CoreSharing.Demand(

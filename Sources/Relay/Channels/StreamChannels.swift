@@ -20,6 +20,7 @@ struct StreamChannels: Sendable {
     let arrivals = Arrivals()
     let captures = CaptureClock()
     let captions = Captions()
+    let format = InputFormat()
     let decoder = DecoderActivity()
     let encoder = EncoderActivity()
     let filledSlot = FilledSlot()

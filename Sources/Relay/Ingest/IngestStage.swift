@@ -22,6 +22,7 @@ final class IngestStage {
     private let books: StreamBooks
     private let arrivals: Arrivals
     private let captures: CaptureClock
+    private let format: InputFormat
     private let filledSlot: FilledSlot
     private let decoder: DecoderActivity
     private let control: StreamControl
@@ -45,6 +46,10 @@ final class IngestStage {
     private var stamps = PictureStamps()
     /// Of a call, whose packets do not say when pictures are to be decoded.
     private var order = DecodingOrder()
+    /// Among the streams of sound that are described: the place and the codec of each PID.
+    private var sounds: [Int: (slot: Int, codec: StreamCodec)] = [:]
+    /// The newest keyframe's time.
+    private var lastKeyframe: MediaTime?
     /// What a picture's packets said of when it was taken, until its unit is complete.
     private var capture: (time: UInt64, presentation: MediaTime)?
     /// The main video of the program; nil where it has none.
@@ -83,6 +88,7 @@ final class IngestStage {
         books = channels.books
         arrivals = channels.arrivals
         captures = channels.captures
+        format = channels.format
         filledSlot = channels.filledSlot
         decoder = channels.decoder
         control = channels.control
@@ -181,6 +187,8 @@ final class IngestStage {
             stamps = PictureStamps()
             capture = nil
             captures.forget()
+            format.forget()
+            (sounds, lastKeyframe) = ([:], nil)
             complaint = nil
             parameterSets = ParameterSetWatch()
             nextDiagnosis = nil
@@ -288,6 +296,9 @@ final class IngestStage {
         layout.video = program.mainVideo == nil ? nil : .h264
         layout.passedStreams = streams.map { TransportStreamLayout.PassedStream(describing: $0) }
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
+        format.describe(passing: streams.map(\.codec))
+        let heard = streams.filter(\.codec.isSound).prefix(InputFormat.mostSounds)
+        sounds = Dictionary(uniqueKeysWithValues: heard.enumerated().map { ($1.id, (slot: $0, codec: $1.codec)) })
         if program.mainVideo?.id != video?.id || program.mainVideo?.streamType != video?.streamType
             || program.mainVideo?.codec != video?.codec,
             let main = program.mainVideo
@@ -332,6 +343,7 @@ final class IngestStage {
 
     private func describe(_ format: VideoParameters) {
         router.beginFormat(format)
+        self.format.describe(format)
         arrivals.declaredRate = format.frameRate
         order.restart(reordering: format.reordering)
         let most = VideoDecoder.Configuration().maximumSamples
@@ -363,6 +375,10 @@ final class IngestStage {
         let timing = stamps.stamp(
             unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let stamp = timing.presentation
+        if unit.isKeyframe {
+            if let lastKeyframe { format.recordKeyframe(after: stamp - lastKeyframe) }
+            lastKeyframe = stamp
+        }
         let decode = unit.decode ?? (!isCall ? nil : order.decode(stamp, rate: arrivals.declaredRate))
         if let due = pace?.due(decode ?? stamp) { turns.sleep(until: due, as: .ingest) }
         if configuration.readsFramesOneByOne { waitForFramesBefore() }
@@ -455,6 +471,7 @@ final class IngestStage {
     private func acceptPassing(_ unit: StreamUnit) {
         books.counters.add(.passingIn)
         if unit.damage.contains(.packetsLost) { books.counters.add(.passingDamaged) }
+        if let sound = sounds[unit.stream] { unsafe format.recordSound(unit.bytes, sound.codec, in: sound.slot) }
         guard let index = passed[unit.stream], offer(unit, as: index) else {
             return books.counters.add(.passingDropped)
         }

@@ -3,6 +3,7 @@ import Hummingbird
 import Media
 import Schedule
 import Telemetry
+import WorkerProtocol
 
 extension StreamSnapshot {
     /// Whether a worker has written it yet.
@@ -28,11 +29,16 @@ enum StatisticsAnswers {
         let gauges = snapshot.gauges
         return [
             "state": .text(stream.state.rawValue), "age": .number((now - gauges.writtenAt).seconds),
+            "uptime": .optional(stream.startedAt) { .number((now - $0).seconds) },
             "rate": .number(gauges.rate), "deadlineMisses": .count(snapshot.latency.misses),
             "seconds": .number(seconds), "latency": json(recent), "stages": stages(recent),
             "lifetime": ["latency": json(snapshot.latency), "stages": stages(snapshot.latency)],
             "books": json(snapshot.books),
             "dropped": byReason { snapshot.books[$0] }, "originalsDropped": byReason { snapshot.books.originalsDropped($0) },
+            "unwatched": [
+                "frames": .count(snapshot.books[.outputDown]),
+                "originals": .count(snapshot.books.originalsDropped(.outputDown)),
+            ],
             "units": [
                 "offered": .count(snapshot.output.offered), "sent": .count(snapshot.output.sent),
                 "dropped": .count(snapshot.output.dropped), "queued": .count(snapshot.output.queued),
@@ -45,12 +51,48 @@ enum StatisticsAnswers {
             "sizes": gauges.outputSize.width == 0
                 ? .null : ["input": text(gauges.inputSize), "output": text(gauges.outputSize)],
             "cores": ["least": .number(gauges.coresLeast), "synthesising": .number(gauges.coresSynthesising)],
-            "input": json(snapshot.inputLeg), "output": json(snapshot.outputLeg),
-            "outputs": .list(snapshot.outputs.map(json)),
+            "input": .object(members(snapshot.inputLeg).merging(input(stream)) { first, _ in first }),
+            "output": .object(members(snapshot.outputLeg).merging(output(0, stream, gauges)) { first, _ in first }),
+            "outputs": .list(
+                snapshot.outputs.enumerated().map { index, figures in
+                    .object(members(figures).merging(output(index, stream, gauges)) { first, _ in first })
+                }),
         ]
     }
 
-    private static func json(_ output: OutputFigures) -> JSON {
+    /// What the input is like. Unknown is null.
+    private static func input(_ stream: StreamStatus) -> [String: JSON] {
+        let known = stream.description
+        return [
+            "bit_rate": .optional(stream.bitRateIn, JSON.number), "codec": .optional(known?.codec, JSON.text),
+            "profile": .optional(known?.profile, JSON.text), "level": .optional(known?.level, JSON.text),
+            "width": .optional(known?.width) { .count($0) }, "height": .optional(known?.height) { .count($0) },
+            "frame_rate": .optional(known?.frameRate ?? stream.frameRateIn, JSON.number),
+            "keyframe_interval": .optional(known?.keyframeInterval, JSON.number),
+            "bit_depth": .optional(known?.bitDepth) { .count($0) },
+            "sound": .list(
+                (known?.sounds ?? []).map { sound in
+                    [
+                        "codec": .text(sound.codec), "channels": .optional(sound.channels) { .count($0) },
+                        "sample_rate": .optional(sound.sampleRate) { .count($0) },
+                        "bit_rate": .optional(sound.bitRate, JSON.number),
+                    ]
+                }),
+        ]
+    }
+
+    /// What goes out.
+    private static func output(_ index: Int, _ stream: StreamStatus, _ gauges: StreamGauges) -> [String: JSON] {
+        let size = gauges.outputSize
+        let bitRate = stream.bitRatesOut.indices.contains(index) ? stream.bitRatesOut[index] : nil
+        return [
+            "bit_rate": .optional(bitRate, JSON.number), "codec": .optional(stream.description?.outputCodec, JSON.text),
+            "width": size.width == 0 ? .null : .count(size.width), "height": size.height == 0 ? .null : .count(size.height),
+            "frame_rate": gauges.rate == 0 ? .null : .number(gauges.rate),
+        ]
+    }
+
+    private static func members(_ output: OutputFigures) -> [String: JSON] {
         [
             "state": .text(output.state.name), "receivers": .count(output.receivers),
             "units": [
@@ -100,7 +142,9 @@ enum StatisticsAnswers {
         ]
     }
 
-    static func json(_ leg: LegFigures) -> JSON {
+    static func json(_ leg: LegFigures) -> JSON { .object(members(leg)) }
+
+    private static func members(_ leg: LegFigures) -> [String: JSON] {
         [
             "isConnected": .bool(leg.isConnected), "connections": .count(leg.connections),
             "roundTripTime": .number(leg.roundTripTime.seconds), "window": .number(leg.window.seconds),
@@ -133,40 +177,66 @@ enum StatisticsAnswers {
         ]
         let reasons = Schema.object("", counts(DropReason.allCases.map(\.name)))
         let stages = Schema.list(.named("Stage"))
+        let leg = counts([
+            "connections", "packetsBuffered", "packetsSent", "packetsReceived", "packetsLost", "packetsRetransmitted",
+            "packetsDropped", "packetsUnexpected", "packetsOfOtherLayers", "picturesRefused", "reports", "reportsRejected",
+            "messagesUnstamped", "bytesSent", "bytesReceived", "handshakesDropped",
+        ]).merging([
+            "isConnected": .bool, "roundTripTime": .number(), "window": .number(),
+            "callersRefused": .object("By reason.", counts(CallerRefusals.all.map(\.name))),
+            "earlyIngest": .choice(LegFigures.EarlyIngest.allCases.map(\.name)),
+        ]) { first, _ in first }
+        let output: [String: Schema] = [
+            "bit_rate": .nullable(.number()), "codec": .nullable(.text()), "width": .nullable(count),
+            "height": .nullable(count),
+            "frame_rate": .nullable(.number()),
+        ]
         return [
             "Quantiles": .object("Seconds.", quantiles),
             "Stage": .object("Seconds in a stage, or between two.", quantiles.merging(["name": .text()]) { first, _ in first }),
             "Latency": .object(
                 "From the arrival of a frame's last packet to its emission, and what was left of its time then.",
                 ["original": .named("Quantiles"), "synthesised": .named("Quantiles"), "slack": .named("Quantiles")]),
-            "Leg": .object(
-                "Counts are totals; the rest belongs to the present connection. Times are in seconds.",
-                counts([
-                    "connections", "packetsBuffered", "packetsSent", "packetsReceived", "packetsLost", "packetsRetransmitted",
-                    "packetsDropped", "packetsUnexpected", "packetsOfOtherLayers", "picturesRefused", "reports",
-                    "reportsRejected", "messagesUnstamped", "bytesSent",
-                    "bytesReceived", "handshakesDropped",
-                ]).merging([
-                    "isConnected": .bool, "roundTripTime": .number(), "window": .number(),
-                    "callersRefused": .object("By reason.", counts(CallerRefusals.all.map(\.name))),
-                    "earlyIngest": .choice(LegFigures.EarlyIngest.allCases.map(\.name)),
+            "InputLeg": .object(
+                """
+                The input's leg, and what it brings. Bit rates are bits a second over the last seconds. `keyframe_interval` is the time \
+                between the last two keyframes. What is not known is null.
+                """,
+                leg.merging(output) { first, _ in first }.merging([
+                    "profile": .nullable(.text()), "level": .nullable(.text()), "keyframe_interval": .nullable(.number()),
+                    "bit_depth": .nullable(count),
+                    "sound": .list(
+                        .object(
+                            "",
+                            [
+                                "codec": .text(), "channels": .nullable(count), "sample_rate": .nullable(count),
+                                "bit_rate": .nullable(.number()),
+                            ])),
                 ]) { first, _ in first }),
+            "OutputLeg": .object(
+                "The first output's leg, and what goes out. `bit_rate` is bits a second to all its receivers.",
+                leg.merging(output) { first, _ in first }),
+            "Leg": .object("Counts are totals; the rest belongs to the present connection. Times are in seconds.", leg),
             "Output": .object(
-                "An output, in the order of the stream's URLs. Units are coded units of video, once for each of its readers.",
-                [
+                """
+                An output, in the order of the stream's URLs. Units are coded units of video, once for each of its readers. `bit_rate` is \
+                bits a second to all of them.
+                """,
+                output.merging([
                     "state": .choice(OutputFigures.State.allCases.map(\.name)), "receivers": count,
                     "units": .object("offered = sent + dropped + queued", counts(["offered", "sent", "dropped", "queued"])),
                     "unitsDropped": .object("By reason.", counts(OutputDropReason.allCases.map(\.name))),
                     "link": .named("Leg"),
-                ]),
+                ]) { first, _ in first }),
             "Statistics": .object(
                 """
                 A stream's figures. Times are in seconds. `latency` and `stages` are those of the last `seconds`; those of the \
-                stream's whole life are in `lifetime`. `rung` is an index in `rungs`, the best first. `output` is the first \
+                stream's whole life are in `lifetime`. `uptime` counts from the last start. `rung` is an index in `rungs`, the best first. `output` is the first \
                 output's leg, and `units` is the sum over all `outputs`.
                 """,
                 [
                     "state": .choice(StreamStatus.State.allCases.map(\.rawValue)), "age": .number(), "rate": .number(),
+                    "uptime": .nullable(.number()),
                     "deadlineMisses": count, "seconds": .number(), "latency": .named("Latency"), "stages": stages,
                     "lifetime": .object("", ["latency": .named("Latency"), "stages": stages]),
                     "books": .object(
@@ -176,12 +246,14 @@ enum StatisticsAnswers {
                             "inFlight",
                         ])),
                     "dropped": reasons, "originalsDropped": reasons,
+                    "unwatched": .object(
+                        "Frames that were dropped because nobody received the output.", counts(["frames", "originals"])),
                     "units": .object("offered = sent + dropped + queued", counts(["offered", "sent", "dropped", "queued"])),
                     "counters": .object("", counts(StreamCounters.Counter.allCases.map(\.name))),
                     "rung": .nullable(.integer(0...255)), "rungs": .list(.text()),
                     "sizes": .nullable(.object("", ["input": .text(), "output": .text()])),
                     "cores": .object("", ["least": .number(), "synthesising": .number()]),
-                    "input": .named("Leg"), "output": .named("Leg"), "outputs": .list(.named("Output")),
+                    "input": .named("InputLeg"), "output": .named("OutputLeg"), "outputs": .list(.named("Output")),
                 ]),
         ]
     }()
