@@ -131,19 +131,31 @@ public struct StreamStatus: Sendable {
     }
 }
 
-/// One connection of a leg.
+/// One connection of a stream's end: an SRT peer, a publisher or a viewer of a call.
 public struct CallerStatus: Sendable {
     public var id: UInt64
     /// `input` or `output`.
     public var leg: String
+    /// `srt`, `whip` or `whep`.
+    public var transport: String
     public var peer: String
     public var streamID: String
     public var figures: LegFigures
     public var connectedAt: MonotonicTime?
+    /// The same in seconds since 1970.
+    public var since: Double?
+    /// Bits a second, and the share of packets that were lost (0…1), over the last seconds; nil while that is not known.
+    public var bitRate: Double?
+    public var loss: Double?
+    /// How often its picture has stood still, where it reports that.
+    public var freezes: Int?
 
-    public init(id: UInt64, leg: String, peer: String, streamID: String, figures: LegFigures) {
+    public init(
+        id: UInt64, leg: String, transport: String = "srt", peer: String, streamID: String, figures: LegFigures
+    ) {
         self.id = id
         self.leg = leg
+        self.transport = transport
         self.peer = peer
         self.streamID = streamID
         self.figures = figures

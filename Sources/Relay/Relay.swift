@@ -213,6 +213,9 @@ public final class Relay: Sendable {
     /// The settings of the last change.
     public var settings: StreamSettings { channels.settings.current }
 
+    /// The input's figures now.
+    public var inputStatistics: LegStatistics { source.statistics() }
+
     /// The connections that the ends have now.
     public var inputPeers: [ConnectedPeer] { source.peers }
     public var outputPeers: [ConnectedPeer] { sinks.flatMap(\.peers) }

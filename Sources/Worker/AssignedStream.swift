@@ -23,6 +23,7 @@ final class AssignedStream: Sendable {
         var rung: Rung?
         /// What the supervisor was told last; nil before that.
         var troubles: [StreamTrouble]?
+        var callerRates = CallerRates()
         var descriptions = StreamDescriptions()
         var description: StreamDescription?
         var isStopping = false
@@ -129,6 +130,8 @@ final class AssignedStream: Sendable {
             report(status.rung)
             report(status.troubles.prefix(StreamTrouble.most).map(StreamTrouble.init))
             describe(status)
+            let callers = presentCallers
+            state.withLock { $0.callerRates.observe(callers, at: .now()) }
         }
     }
 
@@ -231,11 +234,23 @@ final class AssignedStream: Sendable {
         _ = relay?.kick(caller, for: time.isNaN ? .zero : .seconds(time))
     }
 
-    /// The present connections of both legs.
+    /// The present connections of all ends, with what they carry.
     var callers: [Caller] {
+        let callers = presentCallers
+        return state.withLock { state in callers.map { state.callerRates.rated($0) } }
+    }
+
+    private var presentCallers: [Caller] {
         guard let relay else { return [] }
-        let all = relay.inputPeers.map { Caller($0, .input) } + relay.outputPeers.map { Caller($0, .output) }
-        return Array(all.prefix(Caller.most))
+        let peers = relay.inputPeers.map { Caller($0, .input) } + relay.outputPeers.map { Caller($0, .output) }
+        let calls = (desk?.callers(of: name) ?? []).map { call in
+            guard call.leg == .input else { return call }
+            // One publishes at a time, so the input's figures are his.
+            var call = call
+            call.use(relay.inputStatistics)
+            return call
+        }
+        return Array((peers + calls).prefix(Caller.mostOfStream))
     }
 
     /// Writes a picture of the next frame into a file, as JPEG.
@@ -258,8 +273,12 @@ final class AssignedStream: Sendable {
 extension Caller {
     init(_ peer: ConnectedPeer, _ leg: Leg) {
         self.init(
-            id: peer.id, leg: leg, peer: peer.peer, streamID: peer.streamID, connectedAt: peer.connectedAt.nanoseconds)
-        let figures = peer.statistics
+            id: peer.id, leg: leg, peer: peer.peer, streamID: String(peer.streamID.prefix(Self.longestStreamID)),
+            connectedAt: peer.connectedAt.nanoseconds)
+        use(peer.statistics)
+    }
+
+    mutating func use(_ figures: LegStatistics) {
         roundTripTime = figures.roundTripTime.count
         window = figures.window.count
         packetsSent = figures.packetsSent

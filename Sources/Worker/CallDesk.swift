@@ -16,10 +16,16 @@ public protocol CallDesk: Sendable {
     func answer(_ offer: OfferedCall, reply: @escaping @Sendable (Result<String, CallRefusal>) -> Void)
     /// Ends a call. One that has ended already is no fault.
     func hangUp(_ call: UInt64)
+    /// The calls of a stream that go on. Their ids are those of ``Caller/firstCall``.
+    func callers(of stream: String) -> [Caller]
     /// Says what is to be done when a call that was answered is over, whoever ended it: its number.
     func onEnd(_ done: @escaping @Sendable (UInt64) -> Void)
     /// Says what is to be done with what happens to a stream's calls.
     func onEvent(_ event: @escaping @Sendable (_ stream: String, StreamEvent) -> Void)
+}
+
+extension CallDesk {
+    public func callers(of stream: String) -> [Caller] { [] }
 }
 
 /// A peer's offer to a stream of this worker.

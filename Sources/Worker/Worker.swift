@@ -122,7 +122,7 @@ public final class Worker: Sendable {
             }
         case .stop(let name): stream(name)?.stop()
         case .kick(let name, let caller, let seconds): stream(name)?.kick(caller, seconds: seconds)
-        case .listCallers(let id, let name): control.send(.callers(id: id, stream(name)?.callers ?? []))
+        case .listCallers(let id, let name): list(stream(name)?.callers ?? [], id)
         case .resolved(let id, let addresses, let fault): names.receive(id, addresses, fault: fault)
         case .verdict: break
         case .showPicture(let id, let name, let side, let width):
@@ -141,6 +141,16 @@ public final class Worker: Sendable {
         case .ping(let id): control.send(.alive(id: id, stalled: stalledStages))
         case .end: end()
         }
+    }
+
+    /// Sends a list of callers in parts, each of which is one message.
+    private func list(_ callers: [Caller], _ id: UInt64) {
+        var rest = callers[...]
+        repeat {
+            let part = rest.prefix(Caller.most)
+            rest = rest.dropFirst(Caller.most)
+            control.send(.callers(id: id, Array(part), isLast: rest.isEmpty))
+        } while !rest.isEmpty
     }
 
     private func offer(_ offer: OfferedCall) {

@@ -1,16 +1,24 @@
-/// One present connection of a stream's leg, for the list of callers.
+/// One present connection of a stream's end, for the list of callers: an SRT peer, a publisher or a viewer of a call.
 public struct Caller: Codable, Hashable, Sendable {
     public enum Leg: String, Codable, Hashable, Sendable, CaseIterable { case input, output }
 
-    /// The most that are listed for one stream, so that the list is one message.
-    public static let most = 64
+    public enum Transport: String, Codable, Hashable, Sendable, CaseIterable { case srt, whip, whep }
 
-    /// Names the connection in ``SupervisorMessage/kick(stream:caller:seconds:)``.
+    /// The most in one message, and the most that are listed for one stream.
+    public static let most = 48
+    public static let mostOfStream = 576
+    /// The most characters of a stream ID that are listed.
+    public static let longestStreamID = 128
+    /// A call has this and its number in ``SupervisorMessage/offer(id:stream:side:description:)`` as its ``id``.
+    public static let firstCall: UInt64 = 1 << 48
+
+    /// Names the connection in ``SupervisorMessage/kick(stream:caller:seconds:)``; a call is ended by its number.
     public var id: UInt64
     public var leg: Leg
+    public var transport: Transport
     /// Address and port.
     public var peer: String
-    /// What the caller asked for; empty when it named nothing.
+    /// What an SRT caller asked for; empty when it named nothing.
     public var streamID: String
     /// When it connected, in nanoseconds of the monotonic clock, which all processes of the machine share.
     public var connectedAt: Int64
@@ -25,10 +33,16 @@ public struct Caller: Codable, Hashable, Sendable {
     public var packetsDropped: Int64 = 0
     public var bytesSent: Int64 = 0
     public var bytesReceived: Int64 = 0
+    /// Bits a second, and the share of packets that were lost (0…1), over the last seconds; nil while that is not known.
+    public var bitRate: Double?
+    public var loss: Double?
 
-    public init(id: UInt64, leg: Leg, peer: String, streamID: String, connectedAt: Int64) {
+    public init(
+        id: UInt64, leg: Leg, transport: Transport = .srt, peer: String, streamID: String, connectedAt: Int64
+    ) {
         self.id = id
         self.leg = leg
+        self.transport = transport
         self.peer = peer
         self.streamID = streamID
         self.connectedAt = connectedAt

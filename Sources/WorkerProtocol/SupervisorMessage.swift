@@ -13,7 +13,7 @@ public enum SupervisorMessage: ChannelMessage {
     case stop(stream: String)
     /// End one connection. The leg goes on: a listener listens, a caller calls again.
     case kick(stream: String, caller: UInt64, seconds: Double)
-    /// List the present connections of both legs.
+    /// List the present connections of all ends.
     case listCallers(id: UInt64, stream: String)
     /// The answer to ``WorkerMessage/resolve(id:host:port:)``: addresses as text (`192.0.2.1`, `2001:db8::1`), none when there
     /// are none, with the reason.

@@ -21,8 +21,8 @@ public enum WorkerMessage: ChannelMessage {
     case picture(id: UInt64, byteCount: Int, fault: String?)
     /// The stages whose loops have not turned for longer than their limit, as `stream/stage`; empty when all turn.
     case alive(id: UInt64, stalled: [String])
-    /// The present connections of a stream, at most ``Caller/most``.
-    case callers(id: UInt64, [Caller])
+    /// Present connections of a stream, at most ``Caller/most``. More follow where this is not the last part.
+    case callers(id: UInt64, [Caller], isLast: Bool)
     /// A call has begun: the answer (SDP) to ``SupervisorMessage/offer(id:stream:side:description:)``.
     case answered(id: UInt64, description: String)
     /// There is no such call.

@@ -235,10 +235,14 @@ final class SupervisorBench: Sendable {
         await bench.event(.started, of: "b", after: restart)
         #expect(try await bench.process(of: "b") != second)
 
-        #expect(try await supervisor.callers(of: "b").map(\.id) == [7])
+        #expect(try await supervisor.callers(of: "b").map(\.id) == [7, Caller.firstCall | 5])
         try await supervisor.kick(7, of: "b")
         await bench.event(.inputDown, of: "b") { $0.text == "caller 7 was disconnected" }
         await #expect(throws: ServiceFault.self) { try await supervisor.kick(8, of: "b") }
+        let viewer = try #require(try await supervisor.callers(of: "b").last)
+        #expect(viewer.transport == "whep" && viewer.leg == "output" && viewer.since != nil && viewer.bitRate == nil)
+        try await supervisor.kick(viewer.id, of: "b")
+        await bench.event(.message, of: "b") { $0.text == "call 5 hung up" }
         #expect(try await supervisor.picture(of: "b", side: .after, width: 320) == [0xFF, 0xD8, 1, 0xFF, 0xD9])
 
         try await supervisor.remove("b")

@@ -82,7 +82,11 @@ import WorkerProtocol
         case .resolved(_, let addresses, let fault):
             channel.send(.event(stream: "resolve-1", StreamEvent(.message, "resolved \(addresses) \(fault ?? "")")))
         case .listCallers(let id, _):
-            channel.send(.callers(id: id, [Caller(id: 7, leg: .input, peer: "192.0.2.1:4711", streamID: "x", connectedAt: 0)]))
+            let caller = Caller(id: 7, leg: .input, peer: "192.0.2.1:4711", streamID: "x", connectedAt: 0)
+            let viewer = Caller(
+                id: Caller.firstCall | 5, leg: .output, transport: .whep, peer: "192.0.2.2:4712", streamID: "", connectedAt: 0)
+            channel.send(.callers(id: id, [caller], isLast: false))
+            channel.send(.callers(id: id, [viewer], isLast: true))
         case .kick(let stream, let caller, _):
             channel.send(.event(stream: stream, StreamEvent(.inputDown, "caller \(caller) was disconnected")))
         case .showPicture(let id, _, let side, _): show(id, side, descriptors)

@@ -78,10 +78,10 @@ import WorkerProtocol
         (.endedCall(id: 5), #"{"endedCall":{"id":5}}"#),
         (.alive(id: 9, stalled: ["cam1/encode"]), #"{"alive":{"id":9,"stalled":["cam1/encode"]}}"#),
         (
-            .callers(id: 3, [Caller(id: 7, leg: .input, peer: "192.0.2.1:4000", streamID: "", connectedAt: 5)]),
+            .callers(id: 3, [Caller(id: 7, leg: .input, peer: "192.0.2.1:4000", streamID: "", connectedAt: 5)], isLast: true),
             #"{"callers":{"_1":[{"bytesReceived":0,"bytesSent":0,"connectedAt":5,"id":7,"leg":"input","packetsDropped":0,"#
                 + #""packetsLost":0,"packetsReceived":0,"packetsRetransmitted":0,"packetsSent":0,"peer":"192.0.2.1:4000","#
-                + #""roundTripTime":0,"streamID":"","window":0}],"id":3}}"#
+                + #""roundTripTime":0,"streamID":"","transport":"srt","window":0}],"id":3,"isLast":true}}"#
         ),
     ]
 

@@ -96,7 +96,7 @@ import WorkerProtocol
         #expect(worker.event("a", .outputUp) != nil)
         func callers() -> [Caller]? {
             worker.channel.send(.listCallers(id: 1, stream: "a"))
-            return worker.next { if case .callers(1, let callers) = $0 { callers } else { nil } }
+            return worker.next { if case .callers(1, let callers, true) = $0 { callers } else { nil } }
         }
         let caller = try #require(callers()?.first)
         #expect(caller.leg == .output && caller.streamID == "me" && caller.peer.hasPrefix("127.0.0.1:"))
@@ -215,7 +215,7 @@ import WorkerProtocol
         worker.channel.send(.showPicture(id: 4, stream: "x", side: .before, width: 320), descriptors: [0])
         #expect(worker.next { if case .picture(4, 0, let fault) = $0 { fault } else { nil } } == fault)
         worker.channel.send(.listCallers(id: 5, stream: "x"))
-        #expect(worker.next { if case .callers(5, let callers) = $0 { callers.count } else { nil } } == 0)
+        #expect(worker.next { if case .callers(5, let callers, true) = $0 { callers.count } else { nil } } == 0)
         worker.channel.send(.stop(stream: "x"))
         worker.channel.send(.ping(id: 6))
         #expect(worker.next { if case .alive(6, let stalled) = $0 { stalled.count } else { nil } } == 0)

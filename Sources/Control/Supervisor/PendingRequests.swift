@@ -24,6 +24,8 @@ struct PendingRequests {
 
     private var pictures: [UInt64: Request<Int>] = [:]
     private var callers: [UInt64: Request<[Caller]>] = [:]
+    /// Lists of callers that have come in part.
+    private var parts: [UInt64: [Caller]] = [:]
     private var changes: [UInt64: Request<Void>] = [:]
     private var calls: [UInt64: Request<String>] = [:]
     private var lastNumber: UInt64 = 0
@@ -82,9 +84,11 @@ struct PendingRequests {
         pictures.removeValue(forKey: number)?.waiter.resume(returning: result)
     }
 
-    mutating func answerCallers(_ number: UInt64, worker: Int, _ list: [Caller]) {
+    mutating func answerCallers(_ number: UInt64, worker: Int, _ part: [Caller], isLast: Bool) {
         guard callers[number]?.worker == worker else { return }
-        callers.removeValue(forKey: number)?.waiter.resume(returning: .success(Array(list.prefix(Caller.most))))
+        let list = Array(((parts[number] ?? []) + part.prefix(Caller.most)).prefix(Caller.mostOfStream))
+        parts[number] = isLast ? nil : list
+        if isLast { callers.removeValue(forKey: number)?.waiter.resume(returning: .success(list)) }
     }
 
     mutating func answerChange(_ number: UInt64, worker: Int, _ result: Result<Void, ServiceFault>) {
@@ -117,6 +121,7 @@ struct PendingRequests {
         }
         for (number, request) in callers where isMeant(request.worker, request.due) {
             callers[number] = nil
+            parts[number] = nil
             request.waiter.resume(returning: .failure(fault))
         }
         for (number, request) in calls where isMeant(request.worker, request.due) {

@@ -122,6 +122,7 @@ extension Supervisor: StreamService {
         }
         let worker = try worker(of: try find(name))
         record(.message, stream: name, "\(known.peer) is disconnected, as the API asked for")
+        guard caller < Caller.firstCall else { return send(.hangUp(id: caller - Caller.firstCall), to: worker) }
         send(.kick(stream: name, caller: caller, seconds: Self.kickSeconds), to: worker)
     }
 
@@ -307,11 +308,16 @@ extension CallerStatus {
         figures.bytesSent = caller.bytesSent
         figures.bytesReceived = caller.bytesReceived
         self.init(
-            id: caller.id, leg: caller.leg.rawValue, peer: Supervisor.line(caller.peer),
+            id: caller.id, leg: caller.leg.rawValue, transport: caller.transport.rawValue, peer: Supervisor.line(caller.peer),
             streamID: Supervisor.line(caller.streamID),
             figures: figures)
-        // The worker's word is not trusted: a time that cannot be is none.
+        // The worker's word is not trusted: a time or a share that cannot be is none.
         let now = MonotonicTime.now()
-        if (0...now.nanoseconds).contains(caller.connectedAt) { connectedAt = MonotonicTime(nanoseconds: caller.connectedAt) }
+        if (0...now.nanoseconds).contains(caller.connectedAt) {
+            connectedAt = MonotonicTime(nanoseconds: caller.connectedAt)
+            since = Date().timeIntervalSince1970 - Double(now.nanoseconds - caller.connectedAt) / 1e9
+        }
+        bitRate = caller.bitRate.flatMap { $0 >= 0 && $0.isFinite ? $0 : nil }
+        loss = caller.loss.flatMap { (0...1).contains($0) ? $0 : nil }
     }
 }

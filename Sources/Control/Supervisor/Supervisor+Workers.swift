@@ -212,7 +212,8 @@ extension Supervisor {
             let result: Result<Int, ServiceFault> =
                 fault.map { .failure(ServiceFault(.unavailable, Self.line($0))) } ?? .success(byteCount)
             requests.answerPicture(id, worker: worker.number, result)
-        case .callers(let id, let list): requests.answerCallers(id, worker: worker.number, list)
+        case .callers(let id, let part, let isLast):
+            requests.answerCallers(id, worker: worker.number, part, isLast: isLast)
         case .answered(let id, let description): hear(.success(description), toCall: id, from: worker)
         case .refusedCall(let id, let refusal): hear(.failure(ServiceFault(refusal)), toCall: id, from: worker)
         case .endedCall(let id): calls.end(number: id, worker: worker.number)

@@ -214,7 +214,8 @@ public final class RTPViewer: Sendable {
 
     func sayGoodbye() { state.withLock { sendReports(&$0, .now(), isGoodbye: true) } }
 
-    func statistics() -> LegStatistics {
+    /// What was sent to him, and what he has told.
+    public func statistics() -> LegStatistics {
         state.withLock { state in
             var figures = state.figures
             let feedback = state.session.feedback

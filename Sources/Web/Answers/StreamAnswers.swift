@@ -95,7 +95,11 @@ enum StreamAnswers {
         [
             "id": .count(caller.id), "leg": .text(caller.leg), "peer": .text(caller.peer), "streamID": .text(caller.streamID),
             "secondsConnected": .optional(caller.connectedAt) { .number((now - $0).seconds) },
-            "figures": StatisticsAnswers.json(caller.figures),
+            "figures": StatisticsAnswers.json(caller.figures), "side": .text(caller.leg), "protocol": .text(caller.transport),
+            "address": .text(caller.peer), "since": .optional(caller.since, JSON.number),
+            "bit_rate": .optional(caller.bitRate, JSON.number), "loss": .optional(caller.loss, JSON.number),
+            "round_trip": caller.figures.roundTripTime > .zero ? .number(caller.figures.roundTripTime.seconds) : .null,
+            "freezes": .optional(caller.freezes) { .count($0) },
         ]
     }
 
@@ -129,10 +133,16 @@ enum StreamAnswers {
                 "change": .choice(StreamKey.Change.allCases.map(\.rawValue)),
             ], optional: ["choices": .list(.text()), "least": .number(), "most": .number()]),
         "Caller": .object(
-            "A connection of a stream's input or of one of its outputs.",
+            """
+            A connection of a stream's input or of one of its outputs: an SRT peer, a publisher (WHIP) or a viewer (WHEP). `since` is in \
+            seconds since 1970. `bit_rate` (bits a second) and `loss` (0 to 1) are those of the last seconds. What is not known is null.
+            """,
             [
                 "id": .integer(0...Int64.max), "leg": .choice(["input", "output"]), "peer": .text(), "streamID": .text(),
-                "secondsConnected": .nullable(.number()), "figures": .named("Leg"),
+                "secondsConnected": .nullable(.number()), "figures": .named("Leg"), "side": .choice(["input", "output"]),
+                "protocol": .choice(["srt", "whip", "whep"]), "address": .text(), "since": .nullable(.number()),
+                "bit_rate": .nullable(.number()), "loss": .nullable(.number(0...1)), "round_trip": .nullable(.number()),
+                "freezes": .nullable(.integer(0...Int64.max)),
             ]),
     ]
 

@@ -46,7 +46,7 @@ enum Routes {
             parameters: [stream], success: .json(.named("Stream"), "The stream."), answer: StreamAnswers.get),
         Route(
             method: .get, path: "/api/v1/streams/{name}/callers", id: "listCallers",
-            summary: "The connections of a stream's input and outputs, with their statistics.", access: .views,
+            summary: "Every SRT peer, publisher and viewer of a stream, with its figures.", access: .views,
             parameters: [stream],
             success: .json(.object("", ["callers": .list(.named("Caller"))]), "The connections."), problems: [.unavailable],
             answer: StreamAnswers.callers),
@@ -140,7 +140,7 @@ enum Routes {
             problems: [.unavailable], answer: StreamAnswers.restart),
         Route(
             method: .delete, path: "/api/v1/streams/{name}/callers/{id}", id: "kickCaller",
-            summary: "Ends a connection. Its caller is refused for a while.", access: .changes,
+            summary: "Ends a connection of any kind. An SRT caller is refused for a while.", access: .changes,
             parameters: [
                 stream,
                 .init(

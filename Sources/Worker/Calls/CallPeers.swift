@@ -54,6 +54,9 @@ final class ViewerCall: PeerReceiver {
         (self.viewers, self.tracks, self.name, self.changed) = (viewers, tracks, name, changed)
     }
 
+    /// The viewer while he is connected.
+    var present: RTPViewer? { viewer.withLock { $0 } }
+
     /// Whom the output's packets go to. Set once, before the peer can connect.
     func use(_ peer: Peer) { wire.use(peer) }
 

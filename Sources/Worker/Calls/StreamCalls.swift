@@ -10,9 +10,19 @@ final class StreamCalls: Sendable {
     private struct State {
         /// Every call that was answered and is not over.
         var peers: [UInt64: Peer] = [:]
+        /// Those that are connected.
+        var connected: [UInt64: Connected] = [:]
+        /// The viewers' ends.
+        var views: [UInt64: ViewerCall] = [:]
         var publisher: UInt64?
         var viewers = 0
         var isClosed = false
+    }
+
+    private struct Connected {
+        var side: CallSide
+        var address: String
+        var since: MonotonicTime
     }
 
     private let port: WebRTCPort
@@ -210,6 +220,7 @@ final class StreamCalls: Sendable {
         let call = ViewerCall(viewers, tracks, name: name) { [weak self] in self?.follow(number, .play, $0) }
         let (peer, transport) = try add(number, .play, offer, call)
         call.use(peer)
+        state.withLock { if $0.peers[number] != nil { $0.views[number] = call } }
         return offer.answer(transport, sending: sources, session: number).text
     }
 
@@ -231,14 +242,37 @@ final class StreamCalls: Sendable {
     }
 
     private func follow(_ number: UInt64, _ side: CallSide, _ change: PeerChange) {
-        if case .ended = change { release(number, side) }
+        switch change {
+        case .connected(let address, _):
+            state.withLock { $0.connected[number] = Connected(side: side, address: "\(address)", since: .now()) }
+        case .moved(let address): state.withLock { $0.connected[number]?.address = "\(address)" }
+        case .ended: release(number, side)
+        }
         changed(number, side, change)
     }
 
     private func release(_ number: UInt64, _ side: CallSide) {
         state.withLock { state in
             state.peers[number] = nil
+            state.connected[number] = nil
+            state.views[number] = nil
             if side == .play { state.viewers -= 1 } else if state.publisher == number { state.publisher = nil }
+        }
+    }
+
+    /// The calls that are connected. The figures of a publisher are those of the stream's input.
+    var callers: [Caller] {
+        let (connected, views) = state.withLock { ($0.connected, $0.views) }
+        return connected.sorted { $0.key < $1.key }.map { number, call in
+            let isPublisher = call.side == .publish
+            var caller = Caller(
+                id: Caller.firstCall | number, leg: isPublisher ? .input : .output, transport: isPublisher ? .whip : .whep,
+                peer: call.address, streamID: "", connectedAt: call.since.nanoseconds)
+            if let viewer = views[number]?.present {
+                caller.use(viewer.statistics())
+                caller.loss = viewer.feedback.fractionLost
+            }
+            return caller
         }
     }
 

@@ -69,6 +69,10 @@ public final class WorkerCalls: CallDesk {
         calls?.hangUp(call)
     }
 
+    public func callers(of stream: String) -> [Caller] {
+        state.withLock { $0.streams[stream] }?.callers ?? []
+    }
+
     private func follow(_ stream: String, _ number: UInt64, _ side: CallSide, _ change: PeerChange) {
         let (event, done) = state.withLock { state in
             if case .ended = change { state.calls[number] = nil }
