@@ -22,6 +22,8 @@ public protocol StreamService: Sendable {
     func snapshot(of name: String) async throws(ServiceFault) -> StreamSnapshot?
     /// The last frame records, oldest first.
     func records(of name: String, last seconds: Double) async throws(ServiceFault) -> [ClosedFrame]
+    /// The stream's last hour, a sample each ten seconds, oldest first.
+    func history(of name: String, last seconds: Double) async throws(ServiceFault) -> [HistorySample]
     /// A JPEG of the next picture.
     func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8]
     /// The events since `number` that are still kept, then those to come. Ends when the service ends.

@@ -127,6 +127,13 @@ final class FakeService: StreamService {
         guard state.withLock({ $0.streams[name]?.restarts += 1 }) != nil else { throw Self.missing(name) }
     }
 
+    func history(of name: String, last seconds: Double) async throws(ServiceFault) -> [HistorySample] {
+        _ = try await stream(name)
+        var sample = HistorySample(time: 1_700_000_000, state: .flowing, latencyP50: 0.02, latencyP99: 0.04, rung: 1)
+        sample.bitRateIn = 1_500_000
+        return [HistorySample(time: 1_699_999_990, state: .waiting), sample].suffix(Int(seconds / 10))
+    }
+
     func callers(of name: String) async throws(ServiceFault) -> [CallerStatus] {
         _ = try await stream(name)
         var caller = CallerStatus(id: 7, leg: "input", peer: "192.0.2.7:40000", streamID: "#!::r=cam1,m=publish", figures: leg)

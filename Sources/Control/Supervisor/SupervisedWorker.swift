@@ -58,6 +58,7 @@ final class SupervisedStream {
     var condition = StreamCondition()
     var gate = EventGate()
     var meters = StreamMeters()
+    var history = StreamHistory()
     /// What its worker says of the input.
     var description: StreamDescription?
 

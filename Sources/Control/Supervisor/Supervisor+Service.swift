@@ -137,6 +137,10 @@ extension Supervisor: StreamService {
         try await map(of: name).reader.records(lastSeconds: seconds).frames
     }
 
+    public func history(of name: String, last seconds: Double) throws(ServiceFault) -> [HistorySample] {
+        try find(name).history.samples(last: seconds)
+    }
+
     private func map(of name: String) throws(ServiceFault) -> StreamMap { try find(name).map }
 
     /// The largest picture, in bytes.

@@ -1,4 +1,5 @@
 import Endpoint
+import Foundation
 import Glibc
 import Logging
 import Machine
@@ -207,12 +208,14 @@ public actor Supervisor {
     private func tick(_ now: MonotonicTime) {
         addPostponed()
         settle()
+        let wallOffset = Date().timeIntervalSince1970 - now.seconds
         var demands: [String: CoreSharing.Demand] = [:]
         for stream in supervised.values {
             let snapshot = stream.map.reader.snapshot()
             stream.flow.observe(snapshot.books.originals, at: now)
             stream.isInputConnected = snapshot.inputLeg.isConnected
             stream.meters.observe(snapshot, at: now)
+            stream.history.observe(snapshot, state(of: stream), at: now, wallOffset: wallOffset)
             tell(stream, .flowing(stream.flow.isFlowing))
             record(stream.gate.expire(now), of: stream)
             demands[stream.name] = CoreSharing.Demand(

@@ -62,6 +62,14 @@ enum Routes {
             success: .json(.nullable(.named("Statistics")), "The figures as they are now; null while there are none."),
             answer: StatisticsAnswers.statistics),
         Route(
+            method: .get, path: "/api/v1/streams/{name}/history", id: "getHistory",
+            summary: "A stream's last hour, as the service has kept it: a sample each ten seconds.", access: .views,
+            parameters: [
+                stream,
+                .init(name: "seconds", about: "Those of the last so many seconds.", schema: .number(10...3600, fallback: 3600)),
+            ],
+            success: .json(.named("History"), "The samples."), answer: HistoryAnswers.history),
+        Route(
             method: .get, path: "/api/v1/streams/{name}/records", id: "getRecords",
             summary: "The records of a stream's last frames, oldest first: what became of each, and when it passed each point.",
             access: .views,
@@ -189,7 +197,9 @@ enum Routes {
         }
 
     static let schemas: [String: Schema] = StreamAnswers.schemas.merging(StatisticsAnswers.schemas) { first, _ in first }
-        .merging(RecordAnswers.schemas) { first, _ in first }.merging(HealthAnswers.schemas) { first, _ in first }
+        .merging(RecordAnswers.schemas) { first, _ in first }.merging(HealthAnswers.schemas) { first, _ in first }.merging(
+            HistoryAnswers.schemas
+        ) { first, _ in first }
 }
 
 extension Route.Success {
