@@ -10,12 +10,15 @@ import WorkerProtocol
 public protocol StreamService: Sendable {
     func streams() async -> [StreamStatus]
     func stream(_ name: String) async throws(ServiceFault) -> StreamStatus
-    /// Adds a stream until the next restart of the service; the configuration file is not written.
+    /// Adds a stream. Where there is a state directory it survives restarts of the service (``StreamStatus/kept``); the
+    /// configuration file is not written.
     func add(_ name: String, _ values: [String: String]) async throws(ServiceFault) -> StreamStatus
     /// Changes what may change while a stream runs, or restarts it with another value of what may not (`restarting`).
     func change(_ name: String, _ values: [String: String?], restarting: Bool) async throws(ServiceFault) -> StreamStatus
     func remove(_ name: String) async throws(ServiceFault)
     func restart(_ name: String) async throws(ServiceFault)
+    /// Stops a stream until somebody restarts it.
+    func stop(_ name: String) async throws(ServiceFault) -> StreamStatus
     func callers(of name: String) async throws(ServiceFault) -> [CallerStatus]
     func kick(_ caller: UInt64, of name: String) async throws(ServiceFault)
     /// A copy of what the stream's telemetry map says now; nil while it has none.

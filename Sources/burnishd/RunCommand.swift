@@ -22,7 +22,10 @@ struct RunCommand: AsyncParsableCommand {
     @Option(help: "The log's format, text or json; before that of the configuration.")
     var logFormat: ServiceConfiguration.Log.Format?
 
-    @Option(help: "Where crash reports are kept. Without it: what the configuration says, else STATE_DIRECTORY, else nowhere.")
+    @Option(
+        help:
+            "Where crash reports and the API's streams are kept. Without it: what the configuration says, else STATE_DIRECTORY, else nowhere."
+    )
     var stateDirectory: String?
 
     @Option(

@@ -127,6 +127,11 @@ final class FakeService: StreamService {
         guard state.withLock({ $0.streams[name]?.restarts += 1 }) != nil else { throw Self.missing(name) }
     }
 
+    func stop(_ name: String) async throws(ServiceFault) -> StreamStatus {
+        state.withLock { $0.streams[name]?.state = .stopped }
+        return try await stream(name)
+    }
+
     func history(of name: String, last seconds: Double) async throws(ServiceFault) -> [HistorySample] {
         _ = try await stream(name)
         var sample = HistorySample(time: 1_700_000_000, state: .flowing, latencyP50: 0.02, latencyP99: 0.04, rung: 1)

@@ -55,6 +55,8 @@ import Testing
         ("changeStream", "PATCH", "/api/v1/streams/cam1", #"{"settings":{"tier":"best"}}"#, 422),
         ("listSettings", "GET", "/api/v1/settings", nil, 200),
         ("restartStream", "POST", "/api/v1/streams/cam1/restart", nil, 204),
+        ("stopStream", "POST", "/api/v1/streams/fan/stop", nil, 200),
+        ("stopStream", "POST", "/api/v1/streams/none/stop", nil, 404),
         ("kickCaller", "DELETE", "/api/v1/streams/cam1/callers/7", nil, 204),
         ("kickCaller", "DELETE", "/api/v1/streams/cam1/callers/8", nil, 404),
         ("kickCaller", "DELETE", "/api/v1/streams/cam1/callers/seven", nil, 404),

@@ -44,7 +44,7 @@ struct StreamCondition: Hashable, Sendable {
     /// The worker has said once what keeps the ends from their peers.
     private(set) var hasHeard = false
     /// Somebody has asked for the stream to stop: that is no fault.
-    private var isStoppedOnPurpose = false
+    private(set) var isStoppedOnPurpose = false
 
     // MARK: What happens
 

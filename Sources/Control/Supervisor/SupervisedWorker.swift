@@ -39,6 +39,10 @@ final class SupervisedStream {
     var definition: StreamDefinition
     /// What the configuration file said of it when it was read last; nil where the file does not name it.
     var configured: StreamDefinition?
+    /// The settings that the API gave it.
+    var given: Set<String> = []
+    /// A file keeps it over restarts of the service.
+    var isKept = false
     var lifecycle = StreamLifecycle()
     /// The number of its worker.
     var worker: Int

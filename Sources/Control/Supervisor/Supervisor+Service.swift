@@ -26,7 +26,7 @@ extension Supervisor: StreamService {
         return worker
     }
 
-    public func add(_ name: String, _ values: [String: String]) throws(ServiceFault) -> StreamStatus {
+    public func add(_ name: String, _ values: [String: String]) async throws(ServiceFault) -> StreamStatus {
         guard !isEnding else { throw ServiceFault(.unavailable, "the service ends") }
         guard supervised[name] == nil else {
             throw ServiceFault(.exists, "there is a stream of this name already: change or remove it")
@@ -45,7 +45,10 @@ extension Supervisor: StreamService {
         }
         if let fault = add(definition, configured: nil) { throw fault }
         regroup()
-        return status(of: try find(name))
+        let stream = try find(name)
+        stream.given = Set(values.keys.filter { StreamKeys.named($0) != nil })
+        await keep()
+        return status(of: stream)
     }
 
     public func change(
@@ -66,13 +69,16 @@ extension Supervisor: StreamService {
                     .refused, key: key, "can only change by a restart of the stream: ask again with ?restart=true")
             }
             stream.definition = definition
+            stream.note(given: values)
             let keys = (difference.restart + difference.live.keys.sorted()).joined(separator: ", ")
             record(.changed, stream: name, "restarts with another \(keys)")
             regroup()
             restart(stream)
         } else if !difference.live.isEmpty {
             try await change(stream, definition, difference.live)
+            stream.note(given: values)
         }
+        if stream.configured == nil, !difference.isEmpty { await keep() }
         return status(of: stream)
     }
 
@@ -96,12 +102,30 @@ extension Supervisor: StreamService {
         restartIfStopped(stream)
     }
 
-    public func remove(_ name: String) throws(ServiceFault) { remove(try find(name), "it was removed by the API") }
+    public func remove(_ name: String) async throws(ServiceFault) {
+        let stream = try find(name)
+        let wasKept = stream.configured == nil || leftOut.contains { $0.name == name }
+        leftOut.removeAll { $0.name == name }
+        remove(stream, "it was removed by the API")
+        if wasKept { await keep() }
+    }
 
-    public func restart(_ name: String) throws(ServiceFault) {
+    public func restart(_ name: String) async throws(ServiceFault) {
         let stream = try find(name)
         record(.restarted, stream: name, "a restart was asked for")
+        let wasStopped = stream.condition.isStoppedOnPurpose
         restart(stream)
+        if wasStopped, stream.configured == nil { await keep() }
+    }
+
+    public func stop(_ name: String) async throws(ServiceFault) -> StreamStatus {
+        let stream = try find(name)
+        if !stream.condition.isStoppedOnPurpose {
+            record(.stopped, stream: name, "it was stopped by the API", isUsual: true)
+            stopOnPurpose(stream)
+            if stream.configured == nil { await keep() }
+        }
+        return status(of: stream)
     }
 
     public func callers(of name: String) async throws(ServiceFault) -> [CallerStatus] {
@@ -264,6 +288,15 @@ extension Supervisor: StreamService {
         ]
         let words = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
         return "the configuration was read again: " + (words.isEmpty ? "no stream changed" : "streams: " + words)
+    }
+}
+
+extension SupervisedStream {
+    /// Remembers which settings the API has given.
+    fileprivate func note(given values: [String: String?]) {
+        for (key, value) in values where StreamKeys.named(key) != nil {
+            if value == nil { given.remove(key) } else { given.insert(key) }
+        }
     }
 }
 

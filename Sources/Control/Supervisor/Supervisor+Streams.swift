@@ -94,6 +94,7 @@ extension Supervisor {
         for definition in new.streams {
             if let stream = supervised[definition.name] {
                 let isNews = stream.configured != definition
+                if stream.configured == nil { giveWay(stream) }
                 stream.configured = definition
                 if isNews { redefine(stream, definition) }
             } else if configuredBefore[definition.name] != definition {
@@ -170,6 +171,7 @@ extension Supervisor {
 
     /// A stream that was stopped for good may work with other settings.
     func restartIfStopped(_ stream: SupervisedStream) {
+        if stream.condition.isStoppedOnPurpose { return }
         if case .stopped = stream.lifecycle.state { restart(stream) }
     }
 
@@ -258,6 +260,7 @@ extension Supervisor {
         status.frameRateIn = stream.meters.frameRateIn
         status.bitRatesOut = definition.outputs.indices.map { stream.meters.bitRateOut($0) }
         status.isFromFile = stream.configured != nil
+        status.kept = stream.isKept ? keeper?.path : nil
         status.process = workers[stream.worker]?.process?.identifier
         status.restarts = stream.restarts
         status.startedAt = stream.startedAt

@@ -58,6 +58,10 @@ public actor Supervisor {
     let manager: ServiceManager
     let resolver: NameResolver
     let reports: CrashReports?
+    /// Keeps the streams that the API makes; nil without a state directory.
+    let keeper: KeptStreamsFile?
+    /// Streams that the file keeps and that do not run.
+    var leftOut: [KeptStream] = []
 
     var configuration: ServiceConfiguration
     /// What else follows the configuration.
@@ -111,6 +115,7 @@ public actor Supervisor {
         self.logger = logger
         self.events = events
         self.resolver = resolver
+        keeper = surroundings.stateDirectory.map { KeptStreamsFile(folder: $0) }
         reports = surroundings.stateDirectory.map { folder in
             CrashReports(folder: folder + "/crashes") { logger.error("\($0)") }
         }
@@ -125,6 +130,8 @@ public actor Supervisor {
         nextTick = now + Self.tickInterval
         nextAlive = manager.watchdogInterval.map { _ in now }
         apply(configuration)
+        addKept()
+        regroup()
         turn()
     }
 

@@ -66,6 +66,9 @@ public struct StreamLeg: Hashable, Sendable, CustomStringConvertible {
     /// The URL without its secrets.
     public var description: String { url.description }
 
+    /// The URL as it was given. It may hold secrets.
+    var givenText: String { text.text }
+
     /// The URL as a worker needs it. It holds secrets: never log it.
     public var textWithSecrets: String {
         guard isSRT else { return text.text }

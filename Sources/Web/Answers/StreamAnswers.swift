@@ -28,7 +28,7 @@ enum StreamAnswers {
         for (key, text) in Self.places(in: request) { values[key] = text }
         let stream = try await site.service.add(name, values)
         return .json(
-            json(stream, StreamAddress.Reach(request, site)), status: .created,
+            json(stream, StreamAddress.Reach(request, site), note: note(stream)), status: .created,
             headers: [.location: "/api/v1/streams/\(PercentCoding.encode(name))"])
     }
 
@@ -37,7 +37,16 @@ enum StreamAnswers {
         for (key, text) in Self.places(in: request) { changes[key] = text }
         let isRestarting = request["restart"] == "true"
         let stream = try await site.service.change(request["name"] ?? "", changes, restarting: isRestarting)
-        return .json(json(stream, StreamAddress.Reach(request, site)))
+        return .json(json(stream, StreamAddress.Reach(request, site), note: note(stream)))
+    }
+
+    /// What becomes of a change when the service ends.
+    private static func note(_ stream: StreamStatus) -> String? {
+        if stream.isFromFile {
+            return
+                "the configuration file has this stream: the change holds until the service starts again, or the file changes it"
+        }
+        return stream.kept == nil ? "nothing keeps this stream: it ends with the service, which has no state directory" : nil
     }
 
     /// What a body says of a stream's ends. A list has one text a line.
@@ -62,6 +71,10 @@ enum StreamAnswers {
         return Response(status: .noContent)
     }
 
+    @Sendable static func stop(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        .json(json(try await site.service.stop(request["name"] ?? ""), StreamAddress.Reach(request, site)))
+    }
+
     @Sendable static func callers(_ request: RouteRequest, _ site: Site) async throws -> Response {
         let now = MonotonicTime.now()
         return .json(["callers": .list(try await site.service.callers(of: request["name"] ?? "").map { json($0, now) })])
@@ -79,7 +92,7 @@ enum StreamAnswers {
 
     // MARK: What goes out
 
-    static func json(_ stream: StreamStatus, _ reach: StreamAddress.Reach) -> JSON {
+    static func json(_ stream: StreamStatus, _ reach: StreamAddress.Reach, note: String? = nil) -> JSON {
         [
             "name": .text(stream.name), "state": .text(stream.state.rawValue), "reason": .text(stream.reason),
             "input": .text(stream.input), "outputs": .list(stream.outputs.map(JSON.text)),
@@ -87,7 +100,7 @@ enum StreamAnswers {
             "process": .optional(stream.process) { .count($0) }, "restarts": .count(stream.restarts),
             "secondsRunning": .optional(stream.startedAt) { .number((MonotonicTime.now() - $0).seconds) },
             "addresses": .list(StreamAddress.all(of: stream, reach).map(\.json)), "from_file": .bool(stream.isFromFile),
-            "kept": .optional(stream.kept, JSON.text),
+            "kept": .optional(stream.kept, JSON.text), "note": .optional(note, JSON.text),
         ]
     }
 
@@ -107,7 +120,8 @@ enum StreamAnswers {
         "Stream": .object(
             """
             A stream, without its secrets. `from_file`: the configuration file names it, and says what it is again when the service starts. \
-            `kept`: the file that keeps a stream of the API over restarts of the service.
+            `kept`: the file that keeps a stream of the API over restarts of the service. `note` says what becomes of a change at such a \
+            restart, where it does not survive.
             """,
             [
                 "name": .text(), "state": .choice(StreamStatus.State.allCases.map(\.rawValue)), "reason": .text(),
@@ -115,6 +129,7 @@ enum StreamAnswers {
                 "outputs": .list(.text()), "settings": .map(.text()), "process": .nullable(.integer()),
                 "restarts": .integer(0...Int64.max), "secondsRunning": .nullable(.number()),
                 "addresses": .list(StreamAddress.schema), "from_file": .bool, "kept": .nullable(.text()),
+                "note": .nullable(.text()),
             ]),
         "NewStream": .object(
             "A stream to add. Input and output, or outputs, are URLs. Passphrases go in and never come out.",

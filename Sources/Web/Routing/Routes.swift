@@ -121,7 +121,9 @@ enum Routes {
     static let changes: [Route] = [
         Route(
             method: .post, path: "/api/v1/streams", id: "addStream",
-            summary: "Adds a stream until the service is restarted. The configuration file is not written.", access: .changes,
+            summary:
+                "Adds a stream. Where the service has a state directory it survives restarts. The configuration file is not written.",
+            access: .changes,
             body: .named("NewStream"),
             success: .json(
                 .named("Stream"), "The new stream.", status: .created, headers: ["Location": "The stream's path."]),
@@ -140,12 +142,17 @@ enum Routes {
             problems: [.refused, .unavailable, .noRoom], answer: StreamAnswers.change),
         Route(
             method: .delete, path: "/api/v1/streams/{name}", id: "removeStream",
-            summary: "Ends and removes a stream until the service reads its configuration again.", access: .changes,
+            summary: "Ends and removes a stream; one of the configuration file returns when the service starts again.",
+            access: .changes,
             parameters: [stream], success: .init(status: .noContent, about: "It is gone."), answer: StreamAnswers.remove),
         Route(
             method: .post, path: "/api/v1/streams/{name}/restart", id: "restartStream", summary: "Restarts a stream.",
             access: .changes, parameters: [stream], success: .init(status: .noContent, about: "It restarts."),
             problems: [.unavailable], answer: StreamAnswers.restart),
+        Route(
+            method: .post, path: "/api/v1/streams/{name}/stop", id: "stopStream",
+            summary: "Stops a stream until it is restarted. It keeps its settings.", access: .changes, parameters: [stream],
+            success: .json(.named("Stream"), "The stream."), answer: StreamAnswers.stop),
         Route(
             method: .delete, path: "/api/v1/streams/{name}/callers/{id}", id: "kickCaller",
             summary: "Ends a connection of any kind. An SRT caller is refused for a while.", access: .changes,
