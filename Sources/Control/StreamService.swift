@@ -27,8 +27,8 @@ public protocol StreamService: Sendable {
     func records(of name: String, last seconds: Double) async throws(ServiceFault) -> [ClosedFrame]
     /// The stream's last hour, a sample each ten seconds, oldest first.
     func history(of name: String, last seconds: Double) async throws(ServiceFault) -> [HistorySample]
-    /// A JPEG of the next picture.
-    func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8]
+    /// A JPEG of the next picture; nil where there is none now: the stream does not flow, or nobody receives its output.
+    func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8]?
     /// The events since `number` that are still kept, then those to come. Ends when the service ends.
     func events(since number: UInt64) async -> AsyncStream<ServiceEvent>
     /// The stream that receives (`publish`) or sends (`play`) calls under a name; nil where none does.

@@ -254,14 +254,15 @@ final class AssignedStream: Sendable {
     }
 
     /// Writes a picture of the next frame into a file, as JPEG.
-    /// - Parameter answer: called once, on any thread, with the number of bytes, or 0 and why there is no picture.
+    /// - Parameter answer: called once, on any thread, with the number of bytes, or 0 and why there will be no picture; no reason where
+    ///   there only is none now.
     func showPicture(
         _ side: PictureSide, width: Int, in descriptor: PassedDescriptor, answer: @escaping @Sendable (Int, String?) -> Void
     ) {
-        guard let relay else { return answer(0, "the stream is not running yet") }
+        guard let relay else { return answer(0, nil) }
         relay.requestPicture(side == .before ? .before : .after, width: width) { result in
             switch result {
-            case .failure(let fault): answer(0, fault.description)
+            case .failure(let fault): answer(0, fault.mayPass ? nil : fault.description)
             case .success(let picture):
                 let fault = descriptor.write(picture.jpeg)
                 answer(fault == nil ? picture.jpeg.count : 0, fault)

@@ -17,7 +17,8 @@ public enum WorkerMessage: ChannelMessage {
     case described(stream: String, StreamDescription)
     case resolve(id: UInt64, host: String, port: UInt16)
     case judge(id: UInt64, stream: String, peer: String, streamID: String)
-    /// The picture's JPEG has so many bytes in the descriptor that came with the request; 0 and a reason where there is none.
+    /// The picture's JPEG has so many bytes in the descriptor that came with the request; 0 and a reason where there will be none, and 0
+    /// alone where there is none now.
     case picture(id: UInt64, byteCount: Int, fault: String?)
     /// The stages whose loops have not turned for longer than their limit, as `stream/stage`; empty when all turn.
     case alive(id: UInt64, stalled: [String])

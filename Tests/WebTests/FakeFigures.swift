@@ -86,7 +86,7 @@ extension FakeService {
         }
     }
 
-    func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8] {
+    func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8]? {
         _ = try await stream(name)
         return side == .before ? Self.grey : Self.coloured
     }

@@ -84,7 +84,9 @@ import Testing
                 let answer = try await client.send(request.method, request.path, headers: headers, body: request.body)
                 let name = "\(request.method) \(request.path) \(request.body ?? "")"
                 #expect(answer.status == request.status, "\(name): \(answer.text)")
-                let documented = [route.success.status.code] + OpenAPI.problems(of: route).map(\.status.code)
+                let documented =
+                    [route.success.status.code] + (route.nothing == nil ? [] : [204])
+                    + OpenAPI.problems(of: route).map(\.status.code)
                 #expect(documented.contains(answer.status), "\(name): \(answer.status) is not documented")
                 guard let type = answer.headers["content-type"]?.prefix(while: { $0 != ";" }) else {
                     #expect(answer.body.isEmpty, "\(name) has a body without a type")

@@ -170,8 +170,9 @@ extension Supervisor: StreamService {
     /// The largest picture, in bytes.
     private static let largestPicture = 4 << 20
 
-    public func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8] {
-        let worker = try worker(of: try find(name))
+    public func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8]? {
+        let stream = try find(name)
+        guard let worker = workers[stream.worker], worker.started.contains(name) else { return nil }
         guard let number = MemoryFile.create(name: "burnish-picture", byteCount: Self.largestPicture) else {
             throw ServiceFault(.unavailable, "there is no memory for a picture")
         }
@@ -182,6 +183,7 @@ extension Supervisor: StreamService {
             setTimer()
         }
         let count = try result.get()
+        if count == 0 { return nil }
         guard (1...Self.largestPicture).contains(count) else { throw ServiceFault(.unavailable, "the worker gave no picture") }
         var bytes = [UInt8](repeating: 0, count: count)
         guard unsafe pread(memory.number, &bytes, count, 0) == count else {

@@ -21,6 +21,9 @@ public struct StreamPicture: Sendable {
 public struct PictureFault: Error, Hashable, Sendable, CustomStringConvertible {
     public let description: String
 
+    /// There is none now, and there may be one at any time.
+    public var mayPass: Bool { [Self.timeout, .notEnhanced, .busy, .ended].contains(self) }
+
     static let timeout = PictureFault(description: "no picture has come within two seconds")
     static let notEnhanced = PictureFault(description: "nobody receives the output, so its pictures are not made")
     static let busy = PictureFault(description: "such a picture is on its way already")

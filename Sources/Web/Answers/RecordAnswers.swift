@@ -52,6 +52,7 @@ enum RecordAnswers {
         let bytes = try await site.service.picture(
             of: request["name"] ?? "", side: request["side"] == "before" ? .before : .after,
             width: request.integer("width", or: 960))
+        guard let bytes else { return Response(status: .noContent) }
         return Response(
             status: .ok, headers: [.contentType: "image/jpeg"], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
     }

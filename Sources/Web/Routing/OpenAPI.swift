@@ -72,6 +72,7 @@ enum OpenAPI {
                 route.success.headers.mapValues { ["description": .text($0), "schema": ["type": "string"]] })
         }
         var responses: [String: JSON] = ["\(route.success.status.code)": .object(success)]
+        if let nothing = route.nothing { responses["204"] = ["description": .text(nothing)] }
         for (code, kinds) in Dictionary(grouping: problems(of: route), by: \.status.code) {
             responses["\(code)"] = [
                 "description": .text(kinds.map(\.rawValue).joined(separator: ", ")),

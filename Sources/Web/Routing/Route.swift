@@ -48,6 +48,8 @@ struct Route: Sendable {
     /// The media type of a body that is text and not JSON.
     var textType: String?
     var success: Success
+    /// What it means that there is nothing to send (204); nil where that does not happen.
+    var nothing: String?
     /// What can go wrong beside what can on every route.
     var problems: [Problem.Kind] = []
     /// Checks who asks, before the body is read; beside what ``access`` says.

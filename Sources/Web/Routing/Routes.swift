@@ -101,7 +101,8 @@ enum Routes {
                 .init(name: "side", place: .path, about: "Which picture.", schema: .choice(["before", "after"])),
                 .init(name: "width", about: "Its greatest width in pixels.", schema: .integer(16...3840, fallback: 960)),
             ],
-            success: .init(about: "The picture.", content: [("image/jpeg", nil)]), problems: [.unavailable],
+            success: .init(about: "The picture.", content: [("image/jpeg", nil)]),
+            nothing: "There is no picture now: no source has come, or nobody receives the output.", problems: [.unavailable],
             answer: RecordAnswers.picture),
         Route(
             method: .get, path: "/api/v1/events", id: "followEvents",
