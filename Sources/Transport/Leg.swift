@@ -79,9 +79,9 @@ public enum LegEvent: Hashable, Sendable {
     case fellBehind(peer: String)
     /// It gets all frames again.
     case followsAgain(peer: String)
-    /// Of so many sizes in which a call's sender sends his picture, this one is relayed from here on.
+    /// Of so many sizes in which a call's sender sends their picture, this one is relayed from here on.
     case receivesLayer(PictureSize, of: Int)
-    /// A stream of a session description that is not used.
+    /// A stream of a session description that is not used, or packets of a call that cannot be.
     case leftOut(String)
 }
 

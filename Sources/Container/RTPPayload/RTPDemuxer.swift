@@ -99,8 +99,9 @@ public struct RTPDemuxer: ~Copyable {
     public var diagnosis: StreamDiagnosis {
         guard hasPackets else { return .noPackets }
         guard mainVideo != nil else { return .noVideo(streams: descriptions.map(\.format.codec)) }
-        if let parameters = video?.newestParameters { return .video(parameters) }
-        return video?.lastFault.map { .unusableVideo($0) } ?? .noParameters
+        guard let video else { return .silentVideo }
+        if let parameters = video.newestParameters { return .video(parameters) }
+        return video.lastFault.map { .unusableVideo($0) } ?? (video.format == .vp8 ? .noKeyframe : .noParameters)
     }
 }
 

@@ -16,6 +16,10 @@ public enum StreamDiagnosis: Hashable, Sendable {
     case scrambled
     /// Video without a readable parameter set so far.
     case noParameters
+    /// Of a call: other tracks have come, and no packet of its video.
+    case silentVideo
+    /// Of a call: packets of its video have come, and no whole keyframe.
+    case noKeyframe
     /// The parameter sets make no sense.
     case unusableVideo(BitstreamFault)
     case video(VideoParameters)

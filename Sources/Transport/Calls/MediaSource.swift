@@ -206,7 +206,8 @@ final class MediaSource: Sendable {
             case .ended(let reason):
                 (isConnected, begun, lastHeard) = (false, [], nil)
                 return .disconnected(reason: reason)
-            case .refused(let reason): return .refused(reason: reason)
+            // Only where nobody is served is there no connection.
+            case .refused(let reason): return isConnected ? .leftOut(reason) : .refused(reason: reason)
             case .alignedByArrival: return .alignedByArrival
             case .reportsContradict(let track, let seconds):
                 let codec = tracks[track].formats[0].codec

@@ -143,7 +143,9 @@ public struct RTPReceiveSession: ~Copyable {
         guard let (receiver, format, isRepeat) = place(of: packet, bytes, track) else {
             // Janus shows with empty packets where it reads feedback. Others keep paths open with them.
             guard !packet.payload.isEmpty else { return refuse(nil) }
-            return refuse("payload type \(packet.payloadType) is not in the session description")
+            return refuse(
+                "payload type \(packet.payloadType) is not in the session description: add it there, or have the sender send"
+                    + " what it names")
         }
         if receiver.layers != nil {
             guard let isReceived = follow(receiver, packet, bytes, format, isRepeat, arrival) else { return refuse(nil) }
@@ -178,7 +180,7 @@ public struct RTPReceiveSession: ~Copyable {
         return verdict != .unexpected
     }
 
-    private static let otherSource = "another source sends while the first one is served"
+    private static let otherSource = "another source sends while the first one is served: stop one of them"
 
     /// Judges a packet of another source, from where the present one sends.
     /// - Returns: whether its source has taken the place of the present one.

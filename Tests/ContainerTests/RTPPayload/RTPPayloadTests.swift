@@ -276,6 +276,17 @@ struct RTPPayloadTests {
         #expect([UInt8]([1, 2, 3]).withUnsafeBytes { !OpusPayload.forEachPacket(in: $0) { _, _ in } })
     }
 
+    /// What is known of the pictures is no more than what has come.
+    @Test func diagnosesSayWhatHasNotCome() {
+        let collected = Collected(format: .vp8)
+        collected.push([0xfc, 7], format: .opus, stream: 1)
+        #expect(collected.diagnosis == .silentVideo)
+        collected.push([0x10, 0x11, 0, 0, 7], format: .vp8)
+        #expect(collected.diagnosis == .noKeyframe)
+        collected.push([0x10, 0x10, 0, 0, 0x9d, 1, 0x2a, 0x80, 2, 0x68, 1], format: .vp8, timestamp: 3000)
+        #expect(collected.diagnosis == .video(collected.formats[0]))
+    }
+
     @Test func anotherSenderIsDescribedAnew() {
         let collected = Collected()
         collected.push([0x65, 0x88, 1])
