@@ -12,12 +12,16 @@ public enum ContainerFault: Hashable, Sendable, BitwiseCopyable {
     case brokenPacket
     /// A continuity counter jumped: so many packets at least are missing.
     case gap(packets: Int)
+    /// The continuity counters of this PID were wrong so often without a loss that they are not believed there. Reported once.
+    case wrongCounters(stream: Int)
     /// A packet came a second time and was ignored.
     case duplicatePacket
     /// A packet, or the PES packet that begins in it, is encrypted.
     case scrambledPacket
     /// A section of a program table has a wrong checksum or an impossible length.
     case brokenSection
+    /// A section of a program table was believed although its checksum is wrong, because it came again and again. Reported once.
+    case believedSection
     /// A PES packet's header makes no sense. Its bytes are ignored.
     case brokenHeader
     /// Bytes of the main video belong to no unit, because their unit's beginning is missing.

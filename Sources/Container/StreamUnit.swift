@@ -25,6 +25,9 @@ import Media
     public let serial: Int
     /// The unit; valid only until the handler returns.
     @unsafe public let bytes: UnsafeRawBufferPointer
+    /// The header of the PES packet that it came in, as it was there; empty where there was none, and for access units. Valid as
+    /// long as the bytes.
+    @unsafe public var header = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     /// Nil for what has no stamp of its own: the second and later pictures of one PES packet (ISO/IEC 13818-1,
     /// 2.4.3.7).
     public let presentation: MediaTime?

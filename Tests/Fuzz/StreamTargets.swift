@@ -15,7 +15,13 @@ func fuzzTransportStream(_ input: UnsafeRawBufferPointer) {
     let muxer = try! TransportStreamMuxer(layout)
     let handler: TransportStreamDemuxer.Handler = { event in
         switch event {
-        case .unit(let unit): touch(unit.bytes)
+        case .unit(let unit):
+            touch(unit.bytes)
+            touch(unit.header)
+            guard !unit.isMainVideo else { break }
+            muxer.writePassed(
+                stream: 0, header: unit.header, unit.bytes, presentationTime: unit.presentation, decodeTime: unit.decode
+            ) { touch($0) }
         case .multiplex(let multiplex): adopt(multiplex, muxer)
         case .packets(let packets):
             precondition((1...7).contains(packets.count))
@@ -50,6 +56,8 @@ private func adopt(_ multiplex: Multiplex?, _ muxer: TransportStreamMuxer) {
 
 private func fuzzTables(_ section: [UInt8]) {
     let access = ConditionalAccess.identifiers(inSection: section) ?? []
+    precondition(MetadataPointer.pointing(section, to: 1).count == section.count)
+    precondition(ConditionalAccess.without(section).count <= section.count)
     let association = ProgramAssociation(section)
     guard let map = ProgramDescription(section, mapID: 0x1000) else {
         guard let association else { return }

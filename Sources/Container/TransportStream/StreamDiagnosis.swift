@@ -8,6 +8,8 @@ public enum StreamDiagnosis: Hashable, Sendable {
     case noAssociation
     /// No program map table.
     case noMap
+    /// Tables came, but each with another content and a wrong checksum or an impossible length.
+    case brokenTables
     /// The program has these streams only.
     case noVideo(streams: [StreamCodec])
     /// Video, but none that can be decoded.

@@ -24,6 +24,8 @@ public struct TransportStreamDemuxer: ~Copyable {
     private var aligner = PacketAligner()
     private var largestMessage = 0
     private var lastPayloadPID = -1
+    /// The PID and the continuity counter of the newest packet that is not null; nil before the first.
+    private var newest: (pid: Int, continuity: UInt8)?
     private var mainVideoIndex = -1
     private var reportedProgram: ProgramDescription?
     /// What was reported of the other programs; nil before a program is known.
@@ -36,6 +38,10 @@ public struct TransportStreamDemuxer: ~Copyable {
     /// Packets so far, and how many of them came before the last restart.
     private(set) var packets = 0
     private var packetsBeforeRestart = 0
+
+    /// Sections of tables that were dropped for their checksum or length, and whether some were believed all the same.
+    private var brokenSections = 0
+    private var hasBelievedSections = false
 
     /// Packets so far that do not come out and that no table is read from: of streams that are not used, and what belongs to no
     /// program that is known.
@@ -119,6 +125,9 @@ public struct TransportStreamDemuxer: ~Copyable {
         streams = []
         mainVideoIndex = -1
         lastPayloadPID = -1
+        newest = nil
+        brokenSections = 0
+        hasBelievedSections = false
         reportedProgram = nil
         reportedMultiplex = nil
         others = PacketIdentifiers()
@@ -135,12 +144,17 @@ public struct TransportStreamDemuxer: ~Copyable {
         let route = routes[packet.pid]
         if route >= 0 {
             if packet.hasPayload { lastPayloadPID = packet.pid }
-            unsafe streams[Int(route)].push(packet, p, &context, handler)
+            let others = newest.flatMap { $0.pid == packet.pid ? nil : $0.continuity }
+            unsafe streams[Int(route)].push(packet, p, others: others, &context, handler)
         } else if route != Route.unknown {
             if packet.hasPayload, !packet.isScrambled { unsafe readTable(packet, p, handler) }
+        } else if !tables.hasAssociation, packet.hasPayload, !packet.isScrambled, packet.pid != TransportPacket.nullPID {
+            unusedPackets += 1
+            unsafe readStray(packet, p, handler)
         } else if packet.pid != TransportPacket.nullPID, !(passesOthers && others.contains(packet.pid)) {
             unusedPackets += 1
         }
+        if packet.pid != TransportPacket.nullPID { newest = (packet.pid, packet.continuity) }
         // Behind what a table has changed.
         if passesOthers, others.contains(packet.pid) { unsafe passOther(p, handler) }
     }
@@ -150,7 +164,18 @@ public struct TransportStreamDemuxer: ~Copyable {
             start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
         let outcome = unsafe tables.push(payload, packet)
         for _ in 0..<outcome.brokenSections { handler(.fault(.brokenSection, isMainVideo: false)) }
+        brokenSections += outcome.brokenSections
+        if outcome.isBelieved, !hasBelievedSections {
+            hasBelievedSections = true
+            handler(.fault(.believedSection, isMainVideo: false))
+        }
         if outcome.isChanged { adoptTables(handler) }
+    }
+
+    private mutating func readStray(_ packet: TransportPacket, _ p: UnsafePointer<UInt8>, _ handler: Handler) {
+        let payload = unsafe UnsafeRawBufferPointer(
+            start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
+        if unsafe tables.pushStray(payload, packet).isChanged { adoptTables(handler) }
     }
 
     /// A packet of another program, or of a table of the whole stream.
@@ -229,8 +254,9 @@ public struct TransportStreamDemuxer: ~Copyable {
     /// What is known of the stream since the last restart, or what it lacks.
     public var diagnosis: StreamDiagnosis {
         if packets == packetsBeforeRestart { return .noPackets }
-        if !tables.hasAssociation { return .noAssociation }
+        if !tables.hasAssociation { return brokenSections > 0 ? .brokenTables : .noAssociation }
         guard let program = tables.current else {
+            if !tables.hasMap, brokenSections > 0 { return .brokenTables }
             return tables.hasMap ? .noVideo(streams: tables.codecs) : .noMap
         }
         guard mainVideoIndex >= 0 else {

@@ -19,14 +19,18 @@ import Media
 
     deinit { unsafe memory.deallocate() }
 
-    func fill(_ bytes: UnsafeRawBufferPointer) {
-        if bytes.count > capacity {
+    func fill(_ bytes: UnsafeRawBufferPointer) { unsafe fill(UnsafeRawBufferPointer(start: nil, count: 0), bytes) }
+
+    /// - Parameter head: what stands before the unit.
+    func fill(_ head: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer) {
+        count = head.count + bytes.count
+        if count > capacity {
             unsafe memory.deallocate()
-            capacity = bytes.count + bytes.count / 2
+            capacity = count + count / 2
             unsafe memory = .allocate(byteCount: capacity + Self.padding, alignment: 64)
         }
-        count = bytes.count
-        if let base = bytes.baseAddress { unsafe memory.copyMemory(from: base, byteCount: count) }
+        if let base = head.baseAddress { unsafe memory.copyMemory(from: base, byteCount: head.count) }
+        if let base = bytes.baseAddress { unsafe (memory + head.count).copyMemory(from: base, byteCount: bytes.count) }
         unsafe (memory + count).initializeMemory(as: UInt8.self, repeating: 0, count: Self.padding)
     }
 

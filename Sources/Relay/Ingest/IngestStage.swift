@@ -67,6 +67,19 @@ final class IngestStage {
     private var parameterSets = ParameterSetWatch()
     private var nextDiagnosis: MonotonicTime?
 
+    /// Faults of the sender that the relay has an answer to, and that were reported: each once.
+    private struct Remarks: OptionSet {
+        let rawValue: UInt8
+        static let wrongCounters = Remarks(rawValue: 1)
+        static let wrongChecksums = Remarks(rawValue: 2)
+    }
+    private var remarks: Remarks = []
+
+    private func report(_ remark: Remarks, _ text: () -> String) {
+        guard remarks.insert(remark).inserted else { return }
+        control.report(.message("input: \(text())"))
+    }
+
     private struct IgnoredStream: Hashable {
         var id: Int
         var codec: StreamCodec
@@ -271,6 +284,14 @@ final class IngestStage {
                 books.counters.add(.passingDropped)
             }
         case .tornUnit: books.counters.add(.inputUnitsTorn)
+        case .wrongCounters(let stream):
+            report(.wrongCounters) {
+                "the continuity counters on PID \(stream) are wrong, so they are not believed where they show losses"
+            }
+        case .believedSection:
+            report(.wrongChecksums) {
+                "the checksums of its program tables are wrong: tables that come again and again are believed"
+            }
         // These have no counter.
         case .unalignedBytes, .duplicatePacket, .brokenSection, .brokenHeader, .orphanBytes: break
         }
@@ -295,6 +316,9 @@ final class IngestStage {
         let streams = program.streams.filter { $0.role == .passing }
         layout.video = program.mainVideo == nil ? nil : .h264
         layout.passedStreams = streams.map { TransportStreamLayout.PassedStream(describing: $0) }
+        layout.programDescriptors = program.descriptors
+        // Receivers find a stream where it was, also when the source returns with other packet identifiers.
+        layout.keepIdentifiers(of: passing.layout)
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
         format.describe(passing: streams.map(\.codec))
         let heard = streams.filter(\.codec.isSound).prefix(InputFormat.mostSounds)
@@ -495,7 +519,7 @@ final class IngestStage {
         }
         let origin = unit.lastSourceTime.map { Origin(.source, $0) } ?? Origin(.arrival, unit.lastArrival)
         return unsafe passing.offer(
-            unit.bytes, stream: index, presentation: presentation,
+            header: unit.header, unit.bytes, stream: index, presentation: presentation,
             reordering: Self.reordering(presentation: unit.presentation, decode: unit.decode),
             provisionalEpoch: timeline.provisionalEpoch,
             arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: emitBy(origin) + line.earliness)
@@ -535,6 +559,8 @@ extension StreamDiagnosis {
         switch self {
         case .noPackets: "no MPEG transport stream in it; send MPEG-TS (ffmpeg: -f mpegts)"
         case .noAssociation: "transport packets, but no program association table; is it a whole multiplex?"
+        case .brokenTables:
+            "its program tables have wrong checksums, each another content; let the sender repeat them unchanged, or look for losses"
         case .noMap: "no program map table; is it a whole multiplex?"
         case .noVideo(let streams):
             "no video in it (\(streams.isEmpty ? "no streams" : streams.map(\.name).joined(separator: ", "))); send \(VideoCodec.names)"
@@ -546,16 +572,5 @@ extension StreamDiagnosis {
         case .unusableVideo(let fault): "its video cannot be used: \(fault)"
         case .video: nil
         }
-    }
-}
-
-extension TransportStreamLayout.PassedStream {
-    /// A stream of the input, described as it was there.
-    init(describing stream: ElementaryStreamDescription) {
-        let id: UInt8 =
-            if stream.streamType == 0x06 || stream.codec == .ac3 || stream.codec == .eac3 { 0xbd } else {
-                stream.codec.isVideo ? 0xe1 : 0xc0
-            }
-        self.init(streamType: stream.streamType, descriptors: stream.descriptors, streamID: id)
     }
 }

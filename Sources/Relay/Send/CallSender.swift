@@ -31,12 +31,12 @@ struct CallSender {
         if case .transcoded(let codec) = form {
             let moved = followMove(unit.provisionalEpoch)
             return unsafe transcode(
-                unit.buffer.bytes,
+                unit.bytes,
                 .init(codec: codec, presentation: passing.presentation(of: unit), moved: moved, stamp: stamp))
         }
         guard let presentation = passing.presentation(of: unit) else { return false }
         return unsafe outputs.sendToCalls(
-            MediaUnit(kind: .sound, bytes: unit.buffer.bytes, presentation: presentation), stamp: stamp)
+            MediaUnit(kind: .sound, bytes: unit.bytes, presentation: presentation), stamp: stamp)
     }
 
     /// Sends a frame of silence in a format that the program has.

@@ -31,17 +31,19 @@ final class PassingStreams: Sendable {
     var numberedLayout: (layout: TransportStreamLayout, number: Int) { described.withLock { ($0.layout, $0.number) } }
 
     /// Queues a copy of a unit.
+    /// - Parameter header: of the PES packet that it came in; empty where there was none.
     /// - Returns: false when too many units wait already, so that this one is lost.
     func offer(
-        _ bytes: UnsafeRawBufferPointer, stream: Int, presentation: MediaTime?, reordering: Int64 = 0,
-        provisionalEpoch: UInt32? = nil,
+        header: UnsafeRawBufferPointer = unsafe UnsafeRawBufferPointer(start: nil, count: 0), _ bytes: UnsafeRawBufferPointer,
+        stream: Int, presentation: MediaTime?, reordering: Int64 = 0, provisionalEpoch: UInt32? = nil,
         arrival: MonotonicTime, sourceTime: MonotonicTime?, emitBy: MonotonicTime
     ) -> Bool {
         guard let buffer = buffers.claim() else { return false }
-        unsafe buffer.fill(bytes)
+        unsafe buffer.fill(header, bytes)
         let (number, calls) = described.withLock { ($0.number, $0.calls) }
         let unit = PassingUnit(
-            buffer: buffer, stream: stream, layoutNumber: number, forCalls: calls?.index == stream ? calls?.form : nil,
+            buffer: buffer, headerCount: header.count, stream: stream, layoutNumber: number,
+            forCalls: calls?.index == stream ? calls?.form : nil,
             presentation: presentation,
             reordering: reordering, provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy
         )

@@ -1,8 +1,10 @@
 import Media
 
 /// One unit of a stream that passes through untouched.
-struct PassingUnit: Sendable {
+@safe struct PassingUnit: Sendable {
     let buffer: UnitBuffer
+    /// So many bytes in the buffer are the header of the PES packet that it came in.
+    let headerCount: Int
     /// Its stream's index among the output's passing streams.
     let stream: Int
     /// The number of the layout that it belongs to.
@@ -18,4 +20,8 @@ struct PassingUnit: Sendable {
     let sourceTime: MonotonicTime?
     /// When it goes out at the latest, even if the picture of its time has not.
     let emitBy: MonotonicTime
+
+    /// The unit's bytes, and the header that it came with. Do not use them after the buffer was recycled.
+    @unsafe var bytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: buffer.bytes[headerCount...]) }
+    @unsafe var header: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: buffer.bytes[..<headerCount]) }
 }

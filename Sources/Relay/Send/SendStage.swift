@@ -409,7 +409,7 @@ final class SendStage: Sendable {
             return false
         }
         unsafe state.sounds[unit.stream]?.observe(
-            Span(_unsafeElements: unit.buffer.bytes.assumingMemoryBound(to: UInt8.self)), at: presentation,
+            Span(_unsafeElements: unit.bytes.assumingMemoryBound(to: UInt8.self)), at: presentation,
             arrival: unit.arrival)
         return true
     }
@@ -442,7 +442,7 @@ final class SendStage: Sendable {
         let stamp = self.stamp(passing: unit.sourceTime ?? unit.arrival, state)
         let isWhole = unsafe state.outputs.sendPassing(stamp: stamp) { emit in
             unsafe muxer.writePassed(
-                stream: unit.stream, unit.buffer.bytes, presentationTime: presentation,
+                stream: unit.stream, header: unit.header, unit.bytes, presentationTime: presentation,
                 decodeTime: unit.reordering > 0 ? presentation.map { $0 + -unit.reordering } : nil, emit: emit)
         }
         countRefusals(&state)

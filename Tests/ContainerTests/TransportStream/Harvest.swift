@@ -9,6 +9,7 @@ final class Harvest {
         var stream: Int
         var serial: Int
         var bytes: [UInt8]
+        var header: [UInt8]
         var presentation: MediaTime?
         var decode: MediaTime?
         var firstArrival: Int64
@@ -32,6 +33,9 @@ final class Harvest {
     var torn: [Int] = []
     /// What is missing or cannot be used, but for what ``counters`` alone tell.
     var faults: [ContainerFault] = []
+    /// The streams whose counters are not believed.
+    var wrongCounters: [Int] = []
+    var believedSections = 0
     /// The events, counted.
     var counters = Counters()
     /// The time of the latest push.
@@ -71,7 +75,7 @@ final class Harvest {
             case .duplicatePacket: duplicatePackets += 1
             case .scrambledPacket: scrambledPackets += 1
             case .brokenSection: sectionFaults += 1
-            case .brokenHeader: break
+            case .brokenHeader, .wrongCounters, .believedSection: break
             case .orphanBytes(let count): orphanBytes += count
             case .oversizedUnit: oversizedUnits += 1
             case .tornUnit: tornUnits += 1
@@ -90,12 +94,15 @@ final class Harvest {
             switch fault {
             case .tornUnit(let serial): torn.append(serial)
             case .unalignedBytes, .duplicatePacket, .brokenSection, .brokenHeader, .orphanBytes: break
+            case .wrongCounters(let stream): wrongCounters.append(stream)
+            case .believedSection: believedSections += 1
             case .brokenPacket, .gap, .scrambledPacket, .oversizedUnit: faults.append(fault)
             }
         case .unit(let unit):
             let kept = Unit(
                 stream: unit.stream, serial: unit.serial, bytes: unsafe Array(unit.bytes),
-                presentation: unit.presentation, decode: unit.decode, firstArrival: unit.firstArrival.nanoseconds,
+                header: unsafe Array(unit.header), presentation: unit.presentation, decode: unit.decode,
+                firstArrival: unit.firstArrival.nanoseconds,
                 lastArrival: unit.lastArrival.nanoseconds, damage: unit.damage, evidence: unit.evidence,
                 isKeyframe: unit.isKeyframe, after: now)
             if unit.isMainVideo {

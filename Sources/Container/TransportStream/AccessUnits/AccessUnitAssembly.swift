@@ -13,11 +13,16 @@ struct AccessUnitAssembly {
         case open
     }
 
+    /// A PES packet shows within so many bytes what it begins with.
+    private static let mostBeforeUnit = 64
+
     let stream: Int
     let codec: VideoCodec
     private let storage = UnitStorage(capacity: 256 * 1024)
     private var scanner: AccessUnitScanner
     private(set) var trust = EndOfUnitTrust()
+    /// The lengths of some PES packets were too small.
+    private var hasWrongLengths = false
     private var phase = Phase.searching
     /// The parameters that were reported last.
     private(set) var format: VideoParameters?
@@ -78,6 +83,8 @@ struct AccessUnitAssembly {
         deadline = nil
         if startsPES {
             if ready != nil { deliverReady(&context, handler) }
+            // A whole PES packet came in which no unit began.
+            if boundary >= 0, storage.count - boundary > Self.mostBeforeUnit { _ = judgeBoundary(unitBeganAt: -1) }
             boundary = storage.count
             // Behind one field of a frame, signs say whether the packet has ended, and not the unit.
             boundarySigns = scanner.picture.isLoneField ? [] : signs
@@ -102,7 +109,10 @@ struct AccessUnitAssembly {
 
     mutating func beginPES(_ stamp: UnitStamp) {
         // A frame of AV1 that is not shown may come in a packet of its own, whose presentation time means nothing.
-        if codec == .av1, phase == .open, !scanner.picture.hasSlice { self.stamp = stamp } else { pending = stamp }
+        if codec == .av1, phase == .open, !scanner.picture.hasSlice { return self.stamp = stamp }
+        // The unit's first bytes may come in a packet that is too short to show that a unit begins.
+        if stamp.presentation == nil, pending?.presentation != nil { return }
+        pending = stamp
     }
 
     mutating func append(
@@ -125,14 +135,21 @@ struct AccessUnitAssembly {
         if mayBeComplete { ready = trust.accepts(signs, scanner.picture) }
     }
 
+    /// - Parameter stuffed: the packet in which the length was reached is stuffed, so that it cannot go on behind it.
     mutating func lengthReached(
-        declared: Int, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
+        declared: Int, stuffed: Bool, _ context: inout StreamContext, _ handler: PacketizedStream.Handler
     ) {
         // A muxer that spreads a large unit over several packets writes a length near the field's end.
-        guard declared <= 65_000 else { return }
+        guard declared <= 65_000, stuffed || !hasWrongLengths else { return }
         signs.insert(.length)
         guard mayBeComplete, damage.isEmpty else { return }
         if let evidence = trust.accepts(.length, scanner.picture) { deliverWhole(evidence, &context, handler) }
+    }
+
+    /// More of the PES packet came than its length had said.
+    mutating func lengthWasWrong() {
+        hasWrongLengths = true
+        signs.remove(.length)
     }
 
     /// All bytes of the message are processed; its last packet was of this stream and the sender did not fill it.
@@ -184,6 +201,7 @@ struct AccessUnitAssembly {
         dropUnit()
         // The next sender may have other habits.
         trust = EndOfUnitTrust()
+        hasWrongLengths = false
     }
 
     // MARK: Units

@@ -28,14 +28,16 @@ final class PacketizedStream {
 
     let id: Int
     private(set) var description: ElementaryStreamDescription
-    private var continuity = -1
-    private var lastPayload: UInt64 = 0
+    private var continuity = ContinuityCheck()
+    private var hasComplained = false
     private var layer = Layer.waiting
     private var header = PESHeader()
     /// Payload bytes of the PES packet still to come; -1 when not known.
     private var remaining = -1
     /// The PES packet does not say how long it is.
     private var isUnbounded = false
+    /// The PES packet's length was reached with the newest packet, and so many bytes behind it were taken for padding; nil elsewhere.
+    private var padding: Int?
     /// Nothing in the clear has come since something scrambled.
     private(set) var isScrambled = false
     /// The main video's part; nil for the others, whose unit is the PES packet.
@@ -58,28 +60,36 @@ final class PacketizedStream {
 
     /// Processes one packet of this PID.
     /// - Parameter p: the packet's 188 bytes.
+    ///   - others: the continuity counter of the packet before it, where that has another PID.
     func push(
-        _ packet: TransportPacket, _ p: UnsafePointer<UInt8>, _ context: inout StreamContext, _ handler: Handler
+        _ packet: TransportPacket, _ p: UnsafePointer<UInt8>, others: UInt8?, _ context: inout StreamContext,
+        _ handler: Handler
     ) {
-        guard packet.hasPayload else { return }
+        guard packet.hasPayload else { return continuity.passEmpty(packet.continuity) }
         let payload = unsafe UnsafeRawBufferPointer(
             start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
-        guard unsafe isNext(packet, payload, handler) else { return }
+        guard unsafe isNext(packet, payload, others, handler) else { return }
+        // Stuffing alone says nothing of where units end.
+        if unsafe payload.isEmpty, !packet.startsUnit { return }
         if packet.isScrambled { return reportScrambling(handler) }
         if packet.startsUnit {
             if passing?.hasUnfinished ?? false { passing!.deliver(.nextStart, handler) }
             isUnbounded = false
+            padding = nil
             header.begin()
             layer = .header
         }
         passing?.beginPacket(startsPES: packet.startsUnit, isRandomAccess: packet.isRandomAccess)
         video?.beginPacket(startsPES: packet.startsUnit, stuffed: packet.isStuffed, &context, handler)
-        unsafe process(payload, &context, handler)
+        if padding != nil, dataOutweighsLength { goOnBehindLength(&context, handler) }
+        unsafe process(payload, isStuffed: packet.isStuffed, &context, handler)
         video?.endPacket(stuffed: packet.isStuffed)
         if packet.isStuffed, isUnbounded, layer == .payload { passing?.endStuffedPacket(handler) }
     }
 
-    private func process(_ payload: UnsafeRawBufferPointer, _ context: inout StreamContext, _ handler: Handler) {
+    private func process(
+        _ payload: UnsafeRawBufferPointer, isStuffed: Bool, _ context: inout StreamContext, _ handler: Handler
+    ) {
         var at = 0
         if layer == .header {
             switch unsafe header.push(payload, used: &at) {
@@ -100,10 +110,7 @@ final class PacketizedStream {
             return
         }
         var body = unsafe UnsafeRawBufferPointer(rebasing: payload[at...])
-        if remaining >= 0 {
-            if body.count > remaining { unsafe body = UnsafeRawBufferPointer(rebasing: body.prefix(remaining)) }
-            remaining -= body.count
-        }
+        if remaining >= 0 { unsafe bound(&body) }
         if video != nil {
             unsafe video!.append(body, &context, handler)
         } else if unsafe passing!.append(body, context, handler) == false {
@@ -112,31 +119,78 @@ final class PacketizedStream {
         if remaining == 0 {
             layer = .waiting
             if video != nil {
-                video!.lengthReached(declared: header.declaredLength, &context, handler)
+                video!.lengthReached(declared: header.declaredLength, stuffed: isStuffed, &context, handler)
             } else if passing!.hasUnfinished {
                 passing!.deliver(.length, handler)
             }
         }
     }
 
-    /// Checks the continuity counter (ISO/IEC 13818-1, 2.4.3.3).
-    /// - Returns: false for a duplicate.
-    private func isNext(_ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ handler: Handler) -> Bool {
-        let digest = unsafe Self.digest(payload)
-        defer {
-            continuity = Int(packet.continuity)
-            lastPayload = digest
+    // MARK: Lengths that are wrong
+
+    /// Some muxers state the length of a large unit modulo 65,536, or without what they add later. Of pictures and sound all bytes
+    /// count then. Of other streams the length does.
+    private var dataOutweighsLength: Bool { isMainVideo || description.codec.isVideo || description.codec.isSound }
+
+    /// Leaves out what lies beyond the PES packet's length, or forgets the length where that cannot be padding.
+    private func bound(_ body: inout UnsafeRawBufferPointer) {
+        let beyond = body.count - remaining
+        if beyond > 0 {
+            if dataOutweighsLength, unsafe body.suffix(beyond).contains(where: { $0 != 0xFF }) {
+                remaining = -1
+                isUnbounded = true
+                video?.lengthWasWrong()
+                return
+            }
+            unsafe body = UnsafeRawBufferPointer(rebasing: body.prefix(remaining))
         }
-        guard continuity >= 0, !packet.isDiscontinuous else { return true }
-        let step = (Int(packet.continuity) - continuity) & 15
-        if step == 1 { return true }
-        if step == 0, digest == lastPayload {
+        remaining -= body.count
+        if remaining == 0 { padding = max(0, beyond) }
+    }
+
+    /// A packet continues a PES packet whose length was reached.
+    private func goOnBehindLength(_ context: inout StreamContext, _ handler: Handler) {
+        let missing = padding ?? 0
+        (padding, layer, remaining, isUnbounded) = (nil, .payload, -1, true)
+        if video != nil {
+            video!.lengthWasWrong()
+        } else if !passing!.hasUnfinished {
+            unsafe passing!.begin(UnitStamp(), header: UnsafeRawBufferPointer(start: nil, count: 0), context.message)
+        }
+        // What looked like padding was none.
+        unsafe Self.ones.prefix(missing).withUnsafeBytes { bytes in
+            if video != nil {
+                unsafe video!.append(bytes, &context, handler)
+            } else {
+                _ = unsafe passing!.append(bytes, context, handler)
+            }
+        }
+    }
+
+    private static let ones = [UInt8](repeating: 0xFF, count: TransportPacket.size)
+
+    // MARK: Losses
+
+    /// Checks the continuity counter.
+    /// - Returns: false for a duplicate.
+    private func isNext(
+        _ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ others: UInt8?, _ handler: Handler
+    ) -> Bool {
+        switch unsafe continuity.judge(packet, payload: Self.digest(payload), others: others) {
+        case .next:
+            if !hasComplained, continuity.contradictions >= ContinuityCheck.complaint {
+                hasComplained = true
+                handler(.fault(.wrongCounters(stream: id), isMainVideo: isMainVideo))
+            }
+            return true
+        case .duplicate:
             handler(.fault(.duplicatePacket, isMainVideo: isMainVideo))
             return false
+        case .gap(let packets):
+            recordLoss()
+            handler(.fault(.gap(packets: packets), isMainVideo: isMainVideo))
+            return true
         }
-        recordLoss()
-        handler(.fault(.gap(packets: (step - 1) & 15), isMainVideo: isMainVideo))
-        return true
     }
 
     private func reportScrambling(_ handler: Handler) {
@@ -149,6 +203,7 @@ final class PacketizedStream {
     private func recordLoss() {
         // The end of a PES packet whose bytes are missing cannot be counted to.
         remaining = -1
+        padding = nil
         if layer == .header { layer = .waiting }
         video?.recordLoss()
         passing?.recordLoss()
@@ -156,7 +211,7 @@ final class PacketizedStream {
 
     /// Packets are missing, and continuity counters may not show it.
     func recordHiddenLoss() {
-        continuity = -1
+        continuity.forget()
         recordLoss()
     }
 
@@ -186,7 +241,8 @@ final class PacketizedStream {
         if video != nil {
             video!.beginPES(stamp)
         } else {
-            passing!.begin(stamp, context.message)
+            let message = context.message
+            unsafe header.withBytes { unsafe passing!.begin(stamp, header: $0, message) }
         }
     }
 
@@ -199,6 +255,7 @@ final class PacketizedStream {
             passing!.deliver(.endOfStream, handler)
         }
         layer = .waiting
-        continuity = -1
+        padding = nil
+        continuity = ContinuityCheck()
     }
 }

@@ -5,7 +5,9 @@ import Media
 struct PassingAssembly {
     let stream: Int
     let isMainVideo: Bool
+    /// The PES packet's header, and its payload so far.
     private let storage = UnitStorage(capacity: 4096)
+    private var headerCount = 0
     /// Whether stuffing ends a payload, as far as it has done so far, and whether the newest packet was stuffed.
     private var stuffing = EndOfUnitTrust.Sign(run: 8)
     private var isStuffed = false
@@ -39,12 +41,20 @@ struct PassingAssembly {
         if stuffing.isTrusted { deliver(.stuffing, handler) }
     }
 
-    mutating func begin(_ stamp: UnitStamp, _ message: MessageTime) {
+    /// - Parameter header: as it came; empty for what comes behind the end of a PES packet.
+    mutating func begin(_ stamp: UnitStamp, header: UnsafeRawBufferPointer, _ message: MessageTime) {
         self.stamp = stamp
         first = message
         last = message
+        forgetUnit()
+        _ = unsafe storage.append(header, limit: header.count)
+        headerCount = storage.count
+    }
+
+    private mutating func forgetUnit() {
         damage = []
         storage.removeAll()
+        headerCount = 0
     }
 
     /// - Returns: false when the unit grew over the limit and was dropped.
@@ -54,7 +64,7 @@ struct PassingAssembly {
         // A packet that came late delays those behind it.
         last = MessageTime(arrival: max(last.arrival, context.message.arrival), source: context.message.source)
         if unsafe storage.append(bytes, limit: context.unitLimit) { return true }
-        storage.removeAll()
+        forgetUnit()
         handler(
             .fault(.oversizedUnit(presentation: stamp.presentation, isKeyframe: isRandomAccess), isMainVideo: isMainVideo))
         return false
@@ -63,16 +73,18 @@ struct PassingAssembly {
     /// Bytes before the next ones are missing.
     mutating func recordLoss() {
         isStuffed = false
-        if storage.count > 0 { damage.insert(.packetsLost) }
+        if hasUnfinished { damage.insert(.packetsLost) }
     }
 
     /// Whether a unit is begun.
-    var hasUnfinished: Bool { storage.count > 0 }
+    var hasUnfinished: Bool { storage.count > headerCount }
 
     mutating func deliver(_ evidence: EndEvidence, _ handler: PacketizedStream.Handler) {
         let unit = unsafe StreamUnit(
-            stream: stream, isMainVideo: isMainVideo, codec: nil, serial: serial, bytes: storage.bytes,
-            presentation: stamp.presentation, decode: stamp.decode, firstArrival: first.arrival,
+            stream: stream, isMainVideo: isMainVideo, codec: nil, serial: serial,
+            bytes: UnsafeRawBufferPointer(rebasing: storage.bytes[headerCount...]),
+            header: UnsafeRawBufferPointer(rebasing: storage.bytes[..<headerCount]), presentation: stamp.presentation,
+            decode: stamp.decode, firstArrival: first.arrival,
             lastArrival: last.arrival, lastSourceTime: last.source,
             isKeyframe: isMainVideo && (isRandomAccess || !marksRandomAccess), damage: damage, evidence: evidence,
             parameterSets: nil)
@@ -80,7 +92,6 @@ struct PassingAssembly {
         serial += 1
         // What may still come of the payload has no stamp of its own.
         stamp = UnitStamp()
-        damage = []
-        storage.removeAll()
+        forgetUnit()
     }
 }

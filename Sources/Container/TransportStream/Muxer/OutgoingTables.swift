@@ -17,7 +17,9 @@ enum OutgoingTables {
     static func map(
         _ layout: TransportStreamLayout, _ program: ProgramAddresses, version: UInt8
     ) throws(ContainerError) -> [UInt8] {
-        var body = pidField(program.identifier(ofCounter: layout.clockPlace)) + [0xf0, 0]
+        var body = pidField(program.identifier(ofCounter: layout.clockPlace))
+        let descriptors = MetadataPointer.pointing(layout.programDescriptors, to: program.number)
+        body += high(0xf000 | UInt16(truncatingIfNeeded: descriptors.count)) + descriptors
         func add(_ type: UInt8, _ pid: UInt16, _ descriptors: [UInt8]) {
             let length = descriptors.count
             body += [type] + pidField(pid)

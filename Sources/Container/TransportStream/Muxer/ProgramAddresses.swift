@@ -21,34 +21,30 @@ struct ProgramAddresses: Hashable {
     /// The highest: ATSC's tables and null packets lie above.
     private static let last = 0x1FFA
 
-    /// In a multiplex, the number and the identifiers that the program has in the input. Where another program uses one of those,
-    /// the next free identifier above takes its place. What has moved stays there as long as it can.
+    /// In a multiplex, the number and the identifiers that the program has in the input. Where another program or stream uses one of
+    /// those, the next free identifier above takes its place. What has moved stays there as long as it can.
     /// - Parameters:
-    ///   - multiplex: nil for a stream of one program, which has number 1 and the layout's identifiers.
+    ///   - multiplex: nil for a stream of one program, which has number 1 and the layout's identifiers, where no two are the same.
     ///   - previous: the addresses before.
     init(_ layout: TransportStreamLayout, in multiplex: Multiplex?, keeping previous: ProgramAddresses?) {
         var wanted = [layout.mapPID, layout.videoPID]
         wanted += layout.passedStreams.indices.map { layout.pid(ofPassedStream: $0) }
-        guard let multiplex else {
-            number = layout.programNumber
-            identifiers = wanted
-            self.wanted = wanted
-            return
+        if let multiplex {
+            wanted[0] = multiplex.program.mapPID
+            if let video = multiplex.videoPID { wanted[1] = video }
+            for (index, pid) in multiplex.passedPIDs.prefix(layout.passedStreams.count).enumerated() { wanted[2 + index] = pid }
         }
-        number = multiplex.program.number
-        wanted[0] = multiplex.program.mapPID
-        if let video = multiplex.videoPID { wanted[1] = video }
-        for (index, pid) in multiplex.passedPIDs.prefix(layout.passedStreams.count).enumerated() { wanted[2 + index] = pid }
+        number = multiplex?.program.number ?? layout.programNumber
         self.wanted = wanted
 
-        var used = multiplex.passing
+        var used = multiplex?.passing ?? PacketIdentifiers()
         var chosen = [UInt16?](repeating: nil, count: wanted.count)
         func claim(_ pid: UInt16, at place: Int) {
             guard chosen[place] == nil, pid >= 0x10, pid <= Self.last, !used.contains(Int(pid)) else { return }
             used.insert(Int(pid))
             chosen[place] = pid
         }
-        if let previous {
+        if multiplex != nil, let previous {
             for place in wanted.indices.prefix(previous.wanted.count) where previous.wanted[place] == wanted[place] {
                 claim(previous.identifiers[place], at: place)
             }

@@ -26,20 +26,24 @@ public struct TransportStreamLayout: Hashable, Sendable {
         public var streamType: UInt8
         /// The elementary stream's descriptors, as in the input's program map: tag, length, bytes, and so on.
         public var descriptors: [UInt8]
-        /// The `stream_id` of its PES packets (0xc0 for audio, 0xe1 for video, 0xbd for private streams).
+        /// The `stream_id` of PES packets that have no header of their own (0xc0 for audio, 0xe1 for video, 0xbd for private
+        /// streams).
         public var streamID: UInt8
+        /// The packet identifier that it is to have where that is free; nil for the next one behind the video's.
+        public var pid: UInt16?
 
-        public init(streamType: UInt8, descriptors: [UInt8] = [], streamID: UInt8 = 0xc0) {
+        public init(streamType: UInt8, descriptors: [UInt8] = [], streamID: UInt8 = 0xc0, pid: UInt16? = nil) {
             self.streamType = streamType
             self.descriptors = descriptors
             self.streamID = streamID
+            self.pid = pid
         }
 
         /// What it carries, as far as that is known.
         public var codec: StreamCodec { StreamCodec(streamType: streamType, descriptors: descriptors) }
 
         /// Video, whose packets may be longer than their length could say.
-        var isVideo: Bool { streamID & 0xf0 == 0xe0 }
+        var isVideo: Bool { streamID & 0xf0 == 0xe0 || codec.isVideo }
 
         /// AAC in ADTS frames.
         public static let aac = PassedStream(streamType: 0x0f)
@@ -49,9 +53,11 @@ public struct TransportStreamLayout: Hashable, Sendable {
     public var video: Video? = .h264
     public var hasVideo: Bool { video != nil }
     public var passedStreams: [PassedStream] = []
+    /// The program's own descriptors, as in the input's program map: tag, length, bytes, and so on.
+    public var programDescriptors: [UInt8] = []
     static let transportStreamID: UInt16 = 1
     let programNumber: UInt16 = 1
-    /// The video stream's packet identifier where there is no other program; those passed through follow it.
+    /// The video stream's packet identifier where there is no other program.
     public let videoPID: UInt16 = 0x100
     public let mapPID: UInt16 = 0x1000
     /// How far the program clock runs behind the video's decode times, in 90 kHz ticks. A receiver that follows the
@@ -65,8 +71,10 @@ public struct TransportStreamLayout: Hashable, Sendable {
     /// stream's.
     var clockPlace: Int { video == nil && !passedStreams.isEmpty ? 3 : 2 }
 
-    /// The packet identifier of a passed stream.
-    public func pid(ofPassedStream index: Int) -> UInt16 { videoPID + 1 + UInt16(index) }
+    /// The packet identifier of a passed stream, where it is free.
+    public func pid(ofPassedStream index: Int) -> UInt16 {
+        (passedStreams.indices.contains(index) ? passedStreams[index].pid : nil) ?? videoPID + 1 + UInt16(index)
+    }
 }
 
 /// Where a transport stream ended: what its receivers have seen last, for a muxer that goes on.

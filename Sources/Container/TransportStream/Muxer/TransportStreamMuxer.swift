@@ -47,6 +47,8 @@ import Media
     /// How many video units were written, and how far each passed stream has run on since the last one.
     private var videoUnits = 0
     private var runs: [Run]
+    /// The `stream_id` of each passed stream, as it came last.
+    private var streamIDs: [UInt8]
 
     /// A stream's progress, whatever its distance from the video.
     private struct Run {
@@ -84,6 +86,7 @@ import Media
         lastVideo = previous?.lastVideo
         isVideoSlow = previous?.isVideoSlow ?? false
         runs = Array(repeating: Run(), count: layout.passedStreams.count)
+        streamIDs = layout.passedStreams.map(\.streamID)
     }
 
     /// Continues the transport stream of a muxer of another process for the same receivers. Its layout is not known, so the tables
@@ -99,6 +102,7 @@ import Media
             end.counters[tables.addresses.identifier(ofCounter: place)].map { ($0 + 1) & 15 } ?? 0
         }
         runs = Array(repeating: Run(), count: layout.passedStreams.count)
+        streamIDs = layout.passedStreams.map(\.streamID)
     }
 
     /// The last continuity counter that was emitted of each packet identifier.
@@ -180,10 +184,12 @@ import Media
     /// Emits one PES payload of a stream that is passed through.
     /// - Parameters:
     ///   - stream: its index in ``TransportStreamLayout/passedStreams``.
+    ///   - header: the PES packet's as it came, borrowed for the call; empty for a new one.
     ///   - presentationTime: nil where the input had none.
     ///   - decodeTime: nil where it is the same.
     public func writePassed(
-        stream: Int, _ payload: UnsafeRawBufferPointer, presentationTime: MediaTime?, decodeTime: MediaTime? = nil,
+        stream: Int, header original: UnsafeRawBufferPointer = unsafe UnsafeRawBufferPointer(start: nil, count: 0),
+        _ payload: UnsafeRawBufferPointer, presentationTime: MediaTime?, decodeTime: MediaTime? = nil,
         emit: (UnsafeRawBufferPointer) -> Void
     ) {
         if let ticks = (decodeTime ?? presentationTime)?.ticks {
@@ -193,14 +199,19 @@ import Media
         // A payload that came with a length may be a few bytes too long for our header. Then its rest gets another
         // header.
         let passed = layout.passedStreams[stream]
-        let limit = passed.isVideo ? Int.max : OutgoingPESHeader.longestPayload
+        if original.count > 3 { unsafe streamIDs[stream] = original[3] }
+        let limit = passed.isVideo ? Int.max : OutgoingPESHeader.longestPayload(behind: original.count)
         var rest = unsafe payload[...]
         var (time, decode) = (presentationTime, presentationTime == nil ? nil : decodeTime)
+        var isFirst = true
         repeat {
             let part = unsafe rest.prefix(limit)
-            let header = OutgoingPESHeader(
-                streamID: passed.streamID, presentationTime: time, decodeTime: decode, payload: unsafe part.count,
-                isAligned: false)
+            let header =
+                unsafe isFirst && original.count >= 6
+                ? OutgoingPESHeader(as: original, presentationTime: time, decodeTime: decode, payload: part.count)
+                : OutgoingPESHeader(
+                    streamID: streamIDs[stream], presentationTime: time, decodeTime: decode, payload: part.count)
+            isFirst = false
             var field = OutgoingAdaptationField()
             // Without a length only stuffing tells the end.
             let room = TransportPacket.size - 4

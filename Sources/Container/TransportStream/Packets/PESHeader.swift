@@ -52,13 +52,25 @@ struct PESHeader {
         }
     }
 
+    /// The header as it came, for streams that pass: without a clock reference (ESCR), which would be another clock's in the output.
+    mutating func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+        if needed > 9, bytes[7] & 0x20 != 0 { removeClock() }
+        let count = self.count
+        unsafe bytes.span.withUnsafeBytes { unsafe body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+    }
+
+    private mutating func removeClock() {
+        let at = 9 + (bytes[7] & 0x80 != 0 ? 5 : 0) + (bytes[7] & 0xC0 == 0xC0 ? 5 : 0)
+        bytes[7] &= ~0x20
+        guard at + 6 <= count else { return }
+        for i in at..<count { bytes[i] = i + 6 < count ? bytes[i + 6] : 0xFF }
+    }
+
     private mutating func read() -> Bool {
         guard bytes[6] & 0xC0 == 0x80 else { return false }
         isScrambled = bytes[6] & 0x30 != 0
-        if declaredLength > 0 {
-            payloadLength = declaredLength - (needed - 6)
-            guard payloadLength >= 0 else { return false }
-        }
+        // A length that has no room for the header is wrong, and says nothing.
+        if declaredLength >= needed - 6 { payloadLength = declaredLength - (needed - 6) }
         if bytes[7] & 0x80 != 0, needed >= 14 { pts = stamp(at: 9) }
         if bytes[7] & 0xC0 == 0xC0, needed >= 19 { dts = stamp(at: 14) }
         return true

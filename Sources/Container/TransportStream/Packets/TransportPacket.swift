@@ -11,7 +11,7 @@ struct TransportPacket {
     var isScrambled: Bool
     var continuity: UInt8
     var hasPayload: Bool
-    /// Where the payload begins, from the packet's first byte; it runs to the packet's end.
+    /// Where the payload begins, from the packet's first byte; it runs to the packet's end, and may be empty.
     var payloadOffset = 4
     /// The adaptation field is longer than what it says: the payload did not fill the packet.
     var isStuffed = false
@@ -33,7 +33,8 @@ struct TransportPacket {
             return
         }
         let length = unsafe Int(p[4])
-        guard length <= (hasPayload ? 182 : 183) else { return nil }
+        // Some muxers fill a packet that is to have payload with stuffing alone, although the standard leaves room for a byte.
+        guard length <= 183 else { return nil }
         payloadOffset = 5 + length
         guard length > 0 else {
             isStuffed = true

@@ -14,6 +14,20 @@ enum ConditionalAccess {
         return found
     }
 
+    /// A loop of descriptors without those for descramblers. Any bytes at all.
+    static func without(_ descriptors: some RandomAccessCollection<UInt8>) -> [UInt8] {
+        let bytes = Array(descriptors)
+        var kept: [UInt8] = []
+        var at = 0
+        while at + 2 <= bytes.count {
+            let end = at + 2 + Int(bytes[at + 1])
+            guard end <= bytes.count else { break }
+            if bytes[at] != 0x09 { kept += bytes[at..<end] }
+            at = end
+        }
+        return kept
+    }
+
     /// The identifiers that a section of the conditional access table names (ISO/IEC 13818-1, 2.4.4.6): those of entitlement
     /// management messages (EMM).
     /// - Parameter s: the section with its header and checksum. Any bytes at all.

@@ -13,6 +13,15 @@ struct ProgramAssociation: Equatable {
     /// The packet identifier of the network information, if it names one.
     var networkID: Int?
 
+    /// The stream has none: this one stands for its only known map.
+    var standsForMap: Bool { version < 0 }
+
+    /// One for a stream that has none, whose only known map is this one.
+    init(standingFor map: ProgramDescription) {
+        (transportStreamID, version, sectionNumber, lastSectionNumber) = (1, -1, 0, 0)
+        entries = [Entry(number: map.number, mapID: map.mapID)]
+    }
+
     /// - Parameter s: the section with its header and checksum. Any bytes at all.
     init?(_ s: [UInt8]) {
         guard s.count >= 12, s[0] == 0x00, s[5] & 1 == 1 else { return nil }

@@ -26,6 +26,8 @@ public struct ProgramDescription: Hashable, Sendable {
     public let mapID: Int
     public let version: Int
     public let streams: [ElementaryStreamDescription]
+    /// The program's descriptor loop as it came, without those of its scrambling, to describe the program again in another multiplex.
+    public internal(set) var descriptors: [UInt8] = []
     /// The packet identifier of its clock references.
     var clockID = TransportPacket.nullPID
     /// Those of messages for its descramblers (ECM).
@@ -52,7 +54,7 @@ extension ProgramDescription {
             guard next <= end else { return nil }
             let descriptors = Array(s[(at + 5)..<next])
             accessIDs += ConditionalAccess.identifiers(in: descriptors)
-            let codec = StreamCodec(streamType: s[at], descriptors: descriptors)
+            let codec = StreamCodec(streamType: s[at], descriptors: descriptors, program: Array(s[12..<infoEnd]))
             let id = Int(s[at + 1] & 0x1F) << 8 | Int(s[at + 2])
             // A stream on a table's PID would hide the table.
             if id >= 0x10, id != mapID, id != TransportPacket.nullPID, !streams.contains(where: { $0.id == id }) {
@@ -68,6 +70,7 @@ extension ProgramDescription {
         }
         self.init(
             number: Int(s[3]) << 8 | Int(s[4]), mapID: mapID, version: Int(s[5] >> 1 & 0x1F), streams: streams,
-            clockID: Int(s[8] & 0x1F) << 8 | Int(s[9]), accessIDs: accessIDs)
+            descriptors: ConditionalAccess.without(s[12..<infoEnd]), clockID: Int(s[8] & 0x1F) << 8 | Int(s[9]),
+            accessIDs: accessIDs)
     }
 }

@@ -51,6 +51,43 @@ struct ProgramFollower {
         var isChanged = false
         /// Sections that were dropped for a wrong checksum or an impossible length.
         var brokenSections = 0
+        /// A section was believed although its checksum is wrong.
+        var isBelieved = false
+    }
+
+    // MARK: Maps without an association
+
+    /// More PIDs than this are not watched for maps.
+    private static let mostStrays = 16
+    /// So often a map has to come while no association does.
+    private static let strayTimes = 4
+    private var strays: [Int: (section: SectionAssembler, count: Int)] = [:]
+
+    /// Processes the payload of a packet of a PID that nothing is known of, while no association has come: some senders have none. A
+    /// map that comes again and again stands for itself.
+    mutating func pushStray(_ payload: UnsafeRawBufferPointer, _ packet: TransportPacket) -> Outcome {
+        var outcome = Outcome()
+        guard !hasAssociation, packet.pid >= 0x20 else { return outcome }
+        if strays[packet.pid] == nil {
+            guard strays.count < Self.mostStrays, packet.startsUnit, unsafe Self.mayBeMap(payload) else { return outcome }
+        }
+        var stray = strays[packet.pid] ?? (SectionAssembler(), 0)
+        var maps: [ProgramDescription] = []
+        _ = unsafe stray.section.push(payload, packet: packet, skipsRepeats: false) { section in
+            if let map = ProgramDescription(section, mapID: packet.pid) { maps.append(map) }
+        }
+        stray.count += maps.count
+        strays[packet.pid] = stray
+        guard let map = maps.last, stray.count >= Self.strayTimes else { return outcome }
+        strays = [:]
+        outcome.isChanged = adopt(ProgramAssociation(standingFor: map))
+        if adopt(map) { outcome.isChanged = true }
+        return outcome
+    }
+
+    /// Whether a payload begins with a program map.
+    private static func mayBeMap(_ payload: UnsafeRawBufferPointer) -> Bool {
+        unsafe payload.count > 4 && payload[0] == 0 && payload[1] == 0x02 && payload[2] & 0xB0 == 0xB0
     }
 
     /// Processes the payload of a packet whose PID is 0, 1 or one of ``mapIDs``.
@@ -63,6 +100,7 @@ struct ProgramFollower {
             ) { section in
                 if let table = ProgramAssociation(section) { found.append(table) }
             }
+            outcome.isBelieved = association.believesWrongChecksums
             for table in found where adopt(table) { outcome.isChanged = true }
         } else if packet.pid == 1 {
             var found: [[UInt8]] = []
@@ -76,6 +114,7 @@ struct ProgramFollower {
             ) { section in
                 if let map = ProgramDescription(section, mapID: packet.pid) { found.append(map) }
             }
+            outcome.isBelieved = maps[packet.pid]?.believesWrongChecksums ?? false
             for map in found where adopt(map) { outcome.isChanged = true }
         }
         return outcome
@@ -84,7 +123,13 @@ struct ProgramFollower {
     /// - Returns: whether the programs are others than before.
     private mutating func adopt(_ table: ProgramAssociation) -> Bool {
         if sections.contains(table) { return false }
-        if sections.first?.version != table.version { sections.removeAll() }
+        if sections.first?.version != table.version {
+            // What stood for itself is over, where this one does not name it.
+            if sections.first?.standsForMap == true, !table.entries.contains(where: { $0.number == current?.number }) {
+                current = nil
+            }
+            sections.removeAll()
+        }
         sections.removeAll { $0.sectionNumber == table.sectionNumber }
         sections.append(table)
         sections.sort { $0.sectionNumber < $1.sectionNumber }

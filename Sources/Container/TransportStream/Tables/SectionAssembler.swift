@@ -1,7 +1,29 @@
 /// Puts the sections of one PID together (ISO/IEC 13818-1, 2.4.4): a section may span packets, a packet may hold
-/// several. Only sections with a right CRC-32 come out. It holds at most one section. Those of the program tables have at most
-/// 1,024 bytes (2.4.4.4, 2.4.4.9); one that says it is longer is dropped.
+/// several. Sections with a right CRC-32 come out. One with a wrong CRC-32 comes out where it came again and again, byte for byte:
+/// what damages a section damages it in another way each time, so this sender cannot compute the sum.
+///
+/// It holds few sections. Those of the program tables have at most 1,024 bytes (2.4.4.4, 2.4.4.9); one that says it is longer is
+/// dropped. Continuity counters only tell doubled packets: the sum shows what is missing.
 struct SectionAssembler {
+    /// A section whose checksum is wrong, and how often it came.
+    private struct Claim {
+        var bytes: [UInt8]
+        var count = 1
+    }
+    private var claims: [Claim] = []
+    private var hasBeenRight = false
+    /// A section whose checksum is wrong has come out.
+    private(set) var believesWrongChecksums = false
+    /// So often a section has to come; where the PID has had right sums, the second.
+    private static let (timesNeeded, timesNeededAfterRight) = (3, 12)
+    /// Sections of one table that come in turn, at most.
+    private static let mostClaims = 8
+    /// The newest packet's payload began with what has come before, under the same counter.
+    private var wasDoubled = false
+    private var lastPayload: [UInt8] = []
+    /// Bytes of the section at hand may be missing.
+    private var isSuspect = false
+
     private var bytes: [UInt8] = []
     /// The section that came out last: tables repeat several times a second.
     private var last: [UInt8] = []
@@ -12,7 +34,10 @@ struct SectionAssembler {
 
     private static let limit = 1024
 
-    init() { bytes.reserveCapacity(Self.limit) }
+    init() {
+        bytes.reserveCapacity(Self.limit)
+        lastPayload.reserveCapacity(TransportPacket.size)
+    }
 
     /// Processes one packet's payload.
     /// - Parameters:
@@ -24,9 +49,14 @@ struct SectionAssembler {
     ) -> Int {
         broken = 0
         let continuity = Int(packet.continuity)
-        if lastContinuity == continuity { return broken }
-        if lastContinuity >= 0, (lastContinuity + 1) & 15 != continuity { abandon() }
+        // A packet may come twice (2.4.3.3). Where it comes more often, the counter stands still.
+        let isDouble = unsafe lastContinuity == continuity && !wasDoubled && lastPayload.elementsEqual(payload)
+        wasDoubled = isDouble
+        if isDouble { return broken }
+        if lastContinuity >= 0, (lastContinuity + 1) & 15 != continuity { isSuspect = true }
         lastContinuity = continuity
+        lastPayload.removeAll(keepingCapacity: true)
+        unsafe lastPayload.append(contentsOf: payload)
 
         var rest = unsafe payload[...]
         if packet.startsUnit {
@@ -47,6 +77,27 @@ struct SectionAssembler {
     private mutating func abandon() {
         bytes.removeAll(keepingCapacity: true)
         isOpen = false
+        isSuspect = false
+    }
+
+    /// Whether a section with a wrong checksum has come so often, byte for byte, that it counts.
+    private mutating func isBelieved(_ section: [UInt8]) -> Bool {
+        guard !isSuspect else { return false }
+        guard let i = claims.firstIndex(where: { $0.bytes == section }) else {
+            if claims.count == Self.mostClaims { claims.removeFirst() }
+            claims.append(Claim(bytes: section))
+            return false
+        }
+        claims[i].count += 1
+        guard claims[i].count >= (hasBeenRight ? Self.timesNeededAfterRight : Self.timesNeeded) else { return false }
+        believesWrongChecksums = true
+        return true
+    }
+
+    /// A section with a right checksum refutes claims of the same table.
+    private mutating func refuteClaims(by section: [UInt8]) {
+        hasBeenRight = true
+        claims.removeAll { $0.bytes[0] == section[0] && $0.bytes[3...4] == section[3...4] }
     }
 
     private mutating func append(
@@ -68,11 +119,16 @@ struct SectionAssembler {
             if skipsRepeats, bytes == last {
                 // Nothing new.
             } else if CRC32.mpeg(bytes) == 0 {
+                refuteClaims(by: bytes)
                 section(bytes)
                 last = bytes
-            } else {
+            } else if isBelieved(bytes) {
+                section(bytes)
+                last = bytes
+            } else if !isSuspect {
                 broken += 1
             }
+            isSuspect = false
             bytes.removeAll(keepingCapacity: true)
         }
     }

@@ -62,8 +62,24 @@ public enum StreamCodec: Hashable, Sendable {
         }
     }
 
-    /// - Parameter descriptors: the elementary stream's descriptor loop. Codecs that share stream type 6 differ by it.
-    init(streamType: UInt8, descriptors: [UInt8]) {
+    public var isSound: Bool {
+        switch self {
+        case .aacADTS, .aacLATM, .opus, .mpegAudio, .ac3, .eac3, .dts: true
+        default: false
+        }
+    }
+
+    /// - Parameters:
+    ///   - descriptors: the elementary stream's descriptor loop. Codecs that share stream type 6 differ by it.
+    ///   - program: the program's. Blu-ray's numbers differ from ATSC's.
+    init(streamType: UInt8, descriptors: [UInt8], program: [UInt8] = []) {
+        if streamType == 0x85 || streamType == 0x86,
+            Self.isRegistered(["HDMV"], in: program)
+                || Self.isRegistered(["HDMV", "DTS1", "DTS2", "DTS3", "DTSH"], in: descriptors)
+        {
+            self = .dts
+            return
+        }
         switch streamType {
         case 0x01: self = .mpeg1Video
         case 0x02: self = .mpeg2Video
@@ -84,6 +100,20 @@ public enum StreamCodec: Hashable, Sendable {
         case 0x06: self = Self.ofPrivateStream(descriptors)
         default: self = .unknown(streamType: streamType)
         }
+    }
+
+    /// Whether a registration descriptor in a loop has one of these names.
+    private static func isRegistered(_ names: [String], in descriptors: [UInt8]) -> Bool {
+        var at = 0
+        while at + 2 <= descriptors.count {
+            let end = at + 2 + Int(descriptors[at + 1])
+            guard end <= descriptors.count else { return false }
+            if descriptors[at] == 0x05, names.contains(where: { descriptors[(at + 2)..<end].starts(with: $0.utf8) }) {
+                return true
+            }
+            at = end
+        }
+        return false
     }
 
     private static func ofPrivateStream(_ descriptors: [UInt8]) -> StreamCodec {
