@@ -118,6 +118,10 @@ final class FileWork {
 
     func recordDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
 
+    /// The file's time unit, and whether it is far shorter than a picture's time.
+    private var ticksPerSecond: Int64 { Int64(1 / max(video.timeBase.value, 1e-9)) }
+    private var hasFineTimes: Bool { video.timeBase.value * video.frameRate.value <= 0.25 }
+
     /// Adds a picture, and writes what can be written then.
     /// - Parameter reader: says how transparent the picture is.
     func process(
@@ -126,10 +130,14 @@ final class FileWork {
         guard picture.size == video.size else {
             throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
         }
-        if let data = picture.userData { keep(data) }
+        var time = time
         if let newestTime, time <= newestTime {
-            leftOut += 1
-            return
+            // A stamp that is repeated, or goes back a little: the picture is shown right behind the one before it.
+            guard hasFineTimes, newestTime - time <= ticksPerSecond else {
+                leftOut += 1
+                return
+            }
+            time = newestTime + 1
         }
         if firstTime == nil { firstTime = time }
         newestTime = time

@@ -58,6 +58,8 @@ public struct Cadence: Sendable {
     public let order: SynthesisOrder
     /// Positions in one tick.
     private var positionsPerTick: Int64
+    /// Two originals closer than this, in ticks, leave no time stamps for a multiple's frames between them.
+    private var shortestTime: Int64 { slotLength == 0 ? positionsPerTick : 0 }
     /// The length of a slot in positions; 0 where the rate is a multiple.
     private let slotLength: Int64
 
@@ -116,7 +118,7 @@ public struct Cadence: Sendable {
         } else if case .multiple = rate, let filled, filled > newest.time {
             // The output went on without this original. Nothing lies between it and the one before the repeats.
             if time <= filled { step.drop = .late } else { begin(&step, time, nil) }
-        } else if isJump || ticks > Self.longestPair {
+        } else if isJump || ticks > Self.longestPair || ticks < shortestTime {
             begin(&step, time, filled)
         } else {
             step.pair = ticks

@@ -11,9 +11,10 @@ package enum TestStream {
     /// - Parameters:
     ///   - start: the presentation time of the first picture, in seconds.
     ///   - toldRate: what the stream's headers say; nil for the truth.
+    ///   - stamp: the time stamp of each picture, by its number and its time.
     package static func video(
         frames: Int, size: PictureSize = PictureSize(width: 160, height: 96), rate: Int64 = 30, keyframeEvery: Int = 15,
-        start: Double = 10, toldRate: Int64? = nil
+        start: Double = 10, toldRate: Int64? = nil, stamp: (Int, MediaTime) -> MediaTime = { $1 }
     ) throws -> [UInt8] {
         let encoder = try VideoEncoder(VideoEncoderConfiguration(size: size, frameRate: Rational(toldRate ?? rate)))
         let muxer = try TransportStreamMuxer()
@@ -27,8 +28,9 @@ package enum TestStream {
             try unsafe encoder.encode(
                 picture.view, id: Int64(index), at: time, asKeyframe: index % keyframeEvery == 0
             ) { unit in
+                let (presentation, decode) = (stamp(index, unit.presentationTime), stamp(index, unit.decodeTime))
                 unsafe muxer.writeVideo(
-                    unit.bytes, presentationTime: unit.presentationTime, decodeTime: unit.decodeTime,
+                    unit.bytes, presentationTime: presentation, decodeTime: decode,
                     isKeyframe: unit.isKeyframe
                 ) { unsafe stream.append(contentsOf: $0) }
             }

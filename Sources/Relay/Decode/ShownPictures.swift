@@ -19,6 +19,7 @@ final class ShownPictures {
     /// Nil until a picture is marked as interlaced.
     private var deinterlacing: StreamDeinterlacing?
     private var last: (time: MediaTime, epoch: UInt32)?
+    private var times = GrowingTimes()
     /// The last known time between two originals, in ticks.
     private var interval: Int64?
     private var orientation = HeldOrientation()
@@ -40,9 +41,19 @@ final class ShownPictures {
 
     /// - Returns: how long it took to deinterlace it.
     func show(
-        _ picture: consuming DecodedPicture, _ ticket: consuming FrameTicket
+        _ picture: consuming DecodedPicture, _ original: consuming FrameTicket
     ) throws(CodecError) -> Nanoseconds {
+        var ticket = original
         if let format = picture.convertedFrom { report(format) }
+        ticket.record.presentation = times.settle(ticket.record.presentation)
+        if picture.isKeyframe {
+            if !hasSaidOrientation { orientation = .upright }
+            hasSaidOrientation = false
+        }
+        if picture.color.orientation != .upright {
+            orientation = picture.color.orientation
+            hasSaidOrientation = true
+        }
         var picture = picture
         picture.color.orientation = orientation.next(isKeyframe: picture.isKeyframe, said: picture.statedOrientation)
         followTimes(ticket.record)
@@ -96,7 +107,7 @@ final class ShownPictures {
     /// - Parameter ticks: how much later it is shown.
     private func openTicket(beside original: FrameRecord, after ticks: Int64) -> FrameTicket {
         let offset = MediaTime(ticks: ticks).nanoseconds
-        var ticket = books.ledger.open(.synthesised, presentation: original.presentation + ticks)
+        var ticket = books.ledger.open(.synthesised, presentation: times.settle(original.presentation + ticks))
         ticket.record.deadline = original.deadline.map { $0 + offset }
         ticket.record.epoch = original.epoch
         ticket.record.sourceClock = original.sourceClock
