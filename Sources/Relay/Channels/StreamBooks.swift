@@ -25,7 +25,7 @@ final class StreamBooks: Sendable {
     /// Ends a frame that does not go out. When it was a keyframe of the source, the next picture has to be one, whatever the
     /// reason: its receivers would wait for the source's next keyframe otherwise.
     func drop(_ ticket: consuming FrameTicket, _ reason: DropReason) {
-        if ticket.record.isKeyframe, ticket.record.kind == .original { keyframes.request() }
+        if ticket.record.isKeyframe, ticket.record.kind == .original { keyframes.recordDropped() }
         ledger.close(ticket, as: .dropped(reason))
     }
 }

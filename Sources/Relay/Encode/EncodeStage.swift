@@ -50,6 +50,7 @@ final class EncodeStage {
     /// The last picture could not be encoded, so the next failure is no news.
     private var isFailing = false
     private var needsKeyframe = true
+    private var pace = KeyframePace()
     /// The presentation time of the newest picture that was encoded.
     private var newest = MediaTime(ticks: .min)
     /// Nil where nothing is repeated: a file without a constant rate.
@@ -209,10 +210,13 @@ final class EncodeStage {
         var outcome = Outcome.nothing
         var cost: Nanoseconds?
         do {
-            let isKeyframe = record.isKeyframe && record.kind == .original
+            let isKeyframe = wantsKeyframe(record) && pace.allows(at: record.presentation)
             unsafe try prepare(for: picture.size, color, asKeyframe: isKeyframe)
             let asKeyframe = needsKeyframe || isKeyframe
-            if asKeyframe { books.counters.add(.keyframesForced) }
+            if asKeyframe {
+                books.counters.add(.keyframesForced)
+                pace.record(at: record.presentation)
+            }
             if asKeyframe || record.kind != .repeated { slots?.lastEntry = record.presentation }
             newest = record.presentation
             let start = MonotonicTime.now()
@@ -249,6 +253,12 @@ final class EncodeStage {
             output.skipPicture(at: record.presentation)
         }
         return outcome
+    }
+
+    /// Whether the source has a keyframe here, or had one that was dropped.
+    private func wantsKeyframe(_ record: FrameRecord) -> Bool {
+        let wasDropped = keyframes.claimDropped()
+        return wasDropped || record.isKeyframe && record.kind == .original
     }
 
     /// What a repeated frame costs says nothing of the others.
