@@ -7,6 +7,11 @@ public struct UnitFlags: OptionSet, Hashable, Sendable, BitwiseCopyable {
     public static let isDamaged = UnitFlags(rawValue: 1)
     /// Whole units may be missing before it.
     public static let followsGap = UnitFlags(rawValue: 2)
+
+    /// So many pictures (0…16) are to be held back to put them in order, as far as the unit's time stamps show: for streams whose
+    /// headers do not say it.
+    public static func reordering(_ pictures: Int) -> UnitFlags { UnitFlags(rawValue: UInt8(min(max(pictures, 0), 16)) << 2) }
+    var reordering: Int { Int(rawValue >> 2) }
 }
 
 /// What became of an access unit. Every unit that goes into a decoder yields exactly one of these.

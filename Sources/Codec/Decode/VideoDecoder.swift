@@ -6,8 +6,8 @@ import Media
 ///
 /// It uses slice threads only, because frame threads would hold back one picture each. How many pictures libavcodec
 /// holds back follows the reordering information in the stream: none for a stream without B-frames that says so or has
-/// no VUI at all. An H.264 stream with B-frames that does not say so loses its first few B-frames and is right after
-/// that. MPEG-1 and MPEG-2 pictures are put in order here (``DisplayOrder``), because libavcodec holds one back always.
+/// no VUI at all. Of an H.264 stream with B-frames that does not say so, time stamps tell (``UnitFlags/reordering(_:)``); without
+/// them it loses its first few B-frames and is right after that. MPEG-1 and MPEG-2 pictures are put in order here (``DisplayOrder``), because libavcodec holds one back always.
 ///
 /// Damage is no error. It is concealed and flagged on the pictures (``PictureDamage``) until the next clean start, and
 /// units that give no picture are reported as such (``CodecFault``). Pictures that are not 8-bit 4:2:0 are converted.
@@ -141,6 +141,10 @@ import Media
         if codec == .mpeg2Video { order.sent(number, summary, isLowDelay: reader.reordering == 0) }
         if wantsQuantisers { guess.record(bytes: unit.count) }
         unsafe try input.fill(packet!, with: unit, at: place)
+        // libavcodec finds out by losing pictures, where nobody tells it.
+        if codec == .h264, reader.reordering == nil, unsafe flags.reordering > Int(context!.pointee.has_b_frames) {
+            unsafe context!.pointee.has_b_frames = Int32(flags.reordering)
+        }
         // libavcodec never lowers the number of pictures that it holds back. Where a sender has restarted with less
         // reordering, what is inside has to come out first, or every later picture would be late.
         if codec == .h264, summary.isRefresh, let reordering = reader.reordering,

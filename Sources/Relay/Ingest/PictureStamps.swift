@@ -24,7 +24,7 @@ struct PictureStamps {
     private var lastDecode: MediaTime?
     private var count: Int64 = 0
     /// The time between two pictures by the last stamps, in ticks.
-    private var interval: Int64?
+    private(set) var interval: Int64?
     private var reorders = false
 
     /// - Parameters:
