@@ -13,6 +13,7 @@
 #include <seccomp.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -83,6 +84,8 @@ static const struct {
     {IPPROTO_IPV6, IPV6_V6ONLY},
     {IPPROTO_IPV6, IPV6_RECVPKTINFO},
     {IPPROTO_IPV6, IPV6_UNICAST_HOPS},
+    {IPPROTO_IPV6, IPV6_MULTICAST_HOPS},
+    {IPPROTO_IPV6, IPV6_MULTICAST_IF},
     {IPPROTO_IPV6, IPV6_TCLASS},
     {IPPROTO_IPV6, IPV6_JOIN_GROUP},
     {IPPROTO_IPV6, IPV6_LEAVE_GROUP},
@@ -122,6 +125,8 @@ static void allow_by_argument(scmp_filter_ctx filter, bool may_open, int *fault)
     }
     for (unsigned i = 0; i < LENGTH(socket_options); i++)
         ALLOW_IF(setsockopt, IS(1, socket_options[i].level), IS(2, socket_options[i].option));
+    // The number of a network interface, for multicast groups.
+    ALLOW_IF(ioctl, IS(1, SIOCGIFINDEX));
 
     ALLOW_IF(mmap, HAS(2, PROT_EXEC, 0));
     ALLOW_IF(mprotect, HAS(2, PROT_EXEC, 0));

@@ -9,6 +9,7 @@ public struct RTPEndpoint: Hashable, Sendable {
     public var port: UInt16
     /// How long an input waits for a packet that others have overtaken; nil for ``defaultLatency``.
     public var latency: Nanoseconds?
+    public var multicast: MulticastOptions
 
     /// Plain RTP sends nothing again, so this is for packets that took another way, which come within milliseconds. It
     /// delays only what comes behind a loss, and by less than a frame at 30 a second.
@@ -16,10 +17,13 @@ public struct RTPEndpoint: Hashable, Sendable {
     /// A packet that is later than this is lost.
     static let longestLatency: Int64 = 5_000  // ms
 
-    public init(host: String, port: UInt16, latency: Nanoseconds? = nil) {
+    public init(
+        host: String, port: UInt16, latency: Nanoseconds? = nil, multicast: MulticastOptions = MulticastOptions()
+    ) {
         self.host = host
         self.port = port
         self.latency = latency
+        self.multicast = multicast
     }
 
     package var window: Nanoseconds { latency ?? Self.defaultLatency }
@@ -28,10 +32,15 @@ public struct RTPEndpoint: Hashable, Sendable {
         let (authority, query) = text.splitOnce(at: "?")
         let withoutAt = authority.first == "@" ? authority.dropFirst() : authority
         (host, port) = try hostAndPort(withoutAt, scheme: "rtp")
+        multicast = MulticastOptions()
         guard port != .max else { throw fault("RTCP needs the port above: give 1 to 65534") }
         for pair in query?.split(separator: "&", omittingEmptySubsequences: true) ?? [] {
             let (key, value) = pair.splitOnce(at: "=")
-            guard key == "latency" else { throw fault("unknown key \(quotedKey(key)); known is latency") }
+            if try multicast.read(key, value, fault: fault) { continue }
+            guard key == "latency" else {
+                throw fault(
+                    "unknown key \(quotedKey(key)); known are latency, \(MulticastOptions.knownKeys.joined(separator: ", "))")
+            }
             guard latency == nil else { throw fault("key latency is given twice") }
             guard let value, let milliseconds = Int64(value), (0...Self.longestLatency).contains(milliseconds) else {
                 throw fault("latency is in milliseconds, 0 to \(Self.longestLatency), not \(quoted(value ?? ""))")
@@ -47,6 +56,7 @@ public struct RTPEndpoint: Hashable, Sendable {
 
 extension RTPEndpoint: CustomStringConvertible {
     public var description: String {
-        "rtp://\(bracketed(host)):\(port)" + (latency.map { "?latency=\($0.count / 1_000_000)" } ?? "")
+        let pairs = (latency.map { ["latency=\($0.count / 1_000_000)"] } ?? []) + multicast.pairs
+        return "rtp://\(bracketed(host)):\(port)" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
     }
 }

@@ -5,23 +5,34 @@ public struct UDPEndpoint: Hashable, Sendable {
     public var host: String
     /// 0 only as an input: any free port.
     public var port: UInt16
+    public var multicast: MulticastOptions
 
-    public init(host: String, port: UInt16) {
+    public init(host: String, port: UInt16, multicast: MulticastOptions = MulticastOptions()) {
         self.host = host
         self.port = port
+        self.multicast = multicast
     }
 
     init(parsing text: Substring) throws(TransportError) {
         let (authority, query) = text.splitOnce(at: "?")
         let withoutAt = authority.first == "@" ? authority.dropFirst() : authority
         (host, port) = try hostAndPort(withoutAt, scheme: "udp")
-        if let query, !query.isEmpty {
-            let key = query.splitOnce(at: "=").0
-            throw TransportError(.badURL, place: "udp://", "unknown key \(quotedKey(key)); udp:// takes no keys")
+        multicast = MulticastOptions()
+        for pair in query?.split(separator: "&", omittingEmptySubsequences: true) ?? [] {
+            let (key, value) = pair.splitOnce(at: "=")
+            guard try multicast.read(key, value, fault: Self.fault) else {
+                throw Self.fault(
+                    "unknown key \(quotedKey(key)); known are \(MulticastOptions.knownKeys.joined(separator: ", "))")
+            }
         }
     }
+
+    private static func fault(_ message: String) -> TransportError { TransportError(.badURL, place: "udp://", message) }
 }
 
 extension UDPEndpoint: CustomStringConvertible {
-    public var description: String { "udp://\(bracketed(host)):\(port)" }
+    public var description: String {
+        let pairs = multicast.pairs
+        return "udp://\(bracketed(host)):\(port)" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
+    }
 }

@@ -139,7 +139,7 @@ public final class Sink: Sendable {
     /// Waits for a caller's first connection, or a named pipe's reader. Returns at once for everything else, because a listener
     /// or one side of a rendezvous may be there first.
     /// - Parameter stopped: asked every ``pollInterval``; when it says so, this returns without a connection.
-    /// - Throws: why the first attempt failed, or `unreachable` when the time came first. The sink goes on calling.
+    /// - Throws: why the first attempt failed, when all of a host's addresses had one, or `unreachable` when the time came first. The sink goes on calling.
     public func awaitConnection(
         until limit: MonotonicTime, stopped: () -> Bool = { false }
     ) throws(TransportError) {
@@ -155,7 +155,7 @@ public final class Sink: Sendable {
         while !sinks.contains(where: \.isConnected) && !stopped() {
             let failures = sinks.compactMap(\.failureBeforeFirstConnection)
             if failures.count == sinks.count { throw failures[0] }
-            guard MonotonicTime.now() < limit else {
+            guard MonotonicTime.now() < limit || sinks.contains(where: \.hasUntriedAddress) else {
                 throw failures.first
                     ?? TransportError(
                         .unreachable, place: sinks[0].url.description,
@@ -173,6 +173,8 @@ public final class Sink: Sendable {
         case .rtp, .udp, .call: false
         }
     }
+
+    private var hasUntriedAddress: Bool { if case .srt(let sink) = leg { sink.hasUntriedAddress } else { false } }
 
     private var failureBeforeFirstConnection: TransportError? {
         if case .srt(let sink) = leg { sink.failureBeforeFirstConnection } else { nil }

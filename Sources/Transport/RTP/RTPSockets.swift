@@ -16,18 +16,30 @@ struct RTPSockets: ~Copyable {
     /// Receives on the endpoint's port and the one above.
     static func bound(to endpoint: RTPEndpoint) throws(TransportError) -> RTPSockets {
         let place = endpoint.description
-        let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
+        guard endpoint.multicast.ttl == nil else {
+            throw TransportError(.badURL, place: place, "ttl is for outputs: an input sends nothing to the group")
+        }
+        return try NameLookup.open(host: endpoint.host, port: endpoint.port, place: place) { address throws(TransportError) in
+            try bound(to: address, endpoint, place)
+        }
+    }
+
+    private static func bound(
+        to address: SocketAddress, _ endpoint: RTPEndpoint, _ place: String
+    ) throws(TransportError) -> RTPSockets {
+        let interface = endpoint.multicast.interface
         if endpoint.port != 0 {
-            let stream = try DatagramSocket(boundTo: address, place: place)
+            let stream = try DatagramSocket(boundTo: address, interface: interface, place: place)
             let above = "\(place), whose RTCP has port \(endpoint.port + 1)"
             return RTPSockets(
-                stream, try DatagramSocket(boundTo: address.with(port: endpoint.port + 1), place: above))
+                stream, try DatagramSocket(boundTo: address.with(port: endpoint.port + 1), interface: interface, place: above))
         }
         // The system gives one port. The next one may be taken.
         for _ in 0..<attempts {
-            let first = try DatagramSocket(boundTo: address, place: place)
+            let first = try DatagramSocket(boundTo: address, interface: interface, place: place)
             guard first.localPort < .max,
-                let second = try? DatagramSocket(boundTo: address.with(port: first.localPort + 1), place: place)
+                let second = try? DatagramSocket(
+                    boundTo: address.with(port: first.localPort + 1), interface: interface, place: place)
             else { continue }
             return RTPSockets(first, second)
         }
@@ -37,9 +49,11 @@ struct RTPSockets: ~Copyable {
     /// Sends to the endpoint's port and the one above.
     static func sending(to endpoint: RTPEndpoint) throws(TransportError) -> RTPSockets {
         let place = endpoint.description
-        let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
-        let stream = try DatagramSocket(sendingTo: address, place: place)
-        return RTPSockets(
-            stream, try DatagramSocket(sendingTo: address.with(port: endpoint.port + 1), place: place))
+        let multicast = endpoint.multicast
+        return try NameLookup.open(host: endpoint.host, port: endpoint.port, place: place) { address throws(TransportError) in
+            RTPSockets(
+                try DatagramSocket(sendingTo: address, multicast, place: place),
+                try DatagramSocket(sendingTo: address.with(port: endpoint.port + 1), multicast, place: place))
+        }
     }
 }

@@ -12,6 +12,8 @@ final class SRTLink: Sendable {
     static let connectTimeout = Nanoseconds.seconds(3)
     /// A connection that has held for so long makes the next failure's wait short again.
     static let holdsAfter = Nanoseconds.seconds(2)
+    /// So many of a host's addresses are tried before the first call counts as failed.
+    static let mostAddresses = 8
     /// How often the thread samples a connection's state. libsrt has no call that waits for a break or a silent peer; this is
     /// far less than the timeouts that depend on it.
     static let connectionPollInterval = Nanoseconds.milliseconds(20)
@@ -55,7 +57,8 @@ final class SRTLink: Sendable {
     private let stopping = Atomic<Bool>(false)
     private let counters = ConnectionCounters()
     private let firstFailure = Lock<TransportError?>(nil)
-    private let presentTrouble = Lock<LegTrouble?>(nil)
+    /// The host has addresses that have not been called yet.
+    let hasUntriedAddress = Atomic<Bool>(false)
     private let thread = Lock<StageThread?>(nil)
     private let resolver: any NameResolver
     /// Nil for a caller, and once the link is stopped: the port is free then.
@@ -159,9 +162,12 @@ final class SRTLink: Sendable {
         var ports: [CallingPort] = []
         while !isStopping {
             pause(until: silentUntil.withLock { $0 })
+            var isLast = true
             do throws(TransportError) {
-                guard let address = try findPeer(attempt: attempt) else { return }
+                guard let (address, count) = try findPeer(attempt: attempt) else { return }
                 attempt += 1
+                isLast = attempt >= min(count, Self.mostAddresses)
+                hasUntriedAddress.store(!isLast, ordering: .releasing)
                 let early = willReadEarly
                 let port = try port(for: address, among: &ports)
                 let connection = try connect(to: address, early: early, from: port)
@@ -174,7 +180,9 @@ final class SRTLink: Sendable {
                 if MonotonicTime.now() - began > Self.holdsAfter { backoff.reset() }
             } catch {
                 if isStopping { return }
-                record(error)
+                record(error, isLast: isLast)
+                // Each of a host's addresses has its try before anybody waits.
+                if !isLast { continue }
             }
             // Both sides of a rendezvous must call most of the time, or they do not meet.
             if endpoint.mode == .rendezvous { backoff.reset() }
@@ -237,15 +245,15 @@ final class SRTLink: Sendable {
         }
     }
 
-    /// The address to call; nil when the leg is stopped before it is known.
+    /// The address to call, of how many; nil when the leg is stopped before it is known.
     /// - Parameter attempt: counts the calls; they go to the host's addresses in turn.
-    private func findPeer(attempt: Int) throws(TransportError) -> SocketAddress? {
+    private func findPeer(attempt: Int) throws(TransportError) -> (SocketAddress, count: Int)? {
         let lookup = NameLookup.begin(
             host: endpoint.host, port: endpoint.port, place: place, resolver: resolver)
         while !isStopping {
             if let result = lookup.result {
                 let addresses = try result.get()
-                return addresses[attempt % addresses.count]
+                return (addresses[attempt % addresses.count], addresses.count)
             }
             pause(until: .now() + Self.attemptPollInterval)
         }
@@ -289,9 +297,10 @@ final class SRTLink: Sendable {
         }
     }
 
-    private func record(_ error: TransportError) {
+    /// - Parameter isLast: all of the host's addresses have been called.
+    private func record(_ error: TransportError, isLast: Bool) {
         firstFailure.withLock { failure in
-            if failure == nil && counters.connections == 0 { failure = error }
+            if failure == nil && isLast && counters.connections == 0 { failure = error }
         }
         presentTrouble.withLock { $0 = LegTrouble(error) }
         report(.refused(reason: error.message))

@@ -26,7 +26,8 @@ struct DatagramSocket: ~Copyable {
     }
 
     /// Receives what is sent to this address.
-    init(boundTo address: SocketAddress, place: String) throws(TransportError) {
+    /// - Parameter interface: where a multicast group is joined; nil for the one that the system chooses.
+    init(boundTo address: SocketAddress, interface: String? = nil, place: String) throws(TransportError) {
         let socket = try openUDP(address, place: place)
         // A burst of a second at 20 Mb/s; the kernel grants what it may.
         setInteger(socket.number, SOL_SOCKET, SO_RCVBUF, 4 << 20)
@@ -35,7 +36,8 @@ struct DatagramSocket: ~Copyable {
         guard unsafe address.withSockaddr({ unsafe bind(socket.number, $0, $1) }) == 0 else {
             throw TransportError(.cannotBind, place: place, "cannot listen there: \(Descriptor.lastError)")
         }
-        if address.isMulticast && !address.join(on: socket.number) {
+        let joined = try MulticastInterface(interface, for: address, place: place)
+        if address.isMulticast && !joined.join(address, on: socket.number) {
             throw TransportError(.cannotBind, place: place, "cannot join the group: \(Descriptor.lastError)")
         }
         localPort = unsafe SocketAddress.filled { unsafe getsockname(socket.number, $0, $1) }?.port ?? 0
@@ -43,8 +45,16 @@ struct DatagramSocket: ~Copyable {
     }
 
     /// Sends to this address.
-    init(sendingTo address: SocketAddress, place: String) throws(TransportError) {
+    init(
+        sendingTo address: SocketAddress, _ multicast: MulticastOptions = MulticastOptions(), place: String
+    ) throws(TransportError) {
         let socket = try openUDP(address, place: place)
+        if multicast != MulticastOptions() {
+            let interface = try MulticastInterface(multicast.interface, for: address, place: place)
+            guard interface.choose(on: socket.number, ttl: multicast.ttl, for: address) else {
+                throw TransportError(.unreachable, place: place, "cannot send that way: \(Descriptor.lastError)")
+            }
+        }
         // A keyframe goes out at once, and the kernel's default has room for about 90 datagrams. It gives as much as it may.
         setInteger(socket.number, SOL_SOCKET, SO_SNDBUF, 4 << 20)
         guard unsafe address.withSockaddr({ unsafe connect(socket.number, $0, $1) }) == 0 else {
@@ -157,6 +167,7 @@ package func openUDP(_ address: SocketAddress, place: String) throws(TransportEr
     return Descriptor(owning: number)
 }
 
-private func setInteger(_ number: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
-    _ = unsafe withUnsafePointer(to: value) { unsafe setsockopt(number, level, option, $0, 4) }
+@discardableResult
+func setInteger(_ number: Int32, _ level: Int32, _ option: Int32, _ value: Int32) -> Bool {
+    unsafe withUnsafePointer(to: value) { unsafe setsockopt(number, level, option, $0, 4) } == 0
 }

@@ -51,9 +51,28 @@ final class NameLookup: Sendable {
     /// A host's first address, for whoever opens an endpoint: waits for the process's resolver, so not for a thread that carries
     /// frames or that brings the resolver's answers.
     static func find(host: String, port: UInt16, place: String) throws(TransportError) -> SocketAddress {
-        let lookup = begin(host: host, port: port, place: place, resolver: NameResolution.resolver)
+        try findAll(host: host, port: port, place: place, NameResolution.resolver)[0]
+    }
+
+    /// Opens something at the first of a host's addresses where that is possible; waits likewise.
+    /// - Throws: why it is not possible at the first one, where it is at none.
+    static func open<Opened: ~Copyable>(
+        host: String, port: UInt16, place: String, resolver: any NameResolver = NameResolution.resolver,
+        _ open: (SocketAddress) throws(TransportError) -> Opened
+    ) throws(TransportError) -> Opened {
+        var first: TransportError?
+        for address in try findAll(host: host, port: port, place: place, resolver) {
+            do throws(TransportError) { return try open(address) } catch { first = first ?? error }
+        }
+        throw first!
+    }
+
+    private static func findAll(
+        host: String, port: UInt16, place: String, _ resolver: any NameResolver
+    ) throws(TransportError) -> [SocketAddress] {
+        let lookup = begin(host: host, port: port, place: place, resolver: resolver)
         while true {
-            if let result = lookup.result { return try result.get()[0] }
+            if let result = lookup.result { return try result.get() }
             (MonotonicTime.now() + pollInterval).sleep()
         }
     }

@@ -130,18 +130,6 @@ package struct SocketAddress: Sendable {
         }
     }
 
-    /// Joins this multicast group, on the interface that the kernel chooses.
-    func join(on socket: Int32) -> Bool {
-        if family == AF_INET {
-            var request = ip_mreq(imr_multiaddr: withIPv4 { $0.sin_addr }, imr_interface: in_addr(s_addr: 0))
-            return unsafe setsockopt(
-                socket, Int32(IPPROTO_IP), IP_ADD_MEMBERSHIP, &request, socklen_t(MemoryLayout<ip_mreq>.size)) == 0
-        }
-        var request = ipv6_mreq(ipv6mr_multiaddr: withIPv6 { $0.sin6_addr }, ipv6mr_interface: 0)
-        return unsafe setsockopt(
-            socket, Int32(IPPROTO_IPV6), IPV6_JOIN_GROUP, &request, socklen_t(MemoryLayout<ipv6_mreq>.size)) == 0
-    }
-
     package var port: UInt16 {
         switch family {
         case AF_INET: withIPv4 { UInt16(bigEndian: $0.sin_port) }

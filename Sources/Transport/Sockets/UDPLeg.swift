@@ -18,8 +18,13 @@ final class UDPSource: Sendable {
 
     init(_ endpoint: UDPEndpoint) throws(TransportError) {
         let place = endpoint.description
-        let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
-        let socket = try DatagramSocket(boundTo: address, place: place)
+        guard endpoint.multicast.ttl == nil else {
+            throw TransportError(.badURL, place: place, "ttl is for outputs: an input sends nothing")
+        }
+        let socket = try NameLookup.open(host: endpoint.host, port: endpoint.port, place: place) {
+            address throws(TransportError) in
+            try DatagramSocket(boundTo: address, interface: endpoint.multicast.interface, place: place)
+        }
         localPort = socket.localPort
         bell = Bell()
         figures = Figures()
@@ -101,8 +106,10 @@ final class UDPSink: Sendable {
         guard !endpoint.host.isEmpty, endpoint.port != 0 else {
             throw TransportError(.badURL, place: place, "an output needs a host and a port: udp://host:port")
         }
-        let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
-        socket = try DatagramSocket(sendingTo: address, place: place)
+        socket = try NameLookup.open(host: endpoint.host, port: endpoint.port, place: place) {
+            address throws(TransportError) in
+            try DatagramSocket(sendingTo: address, endpoint.multicast, place: place)
+        }
     }
 
     func statistics() -> LegStatistics { datagrams.statistics() }
