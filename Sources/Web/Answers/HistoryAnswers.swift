@@ -13,9 +13,9 @@ enum HistoryAnswers {
 
     private static func json(_ sample: HistorySample) -> JSON {
         [
-            "time": .number(sample.time), "latency_p50": .optional(sample.latencyP50, JSON.number),
-            "latency_p99": .optional(sample.latencyP99, JSON.number), "rung": .optional(sample.rung) { .count($0) },
-            "bit_rate_in": .optional(sample.bitRateIn, JSON.number), "bit_rate_out": .optional(sample.bitRateOut, JSON.number),
+            "time": .number(sample.time), "latencyP50": .optional(sample.latencyP50, JSON.number),
+            "latencyP99": .optional(sample.latencyP99, JSON.number), "rung": .optional(sample.rung) { .count($0) },
+            "bitRateIn": .optional(sample.bitRateIn, JSON.number), "bitRateOut": .optional(sample.bitRateOut, JSON.number),
             "dropped": .count(sample.dropped), "viewers": .count(sample.viewers), "state": .text(sample.state.rawValue),
         ]
     }
@@ -33,9 +33,9 @@ enum HistoryAnswers {
                     .object(
                         "",
                         [
-                            "time": .number(), "latency_p50": .nullable(.number()), "latency_p99": .nullable(.number()),
-                            "rung": .nullable(.integer(0...255)), "bit_rate_in": .nullable(.number()),
-                            "bit_rate_out": .nullable(.number()), "dropped": .integer(0...Int64.max),
+                            "time": .number(), "latencyP50": .nullable(.number()), "latencyP99": .nullable(.number()),
+                            "rung": .nullable(.integer(0...255)), "bitRateIn": .nullable(.number()),
+                            "bitRateOut": .nullable(.number()), "dropped": .integer(0...Int64.max),
                             "viewers": .integer(0...Int64.max), "state": .choice(StreamStatus.State.allCases.map(\.rawValue)),
                         ])),
             ])

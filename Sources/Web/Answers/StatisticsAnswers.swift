@@ -64,18 +64,18 @@ enum StatisticsAnswers {
     private static func input(_ stream: StreamStatus) -> [String: JSON] {
         let known = stream.description
         return [
-            "bit_rate": .optional(stream.bitRateIn, JSON.number), "codec": .optional(known?.codec, JSON.text),
+            "bitRate": .optional(stream.bitRateIn, JSON.number), "codec": .optional(known?.codec, JSON.text),
             "profile": .optional(known?.profile, JSON.text), "level": .optional(known?.level, JSON.text),
             "width": .optional(known?.width) { .count($0) }, "height": .optional(known?.height) { .count($0) },
-            "frame_rate": .optional(known?.frameRate ?? stream.frameRateIn, JSON.number),
-            "keyframe_interval": .optional(known?.keyframeInterval, JSON.number),
-            "bit_depth": .optional(known?.bitDepth) { .count($0) },
+            "frameRate": .optional(known?.frameRate ?? stream.frameRateIn, JSON.number),
+            "keyframeInterval": .optional(known?.keyframeInterval, JSON.number),
+            "bitDepth": .optional(known?.bitDepth) { .count($0) },
             "sound": .list(
                 (known?.sounds ?? []).map { sound in
                     [
                         "codec": .text(sound.codec), "channels": .optional(sound.channels) { .count($0) },
-                        "sample_rate": .optional(sound.sampleRate) { .count($0) },
-                        "bit_rate": .optional(sound.bitRate, JSON.number),
+                        "sampleRate": .optional(sound.sampleRate) { .count($0) },
+                        "bitRate": .optional(sound.bitRate, JSON.number),
                     ]
                 }),
         ]
@@ -86,9 +86,9 @@ enum StatisticsAnswers {
         let size = gauges.outputSize
         let bitRate = stream.bitRatesOut.indices.contains(index) ? stream.bitRatesOut[index] : nil
         return [
-            "bit_rate": .optional(bitRate, JSON.number), "codec": .optional(stream.description?.outputCodec, JSON.text),
+            "bitRate": .optional(bitRate, JSON.number), "codec": .optional(stream.description?.outputCodec, JSON.text),
             "width": size.width == 0 ? .null : .count(size.width), "height": size.height == 0 ? .null : .count(size.height),
-            "frame_rate": gauges.rate == 0 ? .null : .number(gauges.rate),
+            "frameRate": gauges.rate == 0 ? .null : .number(gauges.rate),
         ]
     }
 
@@ -187,9 +187,9 @@ enum StatisticsAnswers {
             "earlyIngest": .choice(LegFigures.EarlyIngest.allCases.map(\.name)),
         ]) { first, _ in first }
         let output: [String: Schema] = [
-            "bit_rate": .nullable(.number()), "codec": .nullable(.text()), "width": .nullable(count),
+            "bitRate": .nullable(.number()), "codec": .nullable(.text()), "width": .nullable(count),
             "height": .nullable(count),
-            "frame_rate": .nullable(.number()),
+            "frameRate": .nullable(.number()),
         ]
         return [
             "Quantiles": .object("Seconds.", quantiles),
@@ -199,27 +199,27 @@ enum StatisticsAnswers {
                 ["original": .named("Quantiles"), "synthesised": .named("Quantiles"), "slack": .named("Quantiles")]),
             "InputLeg": .object(
                 """
-                The input's leg, and what it brings. Bit rates are bits a second over the last seconds. `keyframe_interval` is the time \
+                The input's leg, and what it brings. Bit rates are bits a second over the last seconds. `keyframeInterval` is the time \
                 between the last two keyframes. What is not known is null.
                 """,
                 leg.merging(output) { first, _ in first }.merging([
-                    "profile": .nullable(.text()), "level": .nullable(.text()), "keyframe_interval": .nullable(.number()),
-                    "bit_depth": .nullable(count),
+                    "profile": .nullable(.text()), "level": .nullable(.text()), "keyframeInterval": .nullable(.number()),
+                    "bitDepth": .nullable(count),
                     "sound": .list(
                         .object(
                             "",
                             [
-                                "codec": .text(), "channels": .nullable(count), "sample_rate": .nullable(count),
-                                "bit_rate": .nullable(.number()),
+                                "codec": .text(), "channels": .nullable(count), "sampleRate": .nullable(count),
+                                "bitRate": .nullable(.number()),
                             ])),
                 ]) { first, _ in first }),
             "OutputLeg": .object(
-                "The first output's leg, and what goes out. `bit_rate` is bits a second to all its receivers.",
+                "The first output's leg, and what goes out. `bitRate` is bits a second to all its receivers.",
                 leg.merging(output) { first, _ in first }),
             "Leg": .object("Counts are totals; the rest belongs to the present connection. Times are in seconds.", leg),
             "Output": .object(
                 """
-                An output, in the order of the stream's URLs. Units are coded units of video, once for each of its readers. `bit_rate` is \
+                An output, in the order of the stream's URLs. Units are coded units of video, once for each of its readers. `bitRate` is \
                 bits a second to all of them.
                 """,
                 output.merging([

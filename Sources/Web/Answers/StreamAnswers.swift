@@ -99,7 +99,7 @@ enum StreamAnswers {
             "settings": .object(stream.settings.mapValues(JSON.text)),
             "process": .optional(stream.process) { .count($0) }, "restarts": .count(stream.restarts),
             "secondsRunning": .optional(stream.startedAt) { .number((MonotonicTime.now() - $0).seconds) },
-            "addresses": .list(StreamAddress.all(of: stream, reach).map(\.json)), "from_file": .bool(stream.isFromFile),
+            "addresses": .list(StreamAddress.all(of: stream, reach).map(\.json)), "fromFile": .bool(stream.isFromFile),
             "kept": .optional(stream.kept, JSON.text), "note": .optional(note, JSON.text),
         ]
     }
@@ -110,8 +110,8 @@ enum StreamAnswers {
             "secondsConnected": .optional(caller.connectedAt) { .number((now - $0).seconds) },
             "figures": StatisticsAnswers.json(caller.figures), "side": .text(caller.leg), "protocol": .text(caller.transport),
             "address": .text(caller.peer), "since": .optional(caller.since, JSON.number),
-            "bit_rate": .optional(caller.bitRate, JSON.number), "loss": .optional(caller.loss, JSON.number),
-            "round_trip": caller.figures.roundTripTime > .zero ? .number(caller.figures.roundTripTime.seconds) : .null,
+            "bitRate": .optional(caller.bitRate, JSON.number), "loss": .optional(caller.loss, JSON.number),
+            "roundTrip": caller.figures.roundTripTime > .zero ? .number(caller.figures.roundTripTime.seconds) : .null,
             "freezes": .optional(caller.freezes) { .count($0) },
         ]
     }
@@ -119,7 +119,7 @@ enum StreamAnswers {
     static let schemas: [String: Schema] = [
         "Stream": .object(
             """
-            A stream, without its secrets. `from_file`: the configuration file names it, and says what it is again when the service starts. \
+            A stream, without its secrets. `fromFile`: the configuration file names it, and says what it is again when the service starts. \
             `kept`: the file that keeps a stream of the API over restarts of the service. `note` says what becomes of a change at such a \
             restart, where it does not survive.
             """,
@@ -128,7 +128,7 @@ enum StreamAnswers {
                 "input": .text(),
                 "outputs": .list(.text()), "settings": .map(.text()), "process": .nullable(.integer()),
                 "restarts": .integer(0...Int64.max), "secondsRunning": .nullable(.number()),
-                "addresses": .list(StreamAddress.schema), "from_file": .bool, "kept": .nullable(.text()),
+                "addresses": .list(StreamAddress.schema), "fromFile": .bool, "kept": .nullable(.text()),
                 "note": .nullable(.text()),
             ]),
         "NewStream": .object(
@@ -150,13 +150,13 @@ enum StreamAnswers {
         "Caller": .object(
             """
             A connection of a stream's input or of one of its outputs: an SRT peer, a publisher (WHIP) or a viewer (WHEP). `since` is in \
-            seconds since 1970. `bit_rate` (bits a second) and `loss` (0 to 1) are those of the last seconds. What is not known is null.
+            seconds since 1970. `bitRate` (bits a second) and `loss` (0 to 1) are those of the last seconds. What is not known is null.
             """,
             [
                 "id": .integer(0...Int64.max), "leg": .choice(["input", "output"]), "peer": .text(), "streamID": .text(),
                 "secondsConnected": .nullable(.number()), "figures": .named("Leg"), "side": .choice(["input", "output"]),
                 "protocol": .choice(["srt", "whip", "whep"]), "address": .text(), "since": .nullable(.number()),
-                "bit_rate": .nullable(.number()), "loss": .nullable(.number(0...1)), "round_trip": .nullable(.number()),
+                "bitRate": .nullable(.number()), "loss": .nullable(.number(0...1)), "roundTrip": .nullable(.number()),
                 "freezes": .nullable(.integer(0...Int64.max)),
             ]),
     ]

@@ -99,7 +99,7 @@ async function renewStream(name, entry) {
   showTitle(stream);
   addresses.show(stream);
   showControls();
-  text(find("remove"), stream.from_file ? "Stop" : "Stop and remove");
+  text(find("remove"), stream.fromFile ? "Stop" : "Stop and remove");
   const answer = await api.callers(name);
   if (name !== chosen) return;
   callers = readCallers(answer, rates);
@@ -169,7 +169,7 @@ find("restart").addEventListener("click", async () => {
   }
 });
 find("remove").addEventListener("click", async () => {
-  const { name, from_file: isFromFile } = stream ?? {};
+  const { name, fromFile: isFromFile } = stream ?? {};
   if (!name || !mayChange()) return;
   const consequence = isFromFile ? "It ends now, and comes back when the service reads its configuration file again."
     : "It ends now. What it was set to is gone.";

@@ -21,7 +21,7 @@ export class Callers {
     find("callers-table").hidden = sorted.length === 0;
     fillRows(find("callers-table"), sorted.map((caller) => [
       caller.side === "input" ? "sender" : "viewer", caller.address || unknown, (caller.protocol ?? unknown).toUpperCase(),
-      duration(caller.since), bitRate(caller.bit_rate), milliseconds(caller.round_trip), percent(caller.loss),
+      duration(caller.since), bitRate(caller.bitRate), milliseconds(caller.roundTrip), percent(caller.loss),
       whole(caller.freezes), this.#button(caller),
     ]));
     for (const id of this.#buttons.keys()) if (!sorted.some((caller) => caller.id === id)) this.#buttons.delete(id);
@@ -57,9 +57,9 @@ export function callers(answer, rates, now = Date.now() / 1000) {
     return {
       id: each.id, side, protocol: each.protocol, address: each.address ?? each.peer,
       since: each.since == null ? each.secondsConnected : each.since > 1e9 ? now - each.since : each.since,
-      bit_rate: each.bit_rate === undefined
-        ? rates.of(`caller ${each.id}`, side === "input" ? figures.bytesReceived : figures.bytesSent) : each.bit_rate,
-      round_trip: each.round_trip ?? (figures.roundTripTime || null),
+      bitRate: each.bitRate === undefined
+        ? rates.of(`caller ${each.id}`, side === "input" ? figures.bytesReceived : figures.bytesSent) : each.bitRate,
+      roundTrip: each.roundTrip ?? (figures.roundTripTime || null),
       loss: each.loss === undefined && packets > 0 ? figures.packetsLost / packets : each.loss,
       freezes: each.freezes,
     };

@@ -138,7 +138,7 @@ export class Editor {
 
   #end(stream, what) {
     find("editing").close();
-    const lasts = stream.from_file ? "This lasts until the service reads its configuration file again."
+    const lasts = stream.fromFile ? "This lasts until the service reads its configuration file again."
       : stream.kept ? `It is kept in ${stream.kept} when the service restarts.`
         : stream.kept === null ? "It lasts until the service restarts." : "";
     this.done(stream.name, `${stream.name} ${what}. ${lasts}`);
@@ -194,7 +194,7 @@ export class Editor {
 
 function lead(stream) {
   if (!stream) return "";
-  return stream.from_file ? "This stream stands in the configuration file. Changes made here last until the service reads it again." : "";
+  return stream.fromFile ? "This stream stands in the configuration file. Changes made here last until the service reads it again." : "";
 }
 
 function field(setting) {

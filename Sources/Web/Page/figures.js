@@ -13,8 +13,8 @@ export function showFigures(now, stream) {
   const latency = now?.latency?.original;
   const cores = now?.cores?.synthesising ? `${decimal(now.cores.least)} to ${decimal(now.cores.synthesising)}` : unknown;
   fill(find("tiles"), [
-    ["Bit rate in", bitRate(now?.input?.bit_rate)],
-    ["Bit rate out", bitRate(sum(now?.outputs?.map((each) => each.bit_rate))), "All outputs together"],
+    ["Bit rate in", bitRate(now?.input?.bitRate)],
+    ["Bit rate out", bitRate(sum(now?.outputs?.map((each) => each.bitRate))), "All outputs together"],
     ["Frames a second", decimal(now?.rate), "Those that leave"],
     ["Latency, median", milliseconds(quantile(latency, "p50")), "From a frame's last packet to its leaving, in the last 5 seconds"],
     ["Latency, 99 %", milliseconds(quantile(latency, "p99")), "99 of 100 frames of the last 5 seconds were no later"],
@@ -44,16 +44,16 @@ function showSource(now) {
   const size = input.width ? `${input.width}x${input.height}` : now?.sizes?.input;
   const sound = (input.sound ?? []).map((each) => joined(
     each.codec, each.channels && `${each.channels} channel${each.channels > 1 ? "s" : ""}`,
-    each.sample_rate && `${decimal(each.sample_rate / 1000)} kHz`, each.bit_rate && bitRate(each.bit_rate)));
+    each.sampleRate && `${decimal(each.sampleRate / 1000)} kHz`, each.bitRate && bitRate(each.bitRate)));
   fill(find("source"), [
     ["Coded as", joined(input.codec, input.profile, input.level && `level ${input.level}`)],
-    ["Pictures", joined(size, input.frame_rate && `${decimal(input.frame_rate)} a second`, input.bit_depth && `${input.bit_depth} bits`)],
+    ["Pictures", joined(size, input.frameRate && `${decimal(input.frameRate)} a second`, input.bitDepth && `${input.bitDepth} bits`)],
     ["Keyframe every", keyframes(input)],
     ["Sound", sound.join("; ") || unknown],
   ]);
 }
 
-function keyframes({ keyframe_interval: interval }) {
+function keyframes({ keyframeInterval: interval }) {
   return interval == null ? unknown : interval < 1 ? milliseconds(interval) : `${decimal(interval)} s`;
 }
 
@@ -102,7 +102,7 @@ const missed = {
 function showOutputs(outputs) {
   find("outputs").hidden = outputs.length < 2 && !outputs.some((each) => each.receivers > 1);
   fillRows(find("outputs-table"), outputs.map((each, index) => [
-    whole(index + 1), outputStates[each.state] ?? each.state, whole(each.receivers), bitRate(each.bit_rate),
+    whole(index + 1), outputStates[each.state] ?? each.state, whole(each.receivers), bitRate(each.bitRate),
     milliseconds(measured(each.link.roundTripTime)), whole(each.units.sent),
     Object.entries(each.unitsDropped).filter(([, count]) => count > 0)
       .map(([reason, count]) => `${missed[reason] ?? reason} ${whole(count)}`).join(", ") || "none",

@@ -26,7 +26,7 @@ export class History {
   get #wantsHour() { return find("history-hour").checked; }
 
   // The median latency of the last seconds.
-  get latency() { return this.#recent.at(-1)?.latency_p50; }
+  get latency() { return this.#recent.at(-1)?.latencyP50; }
 
   // Another stream: forgets what is known of the one before.
   begin() {
@@ -42,10 +42,10 @@ export class History {
     const before = this.#recent.at(-1);
     const latency = now?.latency?.original;
     const lost = now && now.books.dropped - (now.dropped?.output_down ?? 0);
-    const outputs = now?.outputs?.map((each) => each.bit_rate).filter((rate) => rate != null) ?? [];
+    const outputs = now?.outputs?.map((each) => each.bitRate).filter((rate) => rate != null) ?? [];
     this.#recent.push({
-      time: Date.now() / 1000, latency_p50: quantile(latency, "p50"), latency_p99: quantile(latency, "p99"), rung: now?.rung,
-      bit_rate_in: now?.input?.bit_rate, bit_rate_out: outputs.length ? outputs.reduce((sum, rate) => sum + rate, 0) : null,
+      time: Date.now() / 1000, latencyP50: quantile(latency, "p50"), latencyP99: quantile(latency, "p99"), rung: now?.rung,
+      bitRateIn: now?.input?.bitRate, bitRateOut: outputs.length ? outputs.reduce((sum, rate) => sum + rate, 0) : null,
       lost, dropped: now && before?.lost != null ? Math.max(0, lost - before.lost) : null, viewers, state: now?.state ?? "waiting",
       books: now?.books,
     });
@@ -86,12 +86,12 @@ export class History {
     const gap = 3.5 * step;
     const greatest = (least, ...keys) => Math.max(least, ...samples.flatMap((sample) => keys.map((key) => sample[key] ?? 0)));
 
-    const latency = greatest(0.005, "latency_p50", "latency_p99");
-    plot("latency").line(values("latency_p99"), latency, gap, "second").line(values("latency_p50"), latency, gap).draw();
-    say("latency", milliseconds(latency), `${milliseconds(samples.at(-1)?.latency_p50)} median`);
-    const rate = greatest(1000, "bit_rate_in", "bit_rate_out");
-    plot("rates").line(values("bit_rate_in"), rate, gap, "second").line(values("bit_rate_out"), rate, gap).draw();
-    say("rates", bitRate(rate), `${bitRate(samples.at(-1)?.bit_rate_out)} out`);
+    const latency = greatest(0.005, "latencyP50", "latencyP99");
+    plot("latency").line(values("latencyP99"), latency, gap, "second").line(values("latencyP50"), latency, gap).draw();
+    say("latency", milliseconds(latency), `${milliseconds(samples.at(-1)?.latencyP50)} median`);
+    const rate = greatest(1000, "bitRateIn", "bitRateOut");
+    plot("rates").line(values("bitRateIn"), rate, gap, "second").line(values("bitRateOut"), rate, gap).draw();
+    say("rates", bitRate(rate), `${bitRate(samples.at(-1)?.bitRateOut)} out`);
     plot("rungs").steps(values("rung"), this.#rungs.length, gap).draw();
     say("rungs", this.#rungs[0] ?? unknown, this.#rungs[samples.at(-1)?.rung] ?? unknown);
     const dropped = greatest(1, "dropped");

@@ -26,9 +26,9 @@ export class Rates {
   // Fills in what a stream's figures do not have.
   complete(figures) {
     if (!figures) return figures;
-    if (figures.input && figures.input.bit_rate === undefined) figures.input.bit_rate = this.of("input", figures.input.bytesReceived);
+    if (figures.input && figures.input.bitRate === undefined) figures.input.bitRate = this.of("input", figures.input.bytesReceived);
     figures.outputs?.forEach((output, index) => {
-      if (output.bit_rate === undefined) output.bit_rate = this.of(`output ${index}`, output.link?.bytesSent);
+      if (output.bitRate === undefined) output.bitRate = this.of(`output ${index}`, output.link?.bytesSent);
     });
     return figures;
   }

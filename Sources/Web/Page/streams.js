@@ -33,7 +33,7 @@ function newItem(name) {
 
 // How long a stream lasts, in words; empty where the service does not say.
 export function lasting(stream) {
-  if (stream.from_file) return "from the configuration file";
+  if (stream.fromFile) return "from the configuration file";
   if (stream.kept === undefined) return "";
   return stream.kept ? "kept when the service restarts" : "until the service restarts";
 }
