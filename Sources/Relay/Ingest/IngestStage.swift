@@ -559,8 +559,7 @@ extension StreamDiagnosis {
         case .unsupportedVideo(let codec): "its video is \(codec.name), which cannot be decoded; send \(VideoCodec.names)"
         case .scrambled: "its video is scrambled; send it in the clear (descramble it before it is sent here)"
         case .noParameters: "no parameter sets yet; the sender must repeat them at keyframes"
-        case .silentVideo:
-            "its sound comes, but no packet of its video; look at the sender's video, and at the port that it sends to"
+        case .silentVideo: "its sound comes, but no packet of its video; look at the sender, and at the port of its video"
         case .noKeyframe: "no whole keyframe of its video yet; the sender is asked for one"
         case .unusableVideo(let fault): "its video cannot be used: \(fault)"
         case .video: nil
