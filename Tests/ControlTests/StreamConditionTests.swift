@@ -63,6 +63,10 @@ import WorkerProtocol
         #expect(condition.state(running(flowing: true)) == .flowing)
         #expect(condition.reason(running(flowing: true), at: start) == "output: \(Self.output.text)")
         #expect(!condition.isGood(running(flowing: true), at: start + .seconds(10)))
+        // Of several it has its number.
+        var several = running(flowing: true)
+        several.outputs = 2
+        #expect(condition.reason(several, at: start) == "output 1: \(Self.output.text)")
     }
 
     /// Everybody can call with a wrong passphrase, and a camera may be switched off.

@@ -13,6 +13,8 @@ struct StreamCondition: Hashable, Sendable {
         var flow = FlowObserver()
         /// Whether a source is connected.
         var isInputConnected = false
+        /// How many outputs the stream has.
+        var outputs = 1
     }
 
     /// What keeps an end from its peer.
@@ -106,13 +108,13 @@ struct StreamCondition: Hashable, Sendable {
         case .stopped(let reason): return reason
         case .backingOff(let until): return Self.restart(at: until, after: lastEnd, now)
         case .running:
-            var parts = troubles.filter { $0.trouble.output == nil }.map { Self.words($0.trouble, isAlone: true) }
+            var parts = troubles.filter { $0.trouble.output == nil }.map { Self.words($0.trouble, facts) }
             // A caller that was refused explains why there is no source. Other troubles are the reason themselves.
             if !facts.flow.isFlowing, troubles.allSatisfy({ $0.trouble.output != nil || $0.trouble.kind == .callerRefused }) {
                 parts.insert(Self.absence(facts, now), at: 0)
             }
             let outputs = troubles.filter { $0.trouble.output != nil }
-            parts += outputs.map { Self.words($0.trouble, isAlone: outputs.count == 1) }
+            parts += outputs.map { Self.words($0.trouble, facts) }
             return parts.joined(separator: "; ")
         case .waitingForWorker, .starting, .stopping:
             if let restart = facts.workerRestart { return Self.restart(at: restart, after: lastEnd, now) }
@@ -142,8 +144,8 @@ struct StreamCondition: Hashable, Sendable {
         return facts.isInputConnected ? "a source is connected, and no picture has come yet" : "no source has come yet"
     }
 
-    private static func words(_ trouble: StreamTrouble, isAlone: Bool) -> String {
-        let end = trouble.output.map { isAlone && $0 == 0 ? "output" : "output \($0 + 1)" } ?? "input"
+    private static func words(_ trouble: StreamTrouble, _ facts: Facts) -> String {
+        let end = trouble.output.map { facts.outputs > 1 || $0 > 0 ? "output \($0 + 1)" : "output" } ?? "input"
         let refused = trouble.kind == .callerRefused ? "the last caller was refused: " : ""
         return "\(end): \(refused)\(trouble.text)"
     }

@@ -238,6 +238,7 @@ extension Supervisor {
         if case .backingOff(let until)? = workers[stream.worker]?.lifecycle.state { facts.workerRestart = until }
         facts.flow = stream.flow
         facts.isInputConnected = stream.isInputConnected
+        facts.outputs = stream.definition.outputs.count
         return facts
     }
 
