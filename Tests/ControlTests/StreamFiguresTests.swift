@@ -49,11 +49,17 @@ import Testing
         // One frame of each second came too late. Those that nobody watched are no losses.
         #expect(samples.map(\.dropped) == [10, 10, 10, 10])
         #expect(history.samples(last: 15).map(\.time) == [1031, 1041])
+        // A tick that comes a little early ends its step all the same.
+        history.observe(snapshot(second: 50), .flowing, at: start + .seconds(49.99), wallOffset: 1000)
+        #expect(history.samples(last: 10).map(\.time) == [1050.99])
+        history = StreamHistory()
+        history.observe(snapshot(second: 40), .flowing, at: start + .seconds(40.0), wallOffset: 1000)
         let last = snapshot(second: 40)
         for step in 1...400 {
             history.observe(last, .waiting, at: start + .seconds(Double(40 + 10 * step)), wallOffset: 1000)
         }
         let all = history.samples(last: 3600)
+        // The last 360 of 400.
         #expect(all.count == StreamHistory.capacity && all.last?.time == 5041 && all.first?.time == 1451)
         #expect(all.allSatisfy { $0.state == .waiting && $0.dropped == 0 && $0.latencyP50 == nil && $0.bitRateIn == 0 })
     }

@@ -39,7 +39,8 @@ struct StreamHistory: Sendable {
         _ snapshot: StreamSnapshot, _ state: StreamStatus.State, at now: MonotonicTime, wallOffset: Double
     ) {
         guard let former else { return former = Totals(snapshot, at: now) }
-        guard now - former.time >= Self.step else { return }
+        // Ticks come on whole seconds, some milliseconds more or less.
+        guard now - former.time >= Self.step - .milliseconds(500) else { return }
         let totals = Totals(snapshot, at: now)
         let recent = totals.latency.since(former.latency)
         let seconds = (now - former.time).seconds
