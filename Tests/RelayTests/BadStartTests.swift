@@ -85,13 +85,15 @@ import Transport
     /// line is said once.
     @Test func refreshesWithoutParameterSetsAreNoBeginning() throws {
         let scratch = try Scratch()
+        // A recovery point message: 20 pictures until all is right.
+        let refresh: [UInt8] = [0, 0, 1, 6, 6, 2, 0b0000_1010, 0b1100_0100, 0x80]
         // The first keyframe and its parameter sets have not come.
         var units = Array(TestStream.coded(in: try TestStream.video(frames: 40, keyframeEvery: 20)).dropFirst())
         let entry = try #require(units.firstIndex(where: \.isKeyframe))
         for index in units.indices {
             units[index].presentation = MediaTime(ticks: 900_000 + Int64(index) * 45_000)
             units[index].decode = units[index].presentation
-            if index < entry { units[index].bytes.insert(contentsOf: H264Stream.recoveryPoint, at: H264Stream.delimiter.count) }
+            if index < entry { units[index].bytes.insert(contentsOf: refresh, at: H264Stream.delimiter.count) }
         }
         let (report, notes, _) = try relayPictureByPicture(try TestStream.multiplexed(units), scratch)
         #expect(report.frames.emitted == UInt64(units.count - entry) && report.frames.bypassed > 5, "\(report.frames)")
