@@ -25,7 +25,9 @@ import Testing
 
     static let kinds: [Kind] = [
         Kind(name: "a.png", format: "rgb24"), Kind(name: "a.png", format: "rgba"), Kind(name: "a.png", format: "rgb48be"),
-        Kind(name: "a.png", format: "rgba64be"), Kind(name: "a.png", format: "pal8", isGrey: true),
+        Kind(name: "a.png", format: "rgba64be"), Kind(
+            name: "a.png", format: "pal8",
+            options: ["-vf", "split[a][b];[a]palettegen=reserve_transparent=0[p];[b][p]paletteuse=dither=none"]),
         Kind(name: "a.png", format: "gray", isGrey: true), Kind(name: "a.png", format: "gray16be", isGrey: true),
         Kind(name: "a.png", format: "ya8", isGrey: true), Kind(name: "a.bmp", format: "bgr24"),
         Kind(name: "a.tiff", format: "rgb24"), Kind(name: "a.jpg", format: "yuvj444p", options: ["-q:v", "1"]),

@@ -63,7 +63,7 @@ import Testing
     }
 
     /// The tag of a photograph, as each kind of file has it.
-    @Test(arguments: ["jpg", "png", "tiff"], [1, 3, 6, 7] as [UInt8]) func aPhotographSaysHowItIsTurned(
+    @Test(arguments: ["jpg", "png"], [1, 3, 6, 7] as [UInt8]) func aPhotographSaysHowItIsTurned(
         kind: String, tag: UInt8
     ) throws {
         let folder = try TemporaryFolder()
@@ -76,19 +76,13 @@ import Testing
             let exif = Array("Exif\0\0".utf8) + directory
             let marker: [UInt8] = [0xFF, 0xE1, 0, UInt8(exif.count + 2)]
             bytes.insert(contentsOf: marker + exif, at: 2)
-        case "png":
+        default:
             // Behind the first chunk. libavcodec does not look at checksums.
             var chunk: [UInt8] = [0, 0, 0, UInt8(directory.count)]
             chunk += Array("eXIf".utf8)
             chunk += directory
             chunk += [0, 0, 0, 0]
             bytes.insert(contentsOf: chunk, at: 33)
-        default:
-            // The first directory gets the tag in place of one that nobody needs (resolution unit, 0x128).
-            let unit: [UInt8] = [0x28, 1, 3, 0, 1, 0, 0, 0]
-            let at = try #require((0..<bytes.count - 8).last { Array(bytes[$0..<$0 + 8]) == unit })
-            bytes[at] = 0x12
-            bytes[at + 8] = tag
         }
         try Data(bytes).write(to: URL(filePath: path))
         let expected: [UInt8: Orientation] = [

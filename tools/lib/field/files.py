@@ -5,6 +5,8 @@ from . import Row
 
 BARS = [(255, 255, 255), (0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255), (128, 128, 128), (250, 200, 30), (16, 235, 128)]
 WIDTH, HEIGHT = 256, 64
+# The bars' own colours, without dithering.
+PALETTE = "split[a][b];[a]palettegen=reserve_transparent=0[p];[b][p]paletteuse=dither=none"
 
 
 def bars(lab, name, *options):
@@ -193,7 +195,7 @@ def sizes(lab):
 ROWS = [
     Row("photographs-full-range", "full-range RGB, grey and palettes: PNG, BMP, TIFF, JPEG", "bars within 3 levels", colours(
         ("a.png", "-pix_fmt", "rgb24"), ("a.png", "-pix_fmt", "rgba"), ("a.png", "-pix_fmt", "rgb48be"),
-        ("a.png", "-pix_fmt", "pal8"), ("a.png", "-pix_fmt", "gray"), ("a.png", "-pix_fmt", "gray16be"),
+        ("a.png", "-vf", PALETTE, "-pix_fmt", "pal8"), ("a.png", "-pix_fmt", "gray"), ("a.png", "-pix_fmt", "gray16be"),
         ("a.bmp", "-pix_fmt", "bgr24"), ("a.tiff", "-pix_fmt", "rgb24"), ("a.jpg", "-pix_fmt", "yuvj444p", "-q:v", "1"))),
     Row("videos-full-range", "FFV1, H.264 and HEVC in RGB; full range in YCbCr", "bars within 3 levels", colours(
         ("a.mkv", "-c:v", "ffv1", "-pix_fmt", "bgr0"), ("a.mkv", "-c:v", "ffv1", "-pix_fmt", "gbrp10le"),
