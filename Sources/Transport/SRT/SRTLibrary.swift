@@ -28,6 +28,9 @@ enum SRTLibrary {
     static func add(_ user: any SRTLibraryUser) { users.withLock { $0.append(user) } }
     static func remove(_ user: any SRTLibraryUser) { users.withLock { $0.removeAll { $0 === user } } }
 
+    /// Whether a message may take several packets. From 1.5.4 on libsrt refuses to send such messages live, but still receives them.
+    static let spreadsMessages = srt_getversion() < 0x01_05_04
+
     /// libsrt's clock minus ours, in nanoseconds: zero in the usual build, which reads CLOCK_MONOTONIC too.
     static func clockOffset() -> Int64 {
         let before = MonotonicTime.now()

@@ -19,7 +19,7 @@ final class SRTReaders: Sendable {
     }
 
     /// What every network carries (IPv4's least). A message in packets of a few bytes would cost a packet for each.
-    private static let smallestPackets: Int32 = 576
+    private static let smallestPackets: Int32 = SRTLibrary.spreadsMessages ? 576 : 1360
 
     let places: [Place]
     let events = EventQueue()
