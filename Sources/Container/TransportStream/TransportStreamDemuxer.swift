@@ -24,8 +24,6 @@ public struct TransportStreamDemuxer: ~Copyable {
     private var aligner = PacketAligner()
     private var largestMessage = 0
     private var lastPayloadPID = -1
-    /// The PID and the continuity counter of the newest packet that is not null; nil before the first.
-    private var newest: (pid: Int, continuity: UInt8)?
     private var mainVideoIndex = -1
     private var reportedProgram: ProgramDescription?
     /// What was reported of the other programs; nil before a program is known.
@@ -125,7 +123,6 @@ public struct TransportStreamDemuxer: ~Copyable {
         streams = []
         mainVideoIndex = -1
         lastPayloadPID = -1
-        newest = nil
         brokenSections = 0
         hasBelievedSections = false
         reportedProgram = nil
@@ -144,8 +141,7 @@ public struct TransportStreamDemuxer: ~Copyable {
         let route = routes[packet.pid]
         if route >= 0 {
             if packet.hasPayload { lastPayloadPID = packet.pid }
-            let others = newest.flatMap { $0.pid == packet.pid ? nil : $0.continuity }
-            unsafe streams[Int(route)].push(packet, p, others: others, &context, handler)
+            unsafe streams[Int(route)].push(packet, p, &context, handler)
         } else if route != Route.unknown {
             if packet.hasPayload, !packet.isScrambled { unsafe readTable(packet, p, handler) }
         } else if !tables.hasAssociation, packet.hasPayload, !packet.isScrambled, packet.pid != TransportPacket.nullPID {
@@ -154,7 +150,6 @@ public struct TransportStreamDemuxer: ~Copyable {
         } else if packet.pid != TransportPacket.nullPID, !(passesOthers && others.contains(packet.pid)) {
             unusedPackets += 1
         }
-        if packet.pid != TransportPacket.nullPID { newest = (packet.pid, packet.continuity) }
         // Behind what a table has changed.
         if passesOthers, others.contains(packet.pid) { unsafe passOther(p, handler) }
     }
@@ -251,12 +246,15 @@ public struct TransportStreamDemuxer: ~Copyable {
     /// has none. Empty before any. Allocates.
     public var parameterSets: [UInt8] { mainVideoIndex >= 0 ? streams[mainVideoIndex].video!.keptSets.bytes : [] }
 
+    /// A single one may have been damaged on its way.
+    private var hasBrokenTables: Bool { brokenSections >= 3 }
+
     /// What is known of the stream since the last restart, or what it lacks.
     public var diagnosis: StreamDiagnosis {
         if packets == packetsBeforeRestart { return .noPackets }
-        if !tables.hasAssociation { return brokenSections > 0 ? .brokenTables : .noAssociation }
+        if !tables.hasAssociation { return hasBrokenTables ? .brokenTables : .noAssociation }
         guard let program = tables.current else {
-            if !tables.hasMap, brokenSections > 0 { return .brokenTables }
+            if !tables.hasMap, hasBrokenTables { return .brokenTables }
             return tables.hasMap ? .noVideo(streams: tables.codecs) : .noMap
         }
         guard mainVideoIndex >= 0 else {

@@ -60,15 +60,14 @@ final class PacketizedStream {
 
     /// Processes one packet of this PID.
     /// - Parameter p: the packet's 188 bytes.
-    ///   - others: the continuity counter of the packet before it, where that has another PID.
     func push(
-        _ packet: TransportPacket, _ p: UnsafePointer<UInt8>, others: UInt8?, _ context: inout StreamContext,
+        _ packet: TransportPacket, _ p: UnsafePointer<UInt8>, _ context: inout StreamContext,
         _ handler: Handler
     ) {
         guard packet.hasPayload else { return continuity.passEmpty(packet.continuity) }
         let payload = unsafe UnsafeRawBufferPointer(
             start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
-        guard unsafe isNext(packet, payload, others, handler) else { return }
+        guard unsafe isNext(packet, payload, handler) else { return }
         // Stuffing alone says nothing of where units end.
         if unsafe payload.isEmpty, !packet.startsUnit { return }
         if packet.isScrambled { return reportScrambling(handler) }
@@ -174,9 +173,9 @@ final class PacketizedStream {
     /// Checks the continuity counter.
     /// - Returns: false for a duplicate.
     private func isNext(
-        _ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ others: UInt8?, _ handler: Handler
+        _ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ handler: Handler
     ) -> Bool {
-        switch unsafe continuity.judge(packet, payload: Self.digest(payload), others: others) {
+        switch unsafe continuity.judge(packet, payload: Self.digest(payload)) {
         case .next:
             if !hasComplained, continuity.contradictions >= ContinuityCheck.complaint {
                 hasComplained = true

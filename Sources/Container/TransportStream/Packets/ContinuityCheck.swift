@@ -1,9 +1,9 @@
 /// Judges the continuity counters of one packet identifier (ISO/IEC 13818-1, 2.4.3.3). A counter shows a loss only where it counts
-/// right. Some senders let it stand still, count packets without payload, begin anew with each PES packet, or have one counter for
-/// all identifiers. Who believes them sees losses in every picture.
+/// right. Some senders let it stand still, count packets without payload, or begin anew with each PES packet. Who believes them sees
+/// losses in every picture.
 ///
-/// So a counter has to prove itself first, and a wrong step that such a habit explains is no loss until the stream has shown that it
-/// does not have the habit. A few right packets show that. A counter that is wrong again and again loses its credit.
+/// So a counter is believed until it is wrong again and again, and a wrong step is no loss where a habit explains it that the stream
+/// has shown before. The first few wrong steps count as losses, because nobody can know better.
 ///
 /// A pure value.
 struct ContinuityCheck {
@@ -16,15 +16,15 @@ struct ContinuityCheck {
         case gap(Int)
     }
 
-    /// The counter is believed from so many right steps on. It keeps credit for `mostCredit` of them.
+    /// What a counter begins with, and the most it keeps: one for each right step. It is believed while it has `proof`.
+    static let mostCredit = 128
     static let proof = 8
-    static let mostCredit = 64
     /// What a wrong step costs. So a counter is believed while fewer than one of 17 packets has a wrong step.
     static let cost = 16
     /// After its credit was lost, it has to be right so often in a row.
     static let secondProof = 2048
-    /// So many examples refute a habit.
-    private static let refutation = 2
+    /// So many examples show a habit, or refute it.
+    private static let examples = 2
     /// So many wrong steps that are no losses are reported.
     static let complaint = 8
 
@@ -34,16 +34,14 @@ struct ContinuityCheck {
     private var payload: UInt64 = 0
     /// The counter of the newest packet, with or without payload.
     private var newest = -1
-    private var credit = 0
+    private var credit = mostCredit
     private var neededCredit = proof
     /// Steps of 0 between different payloads.
     private var standstills = 0
-    /// Packets without payload that did not count, as they should not.
-    private var emptyOnesThatStood = 0
-    /// The counter that PES packets began with lately, how often in a row, and how often they began with what follows instead.
-    private var start = (counter: -1, run: 0, refuted: 0)
-    /// Steps that were right although packets of other identifiers had counted on in between.
-    private var ownCounts = 0
+    /// Packets without payload that did not count, as they should not, and wrong steps that follow from one that did.
+    private var empty = (stood: 0, counted: 0)
+    /// The counter that the newest PES packet began with, and how many before it in a row began with the same.
+    private var start = (counter: -1, run: 0)
     /// Wrong steps that were no losses.
     private(set) var contradictions = 0
 
@@ -52,15 +50,13 @@ struct ContinuityCheck {
 
     /// A packet without payload.
     mutating func passEmpty(_ counter: UInt8) {
-        if last >= 0, Int(counter) == last { emptyOnesThatStood += 1 }
+        if last >= 0, Int(counter) == last { empty.stood += 1 }
         newest = Int(counter)
     }
 
     /// A packet with payload.
-    /// - Parameters:
-    ///   - payload: a number by which the payload is compared with the one before it.
-    ///   - others: the counter of the packet before it, where that has another packet identifier; nil where it has the same.
-    mutating func judge(_ packet: TransportPacket, payload: UInt64, others: UInt8?) -> Finding {
+    /// - Parameter payload: a number by which the payload is compared with the one before it.
+    mutating func judge(_ packet: TransportPacket, payload: UInt64) -> Finding {
         let counter = Int(packet.continuity)
         defer {
             (last, newest, self.payload) = (counter, counter, payload)
@@ -69,42 +65,41 @@ struct ContinuityCheck {
         guard last >= 0, !packet.isDiscontinuous else { return .next }
         let step = (counter - last) & 15
         if step == 1 {
-            recordRight(packet, counter, others)
+            recordRight()
             return .next
         }
         if step == 0, payload == self.payload, standstills == 0 { return .duplicate }
         if step == 0 { standstills += 1 }
-        guard credit >= neededCredit, !isExplained(packet, counter, others) else {
+        guard credit >= neededCredit, !isExplained(packet, counter) else {
             contradictions += 1
             if neededCredit > Self.proof { credit = 0 }
             return .next
         }
         credit -= Self.cost
-        if credit < 0 {
+        if credit < Self.proof {
             (credit, neededCredit) = (0, Self.secondProof)
             contradictions += Self.complaint
         }
         return .gap((step - 1) & 15)
     }
 
-    private mutating func recordRight(_ packet: TransportPacket, _ counter: Int, _ others: UInt8?) {
+    private mutating func recordRight() {
         let most = max(Self.mostCredit, neededCredit)
         credit = min(credit + 1, most)
         if credit == Self.secondProof { (credit, neededCredit) = (Self.mostCredit, Self.proof) }
         standstills = 0
-        if packet.startsUnit, start.counter >= 0, counter != start.counter { start.refuted += 1 }
-        if let others, (Int(others) + 1) & 15 != counter { ownCounts += 1 }
     }
 
     private mutating func recordStart(_ counter: Int) {
-        start = (counter, counter == start.counter ? start.run + 1 : 0, start.refuted)
+        start = (counter, counter == start.counter ? start.run + 1 : 0)
     }
 
-    /// Whether a habit explains a wrong step that the stream may have.
-    private func isExplained(_ packet: TransportPacket, _ counter: Int, _ others: UInt8?) -> Bool {
-        if newest != last, (newest + 1) & 15 == counter, emptyOnesThatStood < Self.refutation { return true }
-        if packet.startsUnit, start.refuted < Self.refutation || start.counter == counter && start.run >= 2 { return true }
-        if let others, (Int(others) + 1) & 15 == counter, ownCounts < Self.refutation { return true }
-        return false
+    /// Whether a habit that the stream has shown explains a wrong step.
+    private mutating func isExplained(_ packet: TransportPacket, _ counter: Int) -> Bool {
+        if newest != last, (newest + 1) & 15 == counter {
+            empty.counted += 1
+            if empty.counted > Self.examples, empty.stood < Self.examples { return true }
+        }
+        return packet.startsUnit && start.counter == counter && start.run >= Self.examples
     }
 }

@@ -48,13 +48,6 @@ public enum StreamCodec: Hashable, Sendable {
         }
     }
 
-    public var isSound: Bool {
-        switch self {
-        case .aacADTS, .aacLATM, .opus, .mpegAudio, .ac3, .eac3, .dts: true
-        default: false
-        }
-    }
-
     public var isVideo: Bool {
         switch self {
         case .h264, .hevc, .av1, .vp8, .vvc, .mpeg1Video, .mpeg2Video, .mpeg4Video, .vc1, .avs, .jpeg2000: true

@@ -57,9 +57,13 @@ import Testing
         (expected[4], expected[5]) = (UInt8(length >> 8), UInt8(length & 255))
         if hasTime { expected.replaceSubrange(9..<14, with: Self.stamp(time.ticks, mark: hasDecode ? 3 : 2)) }
         if hasDecode { expected.replaceSubrange(14..<19, with: Self.stamp(decode.ticks, mark: 1)) }
-        let own = stride(from: 0, to: packets.count, by: 188).map { Array(packets[$0..<$0 + 188]) }
-            .filter { $0[1] & 0x1F == 1 && $0[2] == 0xF1 }
-        let bytes = own.flatMap { packet in packet[(packet[3] & 0x20 == 0 ? 4 : 5 + Int(packet[4]))...] }
+        var bytes: [UInt8] = []
+        for start in stride(from: 0, to: packets.count, by: 188) {
+            let packet = packets[start..<start + 188]
+            guard packet[start + 1] & 0x1F == 1, packet[start + 2] == 0xF1 else { continue }
+            let hasField = packet[start + 3] & 0x20 != 0
+            bytes += packet[(start + (hasField ? 5 + Int(packet[start + 4]) : 4))...]
+        }
         #expect(bytes == expected + payload)
     }
 
