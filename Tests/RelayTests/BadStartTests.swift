@@ -89,7 +89,7 @@ import Transport
         let refresh: [UInt8] = [0, 0, 1, 6, 6, 2, 0b0000_1010, 0b1100_0100, 0x80]
         // The first keyframe and its parameter sets have not come.
         var units = Array(TestStream.coded(in: try TestStream.video(frames: 40, keyframeEvery: 20)).dropFirst())
-        let entry = try #require(units.firstIndex(where: \.isKeyframe))
+        let entry = try #require(units.firstIndex { $0.isKeyframe })
         for index in units.indices {
             units[index].presentation = MediaTime(ticks: 900_000 + Int64(index) * 45_000)
             units[index].decode = units[index].presentation

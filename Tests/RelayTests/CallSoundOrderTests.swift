@@ -47,7 +47,8 @@ struct CallSoundOrderTests {
         let ticket = channels.books.ledger.open(.original, presentation: Timeline.start)
         _ = finished.push(
             FinishedFrame(
-                ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33), turn: .now()))
+                ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33), turn: .now(),
+                original: nil))
         finished.close()
         encode.join()
     }

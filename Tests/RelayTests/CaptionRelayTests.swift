@@ -1,5 +1,6 @@
 import Bitstream
 import Media
+import Schedule
 import Settings
 import TestStreams
 import Testing

@@ -32,7 +32,7 @@ struct DecodingOrderTests {
 
     /// No picture is decoded after it is shown, and none before one that comes before it.
     @Test func aDepthThatIsNotStatedIsLearnt() {
-        let flat = (0..<10).flatMap { [$0 * 3 + 3, $0 * 3 + 1, $0 * 3 + 2] }
+        let flat: [Int] = (0..<10).flatMap { (group: Int) -> [Int] in [3 * group + 3, 3 * group + 1, 3 * group + 2] }
         let times = decoded([0] + flat, reordering: nil)
         #expect(zip(times, [0] + flat).allSatisfy { $0 <= $1 })
         #expect(times.suffix(20) == (11..<31).map { $0 - 1 }[...])

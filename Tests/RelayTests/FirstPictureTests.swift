@@ -24,7 +24,7 @@ import Transport
             _ = finished.push(
                 FinishedFrame(
                     ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33.3),
-                    turn: .now()))
+                    turn: .now(), original: nil))
         }
         finished.close()
         runOutput(finished, sink: try Sink(configuration.outputs[0]), stream)

@@ -19,8 +19,10 @@ import Testing
     }
 
     /// Every tenth picture has the stamp of the one before, or one 10 ms before that: all are shown, in their order.
-    @Test(arguments: [0, -900] as [Int64], [StreamSettings.Mode.enhance, .bypass], [nil, 2] as [Int?])
-    func allPicturesAreShown(step: Int64, mode: StreamSettings.Mode, factor: Int?) throws {
+    @Test(
+        arguments: [0, -900] as [Int64],
+        [(.enhance, nil), (.enhance, 2), (.bypass, nil), (.bypass, 2)] as [(StreamSettings.Mode, Int?)])
+    func allPicturesAreShown(step: Int64, way: (mode: StreamSettings.Mode, factor: Int?)) throws {
         let scratch = try Scratch()
         let stream = try TestStream.video(
             frames: 60,
@@ -28,8 +30,8 @@ import Testing
                 index % 10 == 9 ? MediaTime(ticks: time.ticks - 3_000 + step) : time
             })
         let report = try relay(stream, scratch) {
-            $0.settings.mode = mode
-            if let factor { $0.settings.interpolate = factor }
+            $0.settings.mode = way.mode
+            if let factor = way.factor { $0.settings.interpolate = factor }
         }
         let dropped = report.frames.originalsDroppedByReason
         #expect(dropped.values.allSatisfy { $0 == 0 }, "\(dropped)")

@@ -244,7 +244,8 @@ import Testing
         let ticket = channels.books.ledger.open(.original, presentation: Timeline.start)
         _ = finished.push(
             FinishedFrame(
-                ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33), turn: .now()))
+                ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33), turn: .now(),
+                original: nil))
         finished.close()
         runOutput(finished, sink: try Sink(configuration.outputs[0]), channels)
         #expect(opened.withLock { $0 } == [100_000] && channels.outputRate.ceiling == 400_000)

@@ -136,7 +136,8 @@ private final class Emitting {
         frames += 1
         _ = finished.push(
             FinishedFrame(
-                ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33), turn: .now()))
+                ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33), turn: .now(),
+                original: nil))
     }
 
     /// Waits for what becomes of the frame that was handed over.

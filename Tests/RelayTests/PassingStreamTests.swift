@@ -147,7 +147,7 @@ import Transport
             _ = finished.push(
                 FinishedFrame(
                     ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33),
-                    turn: .now()))
+                    turn: .now(), original: nil))
         }
         finished.close()
         let sink = try Sink(configuration.outputs[0])

@@ -47,7 +47,7 @@ import Transport
             _ = finished.push(
                 FinishedFrame(
                     ticket: ticket, picture: picture, color: ColorDescription(), interval: .milliseconds(33),
-                    turn: turn))
+                    turn: turn, original: nil))
         }
         finished.close()
         encode.join()

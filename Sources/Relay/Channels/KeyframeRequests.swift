@@ -22,6 +22,9 @@ final class KeyframeRequests: Sendable {
     /// Whether a keyframe of the source was dropped since the last call.
     func claimDropped() -> Bool { wasDropped.exchange(false, ordering: .acquiring) }
 
+    /// Whether one is asked for, and no picture has come to the encoder since.
+    var isPendingNow: Bool { isPending.load(ordering: .relaxed) }
+
     /// Whether a keyframe was requested since the last call.
     func claim() -> Bool { isPending.exchange(false, ordering: .acquiring) }
 }

@@ -46,14 +46,6 @@ final class ShownPictures {
         var ticket = original
         if let format = picture.convertedFrom { report(format) }
         ticket.record.presentation = times.settle(ticket.record.presentation)
-        if picture.isKeyframe {
-            if !hasSaidOrientation { orientation = .upright }
-            hasSaidOrientation = false
-        }
-        if picture.color.orientation != .upright {
-            orientation = picture.color.orientation
-            hasSaidOrientation = true
-        }
         var picture = picture
         picture.color.orientation = orientation.next(isKeyframe: picture.isKeyframe, said: picture.statedOrientation)
         followTimes(ticket.record)

@@ -51,6 +51,8 @@ final class EncodeStage {
     private var isFailing = false
     private var needsKeyframe = true
     private var pace = KeyframePace()
+    /// A keyframe of the source was dropped, and none has gone out since.
+    private var owesKeyframe = false
     /// The presentation time of the newest picture that was encoded.
     private var newest = MediaTime(ticks: .min)
     /// Nil where nothing is repeated: a file without a constant rate.
@@ -216,6 +218,7 @@ final class EncodeStage {
             if asKeyframe {
                 books.counters.add(.keyframesForced)
                 pace.record(at: record.presentation)
+                owesKeyframe = false
             }
             if asKeyframe || record.kind != .repeated { slots?.lastEntry = record.presentation }
             newest = record.presentation
@@ -257,8 +260,8 @@ final class EncodeStage {
 
     /// Whether the source has a keyframe here, or had one that was dropped.
     private func wantsKeyframe(_ record: FrameRecord) -> Bool {
-        let wasDropped = keyframes.claimDropped()
-        return wasDropped || record.isKeyframe && record.kind == .original
+        if keyframes.claimDropped() { owesKeyframe = true }
+        return owesKeyframe || record.isKeyframe && record.kind == .original
     }
 
     /// What a repeated frame costs says nothing of the others.

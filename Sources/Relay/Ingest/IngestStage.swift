@@ -44,6 +44,12 @@ final class IngestStage {
     /// Units may be missing before the next one.
     private var followsGap = false
     private var stamps = PictureStamps()
+    /// Of a call, whose packets do not say when pictures are to be decoded.
+    private var order = DecodingOrder()
+    /// Among the streams of sound that are described: the place and the codec of each PID.
+    private var sounds: [Int: (slot: Int, codec: StreamCodec)] = [:]
+    /// The newest keyframe's time.
+    private var lastKeyframe: MediaTime?
     private var reordering = StampedReordering()
     /// What a picture's packets said of when it was taken, until its unit is complete.
     private var capture: (time: UInt64, presentation: MediaTime)?
@@ -395,8 +401,13 @@ final class IngestStage {
         let timing = stamps.stamp(
             unit.presentation, decode: unit.decode, isAfterGap: followsGap, rate: arrivals.declaredRate)
         let stamp = timing.presentation
+        if unit.isKeyframe {
+            if let lastKeyframe { format.recordKeyframe(after: stamp - lastKeyframe) }
+            lastKeyframe = stamp
+        }
+        let decode = unit.decode ?? (!isCall ? nil : order.decode(stamp, rate: arrivals.declaredRate))
         self.reordering.observe(unit.presentation, decode: unit.decode, isKeyframe: unit.isKeyframe, interval: stamps.interval)
-        if let due = pace?.due(unit.decode ?? stamp) { turns.sleep(until: due, as: .ingest) }
+        if let due = pace?.due(decode ?? stamp) { turns.sleep(until: due, as: .ingest) }
         if configuration.readsFramesOneByOne { waitForFramesBefore() }
 
         let paced = pace.map { _ in MonotonicTime.now() }
