@@ -160,7 +160,7 @@ let package = Package(
         .testTarget(
             name: "WebRTCTests",
             // The worker's calls stand here, beside the peer that makes them.
-            dependencies: ["Worker", "WorkerProtocol", "Relay", "WebRTC", "Endpoint", "Media", "TestSupport"],
+            dependencies: ["Worker", "WorkerProtocol", "Relay", "WebRTC", "Transport", "Endpoint", "Media", "TestSupport"],
             swiftSettings: strict),
         // What tools/check/webrtc calls.
         .executableTarget(

@@ -131,6 +131,7 @@ final class FileWork {
             throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
         }
         var time = time
+        if let data = picture.userData { keep(data) }
         if let newestTime, time <= newestTime {
             // A stamp that is repeated, or goes back a little: the picture is shown right behind the one before it.
             guard hasFineTimes, newestTime - time <= ticksPerSecond else {

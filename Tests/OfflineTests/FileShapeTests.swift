@@ -1,4 +1,5 @@
 import Codec
+import Enhance
 import Foundation
 import Media
 import TestStreams
@@ -200,7 +201,8 @@ import Testing
         }
         #expect(outcome.report.captionsPassed == 40 && outcome.report.captionsDropped == 0 && outcome.notices.isEmpty)
         let found = try read(path)
-        #expect(found.pairs == (0..<40).map { [UInt8(65 + $0 % 26), UInt8(97 + $0 / 26)] })
+        let pairs = (0..<40).map { (index: Int) -> [UInt8] in [UInt8(65 + index % 26), UInt8(97 + index / 26)] }
+        #expect(found.pairs == pairs)
         #expect(found.formats.count == 39 * step + 1)
         for (index, format) in found.formats.enumerated() {
             #expect(format == (index % step == 0 ? UInt8(8 + index / step % 2) : nil))

@@ -2,6 +2,7 @@ import Endpoint
 import Media
 import Relay
 import Testing
+import Transport
 import WorkerProtocol
 
 @testable import WebRTC

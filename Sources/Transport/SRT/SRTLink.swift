@@ -57,6 +57,7 @@ final class SRTLink: Sendable {
     private let stopping = Atomic<Bool>(false)
     private let counters = ConnectionCounters()
     private let firstFailure = Lock<TransportError?>(nil)
+    private let presentTrouble = Lock<LegTrouble?>(nil)
     /// The host has addresses that have not been called yet.
     let hasUntriedAddress = Atomic<Bool>(false)
     private let thread = Lock<StageThread?>(nil)

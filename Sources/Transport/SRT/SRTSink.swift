@@ -68,6 +68,13 @@ final class SRTSink: Sendable {
         if case .caller(let link) = side { link.failureBeforeFirstConnection } else { nil }
     }
 
+    var trouble: LegTrouble? {
+        switch side {
+        case .caller(let link): link.trouble
+        case .listener(let readers): readers.trouble
+        }
+    }
+
     /// A caller's host has addresses that have not been called yet.
     var hasUntriedAddress: Bool {
         if case .caller(let link) = side { link.hasUntriedAddress.load(ordering: .acquiring) } else { false }

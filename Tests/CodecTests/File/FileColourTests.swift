@@ -25,7 +25,8 @@ import Testing
 
     static let kinds: [Kind] = [
         Kind(name: "a.png", format: "rgb24"), Kind(name: "a.png", format: "rgba"), Kind(name: "a.png", format: "rgb48be"),
-        Kind(name: "a.png", format: "rgba64be"), Kind(
+        Kind(name: "a.png", format: "rgba64be"),
+        Kind(
             name: "a.png", format: "pal8",
             options: ["-vf", "split[a][b];[a]palettegen=reserve_transparent=0[p];[b][p]paletteuse=dither=none"]),
         Kind(name: "a.png", format: "gray", isGrey: true), Kind(name: "a.png", format: "gray16be", isGrey: true),
@@ -114,7 +115,8 @@ import Testing
         let folder = try TemporaryFolder()
         let reader = try FileReader(path: try makeBars(Kind(name: "a.png", format: format), folder))
         guard case .picture(let picture, _)? = try reader.next() else { throw CodecError.noPicture }
-        let format = try #require(picture.convertedFrom)
+        let source = picture.convertedFrom
+        let format = try #require(source)
         #expect(format.isReduced == isReduced && "\(format)" == text)
     }
 }

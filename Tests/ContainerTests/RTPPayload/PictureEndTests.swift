@@ -28,7 +28,7 @@ struct PictureEndTests {
     }
 
     /// A packet of a picture: what it holds, whether it is marked, and its stamp beside the picture's, in ticks.
-    private struct Packet {
+    struct Packet {
         var bytes: [UInt8]
         var isMarked = false
         var offset = 0
@@ -92,7 +92,7 @@ struct PictureEndTests {
         if let timer = collected.timer { collected.wait(until: timer) }
         if collected.units.count < 12 { collected.finish() }
         #expect(collected.units.map(\.bytes) == expected, "\(habit)")
-        #expect(collected.units.allSatisfy(\.damage.isEmpty))
+        #expect(collected.units.allSatisfy { $0.damage.isEmpty })
         #expect(!collected.faults.contains { if case .tornUnit = $0 { true } else { false } })
         #expect(collected.units.map(\.presentation) == (0..<12).map { MediaTime(ticks: 90_000 + Int64($0) * 3_000) })
         #expect(collected.formats.map(\.size) == [PictureSize(width: 128, height: 96)])

@@ -52,13 +52,16 @@ struct StrayBytesTests {
     @Test(arguments: [[0, 0, 0, 1], [0, 0, 1]] as [[UInt8]]) func startCodesAreRemoved(code: [UInt8]) {
         let largeSlice = Self.slice + [UInt8](repeating: 0x55, count: 60)
         let large = code + largeSlice
+        let (sequence, picture) = (code + Self.sequenceSet, code + Self.pictureSet)
+        var aggregation: [UInt8] = [0x78]
+        for set in [sequence, picture] { aggregation += [0, UInt8(set.count)] + set }
+        var whole: [UInt8] = Self.sequenceSet
+        for unit in [picture, large] { whole += unit }
+        // The first byte of the start code was read as the NAL unit's header.
+        let beginning: [UInt8] = [0x1c, 0x80] + large[1..<30]
+        let end: [UInt8] = [0x1c, 0x40] + large[30...]
         let forms: [[[UInt8]]] = [
-            [code + Self.sequenceSet, code + Self.pictureSet, large],
-            [[0x78] + [Self.sequenceSet, Self.pictureSet].flatMap { [0, UInt8($0.count + code.count)] + code + $0 }, large],
-            [Self.sequenceSet + code + Self.pictureSet + code + largeSlice],
-            [code + Self.sequenceSet + code + Self.pictureSet + code + largeSlice],
-            // The first byte of the start code was read as the NAL unit's header.
-            [code + Self.sequenceSet, code + Self.pictureSet, [0x1c, 0x80] + large[1..<30], [0x1c, 0x40] + large[30...]],
+            [sequence, picture, large], [aggregation, large], [whole], [code + whole], [sequence, picture, beginning, end],
         ]
         for form in forms {
             let collected = Collected()

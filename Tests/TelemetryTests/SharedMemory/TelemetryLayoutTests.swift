@@ -48,7 +48,7 @@ import Testing
 
     /// What lies in the map in the order of an enumeration.
     @Test func theEnumerationsAreThoseOfThisVersion() {
-        #expect(TelemetryLayout.version == 3)
+        #expect(TelemetryLayout.version == 4)
         #expect(FrameKind.allCases.map(\.name) == ["original", "synthesised", "repeated"])
         #expect(
             DropReason.allCases.map(\.name) == [
@@ -62,7 +62,7 @@ import Testing
                 "wait_for_enhancement", "enhance", "wait_for_encoder", "encode", "send",
             ])
         #expect(Histogram.bucketCount + 2 <= TelemetryLayout.histogramStride)
-        #expect(LegFigures.counters.count == 21 && OutputWords.legWords <= TelemetryLayout.legStride)
+        #expect(LegFigures.counters.count == 23 && OutputWords.legWords <= TelemetryLayout.legStride)
         #expect(OutputWords.leg + OutputWords.legWords <= TelemetryLayout.outputStride)
         #expect(OutputWords.dropped + OutputDropReason.allCases.count <= OutputWords.leg)
         #expect(
@@ -109,7 +109,7 @@ import Testing
             ] + Array(repeating: none, count: 10) + [13]
         #expect(TelemetryMap.read(map.descriptor, 8192..<8216) == expected)
         let magic = withUnsafeBytes(of: map.word(0).littleEndian) { String(decoding: $0, as: UTF8.self) }
-        #expect(magic == "BRNSHMAP" && map.word(1) == 3 && map.word(2) == 413_696)
+        #expect(magic == "BRNSHMAP" && map.word(1) == 4 && map.word(2) == 413_696)
         #expect(map.word(TelemetryLayout.dropWord(.synthesised, .outputDown)) == 1)
         #expect(TelemetryLayout.dropWord(.synthesised, .outputDown) == 22 + 7 * 3 + 1)
     }

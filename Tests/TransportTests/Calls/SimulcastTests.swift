@@ -95,8 +95,10 @@ struct SimulcastTests {
             for _ in 0..<pictures {
                 takePicture()
                 for index in order where layers[index].isSent {
-                    give(packet(index, isFirst: true, isMarked: false))
+                    let first = packet(index, isFirst: true, isMarked: false)
+                    // The answer to this packet may be a request for the next keyframe.
                     layers[index].needsKeyframe = false
+                    give(first)
                     layers[index].number &+= 1
                     now = now + .milliseconds(1)
                     give(packet(index, isFirst: false, isMarked: true))
