@@ -18,7 +18,8 @@ final class SRTReaders: Sendable {
         fileprivate var negotiatedWindow: Nanoseconds { Nanoseconds(window.load(ordering: .acquiring)) }
     }
 
-    /// What every network carries (IPv4's least). A message in packets of a few bytes would cost a packet for each.
+    /// What every network carries (IPv4's least); a whole message where libsrt cannot spread one over several packets. A message in
+    /// packets of a few bytes would cost a packet for each.
     private static let smallestPackets: Int32 = SRTLibrary.spreadsMessages ? 576 : 1360
 
     let places: [Place]

@@ -184,7 +184,7 @@ final class StreamCalls: Sendable {
         }
         return CallRefusal(
             .occupied,
-            "\(who) publishes to this stream\(heard ?? ""): try again in a second, or take his place with ?takeover=true")
+            "\(who) publishes to this stream\(heard ?? ""): try again in a second, or take their place with ?takeover=true")
     }
 
     private func publish(_ number: UInt64, _ offer: CallOffer) throws(CallRefusal) -> String {
