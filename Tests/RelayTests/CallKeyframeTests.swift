@@ -219,18 +219,18 @@ struct KeyframeWishTests {
         let running = try relay(publisher, to: viewer, .bypass)
         for index in 0..<3 { try publisher.send(index) }
         wait { viewer.pictures == 3 }
-        let keyframes = running.relay.channels.sourceKeyframes
-        #expect(running.relay.channels.path.isBypassed && !keyframes.isWanted)
+        let keyframes = running.relay.channels.keyframes
+        #expect(running.relay.channels.path.isBypassed && !keyframes.sourceOwesOne)
         // The keyframe has come whole, and two pictures behind it: nothing is asked for any more.
         let before = publisher.requests
         viewer.askForAKeyframe()
         wait { publisher.requests > before }
-        #expect(keyframes.isWanted)
+        #expect(keyframes.sourceOwesOne)
         try publisher.send(0)
         wait { viewer.pictures == 4 }
         try publisher.send(1)
         wait { viewer.pictures == 5 }
-        #expect(!keyframes.isWanted)
+        #expect(!keyframes.sourceOwesOne)
         let report = try #require(running.stop())
         #expect(report.frames.bypassed == 5 && report.frames.balance, "\(report.text)")
     }
@@ -338,7 +338,7 @@ struct KeyframeWishTests {
         for index in 0..<4 { try publisher.send(index) }
         wait { channels.books.ledger.books.originals == 4 }
         let before = publisher.requests
-        #expect(channels.sourceKeyframes.undecodable == nil)
+        #expect(channels.keyframes.undecodable == nil)
         switch damage {
         case .missingReference: for index in 5..<8 { try publisher.send(index) }
         case .corruptSlice:
@@ -350,7 +350,7 @@ struct KeyframeWishTests {
             }
         }
         wait { publisher.requests > before }
-        #expect(channels.sourceKeyframes.undecodable != nil && channels.books.counters[.inputGaps] == 0)
+        #expect(channels.keyframes.undecodable != nil && channels.books.counters[.inputGaps] == 0)
         let report = try #require(running.stop())
         #expect(report.frames.balance, "\(report.text)")
     }
@@ -408,12 +408,12 @@ struct KeyframeRouteTests {
         let output = SendStage(sinks: [sink], passing: PassingStreams(), channels: channels)
         let queue = UnitQueue(capacity: 2, books: channels.books)
         let router = PictureRouter(queue: queue, output: output, mode: .enhance, mayWait: false, channels: channels)
-        channels.sourceKeyframes.want()
+        channels.keyframes.want()
         #expect(router.keyframeWish(isAsked: false, at: .now()) == nil, "the encoder makes it")
         channels.path.beginBypass()
         #expect(router.keyframeWish(isAsked: false, at: .now()) != nil)
-        channels.sourceKeyframes.keyframeCame()
-        channels.sourceKeyframes.cannotDecode(3)
+        channels.keyframes.hasGoneOut()
+        channels.keyframes.cannotDecode(3)
         #expect(router.keyframeWish(isAsked: false, at: .now()) == nil, "nothing is decoded")
         channels.path.beginRun()
         #expect(router.keyframeWish(isAsked: false, at: .now()) != nil)
@@ -445,7 +445,7 @@ struct KeyframeRouteTests {
         #expect(!changes.isEmpty && router.keyframeWish(isAsked: false, at: .now()) == nil)
         router.change(.bypass)
         #expect(router.keyframeWish(isAsked: false, at: .now()) == .seconds(1))
-        channels.sourceKeyframes.cannotDecode(3)
+        channels.keyframes.cannotDecode(3)
         #expect(router.keyframeWish(isAsked: false, at: .now()) == .milliseconds(250), "nothing is shown meanwhile")
     }
 

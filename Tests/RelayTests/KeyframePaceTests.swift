@@ -34,8 +34,8 @@ import Testing
 
     /// Dropped pictures of such a source are no requests of receivers.
     @Test func aDroppedKeyframeIsPacedAsTheSourcesAre() {
-        let keyframes = KeyframeRequests()
-        keyframes.recordDropped()
+        let keyframes = Keyframes()
+        keyframes.wasDropped()
         #expect(!keyframes.claim() && keyframes.claimDropped() && !keyframes.claimDropped())
     }
 }

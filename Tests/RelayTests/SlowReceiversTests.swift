@@ -128,7 +128,7 @@ import Testing
         #expect(seconds > 16 && others == 0 && keyframes >= 2, "\(seconds) s, \(keyframes), \(others)")
         #expect(Double(keyframes) <= seconds / 6 + 2, "\(keyframes) in \(seconds) s, \(events)")
         #expect(isHeldBack.allSatisfy { $0 } && bad.sink.callReports.allSatisfy { !$0.isHeldBack })
-        #expect(outputs.receivers[1].pace.frames == .all && !outputs.receivers[1].awaitsKeyframe)
+        #expect(outputs.receivers[1].pace.frames == .all && !outputs.receivers[1].keyframe.isOwed)
         let books = outputs.books
         #expect(books.allSatisfy(\.balance) && books.allSatisfy { $0.offered == 600 })
         #expect(good.keyframes + good.others == 600 && books[0].sent == 600)

@@ -7,7 +7,7 @@ import Transport
 @testable import Relay
 
 @Suite struct UnitQueueTests {
-    private let books = StreamBooks(keyframes: KeyframeRequests())
+    private let books = StreamBooks(keyframes: Keyframes())
 
     /// Adds a unit of one byte, its number.
     private func add(_ number: UInt8, to queue: UnitQueue, isKeyframe: Bool = false, mayWait: Bool = false) {

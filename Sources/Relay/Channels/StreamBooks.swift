@@ -13,9 +13,9 @@ final class StreamBooks: Sendable {
     let counters: StreamCounters
     /// The stream's telemetry map; nil where no other process reads it.
     let map: TelemetryMap.Writer?
-    private let keyframes: KeyframeRequests
+    private let keyframes: Keyframes
 
-    init(keyframes: KeyframeRequests, map: TelemetryMap.Writer? = nil) {
+    init(keyframes: Keyframes, map: TelemetryMap.Writer? = nil) {
         self.keyframes = keyframes
         self.map = map
         ledger = Ledger(map: map)
@@ -25,7 +25,7 @@ final class StreamBooks: Sendable {
     /// Ends a frame that does not go out. When it was a keyframe of the source, the next picture has to be one, whatever the
     /// reason: its receivers would wait for the source's next keyframe otherwise.
     func drop(_ ticket: consuming FrameTicket, _ reason: DropReason) {
-        if ticket.record.isKeyframe, ticket.record.kind == .original { keyframes.recordDropped() }
+        if ticket.record.isKeyframe, ticket.record.kind == .original { keyframes.wasDropped() }
         ledger.close(ticket, as: .dropped(reason))
     }
 }

@@ -13,8 +13,7 @@ struct StreamChannels: Sendable {
     let control = StreamControl()
     let turns = StageTurns()
     let pictures = PictureRequests()
-    let keyframes = KeyframeRequests()
-    let sourceKeyframes = SourceKeyframes()
+    let keyframes = Keyframes()
     let books: StreamBooks
     let schedule: SharedScheduler
     let arrivals = Arrivals()

@@ -26,7 +26,7 @@ final class DecodeStage: Sendable {
     private let settings: LiveSettings
     private let turns: StageTurns
     private let path: PicturePath
-    private let keyframes: SourceKeyframes
+    private let keyframes: Keyframes
     private let control: StreamControl
 
     init(units: UnitQueue, pictures: BoundedQueue<DecodedFrame>, channels: StreamChannels) {
@@ -40,7 +40,7 @@ final class DecodeStage: Sendable {
         settings = channels.settings
         turns = channels.turns
         path = channels.path
-        keyframes = channels.sourceKeyframes
+        keyframes = channels.keyframes
         control = channels.control
     }
 

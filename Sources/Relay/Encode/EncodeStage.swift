@@ -12,7 +12,7 @@ import Telemetry
 /// Confined to the thread that calls ``run()``.
 final class EncodeStage {
     private let finished: BoundedQueue<FinishedFrame>
-    private let output: SendStage
+    private let output: any EncodedOutput
     private let configuration: RelayConfiguration
     private let books: StreamBooks
     private let schedule: SharedScheduler
@@ -20,7 +20,7 @@ final class EncodeStage {
     private let decoder: DecoderActivity
     private let activity: EncoderActivity
     private let filledSlot: FilledSlot
-    private let keyframes: KeyframeRequests
+    private let keyframes: Keyframes
     private let connection: OutputConnection
     private let captions: CaptionCarrier
     private let outputRate: OutputRate
@@ -73,7 +73,7 @@ final class EncodeStage {
     /// Without a constant rate: how long after its deadline the next original counts as lost.
     private static let lossTimeout = Nanoseconds.milliseconds(200)
 
-    init(finished: BoundedQueue<FinishedFrame>, output: SendStage, channels: StreamChannels) {
+    init(finished: BoundedQueue<FinishedFrame>, output: any EncodedOutput, channels: StreamChannels) {
         self.finished = finished
         self.output = output
         configuration = channels.configuration
@@ -402,7 +402,7 @@ final class EncodeStage {
     private func showAgain(_ slots: SlotFiller, _ now: MonotonicTime) {
         // One that is gone has nothing to show.
         let isThere = now - arrivals.heard < AbsenceReports.silence
-        guard isThere, keyframes.isPendingNow, !hasFramesComing, let time = slots.timeOfRepeat(at: now) else { return }
+        guard isThere, keyframes.encoderOwesOne, !hasFramesComing, let time = slots.timeOfRepeat(at: now) else { return }
         fill(time, .repeated(time), slots, .overdue(now), deadline: now)
     }
 

@@ -19,7 +19,7 @@ final class BypassLine {
         consuming func intoTicket() -> FrameTicket { ticket }
     }
 
-    private let output: SendStage
+    private let output: any PassedOutput
     private let books: StreamBooks
     private let path: PicturePath
     private let held = BoundedQueue<HeldUnit>(capacity: 256)
@@ -28,7 +28,7 @@ final class BypassLine {
     /// Units that did not fit were dropped: those up to the next entry point are of no use.
     private(set) var awaitsEntry = false
 
-    init(output: SendStage, books: StreamBooks, path: PicturePath) {
+    init(output: any PassedOutput, books: StreamBooks, path: PicturePath) {
         self.output = output
         self.path = path
         self.books = books

@@ -16,7 +16,7 @@ final class IngestStage {
     private let source: Source
     private let queue: UnitQueue
     private let router: PictureRouter
-    private let output: SendStage
+    private let output: any PassedOutput
     private let passing: PassingStreams
     private let configuration: RelayConfiguration
     private let books: StreamBooks
@@ -93,7 +93,7 @@ final class IngestStage {
     /// How often an input that comes frame by frame (for tests) checks whether the frame before is out.
     private static let oneByOnePollInterval = Nanoseconds.milliseconds(0.2)
 
-    init(source: Source, queue: UnitQueue, output: SendStage, passing: PassingStreams, channels: StreamChannels) {
+    init(source: Source, queue: UnitQueue, output: any PassedOutput, passing: PassingStreams, channels: StreamChannels) {
         self.source = source
         self.queue = queue
         self.output = output

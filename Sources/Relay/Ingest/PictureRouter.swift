@@ -23,10 +23,10 @@ final class PictureRouter {
     }
 
     private let queue: UnitQueue
-    private let output: SendStage
+    private let output: any PassedOutput
     private let line: BypassLine
     private let path: PicturePath
-    private let keyframes: SourceKeyframes
+    private let keyframes: Keyframes
     private let captions: Captions
     private let books: StreamBooks
     private let control: StreamControl
@@ -75,13 +75,13 @@ final class PictureRouter {
     private static let holdPollInterval = Nanoseconds.milliseconds(1)
 
     /// - Parameter mode: of the settings whose changes ``change(_:)`` gets.
-    init(queue: UnitQueue, output: SendStage, mode: StreamSettings.Mode, mayWait: Bool, channels: StreamChannels) {
+    init(queue: UnitQueue, output: any PassedOutput, mode: StreamSettings.Mode, mayWait: Bool, channels: StreamChannels) {
         self.queue = queue
         self.output = output
         self.mayWait = mayWait
         line = BypassLine(output: output, books: channels.books, path: channels.path)
         path = channels.path
-        keyframes = channels.sourceKeyframes
+        keyframes = channels.keyframes
         captions = channels.captions
         books = channels.books
         control = channels.control
@@ -131,7 +131,7 @@ final class PictureRouter {
     func keyframeWish(isAsked: Bool, at now: MonotonicTime) -> Nanoseconds? {
         let isUrgent =
             path.isBypassed
-            ? keyframes.isWanted || line.awaitsEntry
+            ? keyframes.sourceOwesOne || line.awaitsEntry
             : wish.isDue(for: keyframes.undecodable, isAsked: isAsked, at: now) || queue.awaitsKeyframe
         let awaitsChange = followChange(at: now)
         if isUrgent { return Self.wishInterval }
@@ -261,7 +261,7 @@ final class PictureRouter {
         if decision.endsRun { queue.endRun() }
         if unit.isKeyframe, !unit.isDamaged {
             wish.keyframeCame(ticket.record.id, at: .now())
-            if path.isBypassed { keyframes.keyframeCame() }
+            if path.isBypassed { keyframes.hasGoneOut() }
         }
         // Pictures of the former way come before it.
         if paths.isLeaving || decision.endsRun { line.hold() }

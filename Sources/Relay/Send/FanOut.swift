@@ -28,7 +28,7 @@ struct FanOut: ~Copyable {
         ledger = OutputLedger(outputs: sinks.map(\.url.identity), map: map)
         // Outputs that no receiver connects to. They get the encoder's first picture, which is a keyframe.
         for output in sinks.indices where !sinks[output].hasConnections { adoptConnections(of: output) }
-        for index in receivers.indices { receivers[index].awaitsKeyframe = false }
+        for index in receivers.indices { receivers[index].keyframe.forgive() }
     }
 
     // MARK: Receivers
@@ -75,7 +75,7 @@ struct FanOut: ~Copyable {
             receivers.insert(
                 Receiver(
                     output: output, connection: connection, takesMedia: sink.takesMedia, takesPictures: takesPictures,
-                    awaitsKeyframe: takesPictures), at: index)
+                    keyframe: KeyframeDebt(isOwed: takesPictures)), at: index)
             index += 1
             come += 1
         }
@@ -84,7 +84,7 @@ struct FanOut: ~Copyable {
 
     /// All receivers need a keyframe. For tests.
     mutating func restart() {
-        for index in receivers.indices { receivers[index].awaitsKeyframe = receivers[index].takesPictures }
+        for index in receivers.indices where receivers[index].takesPictures { receivers[index].keyframe.owe() }
         demand.want(at: .now())
     }
 
@@ -97,7 +97,7 @@ struct FanOut: ~Copyable {
                 demand.wantByRequest(at: now)
             }
         }
-        return demand.claim(at: now, othersAreServed: receivers.contains { $0.takesPictures && !$0.awaitsKeyframe })
+        return demand.claim(at: now, othersAreServed: receivers.contains { $0.takesPictures && !$0.keyframe.isOwed })
     }
 
     /// One that gets keyframes only asks for them without end.
@@ -122,7 +122,7 @@ struct FanOut: ~Copyable {
             guard let feedback = sink.videoFeedback(of: connection) else { continue }
             let change = receivers[index].pace.observe(.init(feedback), floor: floor, ceiling: ceiling, at: now)
             // Also after a trial that has failed, which is no news.
-            if receivers[index].pace.frames == .keyframesOnly { receivers[index].awaitsKeyframe = true }
+            if receivers[index].pace.frames == .keyframesOnly { receivers[index].keyframe.owe() }
             guard let change else { continue }
             sink.holdBack(connection, change == .slowed)
             let peer = sink.peer(of: connection)
@@ -170,7 +170,7 @@ struct FanOut: ~Copyable {
         isKeyframe: Bool, stamp: MonotonicTime, media: MediaUnit? = nil, write: ((UnsafeRawBufferPointer) -> Void) -> Void
     ) -> Outcome {
         func isMeant(_ receiver: Receiver) -> Bool {
-            receiver.takesPictures && (isKeyframe || !receiver.awaitsKeyframe) && (media != nil || !receiver.takesMedia)
+            receiver.takesPictures && (isKeyframe || !receiver.keyframe.isOwed) && (media != nil || !receiver.takesMedia)
         }
         var outcome = unsafe send(stamp: stamp, media: media, to: isMeant, write: write)
         if outcome.receivers == 0 { outcome.sent = .now() }
@@ -207,24 +207,20 @@ struct FanOut: ~Copyable {
             return ledger.countDropped(output, .awaitsKeyframe)
         }
         guard !receivers[index].isWhole else {
-            if receivers[index].awaitsKeyframe {
-                receivers[index].awaitsKeyframe = false
-                receivers[index].backoff.served(at: .now())
-            }
+            receivers[index].keyframe.pay(at: .now())
             if isKeyframe, receivers[index].pace.isHeldBack {
                 receivers[index].pace.keyframeWasSent()
                 // What follows the keyframe is not for it.
-                receivers[index].awaitsKeyframe = receivers[index].pace.frames == .keyframesOnly
+                if receivers[index].pace.frames == .keyframesOnly { receivers[index].keyframe.owe() }
             }
             receivers[index].books.sent += 1
             return ledger.countSent(output)
         }
         receivers[index].books[.refused] += 1
         ledger.countDropped(output, .refused)
-        receivers[index].awaitsKeyframe = true
-        guard !receivers[index].pace.isHeldBack else { return }
+        guard !receivers[index].pace.isHeldBack else { return receivers[index].keyframe.owe() }
         let now = MonotonicTime.now()
-        demand.want(at: now, after: receivers[index].backoff.missed(at: now))
+        demand.want(at: now, after: receivers[index].keyframe.miss(at: now))
     }
 
     /// Sends a unit of another stream to the receivers of a multiplex.

@@ -11,12 +11,10 @@ struct Receiver {
     let takesMedia: Bool
     /// Otherwise it gets sound alone: no unit of video is due to it, and it needs no keyframe.
     let takesPictures: Bool
-    /// It has come, or a unit went out to it in part. The units up to the next keyframe are of no use to it.
-    var awaitsKeyframe: Bool
+    /// Whether it waits for a keyframe.
+    var keyframe: KeyframeDebt
     /// Whether everything of the unit that goes out now has been accepted.
     var isWhole = false
-    /// How long it waits for a keyframe when it misses something.
-    var backoff = KeyframeBackoff()
     /// Whether it gets all frames, where it is a call's.
     var pace = CallPace()
     /// What became of the units that were due to it.

@@ -1,0 +1,73 @@
+import Codec
+import Container
+import Media
+import Telemetry
+
+// Who may enter sending, and where. Each stage gets ``SendStage`` as one of these and can call nothing else of it, so the compiler
+// holds the list. All calls take one lock, under which at most one unit is sent.
+//
+// | thread | enters by | for |
+// |---|---|---|
+// | encode | ``EncodedOutput`` | the encoder's units; it sends one itself where nothing waits before it |
+// | ingest | ``PassedOutput`` | pictures that go out as they came, and packets of other programs, at once |
+// | send | ``SendStage/run()`` | what waits for its turn, the program's other streams, receivers that come and go |
+// | the observer | `Relay`, which owns the stage | figures; ``SendStage/followConnection()`` once before the stages start |
+//
+// Encode and ingest never deliver at the same time: ``PicturePath`` gives the pictures to one of them.
+
+/// What whoever delivers coded pictures needs.
+protocol CodedOutput: AnyObject, Sendable {
+    /// Records the program's layout, which the next picture brings along.
+    /// - Throws: when the program map cannot hold the passing streams.
+    func prepare() throws(ContainerError)
+}
+
+/// Sending, for the encode thread.
+protocol EncodedOutput: CodedOutput {
+    /// Looks whether a receiver has come or gone. Called between two units, so that nobody begins with half of one.
+    func followConnection()
+
+    /// Sends the encoder's unit, or queues a copy until its turn.
+    /// - Parameter unit: borrowed for the call.
+    func deliver(
+        _ unit: borrowing EncodedUnit, _ ticket: consuming FrameTicket, encoded: MonotonicTime, _ source: SourceTime)
+
+    /// The encoder gave no unit for a picture: passing units no longer wait for it.
+    func skipPicture(at time: MediaTime)
+
+    /// Nothing more will be delivered.
+    func finish()
+
+    /// How many coded units wait for their turn.
+    var unitsWaiting: Int { get }
+}
+
+/// Sending, for the ingest thread.
+protocol PassedOutput: CodedOutput {
+    /// Sends a coded unit, or queues a copy until its turn. It never waits for a turn: at most for the send thread to finish the
+    /// unit that it is sending. One thread at a time delivers, in decoding order.
+    /// - Parameters:
+    ///   - bytes: borrowed for the call.
+    ///   - ticket: ends when the unit has left.
+    ///   - encoded: when the unit was there.
+    func deliver(
+        _ bytes: RawSpan, _ unit: CodedUnit, _ ticket: consuming FrameTicket, encoded: MonotonicTime, _ source: SourceTime)
+
+    /// Whether receivers of calls are among those that it sends to.
+    var feedsCalls: Bool { get }
+    /// Whether any output is a multiplex, which other programs can go out in.
+    var takesOtherPrograms: Bool { get }
+
+    /// Learns what the source's multiplex holds beside the program, at once: the packets that come next may use packet identifiers
+    /// that were the program's own.
+    /// - Parameter multiplex: nil where it holds nothing else.
+    func adopt(_ multiplex: Multiplex?)
+
+    /// Sends packets of other programs at once, on the caller's thread: no picture, deadline or queue holds them up.
+    /// - Parameters:
+    ///   - packets: one to seven; borrowed for the call.
+    ///   - arrival: when they came.
+    ///   - source: when they were sent, or else when they came.
+    /// - Returns: whether a receiver got all of them.
+    func pass(_ packets: RawSpan, arrival: MonotonicTime, source: MonotonicTime) -> Bool
+}
