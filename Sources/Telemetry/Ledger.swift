@@ -52,6 +52,19 @@ public final class Ledger: Sendable {
         return FrameTicket(record: FrameRecord(id: id, kind: kind, presentation: presentation), census: census)
     }
 
+    /// Opens a frame that is made from an original: of its clocks, as late as it, and due as much later as it is shown later.
+    public func open(_ kind: FrameKind, presentation: MediaTime, beside original: FrameRecord) -> FrameTicket {
+        let offset = MediaTime(ticks: presentation - original.presentation).nanoseconds
+        var ticket = open(kind, presentation: presentation)
+        ticket.record.deadline = original.deadline.map { $0 + offset }
+        ticket.record.epoch = original.epoch
+        ticket.record.sourceClock = original.sourceClock
+        ticket.record.sourceTime = original.sourceTime.map { $0 + offset }
+        ticket.record.isLateUnit = original.isLateUnit
+        ticket.record[.lastPacket] = original[.lastPacket]
+        return ticket
+    }
+
     /// Closes a frame: counts its fate and keeps its record.
     public func close(_ ticket: consuming FrameTicket, as fate: FrameFate) {
         let record = ticket.record

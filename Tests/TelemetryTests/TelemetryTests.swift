@@ -99,6 +99,25 @@ import Testing
         #expect(Stamp.allCases.map { record[$0]?.nanoseconds } == Stamp.allCases.map { Int64($0.rawValue) + 1 })
     }
 
+    @Test func aFrameBesideAnOriginalIsDueAsMuchLaterAsItIsShown() {
+        let ledger = Ledger()
+        var original = FrameRecord(id: 7, kind: .original, presentation: MediaTime(ticks: 9_000))
+        original.deadline = MonotonicTime(nanoseconds: 50_000_000)
+        original.sourceTime = MonotonicTime(nanoseconds: 20_000_000)
+        original[.lastPacket] = MonotonicTime(nanoseconds: 30_000_000)
+        original.epoch = 3
+        original.sourceClock = 4
+        original.isLateUnit = true
+        let ticket = ledger.open(.synthesised, presentation: MediaTime(ticks: 9_900), beside: original)
+        let record = ticket.record
+        ledger.close(ticket, as: .emitted)
+        #expect(record.id == 0 && record.kind == .synthesised && record.presentation == MediaTime(ticks: 9_900))
+        #expect(record.deadline == MonotonicTime(nanoseconds: 60_000_000))
+        #expect(record.sourceTime == MonotonicTime(nanoseconds: 30_000_000))
+        #expect(record[.lastPacket] == original[.lastPacket])
+        #expect(record.epoch == 3 && record.sourceClock == 4 && record.isLateUnit)
+    }
+
     @Test func aLostTicketShows() {
         let ledger = Ledger()
         do { _ = ledger.open(.original, presentation: MediaTime(ticks: 0)) }

@@ -98,16 +98,13 @@ final class ShownPictures {
     /// Opens a ticket for the frame that shows the second field of an original.
     /// - Parameter ticks: how much later it is shown.
     private func openTicket(beside original: FrameRecord, after ticks: Int64) -> FrameTicket {
-        let offset = MediaTime(ticks: ticks).nanoseconds
-        var ticket = books.ledger.open(.synthesised, presentation: times.settle(original.presentation + ticks))
-        ticket.record.deadline = original.deadline.map { $0 + offset }
-        ticket.record.epoch = original.epoch
-        ticket.record.sourceClock = original.sourceClock
-        ticket.record.sourceTime = (original.sourceTime ?? original[.lastPacket]).map { $0 + offset }
-        ticket.record.isLateUnit = original.isLateUnit
+        // Without a source time it counts from the arrival of the original.
+        var source = original
+        source.sourceTime = original.sourceTime ?? original[.lastPacket]
+        var ticket = books.ledger.open(
+            .synthesised, presentation: times.settle(original.presentation + ticks), beside: source)
         ticket.record.isReference = false
         ticket.record.isDamaged = original.isDamaged
-        ticket.record[.lastPacket] = original[.lastPacket]
         return ticket
     }
 

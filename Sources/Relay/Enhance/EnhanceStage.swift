@@ -417,14 +417,8 @@ final class EnhanceStage {
         // Nothing lies between two sides of a cut. At a constant rate the frame before is repeated instead.
         if method == .held, configuration.options.fps != nil { return false }
 
-        var ticket = books.ledger.open(.synthesised, presentation: slot.presentation)
+        var ticket = books.ledger.open(.synthesised, presentation: slot.presentation, beside: original)
         ticket.record.deadline = deadline
-        ticket.record.epoch = original.epoch
-        ticket.record.sourceClock = original.sourceClock
-        let offset = MediaTime(ticks: slot.presentation - original.presentation).nanoseconds
-        ticket.record.sourceTime = original.sourceTime.map { $0 + offset }
-        ticket.record.isLateUnit = original.isLateUnit
-        ticket.record[.lastPacket] = original[.lastPacket]
         ticket.record[.planned] = original[.planned]
         ticket.stamp(.enhanceIn, at: started)
         ticket.stamp(.enhanceOut)
