@@ -107,7 +107,7 @@ public final class Relay: Sendable {
             }
             let now = MonotonicTime.now()
             links.follow({ outputPeers }, at: now)
-            calls.follow({ sinks.flatMap(\.callReports) }, at: now)
+            calls.follow({ sinks.flatMap { $0.viewers?.reports ?? [] } }, at: now)
             if now >= nextLoadSample {
                 if configuration.watchesMachine { meter.sampleLoad() }
                 nextLoadSample = now + MachineMeter.loadSampleInterval
@@ -149,7 +149,7 @@ public final class Relay: Sendable {
         let limit = MonotonicTime.now() + min(max(.seconds(1), roundTrip * 4), .seconds(5))
         for sink in sinks { sink.flush(until: limit) }
         // Before whatever carries a call's packets is closed.
-        for sink in sinks { sink.sayGoodbye() }
+        for sink in sinks { sink.viewers?.sayGoodbye() }
         write(trace)
         write(&figures)
         for leg in TelemetryMap.Leg.allCases { peers?.write([], of: leg) }

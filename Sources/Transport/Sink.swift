@@ -3,6 +3,9 @@ import Media
 
 /// Where a stream goes out: SRT, RTP, a call, UDP, a file or a pipe.
 ///
+/// A sink takes *messages* of a transport stream, or it has ``viewers``, who get media. What it has in common for both stands here:
+/// connections, figures, the end.
+///
 /// One thread at a time calls ``send(_:sourceTime:)`` and ``nextEvent()``, and asks for events only between two units, so that
 /// no receiver begins in the middle of one. Everything else may be called from any thread. No allocation per message.
 public final class Sink: Sendable {
@@ -47,58 +50,12 @@ public final class Sink: Sendable {
         leg = .call(viewers, nil)
     }
 
-    /// Whether it takes coded units as RTP payloads (``sendMedia(_:_:_:presentation:sourceTime:isMarked:captureTime:to:)``)
-    /// and no messages of a transport stream.
-    public var takesMedia: Bool { if case .call = leg { true } else { false } }
+    /// Whom the media goes to, where the sink takes coded units as RTP payloads and no messages of a transport stream; nil elsewhere.
+    /// A connection's viewer is ``RTPViewers/viewer(of:)``.
+    public var viewers: RTPViewers? { if case .call(let viewers, _) = leg { viewers } else { nil } }
 
-    /// Sends an RTP payload to one connection of a sink that takes media; never waits.
-    /// - Parameters:
-    ///   - head: the payload's first bytes, which may be none; `body`: the others.
-    ///   - presentation: the unit's time. All payloads of a unit have the same.
-    ///   - sourceTime: when that was by our clock.
-    ///   - isMarked: the last one of a picture.
-    ///   - captureTime: when the picture was taken by its sender's clock (NTP's 32.32 bits), where he said so.
-    public func sendMedia(
-        _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ kind: RTPViewer.Kind, presentation: MediaTime,
-        sourceTime: MonotonicTime, isMarked: Bool, captureTime: UInt64? = nil, to connection: Connection
-    ) -> Sent {
-        guard let viewer = viewer(of: connection) else { return .notConnected }
-        return unsafe viewer.send(
-            head, body, kind, presentation: presentation, sourceTime: sourceTime, isMarked: isMarked, captureTime: captureTime)
-    }
-
-    /// Whom to wake when a receiver of a call has come, or wants a keyframe. Others are to be asked.
-    public func wake(_ wake: WakeUp) { if case .call(let viewers, _) = leg { viewers.wake(wake) } }
-
-    /// What a call's receivers have reported; empty elsewhere.
-    public var callReports: [RTPViewers.Report] { if case .call(let viewers, _) = leg { viewers.reports } else { [] } }
-
-    /// What a call's receiver of video has told so far; nil where there is none.
-    public func videoFeedback(of connection: Connection) -> RTPSendSession.Feedback? {
-        guard let viewer = viewer(of: connection), viewer.has(.video) else { return nil }
-        return viewer.feedback
-    }
-
-    /// Whether a connection's receiver gets pictures. One of a call may have agreed on sound alone.
-    public func takesPictures(_ connection: Connection) -> Bool { viewer(of: connection)?.has(.video) ?? true }
-
-    /// Who a call's receiver is, for people; empty where there is none.
-    public func peer(of connection: Connection) -> String { viewer(of: connection)?.peer ?? "" }
-
-    /// Whether what a call's receiver reports is not to count for the others (``RTPViewers/Report/isHeldBack``).
-    public func holdBack(_ connection: Connection, _ isHeldBack: Bool) { viewer(of: connection)?.isHeldBack = isHeldBack }
-
-    private func viewer(of connection: Connection) -> RTPViewer? {
-        guard case .call(let viewers, _) = leg, let viewer = viewers.viewer(at: connection.place),
-            viewer.id == connection.socket
-        else { return nil }
-        return viewer
-    }
-
-    /// Whether a connection's receiver has asked for a keyframe and may have one now. It counts as asked for then.
-    public func claimKeyframe(of connection: Connection, at now: MonotonicTime) -> Bool {
-        viewer(of: connection)?.claimKeyframe(at: now) ?? false
-    }
+    /// Whether it has ``viewers``.
+    public var takesMedia: Bool { viewers != nil }
 
     /// Writes a file or pipe that somebody else has opened, and closes it in the end.
     /// - Parameters:
@@ -308,9 +265,6 @@ public final class Sink: Sendable {
     public var localPort: UInt16 {
         if case .srt(let sink) = leg { sink.localPort } else { 0 }
     }
-
-    /// Tells the receivers of a call that nothing more comes (RFC 3550, 6.6). Others learn it by ``close()`` or not at all.
-    public func sayGoodbye() { if case .call(let viewers, _) = leg { viewers.sayGoodbye() } }
 
     /// Begins to close the endpoint for good, without waiting for what is still on its way: ``close()`` waits for it. Where
     /// several endpoints are closed, begin with all of them.

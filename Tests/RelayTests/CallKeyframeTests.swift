@@ -112,9 +112,9 @@ struct KeyframeWishTests {
             guard let connection = sink.connection(at: 0) else { return }
             let time = MediaTime(ticks: Int64(soundsSent.add(1, ordering: .relaxed).newValue) * 1_800)
             ([0xf8, 0xff, 0xfe] as [UInt8]).withUnsafeBytes { body in
-                _ = sink.sendMedia(
+                _ = sink.viewers!.viewer(of: connection)!.send(
                     UnsafeRawBufferPointer(start: nil, count: 0), body, .sound, presentation: time, sourceTime: .now(),
-                    isMarked: false, to: connection)
+                    isMarked: false)
             }
             (MonotonicTime.now() + .milliseconds(20)).sleep()
         }
@@ -131,8 +131,8 @@ struct KeyframeWishTests {
             var payloads = MediaPayloads()
             bytes.withUnsafeBytes { bytes in
                 payloads.forEach(of: MediaUnit(kind: .video, bytes: bytes, presentation: time)) { head, body, time, isMarked in
-                    _ = sink.sendMedia(
-                        head, body, .video, presentation: time, sourceTime: .now(), isMarked: isMarked, to: connection)
+                    _ = sink.viewers!.viewer(of: connection)!.send(
+                        head, body, .video, presentation: time, sourceTime: .now(), isMarked: isMarked)
                 }
             }
         }

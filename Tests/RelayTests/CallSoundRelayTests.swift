@@ -130,8 +130,8 @@ import Transport
             sent += 1
             [0xfc, number, 1].withUnsafeBytes { packet in
                 let none = UnsafeRawBufferPointer(start: nil, count: 0)
-                _ = sink.sendMedia(
-                    packet, none, .sound, presentation: time, sourceTime: .now(), isMarked: false, to: connection)
+                _ = sink.viewers!.viewer(of: connection)!.send(
+                    packet, none, .sound, presentation: time, sourceTime: .now(), isMarked: false)
             }
         }
     }

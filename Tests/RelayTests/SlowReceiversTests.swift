@@ -73,9 +73,9 @@ import Testing
         func report(at now: MonotonicTime) {
             guard let sender else { return }
             session.nextFeedback(at: now) { packet, _ in
-                let before = sink.callReports
+                let before = sink.viewers!.reports
                 _ = DatagramSocket.send(packet, from: socket.number, to: sender)
-                while sink.callReports == before { (MonotonicTime.now() + .milliseconds(1)).sleep() }
+                while sink.viewers!.reports == before { (MonotonicTime.now() + .milliseconds(1)).sleep() }
             }
         }
     }
@@ -115,7 +115,7 @@ import Testing
                 seconds += 0.1
                 keyframes += bad.keyframes - before.0
                 others += bad.others - before.1
-                isHeldBack.append(bad.sink.callReports.allSatisfy(\.isHeldBack))
+                isHeldBack.append(bad.sink.viewers!.reports.allSatisfy(\.isHeldBack))
             }
             outputs.followPaces(floor: nil, ceiling: 3_000_000, at: now) { events.append(($0, $1, number / 10)) }
         }
@@ -127,7 +127,7 @@ import Testing
         // Before the first trial, which fails, and between it and the second.
         #expect(seconds > 16 && others == 0 && keyframes >= 2, "\(seconds) s, \(keyframes), \(others)")
         #expect(Double(keyframes) <= seconds / 6 + 2, "\(keyframes) in \(seconds) s, \(events)")
-        #expect(isHeldBack.allSatisfy { $0 } && bad.sink.callReports.allSatisfy { !$0.isHeldBack })
+        #expect(isHeldBack.allSatisfy { $0 } && bad.sink.viewers!.reports.allSatisfy { !$0.isHeldBack })
         #expect(outputs.receivers[1].pace.frames == .all && !outputs.receivers[1].keyframe.isOwed)
         let books = outputs.books
         #expect(books.allSatisfy(\.balance) && books.allSatisfy { $0.offered == 600 })
@@ -138,5 +138,5 @@ import Testing
 }
 
 extension Sink {
-    fileprivate var viewerName: String { connection(at: 0).map { peer(of: $0) } ?? "" }
+    fileprivate var viewerName: String { connection(at: 0).flatMap { viewers?.viewer(of: $0)?.peer } ?? "" }
 }

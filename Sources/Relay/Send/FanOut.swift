@@ -70,7 +70,8 @@ struct FanOut: ~Copyable {
                 receivers.remove(at: index)
             }
             guard let connection else { continue }
-            let takesPictures = sink.takesPictures(connection)
+            // A receiver of a call may have agreed on sound alone.
+            let takesPictures = sink.viewers.map { $0.viewer(of: connection)?.has(.video) ?? true } ?? true
             if takesPictures { needsKeyframe = true }
             receivers.insert(
                 Receiver(
@@ -81,6 +82,9 @@ struct FanOut: ~Copyable {
         }
         return come
     }
+
+    /// Who receives media; nil where they have gone, and for receivers of messages.
+    private func viewer(_ receiver: Receiver) -> RTPViewer? { sinks[receiver.output].viewers?.viewer(of: receiver.connection) }
 
     /// All receivers need a keyframe. For tests.
     mutating func restart() {
@@ -93,7 +97,7 @@ struct FanOut: ~Copyable {
         for receiver in receivers where receiver.takesMedia && receiver.takesPictures {
             if receiver.pace.isHeldBack {
                 claimKeyframe(ofSlow: receiver, at: now)
-            } else if sinks[receiver.output].claimKeyframe(of: receiver.connection, at: now) {
+            } else if viewer(receiver)?.claimKeyframe(at: now) == true {
                 demand.wantByRequest(at: now)
             }
         }
@@ -103,7 +107,7 @@ struct FanOut: ~Copyable {
     /// One that gets keyframes only asks for them without end.
     private mutating func claimKeyframe(ofSlow receiver: Receiver, at now: MonotonicTime) {
         guard slow.mayAsk(isTrial: receiver.pace.awaitsTrial, at: now) else { return }
-        let hasAsked = sinks[receiver.output].claimKeyframe(of: receiver.connection, at: now)
+        let hasAsked = viewer(receiver)?.claimKeyframe(at: now) == true
         guard hasAsked || receiver.pace.awaitsTrial else { return }
         slow.asked(at: now)
         demand.want(at: now)
@@ -118,16 +122,14 @@ struct FanOut: ~Copyable {
     ) {
         guard slow.claimTurn(at: now) else { return }
         for index in receivers.indices where receivers[index].takesMedia {
-            let (sink, connection) = (sinks[receivers[index].output], receivers[index].connection)
-            guard let feedback = sink.videoFeedback(of: connection) else { continue }
-            let change = receivers[index].pace.observe(.init(feedback), floor: floor, ceiling: ceiling, at: now)
+            guard let viewer = viewer(receivers[index]), viewer.has(.video) else { continue }
+            let change = receivers[index].pace.observe(.init(viewer.feedback), floor: floor, ceiling: ceiling, at: now)
             // Also after a trial that has failed, which is no news.
             if receivers[index].pace.frames == .keyframesOnly { receivers[index].keyframe.owe() }
             guard let change else { continue }
-            sink.holdBack(connection, change == .slowed)
-            let peer = sink.peer(of: connection)
+            viewer.isHeldBack = change == .slowed
             report(
-                change == .slowed ? .fellBehind(peer: peer) : .followsAgain(peer: peer),
+                change == .slowed ? .fellBehind(peer: viewer.peer) : .followsAgain(peer: viewer.peer),
                 sinks.count > 1 ? receivers[index].output + 1 : nil)
         }
     }
@@ -283,10 +285,10 @@ struct FanOut: ~Copyable {
     private mutating func sendMedia(_ unit: MediaUnit, _ stamp: MonotonicTime) -> Int {
         unsafe payloads.forEach(of: unit) { head, body, time, isMarked in
             for index in receivers.indices where receivers[index].takesMedia && receivers[index].isWhole {
-                let sink = sinks[receivers[index].output]
-                let sent = unsafe sink.sendMedia(
+                let viewer = sinks[receivers[index].output].viewers?.viewer(of: receivers[index].connection)
+                let sent = unsafe viewer?.send(
                     head, body, unit.kind, presentation: time, sourceTime: stamp, isMarked: isMarked,
-                    captureTime: unit.captureTime, to: receivers[index].connection)
+                    captureTime: unit.captureTime)
                 guard sent != .sent else { continue }
                 receivers[index].isWhole = false
                 refusals += 1

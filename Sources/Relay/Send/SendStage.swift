@@ -51,7 +51,7 @@ final class SendStage: EncodedOutput, PassedOutput {
         turns = channels.turns
         feedsCalls = sinks.contains(where: \.takesMedia)
         takesOtherPrograms = sinks.contains { !$0.takesMedia }
-        for sink in sinks { sink.wake(passing.wake) }
+        for sink in sinks { sink.viewers?.wake(passing.wake) }
     }
 
     // MARK: The stage's own thread

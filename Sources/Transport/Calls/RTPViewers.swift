@@ -61,7 +61,13 @@ public final class RTPViewers: Sendable {
     public func countRefusedPicture() { former.withLock { $0.picturesRefused += 1 } }
 
     /// Tells all viewers that nothing more comes (RFC 3550, 6.6).
-    func sayGoodbye() { for viewer in viewers { viewer.sayGoodbye() } }
+    public func sayGoodbye() { for viewer in viewers { viewer.sayGoodbye() } }
+
+    /// Who has a connection; nil where it is over. Costs a lock.
+    public func viewer(of connection: Sink.Connection) -> RTPViewer? {
+        guard let viewer = viewer(at: connection.place), viewer.id == connection.socket else { return nil }
+        return viewer
+    }
 
     func viewer(at place: Int) -> RTPViewer? { all.withLock { $0.indices.contains(place) ? $0[place] : nil } }
 
@@ -74,7 +80,7 @@ public final class RTPViewers: Sendable {
         public var isHeldBack = false
     }
 
-    var reports: [Report] {
+    public var reports: [Report] {
         viewers.map { Report(id: UInt64($0.id), feedback: $0.feedback, isHeldBack: $0.isHeldBack) }
     }
 
@@ -135,7 +141,7 @@ public final class RTPViewer: Sendable {
     }
 
     /// See ``RTPViewers/Report/isHeldBack``.
-    var isHeldBack: Bool {
+    public var isHeldBack: Bool {
         get { heldBack.load(ordering: .relaxed) }
         set { heldBack.store(newValue, ordering: .relaxed) }
     }
@@ -165,8 +171,8 @@ public final class RTPViewer: Sendable {
     /// A datagram has come that is not the receiver's.
     func countUnexpected() { state.withLock { $0.figures.packetsUnexpected += 1 } }
 
-    /// Whether the receiver wants a keyframe, and may have one now.
-    func claimKeyframe(at now: MonotonicTime) -> Bool {
+    /// Whether the receiver has asked for a keyframe and may have one now. It counts as asked for then.
+    public func claimKeyframe(at now: MonotonicTime) -> Bool {
         guard wantsKeyframe.load(ordering: .acquiring) else { return false }
         return state.withLock { state in
             guard state.session.claimKeyframe(at: now) else { return false }
@@ -175,14 +181,21 @@ public final class RTPViewer: Sendable {
         }
     }
 
-    func has(_ kind: Kind) -> Bool { (kind == .video ? video : sound) != nil }
+    /// Whether the receiver gets pictures, or sound. One may have agreed on sound alone.
+    public func has(_ kind: Kind) -> Bool { (kind == .video ? video : sound) != nil }
 
-    /// Sends a payload (``RTPSendSession/send(_:_:track:presentation:sourceTime:isMarked:captureTime:at:_:)``).
-    func send(
+    /// Sends an RTP payload; never waits. No allocation.
+    /// - Parameters:
+    ///   - head: the payload's first bytes, which may be none; `body`: the others.
+    ///   - presentation: the unit's time. All payloads of a unit have the same.
+    ///   - sourceTime: when that was by our clock.
+    ///   - isMarked: the last one of a picture.
+    ///   - captureTime: when the picture was taken by its sender's clock (NTP's 32.32 bits), where the sender said so.
+    public func send(
         _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ kind: Kind, presentation: MediaTime,
-        sourceTime: MonotonicTime, isMarked: Bool, captureTime: UInt64?
+        sourceTime: MonotonicTime, isMarked: Bool, captureTime: UInt64? = nil
     ) -> Sent {
-        // What he has no track for is not missed.
+        // What the receiver has no track for is not missed.
         guard let track = kind == .video ? video : sound else { return .sent }
         let now = MonotonicTime.now()
         return state.withLock { state in

@@ -102,15 +102,13 @@ struct CallInboxTests {
         [UInt8(3)].withUnsafeBytes { payload in
             let none = UnsafeRawBufferPointer(start: nil, count: 0)
             #expect(
-                sink.sendMedia(
-                    payload, none, .video, presentation: MediaTime(ticks: 0), sourceTime: .now(), isMarked: true, to: connection
-                )
+                sink.viewers!.viewer(of: connection)!.send(
+                    payload, none, .video, presentation: MediaTime(ticks: 0), sourceTime: .now(), isMarked: true)
                     == .sent)
             // Who has no track for it misses nothing.
             #expect(
-                sink.sendMedia(
-                    payload, none, .sound, presentation: MediaTime(ticks: 0), sourceTime: .now(), isMarked: true, to: connection
-                )
+                sink.viewers!.viewer(of: connection)!.send(
+                    payload, none, .sound, presentation: MediaTime(ticks: 0), sourceTime: .now(), isMarked: true)
                     == .sent)
         }
         let sent = back.packets.withLock { $0 }
@@ -121,7 +119,9 @@ struct CallInboxTests {
         writer.pictureLoss(from: 1, media: 5)
         writer.bytes.withUnsafeBytes { viewer.receive($0, at: .now() + .milliseconds(50)) }
         #expect(back.packets.withLock { $0.last } == sent[0])
-        #expect(sink.claimKeyframe(of: connection, at: .now()) && !sink.claimKeyframe(of: connection, at: .now()))
+        #expect(
+            sink.viewers!.viewer(of: connection)!.claimKeyframe(at: .now())
+                && !sink.viewers!.viewer(of: connection)!.claimKeyframe(at: .now()))
         viewers.remove(viewer)
         #expect(!sink.isConnected && !sink.hasConnection(connection))
         let figures = sink.statistics()

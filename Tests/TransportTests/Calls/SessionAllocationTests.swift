@@ -137,10 +137,10 @@ struct SessionAllocationTests {
             )
             try count("sending") { range in
                 for number in range {
-                    _ = sink.sendMedia(
+                    _ = sink.viewers!.viewer(of: connection)!.send(
                         head, body, number % 2 == 0 ? .video : .sound, presentation: MediaTime(ticks: Int64(number) * 900),
-                        sourceTime: .now(), isMarked: true, to: connection)
-                    _ = sink.claimKeyframe(of: connection, at: .now())
+                        sourceTime: .now(), isMarked: true)
+                    _ = sink.viewers!.viewer(of: connection)!.claimKeyframe(at: .now())
                 }
             }
         }
