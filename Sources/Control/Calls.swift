@@ -15,7 +15,7 @@ public struct CallPlace: Sendable {
 }
 
 /// A peer's offer.
-public struct CallOffer: Sendable {
+public struct PeerOffer: Sendable {
     /// The session description (SDP), at most `Calls.largestDescription` bytes.
     public var description: String
     /// The peer's ICE user name fragment, by which a later fragment of its candidates is told from a restart.

@@ -34,7 +34,7 @@ public protocol StreamService: Sendable {
     /// The stream that receives (`publish`) or sends (`play`) calls under a name; nil where none does.
     func callPlace(_ name: String, _ side: CallSide) async -> CallPlace?
     /// Has the stream's worker answer a peer's offer.
-    func call(_ name: String, _ side: CallSide, _ offer: CallOffer) async throws(ServiceFault) -> PresentCall
+    func call(_ name: String, _ side: CallSide, _ offer: PeerOffer) async throws(ServiceFault) -> PresentCall
     /// A call that goes on.
     func call(_ id: String, of name: String, _ side: CallSide) async -> PresentCall?
     /// Ends a call.

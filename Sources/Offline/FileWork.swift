@@ -7,7 +7,7 @@ import Telemetry
 /// The processors of one file and their state. Not thread-safe.
 final class FileWork {
     private let settings: FileEnhancement
-    private let writer: FileWriter
+    private let writer: MediaFileWriter
     private let video: FileVideo
     /// The size of pictures that are upright.
     private let shownSize: PictureSize
@@ -106,12 +106,12 @@ final class FileWork {
             timeBase: Rational(video.timeBase.numerator, video.timeBase.denominator * outputUnit))
         output.color = video.color.upright()
         if case .exactly = settings.size { output.color = output.color.shaped(from: enlargement.input, to: enlargement.output) }
-        var coding = FileWriter.Settings()
+        var coding = MediaFileWriter.Settings()
         coding.quality = settings.quality
         coding.threads = settings.threads
         let (path, described) = (settings.output, output)
         writer = try withCodecErrors { () throws(CodecError) in
-            try FileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
+            try MediaFileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
         }
         transparency = FileTransparency(turning, to: superResolution.outputSize, workers: workers)
     }

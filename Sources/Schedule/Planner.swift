@@ -195,7 +195,7 @@ public struct Planner: Policy, Sendable {
     /// would be late, all units up to the keyframe are `late`. When more than ``Configuration/longestCodedQueue`` units wait,
     /// all units up to the next keyframe are `no_keyframe`. On the last rung, while the decoder is behind, frames that no
     /// other refers to are `overload`.
-    public mutating func admit(_ unit: UnitRequest) -> Admission {
+    public mutating func admit(_ unit: UnitRequest) -> UnitAdmission {
         if unit.isKeyframe { untilKeyframe = nil }
         if untilKeyframe == nil {
             if unit.keyframeWaiting, unit.now + Self.time(costs[.decode].mean) > unit.emitBy {

@@ -8,7 +8,7 @@ public protocol Policy: Sendable {
     /// Sets how many cores the stream may use (``CoreShare``).
     mutating func use(_ cores: Cores)
     /// Whether an access unit goes to the decoder.
-    mutating func admit(_ unit: UnitRequest) -> Admission
+    mutating func admit(_ unit: UnitRequest) -> UnitAdmission
     /// What to do with a decoded original.
     mutating func plan(_ frame: FrameRequest) -> FramePlan
     /// When work on the planned tiles must end, now that the base upscale is done.

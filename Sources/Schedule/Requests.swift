@@ -79,7 +79,7 @@ public struct UnitRequest: Sendable, BitwiseCopyable {
 }
 
 /// What becomes of an access unit.
-public enum Admission: Hashable, Sendable, BitwiseCopyable {
+public enum UnitAdmission: Hashable, Sendable, BitwiseCopyable {
     case decode
     /// Decode it only if another picture refers to it, which the decoder can tell. Otherwise it is dropped as `overload`.
     case decodeIfReferred

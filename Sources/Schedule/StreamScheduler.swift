@@ -54,7 +54,7 @@ public struct StreamScheduler<P: Policy>: Sendable {
     /// - Parameter state: counts the coded units behind this one.
     @inlinable public mutating func admit(
         at now: MonotonicTime, emitBy: MonotonicTime, isKeyframe: Bool, _ state: PipelineState
-    ) -> Admission {
+    ) -> UnitAdmission {
         asked.admit(
             UnitRequest(
                 now: now, emitBy: emitBy, isKeyframe: isKeyframe, waiting: state.codedWaiting,

@@ -171,7 +171,7 @@ public struct EverythingPolicy: Policy {
 
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) {}
     public mutating func use(_ cores: Cores) {}
-    public mutating func admit(_ unit: UnitRequest) -> Admission { .decode }
+    public mutating func admit(_ unit: UnitRequest) -> UnitAdmission { .decode }
     public func refine(_ frame: RefinementRequest) -> MonotonicTime { frame.plan.stop }
     public func synthesise(_ frame: SynthesisRequest) -> Bool { true }
     public mutating func encode(_ frame: EncodeRequest) -> DropReason? { nil }

@@ -37,7 +37,7 @@ public final class Sink: Sendable {
     ///   - waits: whether a file's ``send(_:sourceTime:)`` may wait for the disk. Otherwise a thread of its own writes.
     ///   - rtp: where the output is RTP, go on as this sender.
     public convenience init(
-        _ url: StreamURL, readers: Int = 1, waits: Bool = true, judge: (any CallJudge)? = nil,
+        _ url: StreamURL, readers: Int = 1, waits: Bool = true, judge: (any CallerJudge)? = nil,
         resuming rtp: RTPSenderState? = nil
     ) throws(TransportError) {
         try self.init(url, readers: readers, waits: waits, marksOrder: false, judge: judge, resuming: rtp)
@@ -76,7 +76,7 @@ public final class Sink: Sendable {
     /// - Parameter marksOrder: ask SRT receivers to hold back what comes after a missing message, as FFmpeg does. For
     ///   tests: it helps nobody.
     init(
-        _ url: StreamURL, readers: Int = 1, waits: Bool = true, marksOrder: Bool, judge: (any CallJudge)? = nil,
+        _ url: StreamURL, readers: Int = 1, waits: Bool = true, marksOrder: Bool, judge: (any CallerJudge)? = nil,
         resuming rtp: RTPSenderState? = nil
     ) throws(TransportError) {
         self.url = url

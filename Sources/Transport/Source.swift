@@ -20,7 +20,7 @@ public final class Source: Sendable {
     /// process's resolver where a local address is a name.
     /// - Parameter judge: has the last word on the callers of an SRT listener.
     /// - Throws: ``TransportError``: `cannotBind`, `unresolvable` or `inaccessible`.
-    public init(_ url: StreamURL, judge: (any CallJudge)? = nil) throws(TransportError) {
+    public init(_ url: StreamURL, judge: (any CallerJudge)? = nil) throws(TransportError) {
         self.url = url
         switch url {
         case .srt(let endpoint): leg = .srt(try SRTSource(endpoint, judge: judge))

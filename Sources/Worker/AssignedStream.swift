@@ -82,7 +82,7 @@ final class AssignedStream: Sendable {
             throw StreamEnd(error)
         }
         configuration.telemetry = try openMap()
-        if let limit = assignment.callsPerSecond { CallLimit.perSecond = limit }
+        if let limit = assignment.callsPerSecond { CallerLimit.perSecond = limit }
         do throws(TransportError) {
             try desk?.open(name, &configuration)
             return try Relay(configuration)

@@ -12,7 +12,7 @@ struct Burnishd: AsyncParsableCommand {
 }
 
 /// Ends the program with lines on standard error and the exit code that sysexits.h has for it.
-enum Failure {
+enum ServiceFailure {
     static let unavailable = ExitCode(69)
     static let badConfiguration = ExitCode(78)
 

@@ -23,10 +23,10 @@ struct ReloadCommand: ParsableCommand {
                 fault = error.description
                 continue
             }
-            guard answer.isGood else { throw Failure.exit(Failure.badConfiguration, answer.text) }
+            guard answer.isGood else { throw ServiceFailure.exit(ServiceFailure.badConfiguration, answer.text) }
             print(answer.text)
             return
         }
-        throw Failure.exit(Failure.unavailable, fault)
+        throw ServiceFailure.exit(ServiceFailure.unavailable, fault)
     }
 }

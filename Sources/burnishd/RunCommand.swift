@@ -45,7 +45,7 @@ struct RunCommand: AsyncParsableCommand {
             loaded = try Self.load(config)
         } catch {
             for line in error.lines(in: config ?? "the default configuration") { ServiceLog.writeToStandardError(line + "\n") }
-            throw Failure.badConfiguration
+            throw ServiceFailure.badConfiguration
         }
         if checkConfig { return }
 
@@ -64,12 +64,13 @@ struct RunCommand: AsyncParsableCommand {
         } catch {
             // Asked for, it is a fault. Else the service runs without what needs it.
             if runtimeDirectory != nil || environment["RUNTIME_DIRECTORY"] != nil {
-                throw Failure.exit(Failure.unavailable, error.description)
+                throw ServiceFailure.exit(ServiceFailure.unavailable, error.description)
             }
             logger.warning("\(error): burnishd reload, burnish top and burnish records will not find this service")
         }
         guard let worker = WorkerProgram.path(environment) else {
-            throw Failure.exit(Failure.unavailable, "the program burnish is neither beside burnishd nor in ../libexec/burnish")
+            throw ServiceFailure.exit(
+                ServiceFailure.unavailable, "the program burnish is neither beside burnishd nor in ../libexec/burnish")
         }
         try await serve(
             loaded, threshold, logger,
@@ -99,7 +100,7 @@ struct RunCommand: AsyncParsableCommand {
         do throws(WebFault) {
             web = try Web.service(WebConfiguration(configuration), service: supervisor, logger: logger)
         } catch {
-            throw Failure.exit(Failure.badConfiguration, "http: \(error)")
+            throw ServiceFailure.exit(ServiceFailure.badConfiguration, "http: \(error)")
         }
         await supervisor.follow { configuration throws(ServiceFault) in
             do throws(WebFault) {
@@ -118,7 +119,7 @@ struct RunCommand: AsyncParsableCommand {
         do {
             try await ServiceGroup(configuration: group).run()
         } catch let error as WebFault {
-            throw Failure.exit(Failure.unavailable, "http: \(error)")
+            throw ServiceFailure.exit(ServiceFailure.unavailable, "http: \(error)")
         }
     }
 }

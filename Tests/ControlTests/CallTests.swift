@@ -8,7 +8,7 @@ import WorkerProtocol
 
 /// WebRTC calls between the HTTP interface and workers, which are fakes.
 @Suite(.timeLimit(.minutes(10))) struct CallTests {
-    private static let offer = CallOffer(description: "v=0\r\n", userFragment: "abcd")
+    private static let offer = PeerOffer(description: "v=0\r\n", userFragment: "abcd")
 
     private static func yaml(_ names: [String], limit: Int = 256) -> String {
         "limits: {calls: \(limit)}\nstreams:\n"

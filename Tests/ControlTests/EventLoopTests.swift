@@ -108,7 +108,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct NameResolverTests {
     @Test func theSystemIsAsked() async {
         let answer = await withCheckedContinuation { done in
-            NameResolver().resolve("localhost", for: 1) { done.resume(returning: $0) }
+            NameService().resolve("localhost", for: 1) { done.resume(returning: $0) }
         }
         #expect(answer.addresses.contains("127.0.0.1") || answer.addresses.contains("::1"))
         #expect(answer.fault == nil)
@@ -116,19 +116,19 @@ import Testing
 
     @Test func addressesAreTheirOwnAnswer() async {
         for address in ["192.0.2.7", "2001:db8::7"] {
-            let answer = NameResolver.lookUp(address)
+            let answer = NameService.lookUp(address)
             #expect(answer.addresses == [address] || answer.fault != nil, "a machine without IPv6 has none")
         }
     }
 
     @Test func whatHangsIsBounded() async {
         let gate = Lock(false)
-        let resolver = NameResolver { host in
+        let resolver = NameService { host in
             while !gate.withLock({ $0 }) { sched_yield() }
-            return NameResolver.Answer(addresses: [host])
+            return NameService.Answer(addresses: [host])
         }
-        let (answers, continuation) = AsyncStream.makeStream(of: NameResolver.Answer.self)
-        let most = NameResolver.mostThreads + NameResolver.mostWaiting
+        let (answers, continuation) = AsyncStream.makeStream(of: NameService.Answer.self)
+        let most = NameService.mostThreads + NameService.mostWaiting
         // Threads fetch what they work on at some time, so up to as many more find room.
         for index in 0..<2 * most { resolver.resolve("host-\(index)", for: index) { continuation.yield($0) } }
         gate.withLock { $0 = true }
@@ -137,16 +137,16 @@ import Testing
             if answer.fault == nil { good += 1 } else { bad += 1 }
             if good + bad == 2 * most { break }
         }
-        #expect(good >= NameResolver.mostWaiting && good <= most && bad == 2 * most - good)
+        #expect(good >= NameService.mostWaiting && good <= most && bad == 2 * most - good)
     }
 
     @Test func aWorkerThatAsksAgainAndAgainLeavesRoomForTheOthers() async {
         let gate = Lock(false)
-        let resolver = NameResolver { host in
+        let resolver = NameService { host in
             while !gate.withLock({ $0 }) { sched_yield() }
-            return NameResolver.Answer(addresses: [host])
+            return NameService.Answer(addresses: [host])
         }
-        let (answers, continuation) = AsyncStream.makeStream(of: NameResolver.Answer.self)
+        let (answers, continuation) = AsyncStream.makeStream(of: NameService.Answer.self)
         for index in 0..<1000 { resolver.resolve("host-\(index)", for: 1) { continuation.yield($0) } }
         let other = await withCheckedContinuation { done in
             resolver.resolve("other", for: 2) { done.resume(returning: $0) }
@@ -160,7 +160,7 @@ import Testing
             count += 1
             if count == 1000 { break }
         }
-        #expect(good == NameResolver.mostOfAWorker)
+        #expect(good == NameService.mostOfAWorker)
         // When they are answered it may ask again.
         let again = await withCheckedContinuation { done in
             resolver.resolve("again", for: 1) { done.resume(returning: $0) }

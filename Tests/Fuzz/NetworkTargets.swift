@@ -14,14 +14,14 @@ func fuzzStreamID(_ input: UnsafeRawBufferPointer) {
     if case .keyed(let keys) = StreamRequest(parsing: text) {
         precondition(text.contains(keys.resource), "the resource is not what was sent")
     }
-    let many: [CallRouting.Candidate] = [
+    let many: [CallerRouting.Candidate] = [
         .init(streamID: "cam", direction: .input), .init(streamID: "cam", direction: .output),
         .init(streamID: "mic", direction: .input),
     ]
-    if case .leg(let index) = CallRouting.choose(text, among: many) {
+    if case .leg(let index) = CallerRouting.choose(text, among: many) {
         precondition(text.contains(many[index].streamID!), "a stream that was not asked for")
     }
-    _ = CallRouting.choose(text, among: [.init(streamID: nil, direction: .output)])
+    _ = CallerRouting.choose(text, among: [.init(streamID: nil, direction: .output)])
 }
 
 /// The input is a number of datagrams: two bytes of length each, the second also the pace at which they arrive.

@@ -19,7 +19,7 @@ import Testing
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             return Int(state >> 33)
         }
-        let writer = try FileWriter(path: path, video: FileVideo(size: Self.size, frameRate: Rational(25)))
+        let writer = try MediaFileWriter(path: path, video: FileVideo(size: Self.size, frameRate: Rational(25)))
         let picture = Picture(size: Self.size)
         let view = picture.mutableView
         for index in 0..<pictures {

@@ -50,9 +50,9 @@ import Testing
     @Test(arguments: [10.0, 40]) func networksAreToldTheQuantisersOfFiles(quality: Double) throws {
         let scratch = try Scratch()
         let size = PictureSize(width: 160, height: 96)
-        var settings = FileWriter.Settings()
+        var settings = MediaFileWriter.Settings()
         settings.quality = quality
-        let writer = try FileWriter(
+        let writer = try MediaFileWriter(
             path: scratch.path("in.mp4"), video: FileVideo(size: size, frameRate: Rational(25)), settings: settings)
         let picture = Picture(size: size)
         let view = picture.mutableView
@@ -109,7 +109,7 @@ import Testing
         let view = first.mutableView
         for y in 0..<size.height { for x in 0..<size.width { view.y.row(y)[x] = UInt8(40 + (x * 2 + y) % 160) } }
         for plane in [view.u, view.v] { for y in 0..<plane.height { plane.row(y).update(repeating: 120, count: plane.width) } }
-        let writer = try FileWriter(path: scratch.path("in.y4m"), video: FileVideo(size: size, frameRate: Rational(25)))
+        let writer = try MediaFileWriter(path: scratch.path("in.y4m"), video: FileVideo(size: size, frameRate: Rational(25)))
         try writer.write(first.view, at: 0)
         try writer.finish()
         #expect(try enhance(scratch.path("in.y4m"), scratch.path("one.\(kind)")).picturesOut == 1)

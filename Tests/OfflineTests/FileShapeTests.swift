@@ -131,7 +131,7 @@ import Testing
         for y in 0..<Self.size.height {
             for x in 0..<Self.size.width { clear.mutableView.y.row(y)[x] = x < 48 && !isOpaque ? 0 : 255 }
         }
-        let writer = try FileWriter(path: path, video: FileVideo(size: Self.size, frameRate: Rational(25)))
+        let writer = try MediaFileWriter(path: path, video: FileVideo(size: Self.size, frameRate: Rational(25)))
         #expect(writer.holdsTransparency)
         try writer.write(quarters().view, at: 0, transparency: clear.view.y)
         try writer.finish()

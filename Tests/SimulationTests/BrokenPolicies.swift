@@ -13,7 +13,7 @@ struct OscillatingPolicy: Policy {
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) { planner.observe(work, cost, units: units) }
     mutating func use(_ cores: Cores) { planner.use(cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
-    mutating func admit(_ unit: UnitRequest) -> Admission { planner.admit(unit) }
+    mutating func admit(_ unit: UnitRequest) -> UnitAdmission { planner.admit(unit) }
     func refine(_ frame: RefinementRequest) -> MonotonicTime { planner.refine(frame) }
     func synthesise(_ frame: SynthesisRequest) -> Bool { planner.synthesise(frame) }
     mutating func encode(_ frame: EncodeRequest) -> DropReason? { planner.encode(frame) }
@@ -40,7 +40,7 @@ struct OverDroppingPolicy: Policy {
     }
     mutating func use(_ cores: Cores) { planner.use(cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
-    mutating func admit(_ unit: UnitRequest) -> Admission { planner.admit(unit) }
+    mutating func admit(_ unit: UnitRequest) -> UnitAdmission { planner.admit(unit) }
     func refine(_ frame: RefinementRequest) -> MonotonicTime { planner.refine(frame) }
     func synthesise(_ frame: SynthesisRequest) -> Bool { planner.synthesise(frame) }
     mutating func encode(_ frame: EncodeRequest) -> DropReason? { planner.encode(frame) }

@@ -91,7 +91,7 @@ struct LeastToEveryFrame: Policy {
 
     mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int) {}
     mutating func use(_ cores: Cores) {}
-    mutating func admit(_ unit: UnitRequest) -> Admission { .decode }
+    mutating func admit(_ unit: UnitRequest) -> UnitAdmission { .decode }
     func refine(_ frame: RefinementRequest) -> MonotonicTime { frame.now }
     func synthesise(_ frame: SynthesisRequest) -> Bool { false }
     mutating func encode(_ frame: EncodeRequest) -> DropReason? { nil }

@@ -30,7 +30,7 @@ struct WarnedPlanner: Policy {
     mutating func use(_ cores: Cores) { planner.use(cores) }
     mutating func emitted(slack: Nanoseconds) { planner.emitted(slack: slack) }
 
-    mutating func admit(_ unit: UnitRequest) -> Admission {
+    mutating func admit(_ unit: UnitRequest) -> UnitAdmission {
         let admission = planner.admit(unit)
         return keepsAll && unit.now >= warning ? .decode : admission
     }

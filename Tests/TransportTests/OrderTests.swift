@@ -49,7 +49,7 @@ struct SequenceUnwrapperTests {
 
 struct BackoffTests {
     @Test func growsToFiveSecondsAndStartsAnew() {
-        var backoff = Backoff(seed: 4)
+        var backoff = CallerBackoff(seed: 4)
         var span: Int64 = 100
         for _ in 0..<12 {
             let wait = backoff.next()

@@ -181,12 +181,12 @@ import Testing
     }
 
     /// Says nothing about the first calls, then what it was told to say.
-    private final class SlowJudge: CallJudge {
+    private final class SlowJudge: CallerJudge {
         let asked = Lock<[Call]>([])
-        let verdict: CallVerdict
-        init(_ verdict: CallVerdict) { self.verdict = verdict }
+        let verdict: CallerVerdict
+        init(_ verdict: CallerVerdict) { self.verdict = verdict }
 
-        func verdict(on call: Call) -> CallVerdict? {
+        func verdict(on call: Call) -> CallerVerdict? {
             let count = asked.withLock {
                 $0.append(call)
                 return $0.count
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [CallVerdict.admit, .refuse]) func aCallerWaitsForAVerdict(verdict: CallVerdict) throws {
+    @Test(arguments: [CallerVerdict.admit, .refuse]) func aCallerWaitsForAVerdict(verdict: CallerVerdict) throws {
         let judge = SlowJudge(verdict)
         let source = try Source(StreamURL(listen("streamid=cam")), judge: judge)
         let sink = try Sink(StreamURL(call(source.localPort, "streamid=cam")))

@@ -40,7 +40,7 @@ struct StreamRequestTests {
 
     // MARK: Routing
 
-    private static let studio: [CallRouting.Candidate] = [
+    private static let studio: [CallerRouting.Candidate] = [
         .init(streamID: "cam", direction: .input), .init(streamID: "cam", direction: .output),
         .init(streamID: "mic", direction: .input), .init(streamID: "wall", direction: .output),
         .init(streamID: "#!::r=raw", direction: .input),
@@ -57,9 +57,9 @@ struct StreamRequestTests {
             ("", .refused(.unknownStream)), ("Cam", .refused(.unknownStream)), ("cam ", .refused(.unknownStream)),
             ("#!::r=door,m=publish", .refused(.unknownStream)), ("#!::m=publish", .refused(.unknownStream)),
             ("#!::r=cam,t=file", .refused(.malformedStreamID)), ("#!::r", .refused(.malformedStreamID)),
-        ] as [(String, CallRouting.Choice)])
-    func aPortWithManyStreams(text: String, choice: CallRouting.Choice) {
-        #expect(CallRouting.choose(text, among: Self.studio) == choice)
+        ] as [(String, CallerRouting.Choice)])
+    func aPortWithManyStreams(text: String, choice: CallerRouting.Choice) {
+        #expect(CallerRouting.choose(text, among: Self.studio) == choice)
     }
 
     @Test(
@@ -67,12 +67,12 @@ struct StreamRequestTests {
             ("", .leg(0)), ("anything", .leg(0)), ("#!::r=x", .leg(0)), ("#!::r=x,m=publish", .leg(0)),
             ("#!:nonsense", .leg(0)),
             ("#!::r=x,m=request", .refused(.wrongMode)), ("#!::m=bidirectional", .refused(.wrongMode)),
-        ] as [(String, CallRouting.Choice)])
-    func anInputWithoutAStreamIDTakesWhoeverSends(text: String, choice: CallRouting.Choice) {
-        #expect(CallRouting.choose(text, among: [.init(streamID: nil, direction: .input)]) == choice)
+        ] as [(String, CallerRouting.Choice)])
+    func anInputWithoutAStreamIDTakesWhoeverSends(text: String, choice: CallerRouting.Choice) {
+        #expect(CallerRouting.choose(text, among: [.init(streamID: nil, direction: .input)]) == choice)
     }
 
     @Test func aPortThatIsBeingClosedHasNobody() {
-        #expect(CallRouting.choose("cam", among: []) == .refused(.unknownStream))
+        #expect(CallerRouting.choose("cam", among: []) == .refused(.unknownStream))
     }
 }

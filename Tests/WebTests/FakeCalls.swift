@@ -17,7 +17,7 @@ extension FakeService {
         }
     }
 
-    func call(_ name: String, _ side: CallSide, _ offer: CallOffer) async throws(ServiceFault) -> PresentCall {
+    func call(_ name: String, _ side: CallSide, _ offer: PeerOffer) async throws(ServiceFault) -> PresentCall {
         let kinds: [String: ServiceFault.Kind] = [
             "malformed": .malformed, "unacceptable": .unacceptable, "exists": .exists, "noRoom": .noRoom,
             "unavailable": .unavailable,

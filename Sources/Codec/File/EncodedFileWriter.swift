@@ -15,7 +15,7 @@ import Media
     private var lastDecodes: [Int64] = []
     private var isFinished = false
 
-    init(path: String, video: FileVideo, audio: FileReader?, settings: FileWriter.Settings) throws(CodecError) {
+    init(path: String, video: FileVideo, audio: FileReader?, settings: MediaFileWriter.Settings) throws(CodecError) {
         place = path
         var configuration = VideoEncoderConfiguration(size: video.size, frameRate: video.frameRate)
         configuration.color = video.color

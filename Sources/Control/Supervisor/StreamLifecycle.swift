@@ -40,7 +40,7 @@ struct StreamLifecycle: Sendable {
     }
 
     private(set) var state = State.waitingForWorker
-    private var backoff = Backoff()
+    private var backoff = RetryDelay()
     private var flowingSince: MonotonicTime?
     private var isWorkerReady = false
     private let flowUntilReset: Nanoseconds

@@ -20,7 +20,7 @@ extension Supervisor {
         return nil
     }
 
-    public func call(_ name: String, _ side: CallSide, _ offer: CallOffer) async throws(ServiceFault) -> PresentCall {
+    public func call(_ name: String, _ side: CallSide, _ offer: PeerOffer) async throws(ServiceFault) -> PresentCall {
         guard let place = callPlace(name, side), let stream = supervised[place.stream] else { throw Self.noSuchPlace }
         let worker = try worker(of: stream)
         guard calls.count < configuration.limits.calls else {

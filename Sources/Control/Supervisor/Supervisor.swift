@@ -56,7 +56,7 @@ public actor Supervisor {
     let surroundings: Surroundings
     let logger: Logger
     let manager: ServiceManager
-    let resolver: NameResolver
+    let resolver: NameService
     let reports: CrashReports?
     /// Keeps the streams that the API makes; nil without a state directory.
     let keeper: KeptStreamsFile?
@@ -101,12 +101,12 @@ public actor Supervisor {
         _ configuration: ServiceConfiguration, _ surroundings: Surroundings, manager: ServiceManager, logger: Logger,
         events: EventLog = EventLog()
     ) {
-        self.init(configuration, surroundings, manager: manager, logger: logger, events: events, resolver: NameResolver())
+        self.init(configuration, surroundings, manager: manager, logger: logger, events: events, resolver: NameService())
     }
 
     init(
         _ configuration: ServiceConfiguration, _ surroundings: Surroundings, manager: ServiceManager, logger: Logger,
-        events: EventLog, resolver: NameResolver
+        events: EventLog, resolver: NameService
     ) {
         self.configuration = configuration
         self.surroundings = surroundings

@@ -93,7 +93,7 @@ struct WorkerLifecycle: Sendable {
     private(set) var starts = 0
 
     private let limits: Limits
-    private var backoff = Backoff()
+    private var backoff = RetryDelay()
     /// When the present wait ends.
     private var deadline: MonotonicTime?
     /// Why the process is to be aborted, or was.

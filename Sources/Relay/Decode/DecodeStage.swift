@@ -191,7 +191,7 @@ final class DecodeStage: Sendable {
     }
 
     /// Asks the scheduler whether to decode a unit. A source that can wait is never too fast.
-    private func admit(_ record: FrameRecord, isKeyframe: Bool) -> Admission {
+    private func admit(_ record: FrameRecord, isKeyframe: Bool) -> UnitAdmission {
         guard configuration.input.isLive else { return .decode }
         let now = MonotonicTime.now()
         var state = PipelineState()

@@ -36,7 +36,7 @@ final class PresentPeer: Sendable {
     ) {
         let id = Self.lastID.add(1, ordering: .relaxed).newValue
         let connected = ConnectedPeer(
-            id: id, peer: peer?.description ?? CallAdmission.unknown, host: peer?.host ?? CallAdmission.unknown,
+            id: id, peer: peer?.description ?? CallerAdmission.unknown, host: peer?.host ?? CallerAdmission.unknown,
             streamID: streamID, connectedAt: .now(), statistics: LegStatistics(), farewell: farewell)
         state.withLock { $0 = State(peer: connected, socket: socket, host: peer?.host) }
     }

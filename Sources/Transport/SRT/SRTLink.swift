@@ -78,7 +78,7 @@ final class SRTLink: Sendable {
     /// - Throws: `cannotBind` or `unresolvable` for a listener that cannot be had; a caller fails later.
     init(
         _ endpoint: SRTEndpoint, direction: Direction, health: ArrivalHealth = .shared,
-        resolver: any NameResolver = NameResolution.resolver, judge: (any CallJudge)? = nil
+        resolver: any NameResolver = NameResolution.resolver, judge: (any CallerJudge)? = nil
     ) throws(TransportError) {
         _ = SRTLibrary.started
         self.endpoint = endpoint
@@ -158,7 +158,7 @@ final class SRTLink: Sendable {
     }
 
     private func call() {
-        var backoff = Backoff(seed: UInt64(bitPattern: MonotonicTime.now().nanoseconds) ^ UInt64(getpid()))
+        var backoff = CallerBackoff(seed: UInt64(bitPattern: MonotonicTime.now().nanoseconds) ^ UInt64(getpid()))
         var attempt = 0
         var ports: [CallingPort] = []
         while !isStopping {

@@ -2,11 +2,11 @@ import CSRT
 import Endpoint
 import Media
 
-/// One leg's part of a listening SRT port. ``CallAdmission`` decides during the handshake who is admitted, and keeps who was
+/// One leg's part of a listening SRT port. ``CallerAdmission`` decides during the handshake who is admitted, and keeps who was
 /// refused. Used by one thread.
 final class SRTListener: Sendable {
     private let shared: SharedSRTListener
-    private let admission: CallAdmission
+    private let admission: CallerAdmission
 
     /// Sees the packets of all connections of the port.
     var tap: ArrivalTap { shared.tap }
@@ -19,12 +19,12 @@ final class SRTListener: Sendable {
     ///   - signal: raised whenever libsrt has filed a datagram of one of the leg's connections.
     init(
         _ endpoint: SRTEndpoint, direction: SRTLink.Direction = .input, place: String, readingEarly: Bool,
-        signal: ReaderSignal, health: ArrivalHealth = .shared, judge: (any CallJudge)? = nil
+        signal: ReaderSignal, health: ArrivalHealth = .shared, judge: (any CallerJudge)? = nil
     ) throws(TransportError) {
         _ = SRTLibrary.started
         let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
-        admission = CallAdmission(
-            endpoint, direction: direction, rules: CallAdmission.Rules(readingEarly: readingEarly, place: .free),
+        admission = CallerAdmission(
+            endpoint, direction: direction, rules: CallerAdmission.Rules(readingEarly: readingEarly, place: .free),
             signal: signal, health: health, judge: judge)
         shared = try SharedSRTListener.join(admission, address: address, place: place, fault: health.fault)
     }
@@ -51,7 +51,7 @@ final class SRTListener: Sendable {
 
     /// How callers are met from now on. While an admitted one waits for ``accept()``, a free place is not given to another.
     func admit(readingEarly: Bool, to place: Place) {
-        admission.rules.withLock { $0 = CallAdmission.Rules(readingEarly: readingEarly, place: place) }
+        admission.rules.withLock { $0 = CallerAdmission.Rules(readingEarly: readingEarly, place: place) }
     }
 
     /// How many callers are without an answer. For tests.
@@ -83,7 +83,7 @@ final class SRTListener: Sendable {
     /// Disconnects an admitted caller after all.
     func dismiss() {
         guard someoneWaits, let caller = claimNext() else { return }
-        admission.record(.busy, from: caller.connection.peer?.description ?? CallAdmission.unknown)
+        admission.record(.busy, from: caller.connection.peer?.description ?? CallerAdmission.unknown)
         tap.pin(caller.connection.id, false)
     }
 

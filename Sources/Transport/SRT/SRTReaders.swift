@@ -36,7 +36,7 @@ final class SRTReaders: Sendable {
     /// - Parameters:
     ///   - readers: how many are served at a time.
     ///   - judge: has the last word on callers.
-    init(_ endpoint: SRTEndpoint, readers: Int, judge: (any CallJudge)?) throws(TransportError) {
+    init(_ endpoint: SRTEndpoint, readers: Int, judge: (any CallerJudge)?) throws(TransportError) {
         _ = SRTLibrary.started
         // libsrt raises the signal; nobody waits for it, because an output reads nothing.
         let listener = try SRTListener(
@@ -86,7 +86,7 @@ final class SRTReaders: Sendable {
 
         init(_ connection: consuming SRTSocket, at place: Place, _ counters: ConnectionCounters) {
             self.counters = counters
-            peer = connection.peer?.description ?? CallAdmission.unknown
+            peer = connection.peer?.description ?? CallerAdmission.unknown
             self.connection = connection
             self.place = place
         }

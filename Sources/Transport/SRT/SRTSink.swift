@@ -22,7 +22,7 @@ final class SRTSink: Sendable {
     private let mayChange = Atomic<Bool>(true)
 
     /// - Parameter readers: how many a listener serves at a time.
-    init(_ endpoint: SRTEndpoint, readers: Int, marksOrder: Bool, judge: (any CallJudge)? = nil) throws(TransportError) {
+    init(_ endpoint: SRTEndpoint, readers: Int, marksOrder: Bool, judge: (any CallerJudge)? = nil) throws(TransportError) {
         side =
             endpoint.mode == .listener
             ? .listener(try SRTReaders(endpoint, readers: readers, judge: judge))

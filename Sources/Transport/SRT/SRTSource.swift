@@ -15,7 +15,7 @@ final class SRTSource: Sendable {
     ///   - health: whether messages can be read early; the process's own, except in tests.
     ///   - judge: has the last word on a listener's callers.
     init(
-        _ endpoint: SRTEndpoint, mostHeld: Int = 8192, health: ArrivalHealth = .shared, judge: (any CallJudge)? = nil
+        _ endpoint: SRTEndpoint, mostHeld: Int = 8192, health: ArrivalHealth = .shared, judge: (any CallerJudge)? = nil
     ) throws(TransportError) {
         guard endpoint.maxReaders == nil else {
             throw TransportError(.badURL, place: endpoint.description, "maxreaders is for outputs: an input has one sender")

@@ -12,7 +12,7 @@ final class SharedSRTListener: Sendable {
     let tap: ArrivalTap
     let address: SocketAddress
     private let socket: SRTSocket
-    private let router: CallRouter
+    private let router: CallerRouter
 
     /// So many legs may share a port: each has a connection, and at times the next one.
     static let mostLegs = Int(burnish_srt_most_pinned) / 2
@@ -22,7 +22,7 @@ final class SharedSRTListener: Sendable {
     /// Binds and listens, or joins the legs that listen on this address already.
     /// - Throws: `cannotBind` also where callers could not tell this leg from one that is there.
     static func join(
-        _ leg: CallAdmission, address: SocketAddress, place: String, fault: burnish_srt_fault
+        _ leg: CallerAdmission, address: SocketAddress, place: String, fault: burnish_srt_fault
     ) throws(TransportError) -> SharedSRTListener {
         try open.withLock { (open) throws(TransportError) -> SharedSRTListener in
             if address.port != 0, let listener = open.first(where: { $0.address == address }) {
@@ -40,7 +40,7 @@ final class SharedSRTListener: Sendable {
         }
     }
 
-    private init(_ leg: CallAdmission, address: SocketAddress, fault: burnish_srt_fault) throws(SRTFailure) {
+    private init(_ leg: CallerAdmission, address: SocketAddress, fault: burnish_srt_fault) throws(SRTFailure) {
         let tap = ArrivalTap(raising: nil, fault: fault)
         tap.limitHandshakes()
         let socket = try SRTSocket()
@@ -48,7 +48,7 @@ final class SharedSRTListener: Sendable {
         if address.family == AF_INET6 { try socket.set(SRTO_IPV6ONLY, Int32(address.isAnyIPv6 ? 0 : 1)) }
         unsafe try socket.use(address, with: srt_bind)
         guard let bound = socket.localAddress else { throw .last }
-        let router = CallRouter(leg)
+        let router = CallerRouter(leg)
         leg.open(tap)
         tap.attach(to: bound)
         // Never released: libsrt's thread may be inside the callback while the socket is closed. One per listener.
@@ -62,7 +62,7 @@ final class SharedSRTListener: Sendable {
     }
 
     /// The leg is closed. The last one closes the port.
-    func leave(_ leg: CallAdmission) {
+    func leave(_ leg: CallerAdmission) {
         Self.open.withLock { open in
             guard router.remove(leg) else { return }
             open.removeAll { $0 === self }
@@ -72,7 +72,7 @@ final class SharedSRTListener: Sendable {
     }
 
     /// How many handshakes the port has dropped because they came too fast. One leg reports them, so that sums are right.
-    func handshakesDropped(reportedBy leg: CallAdmission) -> Int64 { router.isFirst(leg) ? tap.handshakesDropped : 0 }
+    func handshakesDropped(reportedBy leg: CallerAdmission) -> Int64 { router.isFirst(leg) ? tap.handshakesDropped : 0 }
 
     /// Hands the connections that libsrt has accepted to the legs that admitted them.
     func deliver() {
@@ -88,25 +88,25 @@ final class SharedSRTListener: Sendable {
 }
 
 /// Finds the leg that a caller wants, on libsrt's thread. Thread-safe.
-final class CallRouter: Sendable {
+final class CallerRouter: Sendable {
     private struct Admitted {
         var id: SRTSOCKET
-        var leg: CallAdmission
+        var leg: CallerAdmission
     }
 
     private struct State {
-        var legs: [CallAdmission]
+        var legs: [CallerAdmission]
         /// Those that libsrt has not handed over yet, oldest first. Most of them never come: their passphrase was wrong.
         var admitted: [Admitted] = []
-        var rate = CallRate()
+        var rate = CallerRate()
     }
 
     private static let mostAdmitted = 256
     private let state: Lock<State>
 
-    init(_ leg: CallAdmission) { state = Lock(State(legs: [leg])) }
+    init(_ leg: CallerAdmission) { state = Lock(State(legs: [leg])) }
 
-    func add(_ leg: CallAdmission, place: String) throws(TransportError) {
+    func add(_ leg: CallerAdmission, place: String) throws(TransportError) {
         try state.withLock { (state) throws(TransportError) in
             guard leg.endpoint.streamID != nil, state.legs.allSatisfy({ $0.endpoint.streamID != nil }) else {
                 throw TransportError(
@@ -126,7 +126,7 @@ final class CallRouter: Sendable {
     }
 
     /// - Returns: whether it was the last.
-    func remove(_ leg: CallAdmission) -> Bool {
+    func remove(_ leg: CallerAdmission) -> Bool {
         state.withLock { state in
             state.legs.removeAll { $0 === leg }
             state.admitted.removeAll { $0.leg === leg }
@@ -134,10 +134,10 @@ final class CallRouter: Sendable {
         }
     }
 
-    func isFirst(_ leg: CallAdmission) -> Bool { state.withLock { $0.legs.first === leg } }
+    func isFirst(_ leg: CallerAdmission) -> Bool { state.withLock { $0.legs.first === leg } }
 
     /// The leg that has admitted a caller; nil when it is closed.
-    func owner(of id: SRTSOCKET) -> CallAdmission? {
+    func owner(of id: SRTSOCKET) -> CallerAdmission? {
         state.withLock { state in
             guard let index = state.admitted.firstIndex(where: { $0.id == id }) else { return nil }
             return state.admitted.remove(at: index).leg
@@ -147,9 +147,9 @@ final class CallRouter: Sendable {
     /// Whether the caller may go on with the handshake.
     func judge(_ id: SRTSOCKET, from peer: SocketAddress?, streamID: String) -> Bool {
         let legs = state.withLock { $0.legs }
-        let from = peer?.description ?? CallAdmission.unknown
-        let choice = CallRouting.choose(
-            streamID, among: legs.map { CallRouting.Candidate(streamID: $0.endpoint.streamID, direction: $0.direction) })
+        let from = peer?.description ?? CallerAdmission.unknown
+        let choice = CallerRouting.choose(
+            streamID, among: legs.map { CallerRouting.Candidate(streamID: $0.endpoint.streamID, direction: $0.direction) })
         switch choice {
         case .refused(let reason):
             srt_setrejectreason(id, reason.code)
@@ -158,7 +158,7 @@ final class CallRouter: Sendable {
             return false
         case .leg(let index):
             let leg = legs[index]
-            let host = peer?.host ?? CallAdmission.unknown
+            let host = peer?.host ?? CallerAdmission.unknown
             let isAdmitted = leg.judge(id, from: from, host: host, streamID: streamID) {
                 state.withLock { $0.rate.admits(host, at: .now()) }
             }
@@ -177,7 +177,7 @@ private func judgeCaller(
     _ streamID: UnsafePointer<CChar>?
 ) -> Int32 {
     guard let opaque = unsafe opaque else { return -1 }
-    let router = unsafe Unmanaged<CallRouter>.fromOpaque(opaque).takeUnretainedValue()
+    let router = unsafe Unmanaged<CallerRouter>.fromOpaque(opaque).takeUnretainedValue()
     var from: SocketAddress?
     if let peer = unsafe peer {
         let isIPv6 = unsafe Int32(peer.pointee.sa_family) == AF_INET6

@@ -15,7 +15,7 @@ enum CallAnswers {
         { request, site in
             let name = request["name"] ?? ""
             let text = request.text ?? ""
-            let offer = CallOffer(
+            let offer = PeerOffer(
                 description: text, userFragment: try SessionText.userFragment(of: text).get(),
                 takesOver: request["takeover"] == "true")
             let call: PresentCall

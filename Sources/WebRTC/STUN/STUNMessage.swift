@@ -81,7 +81,7 @@ public struct STUNMessage: Sendable {
         let start = range.lowerBound
         if type == Attribute.fingerprint {
             guard range.count == 4, range.upperBound == bytes.count else { return false }
-            hasFingerprint = bytes.uint32(at: start) == CRC32.of(bytes.extracting(0..<start - 4)) ^ CRC32.stunMask
+            hasFingerprint = bytes.uint32(at: start) == STUNChecksum.of(bytes.extracting(0..<start - 4)) ^ STUNChecksum.stunMask
             return hasFingerprint
         }
         // What stands behind the integrity is not protected by it.
@@ -166,7 +166,7 @@ enum STUNIntegrity {
 }
 
 /// The checksum of ISO 3309 (also zlib's), with a table of 256 entries.
-enum CRC32 {
+enum STUNChecksum {
     static let stunMask: UInt32 = 0x5354_554e
 
     private static let table: [256 of UInt32] = {

@@ -108,9 +108,9 @@ public struct STUNWriter: Sendable {
     /// The message with its length and its fingerprint. Nothing may be written behind it.
     public consuming func finish() -> [UInt8] {
         setLength(bytes.count - STUNMessage.headerSize + 8)
-        let checksum = CRC32.of(bytes.span)
+        let checksum = STUNChecksum.of(bytes.span)
         begin(STUNMessage.Attribute.fingerprint, size: 4)
-        append32(checksum ^ CRC32.stunMask)
+        append32(checksum ^ STUNChecksum.stunMask)
         return bytes
     }
 }

@@ -92,9 +92,9 @@ import Testing
         let input = try makeBars(kind, folder)
         let reader = try FileReader(path: input)
         let path = folder.file("out.\(output)").path
-        var settings = FileWriter.Settings()
+        var settings = MediaFileWriter.Settings()
         settings.quality = 1
-        let writer = try FileWriter(path: path, video: reader.video, settings: settings)
+        let writer = try MediaFileWriter(path: path, video: reader.video, settings: settings)
         guard case .picture(let picture, let time)? = try reader.next() else { throw CodecError.noPicture }
         #expect(reader.video.color == picture.color)
         try writer.write(picture.view, at: time)

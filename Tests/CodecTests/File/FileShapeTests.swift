@@ -126,7 +126,7 @@ import Testing
                 "libx264", "-c:a", "aac", "-output_ts_offset", "50000",
             ])
         let reader = try FileReader(path: path)
-        let writer = try FileWriter(path: folder.file("out.mp4").path, video: reader.video, copyingAudioOf: reader)
+        let writer = try MediaFileWriter(path: folder.file("out.mp4").path, video: reader.video, copyingAudioOf: reader)
         var times: [Double] = []
         while let item = try reader.next() {
             switch consume item {

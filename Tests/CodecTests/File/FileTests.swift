@@ -36,7 +36,7 @@ import Testing
         video.color.range = .full
         video.color.chromaLocation = 1
         video.color.sampleAspectRatio = Rational(12, 11)
-        let writer = try FileWriter(path: path, video: video)
+        let writer = try MediaFileWriter(path: path, video: video)
         let pictures = (0..<3).map { makePicture(video.size, index: $0) }
         for (i, picture) in pictures.enumerated() { try writer.write(picture.view, at: Int64(i)) }
         try writer.finish()
@@ -57,7 +57,7 @@ import Testing
         let folder = try TemporaryFolder()
         var video = FileVideo(size: PictureSize(width: 127, height: 95), frameRate: Rational(25))
         video.color.range = .limited
-        let writer = try FileWriter(path: folder.file("a.y4m").path, video: video)
+        let writer = try MediaFileWriter(path: folder.file("a.y4m").path, video: video)
         let picture = makePicture(video.size, index: 1)
         try writer.write(picture.view, at: 0)
         try writer.finish()
@@ -85,7 +85,7 @@ import Testing
         #expect(reader.video.frameRate == Rational(24000, 1001) && reader.audioStreamCount == 1)
         #expect(reader.video.color.primaries == 1 && reader.video.color.range == .limited)
         let path = folder.file("out.\(container)").path
-        let writer = try FileWriter(path: path, video: reader.video, copyingAudioOf: reader)
+        let writer = try MediaFileWriter(path: path, video: reader.video, copyingAudioOf: reader)
         #expect(writer.copiesAudio)
         var (count, audio) = (0, 0)
         while let item = try reader.next() {
@@ -114,10 +114,10 @@ import Testing
     func picturesTellTheirQuantisers(name: String, quality: Double, range: ClosedRange<Double>?) throws {
         let folder = try TemporaryFolder()
         let path = folder.file(name).path
-        var settings = FileWriter.Settings()
+        var settings = MediaFileWriter.Settings()
         settings.quality = quality
         let video = FileVideo(size: PictureSize(width: 160, height: 96), frameRate: Rational(25))
-        let writer = try FileWriter(path: path, video: video, settings: settings)
+        let writer = try MediaFileWriter(path: path, video: video, settings: settings)
         for index in 0..<12 {
             let picture = makePicture(video.size, index: index)
             try withExtendedLifetime(picture) { try writer.write(picture.view, at: Int64(index)) }
@@ -201,7 +201,7 @@ import Testing
 
         let path = folder.file("out.mp4").path
         let again = try FileReader(path: folder.file("whole.ts").path)
-        let writer = try FileWriter(path: path, video: again.video, copyingAudioOf: again)
+        let writer = try MediaFileWriter(path: path, video: again.video, copyingAudioOf: again)
         while let item = try again.next() {
             switch consume item {
             case .picture(let picture, let time): try writer.write(picture.view, at: time)
@@ -305,7 +305,7 @@ import Testing
         let even = FileVideo(size: PictureSize(width: 64, height: 64), frameRate: Rational(25))
         let odd = FileVideo(size: PictureSize(width: 63, height: 64), frameRate: Rational(25))
         func kind(_ path: String, _ video: FileVideo) -> CodecError.Kind? {
-            do throws(CodecError) { _ = try FileWriter(path: path, video: video) } catch { return error.kind }
+            do throws(CodecError) { _ = try MediaFileWriter(path: path, video: video) } catch { return error.kind }
             return nil
         }
         #expect(kind(folder.file("no/such/folder.y4m").path, even) == .cannotOpen)

@@ -1,7 +1,7 @@
 import Media
 
 /// How long to wait before something that failed is tried again: not at all the first time, then longer and longer.
-struct Backoff: Hashable, Sendable {
+struct RetryDelay: Hashable, Sendable {
     static let first = Nanoseconds.milliseconds(250)
     static let longest = Nanoseconds.seconds(30)
 

@@ -5,7 +5,7 @@ import Media
 
 /// Decides on libsrt's thread which callers of one leg are admitted, and remembers them until it is known what became
 /// of them: libsrt checks the passphrase only afterwards and does not tell the outcome. Thread-safe.
-final class CallAdmission: Sendable {
+final class CallerAdmission: Sendable {
     struct Rules {
         var readingEarly: Bool
         var place: SRTListener.Place
@@ -37,7 +37,7 @@ final class CallAdmission: Sendable {
         var barred: [Barred] = []
         /// Have been admitted and wait to be accepted, unless they have gone.
         var next: [SRTSOCKET] = []
-        /// Connections that wait for ``CallAdmission/claimArrived()``.
+        /// Connections that wait for ``CallerAdmission/claimArrived()``.
         var arrived: [SRTSOCKET] = []
         /// Nobody claims them any more.
         var isClosed = false
@@ -55,7 +55,7 @@ final class CallAdmission: Sendable {
         /// How many have been admitted and wait to be accepted.
         var waiting: Int {
             mutating get {
-                next.removeAll(where: CallAdmission.hasGone)
+                next.removeAll(where: CallerAdmission.hasGone)
                 return next.count
             }
         }
@@ -74,7 +74,7 @@ final class CallAdmission: Sendable {
         }
 
         private mutating func append(_ refusal: String?) {
-            if let refusal, refusals.count < CallAdmission.most { refusals.append(refusal) }
+            if let refusal, refusals.count < CallerAdmission.most { refusals.append(refusal) }
         }
     }
 
@@ -93,11 +93,11 @@ final class CallAdmission: Sendable {
     private let tap = Lock<ArrivalTap?>(nil)
     private let signal: ReaderSignal
     private let health: ArrivalHealth
-    private let callJudge: (any CallJudge)?
+    private let callJudge: (any CallerJudge)?
 
     init(
         _ endpoint: SRTEndpoint, direction: SRTLink.Direction, rules: Rules, signal: ReaderSignal, health: ArrivalHealth,
-        judge: (any CallJudge)?
+        judge: (any CallerJudge)?
     ) {
         self.endpoint = endpoint
         self.direction = direction
@@ -125,7 +125,7 @@ final class CallAdmission: Sendable {
     }
 
     /// Whether callers could mean either of two legs.
-    func isNamed(like other: CallAdmission) -> Bool {
+    func isNamed(like other: CallerAdmission) -> Bool {
         endpoint.streamID == other.endpoint.streamID && direction == other.direction
     }
 
@@ -182,7 +182,7 @@ final class CallAdmission: Sendable {
             switch place {
             // libsrt calls from one thread, one caller after the other: those before are connected or have gone.
             case .room(let places) where book.waiting < places:
-                var verdict: CallVerdict? = .admit
+                var verdict: CallerVerdict? = .admit
                 if let callJudge {
                     verdict = callJudge.verdict(
                         on: Call(peer: from, streamID: streamID, publishes: direction == .input))

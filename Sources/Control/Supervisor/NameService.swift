@@ -8,7 +8,7 @@ import Media
 /// one that asks again and again cannot keep the others from asking.
 ///
 /// Thread-safe.
-final class NameResolver: Sendable {
+final class NameService: Sendable {
     struct Answer: Hashable, Sendable {
         /// As text, in the order in which they should be tried: `192.0.2.1`, `2001:db8::1`.
         var addresses: [String] = []
@@ -39,7 +39,7 @@ final class NameResolver: Sendable {
     private let lookUp: @Sendable (String) -> Answer
 
     /// - Parameter lookUp: may block.
-    init(lookUp: @escaping @Sendable (String) -> Answer = NameResolver.lookUp) { self.lookUp = lookUp }
+    init(lookUp: @escaping @Sendable (String) -> Answer = NameService.lookUp) { self.lookUp = lookUp }
 
     /// Calls `then` once, on a thread of the resolver or, with a fault, on the caller's.
     func resolve(_ host: String, for worker: Int, then: @escaping @Sendable (Answer) -> Void) {

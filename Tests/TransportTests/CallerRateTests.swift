@@ -6,11 +6,11 @@ import Testing
 @testable import Transport
 
 /// How many callers and handshakes pass, in virtual time.
-struct CallRateTests {
+struct CallerRateTests {
     private func at(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: milliseconds * 1_000_000) }
 
     @Test func oneAddressHasABurstThenItsRate() {
-        var rate = CallRate()
+        var rate = CallerRate()
         let burst = Int(rate.perAddress.burst)
         var first = 0
         for _ in 0..<1_000 where rate.admits("a", at: at(0)) { first += 1 }
@@ -27,7 +27,7 @@ struct CallRateTests {
     }
 
     @Test func manyAddressesShareALimit() {
-        var rate = CallRate()
+        var rate = CallerRate()
         var first = 0
         for caller in 0..<1_000 where rate.admits("\(caller)", at: at(0)) { first += 1 }
         #expect(first == Int(rate.inAll.burst))
@@ -38,7 +38,7 @@ struct CallRateTests {
 
     @Test func theOperatorMaySetAnotherRate() {
         for perSecond in [1, 20, 1_000] {
-            var rate = CallRate(perSecond: perSecond)
+            var rate = CallerRate(perSecond: perSecond)
             for millisecond in 0..<10_000 { _ = rate.admits("\(millisecond)", at: at(Int64(millisecond))) }
             var admitted = 0
             for millisecond in 10_000..<20_000 where rate.admits("\(millisecond)", at: at(Int64(millisecond))) { admitted += 1 }

@@ -13,9 +13,9 @@ public enum RefusalReason: String, Hashable, Sendable, CaseIterable {
     case wrongPassphrase
     /// An operator ended this peer's connection a moment ago (``Source/kick(_:for:)``).
     case kicked
-    /// The ``CallJudge`` said no.
+    /// The ``CallerJudge`` said no.
     case forbidden
-    /// More callers than ``CallRate`` admits.
+    /// More callers than ``CallerRate`` admits.
     case tooManyCalls
 
     /// What is said to libsrt's caller (`srt/access_control.h`, which follows HTTP).
@@ -33,7 +33,7 @@ public enum RefusalReason: String, Hashable, Sendable, CaseIterable {
 }
 
 /// Which leg of a listening port a caller wants. A pure function.
-enum CallRouting {
+enum CallerRouting {
     /// A leg as far as callers can name it.
     struct Candidate {
         /// Nil takes every caller, and is alone on its port.

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// A token bucket in the form of the generic cell rate algorithm (ITU-T I.371, annex A): a bucket is the time at which it will
 /// be full again. A pure value.
-struct CallRate {
+struct CallerRate {
     struct Limit {
         var perSecond: Int64
         /// So many may come at once.
@@ -23,7 +23,7 @@ struct CallRate {
     private static let mostAddresses = 256
 
     /// - Parameter perSecond: callers in all; half as many from one address.
-    init(perSecond: Int = CallLimit.perSecond) {
+    init(perSecond: Int = CallerLimit.perSecond) {
         let rate = Int64(perSecond)
         inAll = Limit(perSecond: rate, burst: max(1, rate * 12 / 5))
         perAddress = Limit(perSecond: max(1, rate / 2), burst: max(1, rate * 8 / 5))
@@ -55,7 +55,7 @@ struct CallRate {
 }
 
 /// How many callers a second get as far as the passphrase, on each listening port that is opened from now on.
-public enum CallLimit {
+public enum CallerLimit {
     public static let range = 1...1000
     public static let usual = 20
     private static let rate = Atomic<Int>(usual)

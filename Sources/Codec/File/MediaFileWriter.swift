@@ -6,7 +6,7 @@ import Media
 ///
 /// Confined to one thread at a time. Call ``finish()`` at the end: without it the file has no index and may be
 /// unreadable.
-@safe public final class FileWriter {
+@safe public final class MediaFileWriter {
     public struct Settings: Hashable, Sendable {
         /// x264's constant rate factor, 0…51.
         public var quality = 18.0
