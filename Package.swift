@@ -201,7 +201,7 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "burnish", "WorkerProtocol", "Measure", "Container", "Codec", "Transport", "Endpoint", "Telemetry", "Media",
+                "burnish", "WorkerProtocol", "Settings", "Measure", "Container", "Codec", "Transport", "Endpoint", "Telemetry", "Media",
             ],
             swiftSettings: strict),
     ])

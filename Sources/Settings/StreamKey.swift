@@ -33,6 +33,8 @@ public struct StreamKey: Sendable {
     /// The text for "no value of its own", where there is such: `auto`.
     public let absent: String?
     public let change: Change
+    /// The text that `burnish relay` begins with, where that is not the default.
+    public let onCommandLine: String?
     private let parse: @Sendable (String, inout StreamValues) -> Bool
     private let isAllowed: @Sendable (StreamValues) -> Bool
     private let show: @Sendable (StreamValues) -> String
@@ -71,12 +73,12 @@ extension StreamKey {
 
     /// A value that always has one.
     init<Value>(
-        _ name: String, _ path: Path<Value>, _ change: Change, _ kind: Kind, _ allowed: String, help: String,
-        read: @escaping @Sendable (String) -> Value?, write: @escaping @Sendable (Value) -> String,
+        _ name: String, _ path: Path<Value>, _ change: Change, _ kind: Kind, _ allowed: String, onCommandLine: String? = nil,
+        help: String, read: @escaping @Sendable (String) -> Value?, write: @escaping @Sendable (Value) -> String,
         isAllowed: @escaping @Sendable (Value) -> Bool = { _ in true }
     ) {
         self.init(
-            name: name, help: help, kind: kind, allowed: allowed, absent: nil, change: change,
+            name: name, help: help, kind: kind, allowed: allowed, absent: nil, change: change, onCommandLine: onCommandLine,
             parse: { text, values in
                 guard let value = read(text) else { return false }
                 values[keyPath: path] = value
@@ -92,7 +94,7 @@ extension StreamKey {
         isAllowed: @escaping @Sendable (Value) -> Bool = { _ in true }
     ) {
         self.init(
-            name: name, help: help, kind: kind, allowed: allowed, absent: absent, change: change,
+            name: name, help: help, kind: kind, allowed: allowed, absent: absent, change: change, onCommandLine: nil,
             parse: { text, values in
                 let value = text == absent ? nil : read(text)
                 guard value != nil || text == absent else { return false }
@@ -122,11 +124,13 @@ extension StreamKey {
     }
 
     static func choice<Value: Equatable & Sendable>(
-        _ name: String, _ path: Path<Value>, _ choices: [(String, Value)], _ change: Change, help: String
+        _ name: String, _ path: Path<Value>, _ choices: [(String, Value)], _ change: Change, onCommandLine: String? = nil,
+        help: String
     ) -> StreamKey {
         let names = choices.map(\.0)
         return StreamKey(
-            name, path, change, .choice(names), names.dropLast().joined(separator: ", ") + " or " + names.last!, help: help,
+            name, path, change, .choice(names), names.dropLast().joined(separator: ", ") + " or " + names.last!,
+            onCommandLine: onCommandLine, help: help,
             read: { text in choices.first { $0.0 == text }?.1 },
             // The last name of a value is its own. Those before it are other names, such as `auto`.
             write: { value in choices.last { $0.1 == value }!.0 })

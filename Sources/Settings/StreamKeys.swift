@@ -70,7 +70,7 @@ public enum StreamKeys {
                 (1...240).contains($0.value) && max($0.numerator, $0.denominator) <= SlotGrid.largestTerm
             }),
         .choice(
-            "keep-output", \.options.keepOutput, [("true", true), ("false", false)], .restart,
+            "keep-output", \.options.keepOutput, [("true", true), ("false", false)], .restart, onCommandLine: "false",
             help: """
                 Whether the output goes on when a live source stops: the last frame again, then a grey picture, and silence for \
                 sound in AAC, MPEG layer II, AC-3 or Opus.

@@ -6,6 +6,16 @@ public struct StreamValues: Hashable, Sendable {
     /// The defaults.
     public init() {}
 
+    /// What `burnish relay` begins with: it ends with its source, where the service waits for the source to return.
+    public static let onCommandLine: StreamValues = {
+        var values = StreamValues()
+        for key in StreamKeys.all {
+            guard let text = key.onCommandLine else { continue }
+            do throws(SettingFault) { try key.read(text, &values) } catch { preconditionFailure("\(error)") }
+        }
+        return values
+    }()
+
     /// Reads settings from text with units, as ``texts`` writes them. What is not given has its default.
     /// - Throws: the first fault, in the order of ``StreamKeys/all``.
     public init(_ texts: [String: String]) throws(SettingFault) {

@@ -58,18 +58,6 @@ struct FrameRateArgument: ExpressibleByArgument {
     var defaultValueDescription: String { FrameRateText.write(value) }
 }
 
-extension ArgumentHelp {
-    /// The help of a stream's setting, from the table of them.
-    /// - Parameter showsDefault: for options that are optional, whose default the library does not know.
-    static func setting(_ name: String, showsDefault: Bool = false) -> ArgumentHelp {
-        guard let key = StreamKeys.named(name) else { preconditionFailure("\(name) is no setting of a stream") }
-        // The library shows the names of a choice and the defaults of most options itself.
-        let values = if case .choice = key.kind { "" } else { " Allowed: \(key.allowed)." }
-        return ArgumentHelp(
-            stringLiteral: key.help.namingOptions + values + (showsDefault ? " (default: \(key.defaultText))" : ""))
-    }
-}
-
 extension SettingFault {
     /// The fault as the command line says it: `--scale is 1 or 2, not 3`.
     var onCommandLine: String { "--\(key) \(text.namingOptions)" }
@@ -77,7 +65,7 @@ extension SettingFault {
 
 extension String {
     /// With options in place of the keys between backticks.
-    fileprivate var namingOptions: String {
+    var namingOptions: String {
         split(separator: "`", omittingEmptySubsequences: false).enumerated()
             .map { $0.offset % 2 == 1 ? "--\($0.element)" : String($0.element) }.joined()
     }

@@ -33,7 +33,7 @@ struct EnhanceCommand: ParsableCommand {
     var size: SizeArgument?
     @Option(help: "Frames out for each frame in, 1 to 16: K turns N frames into K*(N-1)+1.") var interpolate = 1
     @Option(help: "Quality of the enlargement.") var tier = NetworkTierArgument(.neuralMedium)
-    @Option(help: .setting("content")) var content = NetworkContent.general
+    @Option(help: ArgumentHelp(stringLiteral: StreamKeys.named("content")!.help)) var content = NetworkContent.general
     @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
     @Option(
         help: """

@@ -25,32 +25,7 @@ struct RelayCommand: ParsableCommand {
 
     @Option(help: "Where the stream comes from.") var input: String
     @Option(help: "Where it goes to. Give it several times for several outputs: all get the same.") var output: [String]
-    @Option(help: .setting("scale", showsDefault: true)) var scale: StreamOptions.Scale?
-    @Option(help: .setting("size")) var size: SizeArgument?
-    @Option(help: .setting("deinterlace")) var deinterlace = StreamSettings.Deinterlacing.auto
-    @Option(help: .setting("interpolate", showsDefault: true)) var interpolate: Int?
-    @Option(help: .setting("fps")) var fps: FrameRateArgument?
-    @Flag(help: "Go on when a live source stops: the last frame again, then a grey picture, and silence for sound.")
-    var keepOutput = false
-    @Option(help: .setting("hold", showsDefault: true)) var hold: TimeArgument?
-    @Option(help: .setting("lookahead")) var lookahead = 1
-    @Option(help: .setting("mode")) var mode = StreamSettings.Mode.enhance
-    @Flag(help: "Never change the output's size: nothing is bypassed, and too much work costs frames.")
-    var keepSize = false
-    @Option(help: .setting("tier")) var tier = TierArgument(.neuralM)
-    @Option(help: .setting("content")) var content = StreamSettings.Content.general
-    @Option(help: .setting("sharpness")) var sharpness = StreamSettings().sharpness
-    @Option(help: .setting("denoise", showsDefault: true)) var denoise: DenoiseArgument?
-    @Option(help: .setting("budget")) var budget = TimeArgument(.milliseconds(80))
-    @Option(help: .setting("caution")) var caution = 1.0
-    @Option(help: .setting("pacing")) var pacing = StreamSettings.Pacing.eager
-    @Option(help: .setting("threads")) var threads = 2
-    @Option(help: .setting("bitrate")) var bitrate: BitRateArgument?
-    @Option(help: .setting("bitrate-floor")) var bitrateFloor: BitRateArgument?
-    @Option(help: .setting("decode-threads")) var decodeThreads = StreamOptions().decodeThreads
-    @Option(help: .setting("encode-threads")) var encodeThreads = StreamOptions().encodeThreads
-    @Option(help: .setting("preset")) var preset = EncoderPreset.superfast
-    @Option(help: .setting("max-size")) var maxSize = SizeArgument(PictureSize(width: 3840, height: 2160))
+    @OptionGroup(title: "Settings of the stream") var settings: SettingOptions
     @Option(help: "End after this time.") var duration: TimeArgument?
     @Option(help: "Write the final report to this file, as JSON.") var report: String?
     @Option(help: "Write a record of every frame to this file, for burnish replay.") var trace: String?
@@ -58,44 +33,6 @@ struct RelayCommand: ParsableCommand {
         String?
     @Flag(help: "Print the final report as JSON (to standard error where standard output is the stream).") var json = false
     @Flag(help: "Do not print a status line each second.") var quiet = false
-
-    func validate() throws {
-        var given: Set<String> = []
-        if scale != nil { given.insert("scale") }
-        if interpolate != nil { given.insert("interpolate") }
-        if hold != nil { given.insert("hold") }
-        if lookahead != StreamOptions().lookahead { given.insert("lookahead") }
-        if let fault = values.faults(given: given).first { throw ValidationError(fault.onCommandLine) }
-    }
-
-    private var values: StreamValues {
-        var values = StreamValues()
-        if let scale { values.options.scale = scale }
-        values.options.size = size?.value
-        values.options.fps = fps?.value
-        values.options.keepOutput = keepOutput
-        if let hold { values.options.hold = hold.value }
-        values.options.lookahead = lookahead
-        values.options.threads = threads
-        values.options.decodeThreads = decodeThreads
-        values.options.encodeThreads = encodeThreads
-        values.options.preset = preset
-        values.options.largestOutput = maxSize.value
-        values.options.keepSize = keepSize
-        values.settings.mode = mode
-        values.settings.tier = tier.value
-        values.settings.content = content
-        values.settings.sharpness = sharpness
-        if let denoise { values.settings.denoise = denoise.strength }
-        values.settings.deinterlace = deinterlace
-        if let interpolate { values.settings.interpolate = interpolate }
-        values.settings.budget = budget.value
-        values.settings.caution = caution
-        values.settings.pacing = pacing
-        values.settings.bitRate = bitrate?.value
-        values.settings.bitRateFloor = bitrateFloor?.value
-        return values
-    }
 
     func run() throws {
         FreedMemory.keep()
@@ -151,7 +88,8 @@ struct RelayCommand: ParsableCommand {
     }
 
     private func configuration() throws(TransportError) -> RelayConfiguration {
-        let values = values
+        let values: StreamValues
+        do throws(SettingFault) { values = try settings.values() } catch { preconditionFailure("it was validated: \(error)") }
         var outputs: [StreamURL] = []
         for text in output { outputs.append(try StreamURL(text)) }
         var configuration = RelayConfiguration(
@@ -161,13 +99,6 @@ struct RelayCommand: ParsableCommand {
         return configuration
     }
 }
-
-extension StreamSettings.Pacing: ExpressibleByArgument {}
-extension StreamSettings.Content: ExpressibleByArgument {}
-extension StreamSettings.Mode: ExpressibleByArgument {}
-extension StreamSettings.Deinterlacing: ExpressibleByArgument {}
-extension StreamOptions.Scale: ExpressibleByArgument {}
-extension EncoderPreset: ExpressibleByArgument {}
 
 /// The best tier that may be used; `auto` is the best there is.
 struct TierArgument: ExpressibleByArgument {

@@ -120,3 +120,5 @@ extension RawFormat: ExpressibleByArgument {}
 enum AudioArgument: String, CaseIterable, ExpressibleByArgument { case none, beep }
 
 enum SwitchArgument: String, CaseIterable, ExpressibleByArgument { case on, off }
+
+extension EncoderPreset: ExpressibleByArgument {}

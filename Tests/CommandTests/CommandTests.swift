@@ -1,4 +1,5 @@
 import Foundation
+import Settings
 import Testing
 
 /// The program as a user's shell sees it: exit codes of sysexits.h, and one line that says what is wrong.
@@ -17,6 +18,17 @@ import Testing
         #expect(outcome.code == 0 && outcome.output.split(separator: "\n").count == 9)
         #expect(outcome.output.contains("least budget=90 tier=neural-s"))
         #expect(try String(contentsOf: plot, encoding: .utf8).hasSuffix("</svg>\n"))
+    }
+
+    /// Every setting of a stream is an option under its name, with the help and the default of the table.
+    @Test func theOptionsAreTheTables() throws {
+        let help = try Program.run(["relay", "--help"]).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        for key in StreamKeys.all {
+            let isFlag = key.kind == .choice(["true", "false"])
+            #expect(help.contains(isFlag ? "--\(key.name) " : "--\(key.name) <\(key.name)> "), "\(key.name)")
+            #expect(isFlag || help.contains("Allowed: \(key.allowedTexts). (default: \(key.write(.onCommandLine)))"))
+        }
+        #expect(StreamValues.onCommandLine != StreamValues() && help.contains("--keep-output "))
     }
 
     @Test func helpIsNoError() throws {
