@@ -45,7 +45,7 @@ final class MotionLayer {
 
     /// Whether the two pictures belong to different scenes: in 70 of 100 cells the vectors forward and backward
     /// disagree by 2 samples, and the samples that they lead to differ by 8 levels on average. (Cuts of the clips in
-    /// docs/design/interpolation.md come to 87 and more, their fastest pans to 64.)
+    /// docs/measurements/interpolation.md come to 87 and more, their fastest pans to 64.)
     var isSceneCut: Bool {
         var (contradicting, difference) = (0, 0)
         let count = columns * rows

@@ -2,7 +2,7 @@ import Enhance
 import Media
 import Testing
 
-/// What the noise filters do with input that is wrong, odd or hardly there. docs/design/enhance.md lists it.
+/// What the noise filters do with input that is wrong, odd or hardly there.
 @Suite struct BadNoiseInputTests {
     typealias Sequence = TemporalNoiseTests.Sequence
 
