@@ -39,6 +39,9 @@ public struct RelayConfiguration: Sendable {
     /// The slots of a constant output rate.
     var grid: SlotGrid? { options.fps.map { SlotGrid(rate: $0, start: Timeline.start) } }
 
+    /// Whether the output goes on where no pictures come.
+    var goesOn: Bool { options.fps != nil || options.keepOutput && input.isLive }
+
     /// Frames a second in the output.
     /// - Parameter source: originals a second.
     func outputRate(source: Rational, _ settings: StreamSettings) -> Rational {

@@ -155,13 +155,25 @@ struct KeyframeWishTests {
         private let own = Lock<RTPViewer?>(nil)
         let viewers = RTPViewers(capacity: 1)
 
-        init() throws {
+        /// - Parameter joins: false for one that comes later (``join()``).
+        init(joins: Bool = true) throws {
+            state = Lock(State(session: RTPReceiveSession([Self.track])))
+            if joins { try join() }
+        }
+
+        private static var track: RTPTrack {
             var track = RTPTrack([RTPFormat(.h264, payloadType: 100)])
             track.feedback = .pictureLoss
-            state = Lock(State(session: RTPReceiveSession([track])))
-            let viewer = try #require(viewers.add([track], self, peer: "viewer"))
+            return track
+        }
+
+        func join() throws {
+            state.withLock { $0.session = RTPReceiveSession([Self.track]) }
+            let viewer = try #require(viewers.add([Self.track], self, peer: "viewer"))
             own.withLock { $0 = viewer }
         }
+
+        func leave() { if let viewer = own.withLock({ $0 }) { viewers.remove(viewer) } }
 
         func send(_ packet: UnsafeRawBufferPointer, isControl: Bool, track: Int) -> Sent {
             let bytes = Array(packet)
@@ -204,7 +216,7 @@ struct KeyframeWishTests {
             $0.settings.mode = mode
             adjust(&$0)
         }
-        wait { running.relay.channels.connection.receiversSoFar == 1 }
+        wait { running.relay.channels.connection.receiversSoFar == viewer.viewers.viewers.count }
         return running
     }
 
@@ -265,6 +277,51 @@ struct KeyframeWishTests {
         let report = try #require(running.stop())
         #expect(report.frames.repeated >= 2 && report.frames.emitted == 5 + report.frames.repeated, "\(report.text)")
         #expect(report.frames.balance && report.counters["slates"] ?? 0 == 0 && report.counters["source_losses"] ?? 0 == 0)
+    }
+
+    enum Output: CaseIterable { case asTheSource, goesOn, constant }
+
+    /// Nobody watches when the source's pictures come. Who joins in a pause gets the newest of them, through the enhancement, and the
+    /// source's next picture follows it. The same for who joins when others have left, who saw an older one.
+    @Test(arguments: Output.allCases) func theFirstWhoJoinsInAPauseGetsTheNewestPicture(output: Output) throws {
+        let (publisher, viewer) = (try Publisher(hasSound: true, keepsTime: true), try Viewer(joins: false))
+        let running = try relay(publisher, to: viewer, .enhance) {
+            plainly(&$0)
+            $0.settings.budget = .seconds(60)
+            $0.options.keepOutput = output == .goesOn
+            $0.options.fps = output == .constant ? Rational(30) : nil
+        }
+        let channels = running.relay.channels
+        let ledger = channels.books.ledger
+        var cursor: UInt64 = 0
+        var shown = 0
+        for (number, first) in [0, 4].enumerated() {
+            for index in first..<first + 3 { try publisher.send(index) }
+            wait { ledger.books[.outputDown] == UInt64(3 * number + 3) && ledger.inFlight == 0 }
+            #expect(channels.connection.picturesUnseen == 3 * number + 3)
+            try viewer.join()
+            let before = viewer.pictures
+            wait {
+                publisher.sendSound()
+                return viewer.pictures > before
+            }
+            wait { ledger.inFlight == 0 }
+            _ = ledger.read(since: &cursor) { record, fate in
+                guard record.kind == .repeated, fate == .emitted else { return }
+                shown += 1
+                #expect(record[.enhanceOut] != nil, "that is the picture of before")
+            }
+            #expect(shown == number + 1)
+            try publisher.send(first + 3)
+            wait { viewer.pictures > before + 1 && ledger.books.originals == 4 * number + 4 && ledger.inFlight == 0 }
+            _ = ledger.read(since: &cursor) { _, _ in }
+            viewer.leave()
+            wait { !channels.connection.isConnected }
+        }
+        let report = try #require(running.stop())
+        #expect(report.frames.originals == 8 && report.frames.balance, "\(report.text)")
+        // At a constant rate pictures are repeated in the slots before the next one, too.
+        #expect(output == .constant || report.frames.repeated == 2 && report.frames.dropped == 6, "\(report.text)")
     }
 
     /// Its sound says that the source is there: the last picture is repeated, and never the grey one.

@@ -1,9 +1,11 @@
 import Synchronization
 
-/// Channel: whether anybody receives the output.
+/// Channel: whether anybody receives the output, and how many pictures nobody has received.
 ///
-/// - Writer: ``SendStage``, on whichever of its two threads. `Relay` sets it once before the stages start.
-/// - Readers: enhance (which spends no work on a picture that nobody receives), encode (likewise, and for slots).
+/// - Writers: ``SendStage``, on whichever of its two threads (`Relay` sets ``isConnected`` once before the stages start); enhance
+///   (``countUnseen()``).
+/// - Readers: enhance (which spends no work on a picture that nobody receives), encode (likewise, and for slots; it shows no picture
+///   again that has become old unseen).
 /// - Read together: nothing.
 ///
 /// Thread-safe; one atomic each.
@@ -19,4 +21,10 @@ final class OutputConnection: Sendable {
     /// How many receivers have come since the stream began.
     var receiversSoFar: Int { receivers.load(ordering: .relaxed) }
     func countReceiver() { receivers.add(1, ordering: .relaxed) }
+
+    private let unseen = Atomic<Int>(0)
+
+    /// How many decoded pictures nobody has received.
+    var picturesUnseen: Int { unseen.load(ordering: .relaxed) }
+    func countUnseen() { unseen.add(1, ordering: .relaxed) }
 }

@@ -59,8 +59,9 @@ final class EncodeStage {
     private let slots: SlotFiller?
     /// The output goes on where no pictures come.
     private let goesOn: Bool
-    /// Receivers that had come when the thread last checked.
+    /// Receivers that had come when the thread last checked, and pictures that nobody had received.
     private var receivers = 0
+    private var unseen = 0
 
     /// The longest wait for a picture at a constant rate. Arrivals make slots due, and this thread does not see them.
     private static let slotPollInterval = Nanoseconds.milliseconds(20)
@@ -93,7 +94,7 @@ final class EncodeStage {
         settings = LiveSettings.Copy(of: channels.settings)
         let options = configuration.options
         preset = options.preset
-        goesOn = options.fps != nil || options.keepOutput && configuration.input.isLive
+        goesOn = configuration.goesOn
         slots = goesOn || configuration.input.isLive ? SlotFiller(grid: configuration.grid, hold: options.hold) : nil
     }
 
@@ -109,6 +110,7 @@ final class EncodeStage {
             turns.record(.encode, at: now)
             let next = finished.pop(until: nextPoll(now))
             followReceivers()
+            forgetOldPicture()
             if let frame = consume next {
                 encode(frame)
             } else if finished.isClosed && finished.count == 0 {
@@ -124,6 +126,14 @@ final class EncodeStage {
         guard connection.receiversSoFar != receivers else { return }
         receivers = connection.receiversSoFar
         slots?.restartHold(now: .now())
+    }
+
+    /// Pictures came that nobody received: the one that was shown last is not the newest any more, and is not shown again.
+    private func forgetOldPicture() {
+        guard connection.picturesUnseen != unseen else { return }
+        unseen = connection.picturesUnseen
+        slots?.restart()
+        if filledSlot.newest != nil { filledSlot.newest = nil }
     }
 
     // MARK: Pictures
@@ -146,6 +156,7 @@ final class EncodeStage {
             return books.drop(frame.intoTicket(), .encodeError)
         }
         let (turn, color, time) = (frame.turn, frame.color, frame.ticket.record.presentation)
+        let isNews = frame.ticket.record.kind != .repeated
         fillSlots(before: frame.ticket.record, turn: turn)
         // What was filled has the former size, and keeps its encoder.
         preset = frame.preset
@@ -153,12 +164,13 @@ final class EncodeStage {
         let picture = frame.picture.share()
         let original = frame.original
         let outcome = unsafe encode(
-            picture.picture.view.even, color, frame.intoTicket(), sourceTime: .turn(turn), showing: original)
+            picture.picture.view.even, color, frame.intoTicket(), sourceTime: isNews ? .turn(turn) : .overdue(turn),
+            showing: original)
         guard outcome != .failed, let slots else { return }
         slots.show(picture, color, at: time, isOnTime: isOnTime, now: now)
         // Without a constant rate, what was filled says nothing of the times from here on.
         if slots.repeater == nil, filledSlot.newest != nil { filledSlot.newest = nil }
-        endAbsence(slots, now)
+        if isNews { endAbsence(slots, now) }
         countEmptySlots(slots)
     }
 
@@ -180,6 +192,8 @@ final class EncodeStage {
         if !connection.isConnected { return .outputDown }
         // Pictures are encoded in the order in which they are shown. One that is shown earlier belongs to a time that is gone.
         if record.presentation <= newest { return .discontinuity }
+        // Somebody has none yet.
+        if record.kind == .repeated { return nil }
         let order = configuration.synthesisOrder
         let behind: (emitBy: MonotonicTime, earliness: Nanoseconds)? = finished.first { frame in
             guard order.standsForOriginal(frame.ticket.record.kind) else { return nil }

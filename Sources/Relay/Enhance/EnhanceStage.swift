@@ -73,6 +73,11 @@ final class EnhanceStage {
     private var kept: PictureSize?
     /// A size that cannot be enhanced. It is reported once.
     private var refused: PictureSize?
+    private var unseen = UnseenPicture()
+
+    /// A picture for somebody who has none is not to fail for a budget that holds between two pictures: processors may have to be
+    /// made for it.
+    private static let leastTimeToShow = Nanoseconds.milliseconds(500)
 
     init(
         pictures: BoundedQueue<DecodedFrame>, finished: BoundedQueue<FinishedFrame>, units: UnitQueue,
@@ -114,16 +119,47 @@ final class EnhanceStage {
         turns.record(.enhance)
         // Read the networks before the first picture, which would have to wait otherwise.
         if settings.value.tier > .base { SuperResolutionNetwork.readShipped(for: settings.value.content.networks) }
-        while let frame = turns.pop(from: pictures, as: .enhance) {
-            // Spend no work on a picture that nobody receives.
-            guard connection.isConnected else {
-                if taps.isWanted { taps.offer(frame.ticket.record.id, before: frame.picture) }
-                enhancement?.forget()
-                books.drop(frame.intoTicket(), .outputDown)
-                continue
+        while true {
+            let now = MonotonicTime.now()
+            turns.record(.enhance, at: now)
+            let next = pictures.pop(until: now + (unseen.isKept ? UnseenPicture.pollInterval : StageTurns.idleInterval))
+            if let frame = consume next {
+                receive(frame)
+            } else if pictures.isClosed, pictures.count == 0 {
+                return
+            } else if unseen.isDue(at: .now()) {
+                showUnseen()
             }
-            enhance(frame)
         }
+    }
+
+    private func receive(_ frame: consuming DecodedFrame) {
+        // Spend no work on a picture that nobody receives.
+        guard connection.isConnected else {
+            if taps.isWanted { taps.offer(frame.ticket.record.id, before: frame.picture) }
+            enhancement?.forget()
+            connection.countUnseen()
+            if configuration.input.isLive {
+                unseen.keep(frame.picture, of: frame.ticket.record, runs: path.runs, at: .now())
+            }
+            return books.drop(frame.ticket, .outputDown)
+        }
+        unseen.forget()
+        enhance(frame)
+    }
+
+    /// Gives whoever has come in a pause the newest picture, which nobody received. A source that is gone has nothing to show, unless
+    /// the output goes on without it.
+    private func showUnseen() {
+        guard connection.isConnected else { return }
+        let now = MonotonicTime.now()
+        guard configuration.goesOn || now - arrivals.heard < AbsenceReports.silence else { return }
+        path.beginMaking()
+        defer { path.endMaking() }
+        guard !path.isBypassed else { return unseen.forget() }
+        let deadline = now + max(settings.value.budget, Self.leastTimeToShow)
+        guard let frame = unseen.take(runs: path.runs, at: now, deadline: deadline, books.ledger) else { return }
+        enhance(frame)
     }
 
     private func enhance(_ frame: consuming DecodedFrame) {
