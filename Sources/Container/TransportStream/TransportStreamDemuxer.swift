@@ -22,6 +22,7 @@ public struct TransportStreamDemuxer: ~Copyable {
     /// For each PID: the index into `streams`, or one of ``Route``'s others.
     private var routes = [Int16](repeating: Route.unknown, count: 8192)
     private var aligner = PacketAligner()
+    private var sharedCounter = SharedCounter()
     private var largestMessage = 0
     private var lastPayloadPID = -1
     private var mainVideoIndex = -1
@@ -92,6 +93,7 @@ public struct TransportStreamDemuxer: ~Copyable {
     /// may not show it.
     public mutating func recordLoss() {
         for stream in streams { stream.recordHiddenLoss() }
+        sharedCounter.forget()
         aligner.reset()
     }
 
@@ -108,6 +110,7 @@ public struct TransportStreamDemuxer: ~Copyable {
     /// units end is learnt anew, because another sender may come.
     public mutating func finish(handler: Handler) {
         for stream in streams { stream.finish(&context, handler) }
+        sharedCounter = SharedCounter()
         aligner.reset()
         reportSkippedBytes(handler)
         largestMessage = 0
@@ -138,6 +141,7 @@ public struct TransportStreamDemuxer: ~Copyable {
         guard let packet = unsafe TransportPacket(p), !packet.hasError else {
             return handler(.fault(.brokenPacket, isMainVideo: false))
         }
+        context.hasSharedCounter = sharedCounter.follow(packet)
         let route = routes[packet.pid]
         if route >= 0 {
             if packet.hasPayload { lastPayloadPID = packet.pid }

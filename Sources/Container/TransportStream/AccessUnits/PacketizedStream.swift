@@ -10,6 +10,8 @@ struct MessageTime {
 struct StreamContext {
     var stamps = StampUnwrapper()
     var message = MessageTime(arrival: MonotonicTime(nanoseconds: 0), source: nil)
+    /// Whether one counter for all streams explains the counter of the packet at hand.
+    var hasSharedCounter = false
     let unitLimit: Int
 }
 
@@ -67,7 +69,7 @@ final class PacketizedStream {
         guard packet.hasPayload else { return continuity.passEmpty(packet.continuity) }
         let payload = unsafe UnsafeRawBufferPointer(
             start: p + packet.payloadOffset, count: TransportPacket.size - packet.payloadOffset)
-        guard unsafe isNext(packet, payload, handler) else { return }
+        guard unsafe isNext(packet, payload, context, handler) else { return }
         // Stuffing alone says nothing of where units end.
         if unsafe payload.isEmpty, !packet.startsUnit { return }
         if packet.isScrambled { return reportScrambling(handler) }
@@ -173,9 +175,11 @@ final class PacketizedStream {
     /// Checks the continuity counter.
     /// - Returns: false for a duplicate.
     private func isNext(
-        _ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ handler: Handler
+        _ packet: TransportPacket, _ payload: UnsafeRawBufferPointer, _ context: StreamContext, _ handler: Handler
     ) -> Bool {
-        switch unsafe continuity.judge(packet, payload: Self.digest(payload)) {
+        let finding = unsafe continuity.judge(
+            packet, payload: Self.digest(payload), isShared: context.hasSharedCounter, isLengthReached: padding != nil)
+        switch finding {
         case .next:
             if !hasComplained, continuity.contradictions >= ContinuityCheck.complaint {
                 hasComplained = true
