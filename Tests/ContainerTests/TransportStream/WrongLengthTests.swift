@@ -98,6 +98,62 @@ import Testing
         #expect(harvest.video.map(\.presentation) == (0..<12).map { MediaTime(ticks: 90_000 + $0 * 3000) })
     }
 
+    /// How a muxer writes units that are larger than a length can say.
+    enum Writing: CaseIterable {
+        /// The length modulo 65,536.
+        case wrapped
+        /// Each unit in two PES packets.
+        case halves
+        /// Large units in two PES packets, and others in one.
+        case largeHalves
+        /// As many full PES packets as it takes.
+        case pieces
+    }
+
+    /// The pictures of an encoder, of which some are made larger than a length can say: each comes out as it went in, with its times.
+    @Test(arguments: ["ffmpeg", "ffmpeg-bframes", "hevc"], Writing.allCases)
+    func picturesOfAnEncoderComeWhole(name: String, writing: Writing) throws {
+        let golden = try GoldenStream(name)
+        let video = Harvest.of(golden.bytes).harvest.video
+        try #require(video.map(\.checksum) == golden.units.map(\.checksum) && video.count >= 30)
+        var random = SplitMix64(seed: 45)
+        var stream = SyntheticStream(tables: false)
+        stream.addTables(streams: [(SyntheticStream.videoID, name.hasPrefix("hevc") ? 0x24 : 0x1B, [])])
+        var units: [[UInt8]] = []
+        for (k, unit) in video.enumerated() {
+            // The last slice grows.
+            let more = k % 7 == 0 ? Int.random(in: 66_000...140_000, using: &random) : 0
+            let bytes = unit.bytes + (0..<more).map { _ in UInt8.random(in: 4...255, using: &random) }
+            units.append(bytes)
+            let time = try #require(unit.presentation).ticks
+            let decode = unit.decode.map(\.ticks)
+            let header = SyntheticStream.header(pts: time, dts: decode == time ? nil : decode)
+            let room =
+                switch writing {
+                case .wrapped: bytes.count
+                case .halves: (bytes.count + 1) / 2
+                case .largeHalves: more > 0 ? (bytes.count + 1) / 2 : bytes.count
+                case .pieces: 65_500
+                }
+            for start in stride(from: 0, to: bytes.count, by: room) {
+                let part = bytes[start..<min(bytes.count, start + room)]
+                var head = start == 0 ? header : SyntheticStream.header(pts: nil)
+                let length = (head.count - 6 + part.count) & 0xFFFF
+                (head[4], head[5]) = (UInt8(length >> 8), UInt8(length & 255))
+                Self.add(head + part, to: &stream)
+            }
+        }
+        let (harvest, counters, _) = Harvest.of(stream.bytes)
+        EndOfUnitTests.expectExact(harvest, units)
+        // The last one ends with the stream.
+        #expect(harvest.video.dropLast().allSatisfy(\.damage.isEmpty) && counters.orphanBytes == 0)
+        #expect(harvest.video.map(\.presentation) == video.map(\.presentation))
+        #expect(harvest.video.map(\.decode) == video.map(\.decode))
+        #expect(harvest.video.map(\.isKeyframe) == video.map(\.isKeyframe))
+        // Small units in one PES packet still end by their length, however the large ones are written.
+        if writing == .largeHalves { #expect(counters[.length] > video.count / 3) }
+    }
+
     /// Video beside the main one passes whole, too.
     @Test func furtherVideoPassesWhole() {
         var stream = SyntheticStream(tables: false)

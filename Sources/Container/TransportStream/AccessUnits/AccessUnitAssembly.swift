@@ -32,6 +32,12 @@ struct AccessUnitAssembly {
     /// Where the newest PES payload begins in the storage, until it is known what it begins with; -1 afterwards.
     private var boundary = -1
     private var boundarySigns: EndSigns = []
+    /// What the newest PES packet said of its end, where that was reached, and what the one before the boundary said.
+    private var declared = EndOfUnitTrust.Declared()
+    private var declaredBefore = EndOfUnitTrust.Declared()
+    /// The newest PES packet began with a unit, or with the second field of one.
+    private var beginsUnit = false
+    private var mayBeginField = false
     /// The unit is complete by this evidence. It is delivered at the message's end unless the message contradicts it.
     private var ready: EndEvidence?
     /// How the end of the newest unit was known.
@@ -88,6 +94,9 @@ struct AccessUnitAssembly {
             boundary = storage.count
             // Behind one field of a frame, signs say whether the packet has ended, and not the unit.
             boundarySigns = scanner.picture.isLoneField ? [] : signs
+            declaredBefore = declared
+            mayBeginField = scanner.picture.isLoneField
+            beginsUnit = mayBeginField
         } else {
             if !isAfterLoss {
                 // It continues the PES packet: whatever announced an end was wrong. (The packet layer ignores what lies
@@ -132,7 +141,7 @@ struct AccessUnitAssembly {
     mutating func endPacket(stuffed: Bool) {
         guard stuffed else { return }
         signs.insert(.stuffing)
-        if mayBeComplete { ready = trust.accepts(signs, scanner.picture) }
+        if mayBeComplete { ready = trust.accepts(signs, declared: declared, scanner.picture) }
     }
 
     /// - Parameter stuffed: the packet in which the length was reached is stuffed, so that it cannot go on behind it.
@@ -142,8 +151,11 @@ struct AccessUnitAssembly {
         // A muxer that spreads a large unit over several packets writes a length near the field's end.
         guard declared <= 65_000, stuffed || !hasWrongLengths else { return }
         signs.insert(.length)
+        self.declared = EndOfUnitTrust.Declared(length: declared, beginsUnit: beginsUnit)
         guard mayBeComplete, damage.isEmpty else { return }
-        if let evidence = trust.accepts(.length, scanner.picture) { deliverWhole(evidence, &context, handler) }
+        if let evidence = trust.accepts(.length, declared: self.declared, scanner.picture) {
+            deliverWhole(evidence, &context, handler)
+        }
     }
 
     /// More of the PES packet came than its length had said.
@@ -255,7 +267,8 @@ struct AccessUnitAssembly {
         guard boundary >= 0 else { return false }
         // A few zeros may stand before a start code.
         let wasRight = at >= 0 && at <= boundary + 4
-        trust.judge(boundarySigns, wasRight: wasRight)
+        trust.judge(boundarySigns, declared: declaredBefore, wasRight: wasRight)
+        beginsUnit = wasRight || mayBeginField
         if wasRight, boundarySigns.contains(.flush) { trust.recordFlushed(size: size) }
         boundary = -1
         boundarySigns = []

@@ -37,9 +37,20 @@ struct EndOfUnitTrust {
         }
     }
 
+    /// What a PES packet says of its end.
+    struct Declared {
+        var length = 0
+        /// It began with a unit, or with the second field of one.
+        var beginsUnit = false
+    }
+
     private(set) var length = Sign(run: 3)
     private(set) var stuffing = Sign(run: 24)
     private(set) var flush = Sign(run: 48)
+    /// The largest length of a PES packet that was a whole unit. Muxers that split units over several PES packets do so beyond some
+    /// size, so a length far beyond this one says nothing.
+    private var largestLength = 0
+    private static let mostGrowth = 4
     /// After so many right ones, and without a contradiction, a flushed message needs no silence after it.
     static let flushAlone = 72
     /// Bytes of the largest unit that a flushed message has ended. The sender may flush in the middle of a larger one.
@@ -67,11 +78,21 @@ struct EndOfUnitTrust {
         longestPause = max(longestPause, pause)
     }
 
+    private func isFarBeyond(_ declared: Declared) -> Bool { declared.length > Self.mostGrowth * largestLength }
+
     /// The packet after one with these signs has come.
-    mutating func judge(_ signs: EndSigns, wasRight: Bool) {
-        if signs.contains(.length) { length.judge(wasRight) }
+    /// - Parameter declared: what the sign ``EndSigns/length`` stands for.
+    mutating func judge(_ signs: EndSigns, declared: Declared = Declared(), wasRight: Bool) {
+        if signs.contains(.length) { judgeLength(declared, wasRight: wasRight) }
         if signs.contains(.stuffing) { stuffing.judge(wasRight) }
         if signs.contains(.flush) { flush.judge(wasRight) }
+    }
+
+    private mutating func judgeLength(_ declared: Declared, wasRight: Bool) {
+        if wasRight, declared.beginsUnit { largestLength = max(largestLength, declared.length) }
+        if wasRight || !isFarBeyond(declared) { return length.judge(wasRight) }
+        // It was not to be believed anyway. Smaller ones are, when they are right again.
+        length.right = 0
     }
 
     /// Bytes were lost behind a unit that was delivered by this evidence, so that nobody will know whether it had
@@ -106,8 +127,9 @@ struct EndOfUnitTrust {
     var trustsStuffing: Bool { stuffing.isTrusted && plainPackets >= Self.plainPacketsNeeded }
 
     /// By which evidence a packet with these signs ends its unit; nil when it may not.
-    func accepts(_ signs: EndSigns, _ picture: ScannedPicture) -> EndEvidence? {
-        if signs.contains(.length), length.isTrusted { return .length }
+    /// - Parameter declared: what the sign ``EndSigns/length`` stands for.
+    func accepts(_ signs: EndSigns, declared: Declared, _ picture: ScannedPicture) -> EndEvidence? {
+        if signs.contains(.length), length.isTrusted, !isFarBeyond(declared) { return .length }
         // GStreamer's muxer stuffs the middle of one unit in 360. It writes lengths, and omits one only where the unit
         // is too large. Such a unit waits for the next.
         if signs.contains(.stuffing), length.right == 0, trustsStuffing, isSlicedAsUsual(picture) { return .stuffing }
