@@ -180,6 +180,25 @@ struct CallOfferTests {
         #expect((Self.fault(viewer, .viewer, .viewer) == nil) == ofViewers)
     }
 
+    /// Who is refused for the mode alone hears what is missing, also beside sound; who has no profile that is taken hears of no mode.
+    @Test func aModeThatIsMissingIsNamed() throws {
+        func offer(_ mode: String, profile: String = "42e01f") -> String {
+            let video = Self.video.replacing("VP8/90000", with: "VP7/90000")
+                .replacing(
+                    /packetization-mode=[01];profile-level-id=\w+/,
+                    with: "packetization-mode=\(mode);profile-level-id=\(profile)")
+            return (Self.head + video + Self.audio).replacing("a=sendonly", with: "a=recvonly")
+        }
+        let viewer = try #require(try Self.read(offer("0"), .viewer, .viewer).refusedPicture)
+        #expect(viewer.contains("offered are VP7, H264 (packetization-mode 0, profile-level-id 42e01f)"), "\(viewer)")
+        #expect(viewer.hasSuffix("large ones must be: offer H264 with packetization-mode=1, too"), "\(viewer)")
+        let interleaved = try #require(try Self.read(offer("2"), .viewer, .viewer).refusedPicture)
+        #expect(interleaved.hasSuffix("packetization-mode 2 is not supported: offer H264 with packetization-mode=1, too"))
+        let profile = try #require(try Self.read(offer("0", profile: "7a001f"), .viewer, .viewer).refusedPicture)
+        #expect(profile.hasSuffix("8 bits, 4:2:0)"), "\(profile)")
+        #expect(try Self.read(offer("1"), .viewer, .viewer).refusedPicture == nil)
+    }
+
     /// Beside sound, whoever offers it may believe that all is well.
     @Test func aPictureThatIsLeftOutHasAReason() throws {
         let other = ("H264/90000", "H265/90000")

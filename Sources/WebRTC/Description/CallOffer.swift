@@ -100,7 +100,9 @@ public struct CallOffer: Sendable {
             let offered = section.offeredFormats(kind)
             let taken = kind == .audio ? (rules.hasSound ? "opus" : "no sound") : rules.takenPictures
             return .failure(
-                Miss(reason: "offered are \(offered.isEmpty ? "no formats" : offered); taken is \(taken)"))
+                Miss(
+                    reason: "offered are \(offered.isEmpty ? "no formats" : offered); taken is \(taken)"
+                        + (kind == .video ? rules.adviceOnModes(of: section) ?? "" : "")))
         }
         let wanted = kind == .video ? rules.videoFeedback : rules.audioFeedback
         var feedback: [String] = []

@@ -78,6 +78,24 @@ extension CallRules {
             return "H264 (packetization-mode \(modes); Baseline, Main or High profile, 8 bits, 4:2:0)"
         }.joined(separator: " or ")
     }
+
+    /// What a section lacks whose H.264 would be taken but for its packetization mode.
+    func adviceOnModes(of section: MediaSection) -> String? {
+        guard video.contains(.h264) else { return nil }
+        for map in section.rtpMaps where map.encoding.lowercased() == "h264" && map.clockRate == 90000 {
+            let parameters = section.parameters(of: map.payloadType)
+            guard let mode = parameters["packetization-mode"], !packetizationModes.contains(mode),
+                let profile = H264Profile(profileLevelID: parameters["profile-level-id"] ?? "42000a"),
+                h264Profiles.contains(profile)
+            else { continue }
+            let reason =
+                mode == "0"
+                ? "with packetization-mode 0 no picture could be sent in parts, and large ones must be"
+                : "packetization-mode \(oneLine(String(mode.prefix(8)))) is not supported"
+            return "; \(reason): offer H264 with packetization-mode=1, too"
+        }
+        return nil
+    }
 }
 
 extension MediaSection {

@@ -121,7 +121,7 @@ FORMATS = [
     ("HEVC alone", "whip", 406, lambda: Offer().picture(("H265/90000", "level-id=120")), ["H265", "H264"]),
     ("High 4:2:2", "whip", 406, lambda: Offer().picture(("H264/90000", "packetization-mode=1;profile-level-id=7a001f")), ["7a001f", "4:2:0"]),
     ("mode 0 alone, a viewer", "whep", 406, lambda: Offer("recvonly").picture(
-        ("H264/90000", "packetization-mode=0;profile-level-id=42e01f")), ["packetization-mode 0", "packetization-mode 1"]),
+        ("H264/90000", "packetization-mode=0;profile-level-id=42e01f")), ["packetization-mode 0", "offer H264 with packetization-mode=1"]),
     ("data alone", "whip", 406, lambda: Offer().section("application", [], way="sendrecv"), ["data channels"]),
     ("no bundle", "whip", 406, lambda: Offer(bundle=False).sound().picture(), ["BUNDLE"]),
     ("no rtcp-mux", "whip", 406, lambda: Offer(mux=False).picture(), ["rtcp-mux"]),
