@@ -134,7 +134,7 @@ extension LegEvent: CustomStringConvertible {
         case .disconnected(let reason): "disconnected: \(reason)"
         case .refused(let reason): "no connection: \(reason)"
         case .gap(let messages): "\(messages) messages lost"
-        case .clockReset: "the sender's clock started anew"
+        case .clockReset: "the sender's clock started anew, or jumped: its times are followed anew"
         case .nextIngest(.tsbpd):
             "too much comes after its window: from the next connection on, unless a minute is quiet before, SRT's own delay"
                 + " (ingest=tsbpd)"

@@ -23,7 +23,7 @@ extension StreamEvent {
             case .input(.connected): .inputUp
             case .input(.disconnected): .inputDown
             case .input(.refused): .inputRefused
-            case .input(.gap): .inputGap
+            case .loss: .inputGap
             case .output(.connected, _): .outputUp
             case .output(.disconnected, _): .outputDown
             case .output(.refused, _): .outputRefused

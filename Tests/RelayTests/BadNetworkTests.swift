@@ -98,6 +98,8 @@ import Transport
         let sent = try send(frames, to: "srt://127.0.0.1:\(networks[0].localPort)?latency=\(latency)")
         running.await { $0.contains("input: disconnected") }
         let report = try #require(running.stop())
+        // However many losses there were: one line when they begin, and one that sums them up.
+        #expect(running.events.count { $0.contains("missing") } <= 2, "\(running.events)")
         return Outcome(report: report, sent: sent, receiver: receiver, networks: networks)
     }
 

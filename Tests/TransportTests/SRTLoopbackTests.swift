@@ -272,15 +272,18 @@ import Testing
                 $0.append(host)
                 return $0.count
             }
-            answer(count == 1 ? .failure(NameFault("not yet")) : .success(["127.0.0.1"]))
+            answer(count < 4 ? .failure(NameFault(count < 3 ? "not yet" : "soon")) : .success(["127.0.0.1"]))
         }
         let link = try SRTLink(endpoint, direction: .output, resolver: resolver)
         defer { link.stop() }
         #expect(reader.awaitConnection() != nil)
-        #expect(asked.withLock { $0 } == ["burnish.invalid", "burnish.invalid"])
+        #expect(asked.withLock { $0 } == Array(repeating: "burnish.invalid", count: 4))
         var events: [String] = []
         while let event = link.events.pop() { events.append(event.description) }
-        #expect(events.first == "no connection: no address for host 'burnish.invalid': not yet")
+        // Each reason is said once.
+        let reasons = events.filter { $0.hasPrefix("no connection: ") }
+        #expect(reasons.count == 2 && reasons[0].hasPrefix("no connection: no address for host 'burnish.invalid': not yet; "))
+        #expect(reasons.last?.contains(": soon; ") == true)
     }
 
     /// A resolver that does not answer does not delay a stop.

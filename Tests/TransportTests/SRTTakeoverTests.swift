@@ -228,13 +228,14 @@ import Testing
 
     // MARK: Admission
 
-    @Test func manyWhoAreRefusedAreToldOfOnceASecond() {
+    @Test func manyWhoAreRefusedAreToldOfLessAndLess() {
         var refusal = RepeatedRefusal(reason: "called")
         var told: [String] = []
-        for millisecond in 0..<10_000 {
+        for millisecond in 0..<200_000 {
             let now = MonotonicTime(nanoseconds: Int64(millisecond) * 1_000_000)
-            // For 2.5 seconds; then two at once, seconds later.
-            if millisecond < 2_500 || millisecond == 8_000, let text = refusal.record("caller \(millisecond)", at: now) {
+            // For 2.5 seconds; then two at once, and one, seconds later; and one after more than a minute.
+            let calls = millisecond < 2_500 || [8_000, 30_000, 150_000].contains(millisecond)
+            if calls, let text = refusal.record("caller \(millisecond)", at: now) {
                 told.append(text)
             }
             if millisecond == 8_000 { #expect(refusal.record("another", at: now) == nil) }
@@ -242,8 +243,8 @@ import Testing
         }
         #expect(
             told == [
-                "caller 0 called", "1000 more called, at 1000", "1000 more called, at 2000", "499 more called, at 3000",
-                "caller 8000 called", "1 more called, at 9000",
+                "caller 0 called", "1000 more called, caller 1000 last, at 1000", "1499 more called, caller 2499 last, at 5000",
+                "2 more called, another last, at 21000", "caller 30000 called, at 81000", "caller 150000 called",
             ])
     }
 

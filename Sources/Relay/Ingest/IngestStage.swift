@@ -75,6 +75,9 @@ final class IngestStage {
         static let wrongChecksums = Remarks(rawValue: 2)
     }
     private var remarks: Remarks = []
+    /// What the transport has lost, and what continuity counters show besides.
+    private var losses: LossReports
+    private var hiddenLosses: LossReports
 
     private func report(_ remark: Remarks, _ text: () -> String) {
         guard remarks.insert(remark).inserted else { return }
@@ -113,6 +116,8 @@ final class IngestStage {
         let isLive = source.url.isLive
         mayWait = !isLive
         isCall = source.tracks != nil
+        losses = LossReports(of: source.url, witness: .transport)
+        hiddenLosses = LossReports(of: source.url, witness: .counters)
         pace = isLive || !configuration.pacesFiles ? nil : FilePace()
         settings = LiveSettings.Copy(of: channels.settings)
         router = PictureRouter(
@@ -146,6 +151,7 @@ final class IngestStage {
             let now = MonotonicTime.now()
             turns.record(.ingest, at: now)
             router.turn()
+            followLosses(now)
             source.wantsKeyframe(every: router.keyframeWish(isAsked: demuxer.needsKeyframe, at: now))
             let limit = router.nextTurn(after: now) ?? now + Self.stopCheckInterval
             switch unsafe source.receive(into: buffer, until: min(demuxer.nextTimer ?? limit, limit)) {
@@ -182,13 +188,16 @@ final class IngestStage {
     // MARK: The leg
 
     private func follow<Demuxer: SourceDemuxer & ~Copyable>(_ event: LegEvent, _ demuxer: inout Demuxer) {
-        control.report(.input(event))
+        // A bad network has many gaps a second.
+        if case .gap = event {} else { control.report(.input(event)) }
         switch event {
         case .connected(let connection):
             books.counters.add(.inputConnections)
             deadline.recoveryWindow = connection.window
             demuxer.begin(source)
         case .disconnected:
+            if let line = losses.end() { control.report(.loss(line)) }
+            if let line = hiddenLosses.end() { control.report(.loss(line)) }
             arrivals.heard = MonotonicTime(nanoseconds: 0)
             demuxer.restart(handler: handle)
             // No later picture comes that those in the decoder could wait for.
@@ -211,6 +220,7 @@ final class IngestStage {
         case .gap(let messages):
             books.counters.add(.inputGaps)
             books.counters.add(.inputMessagesLost, UInt64(max(0, messages)))
+            if let line = losses.record(messages, at: .now()) { control.report(.loss(line)) }
             demuxer.recordLoss()
             followsGap = true
         case .clockReset: sourceClock &+= 1
@@ -218,6 +228,11 @@ final class IngestStage {
             .keyframeWithheld, .fellBehind, .followsAgain, .receivesLayer:
             break
         }
+    }
+
+    private func followLosses(_ now: MonotonicTime) {
+        if losses.isOpen, let line = losses.claimEnd(at: now) { control.report(.loss(line)) }
+        if hiddenLosses.isOpen, let line = hiddenLosses.claimEnd(at: now) { control.report(.loss(line)) }
     }
 
     /// Reports once for each reason why no video comes.
@@ -275,6 +290,8 @@ final class IngestStage {
             books.counters.add(.inputPacketsLost, UInt64(packets))
             // The gap may have held whole units.
             if isMainVideo { followsGap = true }
+            // A call's packets have numbers, and a page of statistics.
+            if !isCall, let line = hiddenLosses.record(Int64(packets), at: .now()) { control.report(.loss(line)) }
         case .brokenPacket: books.counters.add(.inputPacketsBroken)
         case .scrambledPacket: books.counters.add(.inputPacketsScrambled)
         case .oversizedUnit(let presentation, let isKeyframe):
@@ -287,12 +304,15 @@ final class IngestStage {
             }
         case .tornUnit: books.counters.add(.inputUnitsTorn)
         case .wrongCounters(let stream):
+            hiddenLosses.forget()
             report(.wrongCounters) {
-                "the continuity counters on PID \(stream) are wrong, so they are not believed where they show losses"
+                "the continuity counters on PID \(stream) are wrong, so losses that they show are not believed; have the multiplexer"
+                    + " repaired"
             }
         case .believedSection:
             report(.wrongChecksums) {
-                "the checksums of its program tables are wrong: tables that come again and again are believed"
+                "the checksums of its program tables are wrong: tables that come again and again are believed; have the multiplexer"
+                    + " repaired"
             }
         // These have no counter.
         case .unalignedBytes, .duplicatePacket, .brokenSection, .brokenHeader, .orphanBytes: break
@@ -561,10 +581,10 @@ extension StreamDiagnosis {
     var complaint: String? {
         switch self {
         case .noPackets: "no MPEG transport stream in it; send MPEG-TS (ffmpeg: -f mpegts)"
-        case .noAssociation: "transport packets, but no program association table; is it a whole multiplex?"
+        case .noAssociation: "transport packets, but no program association table (PAT); have the sender repeat its tables"
         case .brokenTables:
             "its program tables have wrong checksums, each another content; let the sender repeat them unchanged, or look for losses"
-        case .noMap: "no program map table; is it a whole multiplex?"
+        case .noMap: "no program map table (PMT); have the sender repeat its tables, and send the whole multiplex"
         case .noVideo(let streams):
             "no video in it (\(streams.isEmpty ? "no streams" : streams.map(\.name).joined(separator: ", "))); send \(VideoCodec.names)"
         case .unsupportedVideo(let codec): "its video is \(codec.name), which cannot be decoded; send \(VideoCodec.names)"

@@ -1,6 +1,7 @@
 import Bitstream
 import Codec
 import Container
+import Endpoint
 import Media
 import Schedule
 import Settings
@@ -35,6 +36,8 @@ final class PictureRouter {
     private let mayWait: Bool
     /// Receivers of calls get the pictures, too. They take H.264 alone, in the order in which it is shown.
     private let feedsCalls: Bool
+    /// The source is a call, whose sender can be asked for a keyframe.
+    private let asksSource: Bool
     private var paths = PathSwitch()
     private var entries = EntryPoints()
     private var wish = KeyframeWish()
@@ -87,6 +90,11 @@ final class PictureRouter {
         control = channels.control
         turns = channels.turns
         feedsCalls = output.feedsCalls
+        asksSource =
+            switch channels.configuration.input {
+            case .call, .sdp: true
+            case .srt, .rtp, .udp, .file, .standardStream: false
+            }
         keepsSize = channels.configuration.options.keepSize
         self.mode = mode
     }
@@ -152,7 +160,8 @@ final class PictureRouter {
         guard let since, now - since >= Self.changeInterval else { return true }
         changeAwaitedSince = .some(nil)
         let what = paths.isBypassed ? "be enhanced" : "go out as they come"
-        control.report(.message("pictures will \(what) from the source's next keyframe on; a call's sender is asked for it"))
+        let request = asksSource ? "; its sender is asked for it" : ""
+        control.report(.message("pictures will \(what) from the source's next keyframe on\(request)"))
         return true
     }
 

@@ -11,6 +11,8 @@ public enum RelayEvent: Sendable {
     case picture(input: PictureSize, output: PictureSize)
     /// A source is there, and nothing of it can be relayed.
     case unusableInput(String)
+    /// Something of the source is missing, or nothing more is.
+    case loss(String)
     /// Any other event.
     case message(String)
 }
@@ -22,6 +24,7 @@ extension RelayEvent: CustomStringConvertible {
         case .output(let event, let number): "output\(number.map { " \($0)" } ?? ""): \(event)"
         case .picture(let input, let output): "picture: \(input) → \(output)"
         case .unusableInput(let reason): "input: \(reason)"
+        case .loss(let text): "input: \(text)"
         case .message(let text): text
         }
     }

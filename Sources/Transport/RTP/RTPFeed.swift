@@ -221,7 +221,7 @@ import Synchronization
         let text =
             switch reason {
             case .payloadType:
-                "payload type \(type) from \(sender) is no MPEG-TS: send that, as type 33 (ffmpeg: -f rtp_mpegts)"
+                "payload type \(type) from \(sender) is not that of MPEG-TS: send MPEG-TS as type 33 (ffmpeg: -f rtp_mpegts)"
             case .notRTP:
                 "what comes from \(sender) is no RTP: send MPEG-TS over RTP (ffmpeg: -f rtp_mpegts), or receive plain"
                     + " MPEG-TS with udp://"

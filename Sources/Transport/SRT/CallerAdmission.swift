@@ -295,7 +295,10 @@ extension RefusalReason {
         case .wrongMode: "asked to send where a stream goes out, or to receive where one comes in"
         case .malformedStreamID: "sent a stream ID that cannot be read (form: #!::r=name,m=publish)"
         case .wrongPassphrase:
-            hasPassphrase ? "called with a wrong passphrase or none" : "called with a passphrase, and none is set here"
+            // libsrt does not say why it turned a caller away. Mostly it is this.
+            hasPassphrase
+                ? "called with a wrong passphrase or none, or not in live mode (transtype=live)"
+                : "called with a passphrase, and none is set here, or not in live mode (transtype=live)"
         case .kicked: "called again, and is kept out after a kick"
         case .forbidden: "called and is not allowed"
         case .tooManyCalls: "called while too many others did"

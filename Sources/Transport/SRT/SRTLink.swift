@@ -58,6 +58,9 @@ final class SRTLink: Sendable {
     private let counters = ConnectionCounters()
     private let firstFailure = Lock<TransportError?>(nil)
     private let presentTrouble = Lock<LegTrouble?>(nil)
+    /// Why calls failed, as far as it was reported since the last connection. A host's addresses may fail for different reasons.
+    private let reportedFailures = Lock<[String]>([])
+    private static let mostReportedFailures = 8
     /// The host has addresses that have not been called yet.
     let hasUntriedAddress = Atomic<Bool>(false)
     private let thread = Lock<StageThread?>(nil)
@@ -304,7 +307,13 @@ final class SRTLink: Sendable {
             if failure == nil && isLast && counters.connections == 0 { failure = error }
         }
         presentTrouble.withLock { $0 = LegTrouble(error) }
-        report(.refused(reason: error.message))
+        // It calls again every few seconds, for as long as it takes.
+        let isNews = reportedFailures.withLock { reported in
+            guard !reported.contains(error.message), reported.count < Self.mostReportedFailures else { return false }
+            reported.append(error.message)
+            return true
+        }
+        if isNews { report(.refused(reason: "\(error.message); it is tried again until it succeeds")) }
     }
 
     /// Publishes a connection and stays with it until it breaks, another caller replaces it, or the leg is stopped.
@@ -332,6 +341,7 @@ final class SRTLink: Sendable {
         counters.begin(id, window: negotiatedWindow)
         firstFailure.withLock { $0 = nil }
         presentTrouble.withLock { $0 = nil }
+        reportedFailures.withLock { $0.removeAll() }
         // A sender that hears of the connection can send at once. A reader hears of it before its first message.
         if direction == .output { socket.store(id, ordering: .releasing) }
         report(

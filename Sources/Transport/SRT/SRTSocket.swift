@@ -85,9 +85,12 @@ struct SRTSocket: ~Copyable {
         case SRT_REJ_UNKNOWN.rawValue, SRT_REJ_TIMEOUT.rawValue:
             return TransportError(.unreachable, place: place, "nobody answers there")
         case SRT_REJ_BADSECRET.rawValue:
-            return TransportError(.refused, place: place, "the passphrase is wrong")
+            return TransportError(.refused, place: place, "the passphrase is wrong; give the peer's (passphrase=)")
         case SRT_REJ_UNSECURE.rawValue:
-            let remedy = endpoint.passphrase == nil ? "the peer wants a passphrase" : "the peer has no passphrase"
+            let remedy =
+                endpoint.passphrase == nil
+                ? "the peer wants a passphrase; give it (passphrase=)"
+                : "the peer has no passphrase; leave it out here, or set it there"
             return TransportError(.refused, place: place, remedy)
         default:
             let text = unsafe String(cString: srt_rejectreason_str(reason))
