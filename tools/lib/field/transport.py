@@ -68,7 +68,8 @@ def lengths(change, *video, **options):
         sizes = [len(body) for _, body in ts.pes(packets, main)]
         lab.want(max(sizes) > 65535, f"the largest unit has {max(sizes)} bytes only")
         changed = ts.repack(packets, main, change)
-        report, _ = through(lab, changed)
+        # Twice this size is too much for some machines.
+        report, _ = through(lab, changed, "--scale", "1")
         text = all_shown(lab, report, len(sizes))
         report, out = through(lab, changed, "--mode", "bypass")
         all_shown(lab, report, len(sizes), mode="bypassed")
@@ -89,8 +90,8 @@ def too_small(number, header, body):
 
 def split(at):
     def change(number, header, body):
-        """One unit in several PES packets with right lengths; only the first has time stamps."""
-        room = at or max(1, len(body) // 2)
+        """One unit in several PES packets with right lengths, two where they suffice; only the first has time stamps."""
+        room = at or min(max(1, (len(body) + 1) // 2), 65_000)
         parts, rest = [body[:room]], body[room:]
         while rest:
             parts.append(rest[:room])
@@ -110,7 +111,7 @@ def counters(change, live=True):
         for packets in (right, change([bytearray(packet) for packet in right])):
             report, out = through(lab, packets, live=live)
             found = all_shown(lab, report, pictures)
-            delays.append(report["latency_ms"]["total"]["p50"] if live else 0)
+            delays.append(report["latency_original"]["p50"] if live else 0)
         lab.want(counter(report, "input_packets_lost") == 0, f"{counter(report, 'input_packets_lost')} packets count as lost")
         if live:
             lab.want(delays[1] - delays[0] < 2, f"p50 {delays[0]:.1f} ms with right counters, {delays[1]:.1f} ms with wrong ones")
