@@ -33,6 +33,16 @@ import Testing
         #expect(harvest.video.dropLast().allSatisfy(\.damage.isEmpty) && counters.orphanBytes == 0)
     }
 
+    /// The last unit has no next start. Where its last packet has room left, it is whole.
+    @Test(arguments: [0, 1, 2, 100]) func theLastUnitIsWholeUnlessItIsCut(missing: Int) {
+        var stream = SyntheticStream()
+        let units = wrapped([70_000, 66_000, 131_000], into: &stream)
+        let (harvest, _, _) = Harvest.of(stream.packets.dropLast(missing).flatMap { $0 })
+        #expect(harvest.video.count == 3 && harvest.video.dropLast().allSatisfy(\.damage.isEmpty))
+        #expect(harvest.video.last?.damage == (missing == 0 ? [] : .truncated))
+        #expect((harvest.video.last?.bytes == units.last) == (missing == 0))
+    }
+
     /// The length modulo 65,536 is reached with a packet's last byte, so that only the next packet contradicts it.
     @Test func anEndThatFillsAPacketIsNotBelievedInSuchAStream() {
         var stream = SyntheticStream()

@@ -207,7 +207,8 @@ struct AccessUnitAssembly {
 
     mutating func finish(_ context: inout StreamContext, _ handler: PacketizedStream.Handler) {
         if phase == .open, scanner.picture.hasSlice {
-            if ready == nil { damage.insert(.truncated) }
+            // A packet with room left is the last one of its PES packet, whoever cut the stream there.
+            if ready == nil, !signs.contains(.stuffing) { damage.insert(.truncated) }
             deliverWhole(.endOfStream, &context, handler)
         }
         dropUnit()
