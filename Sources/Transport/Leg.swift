@@ -149,7 +149,7 @@ extension LegEvent: CustomStringConvertible {
         case .keyframeWithheld:
             "no keyframe for 5 s, although the sender was asked: it may not get the requests; have it begin to send anew now"
         case .fellBehind(let peer):
-            "viewer \(peer) cannot follow: his link loses too much, so he gets keyframes only and is tried again later"
+            "viewer \(peer) cannot follow: their link loses too much, so they get keyframes only and are tried again later"
         case .followsAgain(let peer): "viewer \(peer) can follow again and gets all frames"
         case .receivesLayer(let size, let count):
             "the sender sends \(count == 1 ? "one size" : "\(count) sizes") of its picture (simulcast); \(size) is relayed"

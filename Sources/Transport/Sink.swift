@@ -43,7 +43,7 @@ public final class Sink: Sendable {
         try self.init(url, readers: readers, waits: waits, marksOrder: false, judge: judge, resuming: rtp)
     }
 
-    /// Sends to viewers who come and go, each over a wire of his own.
+    /// Sends to viewers who come and go, each over a wire of their own.
     /// - Parameter url: what reports call it.
     public init(_ url: StreamURL, viewers: RTPViewers) {
         self.url = url

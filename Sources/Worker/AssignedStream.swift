@@ -245,7 +245,7 @@ final class AssignedStream: Sendable {
         let peers = relay.inputPeers.map { Caller($0, .input) } + relay.outputPeers.map { Caller($0, .output) }
         let calls = (desk?.callers(of: name) ?? []).map { call in
             guard call.leg == .input else { return call }
-            // One publishes at a time, so the input's figures are his.
+            // One publishes at a time, so the input's figures are theirs.
             var call = call
             call.use(relay.inputStatistics)
             return call

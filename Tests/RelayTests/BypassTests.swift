@@ -269,7 +269,7 @@ import Transport
         #expect(notes.count { $0.contains("too large to decode") } == 1, "\(notes)")
     }
 
-    /// The operator changes his mind while leading pictures come: the bypass that begins behind them has the former reason.
+    /// The operator changes their mind while leading pictures come: the bypass that begins behind them has the former reason.
     @Test func aBypassBehindLeadingPicturesSaysWhyItBegan() throws {
         let scratch = try Scratch()
         let stream = try TestStream.golden("hevc-open.ts")

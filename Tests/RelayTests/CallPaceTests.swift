@@ -86,14 +86,14 @@ struct CallPaceTests {
         var link = Link()
         link.run(seconds: 20, lost: 0, asksEvery: nil)
         link.run(seconds: 1, lost: 0.9)
-        // Nothing more is heard of the losses, but he goes on asking.
+        // Nothing more is heard of the losses, but the receiver goes on asking.
         link.run(seconds: 60, lost: nil)
         link.run(seconds: 1, lost: 0.9)
         link.run(seconds: 60, lost: 0)
         #expect(link.changes.isEmpty)
     }
 
-    /// He follows, as the packets come again in time or his decoder hides the losses.
+    /// The receiver follows, as the packets come again in time or the decoder hides the losses.
     @Test func lossesWithoutRequestsDoNothing() {
         var link = Link()
         link.run(seconds: 120, lost: 0.3, asksEvery: nil)

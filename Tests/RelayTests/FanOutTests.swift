@@ -106,7 +106,7 @@ import Transport
         }
     }
 
-    /// Four outputs, of which some are full or gone at times: the books of each balance, nobody gets a unit that he cannot decode,
+    /// Four outputs, of which some are full or gone at times: the books of each balance, nobody gets a unit that they cannot decode,
     /// and one who reads everything gets everything.
     @Test(arguments: 0..<20) func theBooksOfEachOutputBalance(seed: Int) throws {
         var random = SplitMix64(seed: UInt64(seed))

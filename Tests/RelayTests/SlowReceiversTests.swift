@@ -90,13 +90,13 @@ import Testing
         let (good, bad) = (try Viewer(scratch, "good.sdp"), try Viewer(scratch, "bad.sdp"))
         var outputs = FanOut([good.sink, bad.sink], map: nil)
         var events: [(LegEvent, output: Int?, second: Int)] = []
-        /// While he gets keyframes only.
+        /// While the bad one gets keyframes only.
         var (seconds, keyframes, others) = (0.0, 0, 0)
         var isHeldBack: [Bool] = []
         bad.losesEvery = 3
         for number in 0..<600 {
             let now = MonotonicTime(nanoseconds: Int64(number + 1) * 100_000_000)
-            // From now on his link holds.
+            // From now on its link holds.
             if number == 200 { bad.losesEvery = 0 }
             let isKeyframe = outputs.claimKeyframe(at: now) || number == 0
             let isSlow = outputs.receivers[1].pace.frames == .keyframesOnly

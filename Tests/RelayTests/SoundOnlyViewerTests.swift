@@ -25,8 +25,8 @@ struct SoundOnlyViewerTests {
         }
     }
 
-    /// No keyframe is made for him, no unit of video is due to him, and he is not the reason to make pictures.
-    @Test func heIsNoReceiverOfPictures() throws {
+    /// No keyframe is made for them, no unit of video is due to them, and they are not the reason to make pictures.
+    @Test func theyAreNoReceiverOfPictures() throws {
         let viewers = RTPViewers(capacity: 2)
         var outputs = FanOut([Sink(try StreamURL("rtp://127.0.0.1:9"), viewers: viewers)], map: nil)
         _ = try #require(viewers.add([Self.sound], Nowhere(), peer: "sound"))

@@ -27,7 +27,7 @@ final class Forwarder: Sendable {
     static let sources = CallSources(video: 1111, videoRetransmission: 1112, audio: 2222)
 
     func forward(_ packet: UnsafeRawBufferPointer) {
-        // The publisher's header extensions have his numbers, and name his sections: they stay here.
+        // The publisher's header extensions have their own numbers, and name their own sections: they stay here.
         guard let payload = Self.payload(of: packet) else { return }
         let type = packet[1] & 0x7f
         state.withLock { state in

@@ -12,7 +12,7 @@ import WorkerProtocol
 @Suite(.timeLimit(.minutes(5))) struct StreamCallsTests {
     private typealias Far = PortLoopbackTests.Far
 
-    /// Longer than any machine takes for this test. The second publisher comes when it is over, by the time that he gives.
+    /// Longer than any machine takes for this test. The second publisher comes when it is over, by the time that the test gives.
     private static let silenceTimeout = Nanoseconds.seconds(3600)
 
     private static func publisher(_ identity: DTLSIdentity) throws -> Far {
@@ -48,7 +48,7 @@ import WorkerProtocol
         #expect(rates.map { $0.prefix { !$0.isNewline } } == ["x-google-start-bitrate=\(kilobits)"])
     }
 
-    /// His call has sound alone, and he need not notice.
+    /// The call has sound alone, and its publisher need not notice.
     @Test func aPictureThatIsRefusedBesideSoundIsSaidAndCounted() throws {
         let identity = try #require(DTLSIdentity())
         var configuration = RelayConfiguration(input: try StreamURL("whip:a"), output: try StreamURL("whep:a"))
@@ -105,7 +105,7 @@ import WorkerProtocol
         #expect(try connect(1))
         // Who crashes comes back at once.
         #expect(StreamCalls.silenceTimeout == .seconds(1))
-        // Nothing more comes of him, not even a goodbye.
+        // Nothing more comes of them, not even a goodbye.
         let next = try Self.publisher(identity)
         guard case .failure(let refusal) = calls.answer(Self.offer(2, of: next.peer)) else { return #expect(Bool(false)) }
         #expect(refusal.kind == .occupied && refusal.text.contains("127.0.0.1:") && refusal.text.contains("?takeover=true"))

@@ -138,7 +138,7 @@ import WorkerProtocol
         }
     }
 
-    /// On loopback whoever is there may watch, as he may see the streams. A stream's own token counts all the same.
+    /// On loopback whoever is there may watch, as they may see the streams. A stream's own token counts all the same.
     @Test func onLoopbackWatchingIsOpen() async throws {
         try await serving { client async throws in
             let headers = ["Content-Type": "application/sdp"]

@@ -26,7 +26,7 @@ import WorkerProtocol
         #expect(input.bitRate == 1_000_000 && input.loss == 0.1)
         var told = caller(2, .output, second: 20)
         #expect(rates.rated(told).bitRate == 2_000_000 && rates.rated(told).loss == 0.1)
-        // What a viewer reports himself is nearer to the truth.
+        // What viewers report themselves is nearer to the truth.
         told.loss = 0.5
         #expect(rates.rated(told).loss == 0.5)
         // A connection that has gone is forgotten.

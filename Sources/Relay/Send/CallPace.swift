@@ -1,10 +1,10 @@
 import Media
 
-/// Decides whether one receiver of a call gets all frames or keyframes only, by what he reports.
+/// Decides whether one receiver of a call gets all frames or keyframes only, by what they report.
 ///
-/// All receivers share one encode. One who loses so much that he asks for a keyframe again and again makes the pictures of all
-/// others worse. So a receiver whose link has been bad for 6 s gets keyframes only. He is tried again with all frames after 6, 12,
-/// 24 and then every 48 s, and keeps them when his link has held for 6 s.
+/// All receivers share one encode. One who loses so much that they ask for a keyframe again and again makes the pictures of all
+/// others worse. So a receiver whose link has been bad for 6 s gets keyframes only. They are tried again with all frames after 6,
+/// 12, 24 and then every 48 s, and keep them when their link has held for 6 s.
 ///
 /// A pure value; it reads no clock.
 struct CallPace {
@@ -13,13 +13,13 @@ struct CallPace {
 
     /// What the receiver has told so far.
     struct Sample {
-        /// Counts his reports.
+        /// Counts their reports.
         var reports: Int64 = 0
         /// Of the packets since the report before, 0…1; nil before any.
         var fractionLost: Double?
-        /// The most bits a second that he can take, as he says; nil where he does not.
+        /// The most bits a second that they can take, as they say; nil where they do not.
         var bitRate: UInt64?
-        /// Counts his requests for keyframes.
+        /// Counts their requests for keyframes.
         var keyframeRequests: Int64 = 0
     }
 
@@ -37,7 +37,7 @@ struct CallPace {
     static let requestTimeout = Nanoseconds.seconds(3)
     /// One report may be chance.
     static let leastLossyReports = 2
-    /// What he states rises by so much while his estimate of the link still grows.
+    /// What they state rises by so much while their estimate of the link still grows.
     private static let climb = 1.05
 
     private enum Phase {
@@ -63,9 +63,9 @@ struct CallPace {
     private var lossyReports = 0
     /// In the present trial.
     private var reportsInTrial = 0
-    /// What his losses allow, by the rule of ``CallRate`` for him alone; nil without a floor.
+    /// What their losses allow, by the rule of ``CallRate`` for them alone; nil without a floor.
     private var allowed: Double?
-    /// The highest that he has stated while it was below the floor, and when it rose last.
+    /// The highest that they have stated while it was below the floor, and when it rose last.
     private var stated = (highest: 0.0, rose: MonotonicTime?.none)
 
     init() {}
@@ -77,20 +77,20 @@ struct CallPace {
         }
     }
 
-    /// Whether his losses and requests are no longer to count for the others: he gets keyframes only, or is on trial.
+    /// Whether their losses and requests are no longer to count for the others: they get keyframes only, or are on trial.
     var isHeldBack: Bool { if case .all = phase { false } else { true } }
 
     /// Whether a trial is due that begins with the next keyframe.
     var awaitsTrial: Bool { if case .awaitsKeyframe = phase { true } else { false } }
 
-    /// A keyframe was sent to him whole.
+    /// A keyframe was sent to them whole.
     mutating func keyframeWasSent() { if awaitsTrial { phase = .keyframeWasSent } }
 
-    /// Takes in what he has told by now. Called several times a second.
+    /// Takes in what they have told by now. Called several times a second.
     /// - Parameters:
     ///   - floor: the least bit rate that the operator allows; nil where the rate does not follow the receivers.
     ///   - ceiling: the most.
-    /// - Returns: what has changed for him; nil for nothing. A trial that fails changes nothing.
+    /// - Returns: what has changed for them; nil for nothing. A trial that fails changes nothing.
     mutating func observe(_ sample: Sample, floor: Int?, ceiling: Int, at now: MonotonicTime) -> Change? {
         record(sample, floor, ceiling, now)
         let isBad = losesPictures(now) || isBelow(floor, sample.bitRate, now)
@@ -111,7 +111,7 @@ struct CallPace {
         case .trial(let since):
             let isOver = now - since >= Self.trial
             let hasFailed = badSince.map { now - $0 >= Self.trialFailureTime } ?? false
-            // Whoever reports nothing has not shown that his link holds.
+            // Whoever reports nothing has not shown that their link holds.
             if hasFailed || isOver && (isBad || reportsInTrial == 0) {
                 wait = min(wait * 2, Self.longestWait)
                 phase = .keyframesOnly(until: now + wait)
@@ -134,7 +134,7 @@ struct CallPace {
         (reports, loss, lastReport) = (sample.reports, fraction, now)
         reportsInTrial += 1
         lossyReports = fraction > CallRate.muchLost ? lossyReports + 1 : 0
-        // While he gets keyframes only, his losses say nothing of all frames.
+        // While they get keyframes only, their losses say nothing of all frames.
         if frames == .all, let rate = allowed { allowed = CallRate.changed(rate, by: fraction) }
     }
 

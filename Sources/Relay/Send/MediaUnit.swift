@@ -8,7 +8,7 @@ import Transport
     /// A byte stream of H.264, or packets of Opus with their control headers. Borrowed for a call.
     @unsafe let bytes: UnsafeRawBufferPointer
     let presentation: MediaTime
-    /// When the picture was taken, by its sender's clock (NTP's 32.32 bits); nil where he does not say.
+    /// When the picture was taken, by its sender's clock (NTP's 32.32 bits); nil where they do not say.
     var captureTime: UInt64?
     /// False for one packet of Opus that has none.
     var hasControlHeaders = true

@@ -29,7 +29,7 @@ struct SlowReceivers {
     mutating func keyframeWasSent() { keyframeIsNew = true }
 
     /// Whether one may be asked for on behalf of a slow receiver.
-    /// - Parameter isTrial: his trial begins with it.
+    /// - Parameter isTrial: their trial begins with it.
     func mayAsk(isTrial: Bool, at now: MonotonicTime) -> Bool {
         let interval = isTrial ? Self.trialInterval : Self.keyframeInterval
         return !keyframeIsNew && lastKeyframe.map { now - $0 >= interval } ?? true

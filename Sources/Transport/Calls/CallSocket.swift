@@ -79,7 +79,7 @@ final class CallSocket: Sendable {
         return latch
     }
 
-    /// Whether a datagram may be the peer's: it comes from his host, by whatever port. Receivers send reports from ports of their
+    /// Whether a datagram may be the peer's: it comes from their host, by whatever port. Receivers send reports from ports of their
     /// own. Members of a multicast group have addresses of their own, too.
     func mayBePeer(_ sender: SocketAddress) -> Bool {
         func isHost(_ peer: SocketAddress?) -> Bool {

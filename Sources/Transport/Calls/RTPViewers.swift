@@ -21,8 +21,8 @@ public final class RTPViewers: Sendable {
 
     /// Adds a viewer, who gets media from the next keyframe on.
     /// - Parameters:
-    ///   - tracks: what he gets: at most one of video (its first format is what is sent: H.264) and one of sound (Opus).
-    ///   - peer: who he is, for people.
+    ///   - tracks: what they get: at most one of video (its first format is what is sent: H.264) and one of sound (Opus).
+    ///   - peer: who they are, for people.
     /// - Returns: nil when there are as many as there may be.
     public func add(_ tracks: [RTPTrack], _ wire: any RTPSendWire, peer: String, name: String = RTPReceiveSession.randomName())
         -> RTPViewer?
@@ -40,8 +40,8 @@ public final class RTPViewers: Sendable {
         return viewer
     }
 
-    /// Whom to wake when a viewer has come, or wants a keyframe. He wants it in the next picture, which may be there before anybody
-    /// looks by himself.
+    /// Whom to wake when a viewer has come, or wants a keyframe. They want it in the next picture, which may be there before anybody
+    /// looks unasked.
     public func wake(_ wake: WakeUp) { news.wake.withLock { $0 = wake } }
 
     /// Removes a viewer. It gets a goodbye.
@@ -57,7 +57,7 @@ public final class RTPViewers: Sendable {
         former.withLock { $0.addCounters(of: figures) }
     }
 
-    /// A viewer has come, or will, who can show no format of ours, so that he gets sound alone.
+    /// A viewer has come, or will, who can show no format of ours, so that they get sound alone.
     public func countRefusedPicture() { former.withLock { $0.picturesRefused += 1 } }
 
     /// Tells all viewers that nothing more comes (RFC 3550, 6.6).
@@ -76,7 +76,7 @@ public final class RTPViewers: Sendable {
         /// No other viewer of this process has had or will have it.
         public var id: UInt64
         public var feedback: RTPSendSession.Feedback
-        /// He gets keyframes only, or is tried with all frames again: what he reports is not to lower the rate of others.
+        /// They get keyframes only, or are tried with all frames again: what they report is not to lower the rate of others.
         public var isHeldBack = false
     }
 
@@ -227,7 +227,7 @@ public final class RTPViewer: Sendable {
 
     func sayGoodbye() { state.withLock { sendReports(&$0, .now(), isGoodbye: true) } }
 
-    /// What was sent to him, and what he has told.
+    /// What was sent to them, and what they have told.
     public func statistics() -> LegStatistics {
         state.withLock { state in
             var figures = state.figures

@@ -22,7 +22,7 @@ enum CallAnswers {
             do throws(ServiceFault) {
                 call = try await site.service.call(name, side, offer)
             } catch {
-                // Somebody else publishes. There is room when he has been silent for a second.
+                // Somebody else publishes. There is room when they have been silent for a second.
                 guard error.kind == .exists else { throw error }
                 throw Problem(.exists, error.text, headers: [.retryAfter: "1"])
             }

@@ -19,7 +19,7 @@ extension CallOffer {
     /// - Parameters:
     ///   - transport: what the port said when the peer was added.
     ///   - sources: for viewers; ignored for publishers.
-    ///   - startRate: the bits a second with which a publisher begins, where it heeds that (Chromium does); nil leaves it to him.
+    ///   - startRate: the bits a second with which a publisher begins, where it heeds that (Chromium does); nil leaves it to them.
     ///   - session: a number for the description (`o=`), which later answers to the same peer repeat.
     public func answer(
         _ transport: PeerAnswer, sending sources: CallSources? = nil, startRate: Int? = nil, session: UInt64 = 1

@@ -162,7 +162,7 @@ public struct CallOffer: Sendable {
             let preference = rules.h264Profiles.firstIndex(of: profile),
             rules.packetizationModes.contains(parameters["packetization-mode"] ?? "")
         else { return nil }
-        // Where parts of a picture may be cut, any picture fits. Nobody offers the other mode because he likes it better.
+        // Where parts of a picture may be cut, any picture fits. Nobody offers the other mode because they like it better.
         return order * 100 + preference + (parameters["packetization-mode"] == "1" ? 0 : 1000)
     }
 

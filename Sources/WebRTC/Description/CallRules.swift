@@ -164,8 +164,8 @@ public struct CallTrack: Hashable, Sendable {
     public var sources: [UInt32]
     /// Pairs of a source and the one that sends its packets again.
     public var retransmissionSources: [UInt32: UInt32]
-    /// The names of the layers in which a publisher sends the picture (simulcast, RFC 8853), in his order; empty where there is one.
+    /// The names of the layers in which a publisher sends the picture (simulcast, RFC 8853), in their order; empty where there is one.
     public var layers: [String] = []
-    /// The same where he names their sources instead (`ssrc-group:SIM`).
+    /// The same where the publisher names the layers' sources instead (`ssrc-group:SIM`).
     public var layerSources: [UInt32] = []
 }

@@ -42,7 +42,7 @@ struct PeerTable: ~Copyable {
     /// Evidence of a peer at its address keeps the address from others for so long.
     static let keepTimeout = Nanoseconds.seconds(10)
 
-    /// Whether the address belongs to another peer, which showed not long ago that it is there. Whoever has a password of his own
+    /// Whether the address belongs to another peer, which showed not long ago that it is there. Whoever has a password of their own
     /// could otherwise take an address away by a check with a forged source.
     func isTaken(_ address: PeerAddress, for agent: PeerAgent, at now: MonotonicTime) -> Bool {
         guard let place = places[address], place.agent !== agent, place.isProven else { return false }

@@ -8,7 +8,7 @@ import Media
 ///
 /// **Moving.** Until the call is up, the peer is where its newest nominated check came from, or its first check. The call begins
 /// at an address that is proven (``settle(at:)``). After that a new address is used only when the peer has answered a check of ours
-/// there: whoever has our password could otherwise write somebody else's address into a request, and have the picture sent to him.
+/// there: whoever has our password could otherwise write somebody else's address into a request, and have the picture sent to them.
 public struct ICELiteAgent: Sendable {
     /// RFC 7675, 5.1.
     public static let consentTimeout = Nanoseconds.seconds(30)
@@ -136,7 +136,7 @@ extension ICELiteAgent {
     /// A short error for a request that names no peer of ours (RFC 8489, 9.1.3): 400 without the attributes, 401 with a wrong name
     /// or password. It is not signed.
     /// - Returns: nil when the answer would be longer than the request: nobody is to reach others through us with more bytes than
-    ///   he sends.
+    ///   they send.
     static func refusal(_ message: STUNMessage, size: Int) -> [UInt8]? {
         guard message.kind == .request, message.method == STUNMessage.bindingMethod else { return nil }
         var writer = STUNWriter(.error, transaction: message.transaction)

@@ -3,7 +3,7 @@ import Synchronization
 import Transport
 import WebRTC
 
-/// The publisher's end of a call: his packets go to the stream's source.
+/// The publisher's end of a call: their packets go to the stream's source.
 final class PublisherCall: PeerReceiver {
     private let inbox: CallInbox
     private let tracks: [RTPTrack]
@@ -36,7 +36,7 @@ final class PublisherCall: PeerReceiver {
     }
 }
 
-/// A viewer's end of a call: the output's packets go to him from the moment that he is connected, and his feedback comes back.
+/// A viewer's end of a call: the output's packets go to them from the moment that they are connected, and their feedback comes back.
 final class ViewerCall: PeerReceiver {
     private let viewers: RTPViewers
     private let tracks: [RTPTrack]
@@ -54,7 +54,7 @@ final class ViewerCall: PeerReceiver {
         (self.viewers, self.tracks, self.name, self.changed) = (viewers, tracks, name, changed)
     }
 
-    /// The viewer while he is connected.
+    /// The viewer while they are connected.
     var present: RTPViewer? { viewer.withLock { $0 } }
 
     /// Whom the output's packets go to. Set once, before the peer can connect.

@@ -40,7 +40,7 @@ final class StreamCalls: Sendable {
     /// of a camera's 640x360 for its first eight seconds. A network that cannot carry it shows that within a second.
     static let mostAtStart = 1_000_000
 
-    /// A publisher of whom nothing has come for so long gives way to another one, as an SRT caller does. Only somebody who wants his
+    /// A publisher of whom nothing has come for so long gives way to another one, as an SRT caller does. Only somebody who wants their
     /// place takes it: a browser that sends nothing now, not even reports, keeps it otherwise.
     static let silenceTimeout = Nanoseconds.seconds(1)
     private let silenceTimeout: Nanoseconds

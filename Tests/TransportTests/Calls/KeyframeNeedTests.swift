@@ -28,7 +28,7 @@ struct KeyframeNeedTests {
         #expect(idle.isEmpty && asked == [200, 450, 700] && need.due == nil)
     }
 
-    /// Who can wait says so, and who cannot is not held up by him.
+    /// Who can wait says so, and who cannot is not held up by them.
     @Test func aWishThatIsNotUrgentIsAskedOnceASecond() {
         var need = KeyframeNeed()
         let asked = requests(of: &need, upTo: 2_900) { need, now in
