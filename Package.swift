@@ -243,7 +243,8 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .target(
             name: "Web",
             dependencies: [
-                "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media",
+                "Control", "QRCodes", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule",
+                "Media",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -271,6 +272,8 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
+        .target(name: "QRCodes", dependencies: ["CQREncode"], swiftSettings: strictAndMarked),
+        .systemLibrary(name: "CQREncode", providers: [.apt(["libqrencode-dev"])]),
             swiftSettings: strictAndMarked),
         .testTarget(
             name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Endpoint"],
@@ -291,8 +294,8 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Control", "ServiceConfiguration", "Endpoint", "WorkerProtocol", "Settings", "Telemetry", "Schedule",
-                "Media", "TestSupport",
+                "Web", "Control", "QRCodes", "ServiceConfiguration", "Endpoint", "WorkerProtocol", "Settings", "Telemetry",
+                "Schedule", "Media", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -8,8 +8,10 @@ import Testing
     static let allowed: [String: Set<String>] = [
         "burnishd": ["Web", "Control", "ServiceConfiguration", "Telemetry", "Media"],
         "Web": [
-            "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule", "Media",
+            "Control", "QRCodes", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Schedule",
+            "Media",
         ],
+        "QRCodes": ["CQREncode"],
         "ServiceConfiguration": ["Settings", "Endpoint"],
         "Control": [
             "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Machine", "Schedule",
@@ -54,6 +56,7 @@ import Testing
 
     static let cModules: Set<String> = [
         "CSRT", "CSRTArrival", "CDTLS", "CSRTP", "CProcess", "CFFmpeg", "CKernels", "CKernelChecks", "CSandbox", "CWeights",
+        "CQREncode",
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent()

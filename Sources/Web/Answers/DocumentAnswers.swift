@@ -7,13 +7,13 @@ enum DocumentAnswers {
     private static let openAPITag = tag(openAPIBytes)
 
     @Sendable static func openAPI(_ request: RouteRequest, _ site: Site) -> Response {
-        answer(request, openAPIBytes, "application/json", openAPITag)
+        answer(request, openAPIBytes, "application/json", tag: openAPITag)
     }
 
     static func page(_ file: Page.File) -> @Sendable (RouteRequest, Site) -> Response {
         let tag = tag(file.bytes)
         return { request, _ in
-            var response = answer(request, file.bytes, file.contentType, tag)
+            var response = answer(request, file.bytes, file.contentType, tag: tag)
             response.headers[.contentSecurityPolicy] = contentSecurityPolicy
             return response
         }
@@ -25,8 +25,14 @@ enum DocumentAnswers {
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
     /// The bytes, or that the client has them already.
-    private static func answer(_ request: RouteRequest, _ bytes: [UInt8], _ type: String, _ tag: String) -> Response {
-        let headers: HTTPFields = [.contentType: type, .eTag: tag, .cacheControl: "no-cache"]
+    /// - Parameters:
+    ///   - tag: the bytes' entity tag; nil computes it.
+    ///   - caching: how long clients may keep them without asking, as Cache-Control says it.
+    static func answer(
+        _ request: RouteRequest, _ bytes: [UInt8], _ type: String, tag: String? = nil, caching: String = "no-cache"
+    ) -> Response {
+        let tag = tag ?? Self.tag(bytes)
+        let headers: HTTPFields = [.contentType: type, .eTag: tag, .cacheControl: caching]
         let known = request.request.headers[.ifNoneMatch]?.split(separator: ",").map { text in
             String(text.drop { $0 == " " }.prefix { $0 != " " })
         }

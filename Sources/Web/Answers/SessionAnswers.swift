@@ -27,6 +27,8 @@ enum SessionAnswers {
             "needsToken": .bool(site.configuration.token != nil),
             "isAuthorised": .bool(site.access.isAuthorised(request.request.head)),
             "mayChange": may(.changes), "mayView": may(.views),
+            "pageAddress": .optional(
+                PageAnswers.address(StreamAddress.Reach(request, site), site.configuration), JSON.text),
         ])
     }
 }

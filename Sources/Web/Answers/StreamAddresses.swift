@@ -20,6 +20,12 @@ struct StreamAddress: Hashable, Sendable {
 
         /// As it stands in a URL.
         var host: String { Guard.host(of: authority) ?? "localhost" }
+        /// Nil where the client named none: the scheme's own.
+        var port: UInt16? {
+            // Behind an IPv6 address's bracket.
+            let rest = authority[(authority.lastIndex(of: "]") ?? authority.startIndex)...]
+            return rest.lastIndex(of: ":").flatMap { UInt16(rest[rest.index(after: $0)...]) }
+        }
     }
 
     var end: StreamStatus.End

@@ -1,8 +1,8 @@
 // Where to send, and where to watch: full addresses to copy, and what FFmpeg and OBS need.
 
-import { api } from "/page/api.js";
 import { copyable } from "/page/copying.js";
 import { find, made, text } from "/page/elements.js";
+import { session } from "/page/signing.js";
 
 const protocols = { srt: "SRT", whip: "WebRTC (WHIP)", whep: "WebRTC (WHEP)", rtp: "RTP", udp: "UDP" };
 const secrets = {
@@ -24,20 +24,14 @@ export class Addresses {
       text(find("addresses-title"), waits ? "Where to send" : "Addresses: where to send, where to watch");
     }
     // What is copied just now must not go away.
-    const shown = JSON.stringify([stream.name, stream.addresses ?? [stream.input, stream.outputs]]);
+    const all = stream.addresses;
+    const shown = JSON.stringify([stream.name, all, session.pageAddress]);
     if (shown === this.#shown) return;
     this.#shown = shown;
-    const all = stream.addresses ?? plain(stream);
     find("addresses-list").replaceChildren(
       ...part("Send to", all.filter((each) => each.side === "input")),
-      ...part("Watch at", all.filter((each) => each.side === "output")), ...local(all), ...code(all));
+      ...part("Watch at", all.filter((each) => each.side === "output")), ...local(all), ...code(stream.name, all));
   }
-}
-
-// Of a service that does not tell full addresses.
-function plain(stream) {
-  return [...[stream.input].map((url) => ["input", url]), ...stream.outputs.map((url) => ["output", url])].map(([side, url]) => (
-    { side, url, protocol: url.split(":")[0], secrets: [] }));
 }
 
 function part(title, addresses) {
@@ -83,16 +77,13 @@ function does({ side, mode, loopback }, name) {
   return (way ? `${name}: ${way}` : name) + (loopback ? ", on the service's own machine only" : "");
 }
 
-// A phone opens this page by a picture of its address. Without HTTPS, browsers would give it no camera.
-function code(addresses) {
-  const isLocal = /^(localhost|127\.|\[::1\])/.test(location.hostname);
-  if (location.protocol !== "https:" || isLocal || !addresses.some((each) => each.protocol === "whip")) return [];
-  const image = made("img", { class: "code", width: 160, height: 160, alt: "QR code of this page's address" });
-  const figure = made("figure", { hidden: true }, image,
-    made("figcaption", {}, "Publish from a phone: open this page with its camera."));
-  api.has("/api/v1/qr").then((has) => {
-    if (has) image.src = `/api/v1/qr?text=${encodeURIComponent(location.href)}`;
-    figure.hidden = !has;
-  }, () => {});
-  return [figure];
+// A phone opens this page by a picture of its address, where it has one by HTTPS: browsers give a page no camera otherwise.
+function code(name, addresses) {
+  if (!session.pageAddress || !addresses.some((each) => each.protocol === "whip")) return [];
+  const url = `${session.pageAddress}#${encodeURIComponent(name)}`;
+  return [made("figure", {},
+    made("img", {
+      class: "code", width: 160, height: 160, loading: "lazy", src: `/api/v1/qr?stream=${encodeURIComponent(name)}`, alt: `QR code of ${url}`,
+    }),
+    made("figcaption", {}, "Publish from a phone: its camera opens this page by HTTPS, as ", made("code", {}, url)))];
 }

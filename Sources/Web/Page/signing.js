@@ -4,7 +4,7 @@
 import { api, onSignInNeeded, signIn, signOut } from "/page/api.js";
 import { find, text } from "/page/elements.js";
 
-export const session = { needsToken: false, isAuthorised: false, mayView: false, mayChange: false };
+export const session = { needsToken: false, isAuthorised: false, mayView: false, mayChange: false, pageAddress: null };
 
 const followers = [];
 // Called with the session whenever it changes.

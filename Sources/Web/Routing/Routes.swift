@@ -188,9 +188,23 @@ enum Routes {
                 method: .get, path: "/api/v1/session", id: "getSession", summary: "What this client may do.", access: .open,
                 success: .json(
                     .object(
-                        "", ["needsToken": .bool, "isAuthorised": .bool, "mayChange": .bool, "mayView": .bool]),
+                        "`pageAddress` is the page's HTTPS address for other machines; null where it has none.",
+                        [
+                            "needsToken": .bool, "isAuthorised": .bool, "mayChange": .bool, "mayView": .bool,
+                            "pageAddress": .nullable(.text()),
+                        ]),
                     "What it may do."),
                 answer: SessionAnswers.get),
+            Route(
+                method: .get, path: "/api/v1/qr", id: "getQRCode",
+                summary: "The page's HTTPS address for other machines as a QR code, so that a phone opens it.", access: .views,
+                parameters: [
+                    .init(name: "stream", about: "The stream that the page is to show.", schema: .text(most: 64))
+                ],
+                success: .init(
+                    about: "The code, with the light squares that belong around it.", content: [("image/svg+xml", nil)],
+                    headers: ["ETag": "Stands for the code."]),
+                problems: [.notFound], answer: PageAnswers.code),
             Route(
                 method: .get, path: "/api/v1/openapi.json", id: "getOpenAPI", summary: "This document.", access: .open,
                 success: .init(about: "The document.", content: [("application/json", nil)]), answer: DocumentAnswers.openAPI),
