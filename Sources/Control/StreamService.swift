@@ -39,6 +39,8 @@ public protocol StreamService: Sendable {
     func call(_ id: String, of name: String, _ side: CallSide) async -> PresentCall?
     /// Ends a call.
     func hangUp(_ id: String, of name: String, _ side: CallSide) async throws(ServiceFault)
+    /// Keeps what a viewer says of its own picture: how often it has stood still so far (``CallerStatus/freezes``).
+    func keep(freezes: Int, ofCall id: String, of name: String) async throws(ServiceFault)
     func health() async -> ServiceHealth
     /// Returns when the service does: costs it next to nothing.
     func answer() async
@@ -152,7 +154,7 @@ public struct CallerStatus: Sendable {
     /// Bits a second, and the share of packets that were lost (0…1), over the last seconds; nil while that is not known.
     public var bitRate: Double?
     public var loss: Double?
-    /// How often its picture has stood still, where it reports that.
+    /// How often its picture has stood still, as a call's viewer says; nil where it does not.
     public var freezes: Int?
 
     public init(

@@ -56,6 +56,31 @@ import WorkerProtocol
         await supervisor.end()
     }
 
+    /// What a viewer says of its picture stands in the list of callers, with its own call and no other.
+    @Test func freezesAreThoseThatTheViewerTells() async throws {
+        let bench = try await bench(["a", "b"])
+        let supervisor = bench.supervisor
+        let first = try await supervisor.call("a", .play, Self.offer)
+        _ = try await supervisor.call("a", .play, Self.offer)
+        let publisher = try await supervisor.call("a", .publish, Self.offer)
+        let unknown = try await supervisor.callers(of: "a")
+        #expect(unknown.allSatisfy { $0.freezes == nil } && unknown.count >= 4)
+        for count in [0, 3] {
+            try await supervisor.keep(freezes: count, ofCall: first.id, of: "a")
+            let told = try await supervisor.callers(of: "a").compactMap(\.freezes)
+            #expect(told == [count])
+        }
+        // Neither a publisher, nor by another stream's name, nor a call that is over.
+        for (id, name) in [(publisher.id, "a"), (first.id, "b"), ("none", "a")] {
+            await #expect(throws: ServiceFault.self) { try await supervisor.keep(freezes: 7, ofCall: id, of: name) }
+        }
+        try await supervisor.hangUp(first.id, of: "a", .play)
+        await #expect(throws: ServiceFault.self) { try await supervisor.keep(freezes: 7, ofCall: first.id, of: "a") }
+        let told = try await supervisor.callers(of: "a").compactMap(\.freezes)
+        #expect(told.isEmpty)
+        await supervisor.end()
+    }
+
     @Test func refusalsAndLimitsSayWhy() async throws {
         let bench = try await bench(["a", "refuse-1"], limit: 2)
         #expect(await fault(bench, "none")?.kind == .notFound)

@@ -46,6 +46,8 @@ import WorkerProtocol
     private var stalled: [String] = []
     private var sockets: [String: Int32] = [:]
     private var received: [PassedDescriptor] = []
+    /// The calls that it has answered, with their streams.
+    private var viewers: [(id: UInt64, stream: String)] = []
 
     static func main() {
         guard CommandLine.arguments.dropFirst() == ["worker", "--control-descriptor", "3"] else { exit(64) }
@@ -81,12 +83,17 @@ import WorkerProtocol
             channel.send(.changed(id: id, fault: settings["sharpness"] == "refused" ? "it is refused" : nil))
         case .resolved(_, let addresses, let fault):
             channel.send(.event(stream: "resolve-1", StreamEvent(.message, "resolved \(addresses) \(fault ?? "")")))
-        case .listCallers(let id, _):
+        case .listCallers(let id, let stream):
             let caller = Caller(id: 7, leg: .input, peer: "192.0.2.1:4711", streamID: "x", connectedAt: 0)
             let viewer = Caller(
                 id: Caller.firstCall | 5, leg: .output, transport: .whep, peer: "192.0.2.2:4712", streamID: "", connectedAt: 0)
             channel.send(.callers(id: id, [caller], isLast: false))
-            channel.send(.callers(id: id, [viewer], isLast: true))
+            let answered = viewers.filter { $0.stream == stream }.map { call in
+                Caller(
+                    id: Caller.firstCall | call.id, leg: .output, transport: .whep, peer: "192.0.2.3:1", streamID: "",
+                    connectedAt: 0)
+            }
+            channel.send(.callers(id: id, [viewer] + answered, isLast: true))
         case .kick(let stream, let caller, _):
             channel.send(.event(stream: stream, StreamEvent(.inputDown, "caller \(caller) was disconnected")))
         case .showPicture(let id, _, let side, _): show(id, side, descriptors)
@@ -147,12 +154,13 @@ import WorkerProtocol
         }
     }
 
-    private func answer(_ id: UInt64, _ stream: String, _ side: CallSide, _ description: String) {
+    private mutating func answer(_ id: UInt64, _ stream: String, _ side: CallSide, _ description: String) {
         switch Behaviour(rawValue: String(stream.prefix { $0 != "-" })) {
         case .silent: break
         case .refuse: channel.send(.refusedCall(id: id, CallRefusal(.unacceptable, "there is no codec that both know")))
         default:
             channel.send(.answered(id: id, description: "v=0\r\ns=\(stream) \(side) \(description.utf8.count)\r\n"))
+            if side == .play { viewers.append((id, stream)) }
             if stream.hasPrefix("brief") { channel.send(.endedCall(id: id)) }
         }
     }

@@ -148,6 +148,34 @@ import WorkerProtocol
         }
     }
 
+    /// A viewer tells of its own call, by the id that only it knows, and a publisher of none.
+    @Test func aViewerTellsItsOwnFreezes() async throws {
+        let service = FakeService()
+        try await serving(service) { client async throws in
+            let headers = ["Content-Type": "application/sdp"]
+            let call = try #require(
+                try await client.send("POST", "/whep/studio", headers: headers, body: Self.offer).headers["location"])
+            let (id, place, told) = (String(call.suffix(32)), call + "/freezes", #"{"freezes":7}"#)
+            #expect(try await client.send("PUT", place, body: #"{"freezes":2}"#).status == 204)
+            #expect(service.state.withLock { $0.freezes } == [id: 2])
+            #expect(try await client.send("PUT", place, body: #"{"freezes":5}"#).status == 204)
+            let refused: [(path: String, body: String, status: Int)] = [
+                (call, told, 405), ("/whep/studio/\(id.dropLast())9/freezes", told, 404),
+                ("/whep/locked/\(id)/freezes", told, 401),
+                ("/whip/studio/\(id)/freezes", told, 404), (place, #"{"freezes":"7"}"#, 422),
+                (place, #"{"freezes":7,"loss":0}"#, 422), (place, "{}", 422), (place, "7", 422), (place + "?x", told, 400),
+            ]
+            for (path, body, status) in refused {
+                #expect(try await client.send("PUT", path, body: body).status == status, "\(path) \(body)")
+            }
+            let foreign = ["Origin": "https://evil.example"]
+            #expect(try await client.send("PUT", place, headers: foreign, body: told).status == 403)
+            #expect(service.state.withLock { $0.freezes } == [id: 5])
+            #expect(try await client.send("DELETE", call).status == 200)
+            #expect(try await client.send("PUT", place, body: told).status == 404)
+        }
+    }
+
     @Test func otherSitesAskFirst() async throws {
         try await serving(configure: { $0.origins = ["https://studio.example"] }) { client async throws in
             let origin = ["Origin": "https://studio.example", "Sec-Fetch-Site": "cross-site"]

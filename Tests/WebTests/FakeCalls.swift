@@ -39,6 +39,13 @@ extension FakeService {
         state.withLock { $0.calls["\(name)/\(side)/\(id)"] }
     }
 
+    func keep(freezes: Int, ofCall id: String, of name: String) async throws(ServiceFault) {
+        guard await call(id, of: name, .play) != nil else {
+            throw ServiceFault(.notFound, "there is no such call, or it is over")
+        }
+        state.withLock { $0.freezes[id] = freezes }
+    }
+
     func hangUp(_ id: String, of name: String, _ side: CallSide) async throws(ServiceFault) {
         guard state.withLock({ $0.calls.removeValue(forKey: "\(name)/\(side)/\(id)") }) != nil else {
             throw ServiceFault(.notFound, "there is no such call, or it is over")

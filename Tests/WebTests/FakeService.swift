@@ -19,6 +19,8 @@ final class FakeService: StreamService {
         var kicked: [UInt64] = []
         var reloads = 0
         var calls: [String: PresentCall] = [:]
+        /// By the calls' ids.
+        var freezes: [String: Int] = [:]
         var health = ServiceHealth()
         /// What the next reload fails with.
         var reloadFault: ServiceFault?

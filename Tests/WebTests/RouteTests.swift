@@ -70,6 +70,11 @@ import Testing
         ("hangUpWhip", "DELETE", "/whip/studio/\(String(repeating: "0", count: 32))", nil, 200),
         ("hangUpWhep", "DELETE", "/whep/studio/0", nil, 404),
         ("getOpenAPI", "GET", "/api/v1/openapi.json", nil, 200), ("page", "GET", "/", nil, 200),
+        ("tellFreezes", "PUT", "/whep/studio/\(String(repeating: "0", count: 31))1/freezes", #"{"freezes":3}"#, 204),
+        ("tellFreezes", "PUT", "/whep/studio/0/freezes", #"{"freezes":3}"#, 404),
+        ("tellFreezes", "PUT", "/whep/studio/0/freezes", #"{"freezes":-1}"#, 422),
+        ("tellFreezes", "PUT", "/whep/studio/0/freezes", #"{"freezes":1e12}"#, 422),
+        ("tellFreezes", "PUT", "/whep/none/0/freezes", #"{"freezes":3}"#, 404),
     ]
 
     /// Every answer has a status, a media type and a form that the OpenAPI document knows.

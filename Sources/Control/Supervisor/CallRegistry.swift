@@ -11,6 +11,8 @@ struct CallRegistry {
         var number: UInt64 = 0
         /// The worker has answered.
         var isAnswered = false
+        /// What a viewer says of its picture.
+        var freezes: Int?
     }
 
     /// How many calls one stream may have, whoever they are from.
@@ -42,6 +44,15 @@ struct CallRegistry {
         guard calls[id] != nil else { return false }
         calls[id]?.isAnswered = true
         return true
+    }
+
+    mutating func keep(freezes: Int, of id: String) { calls[id]?.freezes = freezes }
+
+    /// What the viewers of a stream have said, by the numbers that the worker knows them by.
+    func freezes(of stream: String) -> [UInt64: Int] {
+        var known: [UInt64: Int] = [:]
+        for call in calls.values where call.stream == stream { known[call.number] = call.freezes }
+        return known
     }
 
     @discardableResult mutating func end(_ id: String) -> Call? { calls.removeValue(forKey: id) }

@@ -59,11 +59,16 @@ extension Supervisor {
     }
 
     public func hangUp(_ id: String, of name: String, _ side: CallSide) throws(ServiceFault) {
-        guard call(id, of: name, side) != nil, let call = calls.end(id) else {
-            throw ServiceFault(.notFound, "there is no such call, or it is over")
-        }
+        guard call(id, of: name, side) != nil, let call = calls.end(id) else { throw Self.noSuchCall }
         if let worker = workers[call.worker] { send(.hangUp(id: call.number), to: worker) }
     }
+
+    public func keep(freezes: Int, ofCall id: String, of name: String) throws(ServiceFault) {
+        guard call(id, of: name, .play) != nil else { throw Self.noSuchCall }
+        calls.keep(freezes: freezes, of: id)
+    }
+
+    private static var noSuchCall: ServiceFault { ServiceFault(.notFound, "there is no such call, or it is over") }
 
     private static var noSuchPlace: ServiceFault {
         ServiceFault(.notFound, "no stream receives or sends calls under this name")

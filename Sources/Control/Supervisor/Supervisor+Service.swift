@@ -137,7 +137,12 @@ extension Supervisor: StreamService {
             send(.listCallers(id: id, stream: name), to: worker)
             setTimer()
         }
-        return try result.get().map(CallerStatus.init)
+        let freezes = calls.freezes(of: name)
+        return try result.get().map { caller in
+            var status = CallerStatus(caller)
+            if caller.id >= Caller.firstCall { status.freezes = freezes[caller.id - Caller.firstCall] }
+            return status
+        }
     }
 
     public func kick(_ caller: UInt64, of name: String) async throws(ServiceFault) {

@@ -66,6 +66,18 @@ enum CallAnswers {
         }
     }
 
+    /// A viewer's freezes are no more than this.
+    static let mostFreezes: Int64 = 1_000_000_000
+
+    /// Receivers of RTP report what they lost, and not whether the picture stood still: a browser counts that, and its page says it.
+    @Sendable static func tellFreezes(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        guard case .integer(let freezes)? = request.body?["freezes"] else {
+            throw Problem(.invalid, key: "freezes", "freezes is a whole number")
+        }
+        try await site.service.keep(freezes: Int(freezes), ofCall: request["call"] ?? "", of: request["name"] ?? "")
+        return Response(status: .noContent)
+    }
+
     /// Checks the token before anything says what there is.
     static func admit(_ side: CallSide) -> @Sendable (RouteRequest, Site) async throws -> Void {
         { request, site in

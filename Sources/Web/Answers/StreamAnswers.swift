@@ -150,7 +150,8 @@ enum StreamAnswers {
         "Caller": .object(
             """
             A connection of a stream's input or of one of its outputs: an SRT peer, a publisher (WHIP) or a viewer (WHEP). `since` is in \
-            seconds since 1970. `bitRate` (bits a second) and `loss` (0 to 1) are those of the last seconds. What is not known is null.
+            seconds since 1970. `bitRate` (bits a second) and `loss` (0 to 1) are those of the last seconds. `freezes` is what a viewer tells \
+            of itself (`PUT /whep/{name}/{call}/freezes`). What is not known is null.
             """,
             [
                 "id": .integer(0...Int64.max), "leg": .choice(["input", "output"]), "peer": .text(), "streamID": .text(),

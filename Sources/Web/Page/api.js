@@ -52,6 +52,7 @@ async function has(path, method, parameter) {
   try {
     const route = (await routes).paths[path];
     return parameter ? !!route?.[method]?.parameters?.some((each) => each.name === parameter) : !!route;
+  tellFreezes: (resource, freezes) => call(`${resource}/freezes`, body("PUT", { freezes })),
   } catch (error) {
     routes = undefined;
     throw error;

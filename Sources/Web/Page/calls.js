@@ -6,6 +6,7 @@ import { find, text } from "/page/elements.js";
 import { session, showSignIn } from "/page/signing.js";
 
 const statisticsInterval = 1000;
+const tellingInterval = 5000;
 // The service's end is ICE-lite with addresses of its own: the peer's own candidates are all that is needed.
 const gatheringLimit = 1000;
 
@@ -16,6 +17,7 @@ class Call {
   constructor(path) {
     this.path = path;
     this.peer = new RTCPeerConnection();
+    this.nextTelling = 0;
   }
 
   // - takesOver: from a publisher who is still heard.
@@ -32,6 +34,17 @@ class Call {
     // The user may have ended it meanwhile.
     if (peer.signalingState === "closed") return this.hangUp();
     await peer.setRemoteDescription({ type: "answer", sdp });
+  }
+
+  // Tells the service how often the picture has stood still: receivers of WebRTC do not report that. Only what is new, at most
+  // every five seconds, and not again after it was refused. Some browsers do not count.
+  tell(freezes) {
+    const now = performance.now();
+    if (freezes == null || freezes === this.told || !this.resource || now < this.nextTelling) return;
+    this.nextTelling = now + tellingInterval;
+    api.tellFreezes(this.resource, freezes).then(() => { this.told = freezes; }, (error) => {
+      if (!error.isSilence) this.nextTelling = Infinity;
+    });
   }
 
   hangUp() {
@@ -223,6 +236,7 @@ export class Calls {
     const look = async (call, kind, does) => {
       call.delay ??= new Delay(kind);
       const { parts, video } = call.delay.look([...(await call.peer.getStats()).values()]);
+      if (call === this.#watched) call.tell(video?.freezeCount);
       const rate = Math.round(video?.framesPerSecond ?? 0);
       if (video?.frameWidth) lines.push(`${does} ${video.frameWidth}x${video.frameHeight} at ${rate} a second`);
       if (video?.freezeCount) lines.push(`${video.freezeCount} freezes`);

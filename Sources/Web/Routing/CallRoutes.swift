@@ -38,4 +38,17 @@ extension Routes {
                 admit: CallAnswers.admit(side), answer: CallAnswers.hangUp(side)),
         ]
     }
+
+    /// What a viewer says of its own picture. Whoever knows the call's id is that viewer.
+    static let freezes = Route(
+        method: .put, path: CallAnswers.path(.play) + "/{name}/{call}/freezes", id: "tellFreezes",
+        summary: "A viewer says how often its own picture has stood still. The list of callers shows it; nothing else follows.",
+        access: .calls,
+        parameters: [
+            .init(name: "name", place: .path, about: "The name of the stream's whep: leg.", schema: .text(most: 64)),
+            .init(name: "call", place: .path, about: "The call's id.", schema: .text(most: 64)),
+        ],
+        body: .object("", ["freezes": .integer(0...CallAnswers.mostFreezes)]),
+        success: .init(status: .noContent, about: "It is known."), problems: [.tokenNeeded],
+        admit: CallAnswers.admit(.play), answer: CallAnswers.tellFreezes)
 }

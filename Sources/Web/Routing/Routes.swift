@@ -3,7 +3,7 @@ import Hummingbird
 
 /// All that the interface does. A route belongs here and nowhere else: the router, the OpenAPI document and the tests follow.
 enum Routes {
-    static let all: [Route] = operating + streams + pictures + changes + calls + documents
+    static let all: [Route] = operating + streams + pictures + changes + calls + [freezes] + documents
 
     static let stream = Route.Parameter(
         name: "name", place: .path, about: "The stream's name.", schema: .text(most: 64))

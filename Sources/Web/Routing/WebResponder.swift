@@ -56,8 +56,17 @@ struct WebResponder: HTTPResponder {
         }
         finish(&response, request)
         site.counters.answer(response.status.code)
-        if request.method != .get, request.method != .head { log(request, response.status.code, context) }
+        if Self.changes(request.method, response.status.code) { log(request, response.status.code, context) }
         return response
+    }
+
+    /// Whether the log is to name a request. What viewers say of themselves (PUT) changes nothing, and may come every few seconds.
+    private static func changes(_ method: HTTPRequest.Method, _ status: Int) -> Bool {
+        switch method {
+        case .get, .head: false
+        case .put: status >= 400
+        default: true
+        }
     }
 
     private func log(_ request: Request, _ status: Int, _ context: WebContext) {
