@@ -258,8 +258,7 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
             resources: [
                 "index.html", "burnish.css", "figures.css", "addresses.js", "api.js", "asking.js", "burnish.js", "callers.js",
                 "calls.js", "checks.js", "controls.js", "copying.js", "delay.js", "editor.js", "elements.js", "events.js",
-                "figures.js", "formats.js", "history.js", "pictures.js", "plots.js", "rates.js", "signing.js", "streams.js",
-                "icon.svg",
+                "figures.js", "formats.js", "history.js", "pictures.js", "plots.js", "signing.js", "streams.js", "icon.svg",
             ]
             .map { .embedInCode("Page/\($0)") },
             swiftSettings: strict),
@@ -272,9 +271,9 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
+            swiftSettings: strictAndMarked),
         .target(name: "QRCodes", dependencies: ["CQREncode"], swiftSettings: strictAndMarked),
         .systemLibrary(name: "CQREncode", providers: [.apt(["libqrencode-dev"])]),
-            swiftSettings: strictAndMarked),
         .testTarget(
             name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Endpoint"],
             swiftSettings: strict),

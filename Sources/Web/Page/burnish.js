@@ -4,7 +4,7 @@
 import { Addresses } from "/page/addresses.js";
 import { api, onHeard } from "/page/api.js";
 import { ask } from "/page/asking.js";
-import { Callers, callers as readCallers } from "/page/callers.js";
+import { Callers } from "/page/callers.js";
 import { Calls } from "/page/calls.js";
 import { Controls } from "/page/controls.js";
 import { Editor } from "/page/editor.js";
@@ -15,7 +15,6 @@ import { decimal, milliseconds } from "/page/formats.js";
 import { History } from "/page/history.js";
 import { Pictures } from "/page/pictures.js";
 import { bars } from "/page/plots.js";
-import { Rates } from "/page/rates.js";
 import { askSession, mayChange, onSession, session } from "/page/signing.js";
 import { showStreams, showTitle } from "/page/streams.js";
 
@@ -29,7 +28,6 @@ let names = [];
 let callers = [];
 const pictures = new Pictures();
 const history = new History();
-const rates = new Rates();
 const addresses = new Addresses();
 const connections = new Callers(report);
 const calls = new Calls(() => history.latency);
@@ -87,12 +85,11 @@ async function renewStreams() {
   editor.streams = streams;
   showStreams(streams, chosen);
   const entry = streams.find((each) => each.name === chosen);
-  if (entry) await renewStream(chosen, entry);
+  if (entry) await renewStream(entry);
 }
 
-// - entry: the stream in the list, which may lack what the stream's own answer has.
-async function renewStream(name, entry) {
-  const next = entry?.addresses ? entry : await api.stream(name);
+async function renewStream(next) {
+  const { name } = next;
   if (name !== chosen) return;
   stream = next;
   pictures.follow(name);
@@ -102,7 +99,7 @@ async function renewStream(name, entry) {
   text(find("remove"), stream.fromFile ? "Stop" : "Stop and remove");
   const answer = await api.callers(name);
   if (name !== chosen) return;
-  callers = readCallers(answer, rates);
+  callers = answer;
   connections.show(name, callers);
   calls.follow(stream, callers);
 }
@@ -115,7 +112,7 @@ function showControls() {
 async function renewFigures() {
   if (stream?.name !== chosen) return;
   const name = chosen;
-  const now = rates.complete(await api.figures(name));
+  const now = await api.figures(name);
   if (name !== chosen) return;
   pictures.isFlowing = now != null && stream?.state === "flowing";
   history.add(now, callers.filter((each) => each.side === "output").length);
@@ -136,8 +133,7 @@ function choose(name) {
   pictures.isFlowing = false;
   pictures.follow(name);
   history.begin();
-  rates.clear();
-  if (names.includes(name)) renewStream(name).then(renewFigures).catch(report);
+  if (names.includes(name)) api.stream(name).then(renewStream).then(renewFigures).catch(report);
 }
 
 // One round after the other, never two at once, and none while the page is hidden or may not see anything.

@@ -20,8 +20,8 @@ export class Callers {
     text(find("callers-none"), sorted.length ? "" : "Nobody is connected.");
     find("callers-table").hidden = sorted.length === 0;
     fillRows(find("callers-table"), sorted.map((caller) => [
-      caller.side === "input" ? "sender" : "viewer", caller.address || unknown, (caller.protocol ?? unknown).toUpperCase(),
-      duration(caller.since), bitRate(caller.bitRate), milliseconds(caller.roundTrip), percent(caller.loss),
+      caller.side === "input" ? "sender" : "viewer", caller.address || unknown, caller.protocol.toUpperCase(),
+      duration(caller.secondsConnected), bitRate(caller.bitRate), milliseconds(caller.roundTrip), percent(caller.loss),
       whole(caller.freezes), this.#button(caller),
     ]));
     for (const id of this.#buttons.keys()) if (!sorted.some((caller) => caller.id === id)) this.#buttons.delete(id);
@@ -45,23 +45,4 @@ export class Callers {
     this.#buttons.get(caller.id)?.setAttribute("disabled", "");
     await api.kick(stream, caller.id).catch(this.report);
   }
-}
-
-// The form that the page shows, of an answer of the service. What it does not tell follows from the connection's counts.
-// - rates: keeps the counts of bytes.
-export function callers(answer, rates, now = Date.now() / 1000) {
-  return answer.map((each) => {
-    const { figures = {} } = each;
-    const side = each.side ?? each.leg;
-    const packets = side === "input" ? figures.packetsReceived + figures.packetsLost : figures.packetsSent;
-    return {
-      id: each.id, side, protocol: each.protocol, address: each.address ?? each.peer,
-      since: each.since == null ? each.secondsConnected : each.since > 1e9 ? now - each.since : each.since,
-      bitRate: each.bitRate === undefined
-        ? rates.of(`caller ${each.id}`, side === "input" ? figures.bytesReceived : figures.bytesSent) : each.bitRate,
-      roundTrip: each.roundTrip ?? (figures.roundTripTime || null),
-      loss: each.loss === undefined && packets > 0 ? figures.packetsLost / packets : each.loss,
-      freezes: each.freezes,
-    };
-  });
 }

@@ -81,8 +81,8 @@ const soundAlone = "This browser cannot show H.264, the format of the pictures h
 
 export class Calls {
   #published; #watched; #stream; #serverLatency; #whyNot = {}; #needsToken = {};
-  // Whether somebody else publishes, whether the service lets others take over, and whether the user wants it.
-  #isTaken = false; #hasTakeover = false; #takesOver = false;
+  // Whether somebody else publishes, and whether the user wants to take over.
+  #isTaken = false; #takesOver = false;
 
   // - serverLatency: gives the service's median latency, in seconds.
   constructor(serverLatency) {
@@ -119,9 +119,6 @@ export class Calls {
       : `Somebody publishes already${publisher ? `, from ${publisher.address}` : ""}.`;
     this.#isTaken = !!input && !!taken && !refusal() && !why;
     if (!taken) this.#takesOver = false;
-    if (this.#isTaken && !this.#hasTakeover) {
-      api.has("/whip/{name}", "post", "takeover").then((has) => { this.#hasTakeover = has; this.#show(); }, () => {});
-    }
     this.#whyNot = {
       publish: input && (refusal() ?? why ?? taken),
       watch: output && (typeof RTCPeerConnection === "undefined" ? "This browser has no WebRTC." : why),
@@ -143,7 +140,7 @@ export class Calls {
   #show() {
     const { watch } = this.#whyNot;
     const publish = this.#isTaken && this.#takesOver ? undefined : this.#whyNot.publish;
-    find("call-takeover").hidden = !this.#isTaken || !this.#hasTakeover || this.#takesOver || !!this.#published;
+    find("call-takeover").hidden = !this.#isTaken || this.#takesOver || !!this.#published;
     text(find("call-why"), publish ?? watch ?? "");
     for (const id of ["call-camera", "call-screen", "call-microphone"]) find(id).disabled = !!publish || !!this.#published;
     find("call-stop").hidden = !this.#published;
@@ -236,10 +233,10 @@ export class Calls {
     const look = async (call, kind, does) => {
       call.delay ??= new Delay(kind);
       const { parts, video } = call.delay.look([...(await call.peer.getStats()).values()]);
-      if (call === this.#watched) call.tell(video?.freezeCount);
       const rate = Math.round(video?.framesPerSecond ?? 0);
       if (video?.frameWidth) lines.push(`${does} ${video.frameWidth}x${video.frameHeight} at ${rate} a second`);
       if (video?.freezeCount) lines.push(`${video.freezeCount} freezes`);
+      if (call === this.#watched) call.tell(video?.freezeCount);
       return parts;
     };
     const sent = this.#published && await look(this.#published, "outbound-rtp", "sends");

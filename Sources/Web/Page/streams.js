@@ -31,10 +31,9 @@ function newItem(name) {
   return item;
 }
 
-// How long a stream lasts, in words; empty where the service does not say.
-export function lasting(stream) {
+// How long a stream lasts, in words.
+function lasting(stream) {
   if (stream.fromFile) return "from the configuration file";
-  if (stream.kept === undefined) return "";
   return stream.kept ? "kept when the service restarts" : "until the service restarts";
 }
 
