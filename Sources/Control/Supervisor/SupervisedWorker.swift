@@ -57,6 +57,8 @@ final class SupervisedStream {
     var startedAt: MonotonicTime?
     /// At the last tick.
     var isInputConnected = false
+    /// What it must have of the machine, in cores, at the last tick.
+    var coresNeeded = 0.0
     var flow = FlowObserver()
     /// Why it is as it is.
     var condition = StreamCondition()

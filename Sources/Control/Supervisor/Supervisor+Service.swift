@@ -213,7 +213,7 @@ extension Supervisor: StreamService {
                 lastReload.isGood ? "the last reload was good" : "the last reload failed: \(lastReload.reason)"))
         let now = MonotonicTime.now()
         for stream in supervised.values.sorted(by: { $0.name < $1.name }) {
-            health.coresNeeded += stream.map.reader.snapshot().gauges.coresLeast
+            health.coresNeeded += stream.coresNeeded
             let facts = facts(of: stream)
             let reason = stream.condition.reason(facts, at: now)
             let state = stream.condition.state(facts).rawValue

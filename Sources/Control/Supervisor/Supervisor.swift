@@ -221,6 +221,7 @@ public actor Supervisor {
             let snapshot = stream.map.reader.snapshot()
             stream.flow.observe(snapshot.books.originals, at: now)
             stream.isInputConnected = snapshot.inputLeg.isConnected
+            stream.coresNeeded = snapshot.gauges.coresLeast
             stream.meters.observe(snapshot, at: now)
             stream.history.observe(snapshot, state(of: stream), at: now, wallOffset: wallOffset)
             tell(stream, .flowing(stream.flow.isFlowing))

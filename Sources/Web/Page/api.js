@@ -43,24 +43,7 @@ const json = async (path, options) => (await call(path, options)).json();
 const body = (method, content) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
 const stream = (name, rest = "") => `/api/v1/streams/${encodeURIComponent(name)}${rest}`;
 
-let routes;
-
-// Whether the service has a route, and a parameter of it where one is named. What it has not is not asked for, since browsers write each such answer to their console.
-async function has(path, method, parameter) {
-  // It stays the same while the service runs, and browsers keep it.
-  routes ??= json("/api/v1/openapi.json", { cache: "default" });
-  try {
-    const route = (await routes).paths[path];
-    return parameter ? !!route?.[method]?.parameters?.some((each) => each.name === parameter) : !!route;
-  tellFreezes: (resource, freezes) => call(`${resource}/freezes`, body("PUT", { freezes })),
-  } catch (error) {
-    routes = undefined;
-    throw error;
-  }
-}
-
 export const api = {
-  has,
   streams: () => json("/api/v1/streams"),
   stream: (name) => json(stream(name)),
   health: () => json("/api/v1/health"),
@@ -69,6 +52,7 @@ export const api = {
   figures: (name) => json(stream(name, "/statistics")),
   history: (name, seconds) => json(stream(name, `/history?seconds=${seconds}`)),
   callers: async (name) => (await json(stream(name, "/callers"))).callers,
+  tellFreezes: (resource, freezes) => call(`${resource}/freezes`, body("PUT", { freezes })),
   kick: (name, id) => call(stream(name, `/callers/${id}`), { method: "DELETE" }),
   add: (definition) => json("/api/v1/streams", body("POST", definition)),
   change: (name, changes, restarts = false) => json(stream(name, restarts ? "?restart=true" : ""), body("PATCH", changes)),

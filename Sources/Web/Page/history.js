@@ -13,7 +13,9 @@ const renewal = 10000;
 export class History {
   // Samples in the form of the service's: `time` is in seconds.
   #recent = [];
+  // The service's own samples, and when it was asked for the newest of them.
   #hour;
+  #heard = -Infinity;
   #rungs = [];
   #asked = -Infinity;
   #isOnScreen = false;
@@ -59,17 +61,19 @@ export class History {
     return before != null && now != null && now.bypassed > before.bypassed && now.emitted === before.emitted;
   }
 
-  // Asks the service for the hour, at most every ten seconds and only while it is shown.
+  // Asks the service for the hour, at most every ten seconds and only while it is shown. Once it is there, only for what is new.
   async renew(name) {
-    if (!this.#isOnScreen || !this.#wantsHour || performance.now() - this.#asked < renewal) return;
-    this.#asked = performance.now();
-    if (await api.has("/api/v1/streams/{name}/history")) {
-      this.#hour = await api.history(name, hour);
-    } else {
-      find("history-hour").disabled = true;
-      text(find("history-why"), "This service keeps no history.");
-      find("history-short").checked = true;
-    }
+    const now = performance.now();
+    if (!this.#isOnScreen || !this.#wantsHour || now - this.#asked < renewal) return;
+    this.#asked = now;
+    const known = this.#hour;
+    // Two steps more than needed: one may end between two answers.
+    const seconds = known ? Math.min(hour, Math.ceil((now - this.#heard) / 1000 + 2 * known.step)) : hour;
+    const { step, samples } = await api.history(name, seconds);
+    // Another stream was chosen meanwhile.
+    if (this.#asked !== now) return;
+    this.#heard = now;
+    this.#hour = { step, samples: joined(known?.samples ?? [], samples) };
     this.#draw();
   }
 
@@ -103,6 +107,12 @@ export class History {
     say("watchers", whole(viewers), whole(samples.at(-1)?.viewers));
     for (const element of document.querySelectorAll(".axis")) text(element, `${Math.round(length / 60)} minutes ago`);
   }
+}
+
+// Samples that are known, and the service's newest.
+function joined(known, newest) {
+  const [first, last] = [newest.at(0)?.time, newest.at(-1)?.time];
+  return last == null ? known : [...known.filter(({ time }) => time < first && time > last - hour), ...newest];
 }
 
 // The times at which the stream did not flow.

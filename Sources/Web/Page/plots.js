@@ -1,4 +1,6 @@
-// Bars and lines, drawn with elements of the page itself.
+// Bars and lines, drawn with elements of the page itself. What has not changed is not drawn again.
+
+import { text } from "/page/elements.js";
 
 const space = "http://www.w3.org/2000/svg";
 const width = 600;
@@ -11,10 +13,10 @@ export function bars(box, stages, format) {
   while (box.children.length < stages.length) box.append(row());
   stages.forEach((stage, index) => {
     const [name, track, figures] = box.children[index].children;
-    name.textContent = stage.name.replaceAll("_", " ");
+    text(name, stage.name.replaceAll("_", " "));
     track.children[0].style.width = `${100 * stage.p50 / most}%`;
     track.children[1].style.left = `calc(${100 * stage.p99 / most}% - 2px)`;
-    figures.textContent = stage.count === 0 ? "–" : `${format(stage.p50)} · ${format(stage.p99)}`;
+    text(figures, stage.count === 0 ? "–" : `${format(stage.p50)} · ${format(stage.p99)}`);
   });
 }
 
@@ -80,8 +82,8 @@ export class Plot {
     while (svg.children.length < paths.length) svg.append(document.createElementNS(space, "path"));
     while (svg.children.length > paths.length) svg.lastElementChild.remove();
     paths.forEach(([kind, path], index) => {
-      svg.children[index].setAttribute("class", kind);
-      svg.children[index].setAttribute("d", path);
+      const child = svg.children[index];
+      for (const [name, value] of [["class", kind], ["d", path]]) if (child.getAttribute(name) !== value) child.setAttribute(name, value);
     });
   }
 }

@@ -15,12 +15,58 @@ indirect enum JSON: Hashable, Sendable {
 
     static func optional<Value>(_ value: Value?, _ json: (Value) -> JSON) -> JSON { value.map(json) ?? .null }
 
-    /// The text in UTF-8, with sorted keys.
+    /// The text in UTF-8, with sorted keys. A number that is not finite becomes null.
     var bytes: [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Only numbers that are not finite cannot be encoded, and `encode` writes null for these.
-        return (try? encoder.encode(self)).map(Array.init) ?? []
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(1024)
+        write(to: &bytes)
+        return bytes
+    }
+
+    // By hand: JSONEncoder takes five times as long.
+    private func write(to bytes: inout [UInt8]) {
+        switch self {
+        case .null: bytes += "null".utf8
+        case .bool(let value): bytes += (value ? "true" : "false").utf8
+        case .integer(let value): bytes += String(value).utf8
+        case .number(let value): Self.write(value, to: &bytes)
+        case .text(let value): Self.write(value, to: &bytes)
+        case .list(let values):
+            bytes.append(UInt8(ascii: "["))
+            for (index, value) in values.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                value.write(to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        case .object(let members):
+            bytes.append(UInt8(ascii: "{"))
+            for (index, key) in members.keys.sorted().enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                Self.write(key, to: &bytes)
+                bytes.append(UInt8(ascii: ":"))
+                (members[key] ?? .null).write(to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "}"))
+        }
+    }
+
+    private static func write(_ value: Double, to bytes: inout [UInt8]) {
+        guard value.isFinite else { return bytes += "null".utf8 }
+        // The shortest text that reads as the same number; whole ones without a point.
+        let text = value.description
+        bytes += text.hasSuffix(".0") ? text.utf8.dropLast(2) : text.utf8[...]
+    }
+
+    private static func write(_ value: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in value.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case 0..<0x20: bytes += "\\u00\(byte < 0x10 ? "0" : "1")\(String(byte & 0xF, radix: 16))".utf8
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
     }
 
     /// Nil where the bytes are not JSON.
@@ -34,7 +80,7 @@ indirect enum JSON: Hashable, Sendable {
     }
 }
 
-extension JSON: Codable {
+extension JSON: Decodable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -51,19 +97,6 @@ extension JSON: Codable {
             self = .list(value)
         } else {
             self = .object(try container.decode([String: JSON].self))
-        }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .null: try container.encodeNil()
-        case .bool(let value): try container.encode(value)
-        case .integer(let value): try container.encode(value)
-        case .number(let value): if value.isFinite { try container.encode(value) } else { try container.encodeNil() }
-        case .text(let value): try container.encode(value)
-        case .list(let value): try container.encode(value)
-        case .object(let value): try container.encode(value)
         }
     }
 }
