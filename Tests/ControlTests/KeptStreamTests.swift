@@ -105,6 +105,53 @@ import Testing
         await bench.supervisor.end()
     }
 
+    /// What the interface refuses, a file in the state directory does not bring in.
+    @Test func aNameThatLeadsElsewhereIsNoStream() async throws {
+        let folder = try Folder()
+        let state = folder.path + "/state"
+        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+        let kept = [("../x", 18380), ("y", 18384)].map { name, port in
+            #"{"name": "\#(name)", "input": {"url": "udp://127.0.0.1:\#(port)"}, "outputs": [{"url": "udp://127.0.0.1:\#(port + 2)"}], "#
+                + #""settings": {}, "isStopped": false}"#
+        }
+        let text = #"{"burnish": "streams 1", "streams": [\#(kept.joined(separator: ", "))]}"#
+        #expect(FileManager.default.createFile(atPath: state + "/streams.json", contents: Data(text.utf8)))
+        let bench = try bench(["a"], state: state)
+        await bench.supervisor.start()
+        #expect(await bench.supervisor.streams().map(\.name) == ["a", "y"])
+        for name in ["../x", "..", "/x", "x/../y", ""] {
+            await #expect(throws: ServiceFault.self, "\(name)") { _ = try await bench.supervisor.add(name, ends(18390)) }
+        }
+        #expect(await bench.supervisor.streams().map(\.name) == ["a", "y"])
+        await bench.supervisor.end()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["state"])
+    }
+
+    /// A form that is sent twice: one request makes the stream, the others are told that it is there.
+    @Test func requestsAtOnceMakeOneStream() async throws {
+        let folder = try Folder()
+        let bench = try bench(["a"], state: folder.path + "/state")
+        let supervisor = bench.supervisor
+        await supervisor.start()
+        let values = ends(18400)
+        let outcomes = await withTaskGroup(of: ServiceFault.Kind?.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    do throws(ServiceFault) {
+                        _ = try await supervisor.add("x", values)
+                        return nil
+                    } catch {
+                        return error.kind
+                    }
+                }
+            }
+            return await group.reduce(into: [ServiceFault.Kind?]()) { $0.append($1) }
+        }
+        #expect(outcomes.count { $0 == nil } == 1 && outcomes.count { $0 == .exists } == 7)
+        #expect(await supervisor.streams().map(\.name) == ["a", "x"])
+        await supervisor.end()
+    }
+
     @Test func withoutAStateDirectoryNothingIsKept() async throws {
         let bench = try SupervisorBench([]) { $0.stateDirectory = nil }
         await bench.supervisor.start()
