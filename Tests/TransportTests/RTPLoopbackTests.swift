@@ -271,6 +271,23 @@ struct RTPLoopbackTests {
         #expect(raw.figures.packetsReceived == 1)
     }
 
+    /// Some encoders send transport streams with a payload type of the dynamic range, or another one.
+    @Test func transportPacketsAreReadWhateverTheirPayloadType() throws {
+        let raw = try Raw()
+        let packets: [UInt8] = (0..<2).flatMap { (k: Int) -> [UInt8] in [0x47, 0, 0x11, 0x10] + numbered(k, count: 184) }
+        for (number, type) in [(0, 96), (1, 35), (2, 33)] as [(Int, UInt8)] {
+            raw.send(datagram: raw.packet(number, packets, type: type))
+            #expect(try #require(raw.reader.next()).bytes == packets)
+        }
+        // What only begins like one is something else, and so is a part of one.
+        let others: [[UInt8]] = [packets[..<188] + numbered(0, count: 188), Array(packets[..<300]), packets + [0x47]]
+        for other in others { raw.send(datagram: raw.packet(3, other, type: 96)) }
+        #expect(raw.read(until: { raw.figures.packetsUnexpected == 3 }))
+        #expect(raw.refusals(with: "payload type 96") == 1)
+        raw.send(datagram: raw.packet(3, packets, type: 96))
+        #expect(try #require(raw.reader.next()).bytes == packets && raw.gaps.isEmpty)
+    }
+
     @Test func anotherSourceWaitsForTheSilenceOfTheFirst() throws {
         let raw = try Raw()
         raw.send(0)

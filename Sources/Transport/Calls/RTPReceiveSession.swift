@@ -141,11 +141,12 @@ public struct RTPReceiveSession: ~Copyable {
             return refuse("what comes is no RTP: send RTP as the session description says")
         }
         guard let (receiver, format, isRepeat) = place(of: packet, bytes, track) else {
+            skip(packet, arrival, track)
             // Janus shows with empty packets where it reads feedback. Others keep paths open with them.
             guard !packet.payload.isEmpty else { return refuse(nil) }
             return refuse(
-                "payload type \(packet.payloadType) is not in the session description: add it there, or have the sender send"
-                    + " what it names")
+                "packets of payload type \(packet.payloadType) are left out: the session description names no format for it that"
+                    + " can be read")
         }
         if receiver.layers != nil {
             guard let isReceived = follow(receiver, packet, bytes, format, isRepeat, arrival) else { return refuse(nil) }
@@ -178,6 +179,14 @@ public struct RTPReceiveSession: ~Copyable {
         if verdict == .unexpected { unexpected += 1 }
         alignment.observe(receiver, at: arrival)
         return verdict != .unexpected
+    }
+
+    /// Files a packet of a served source in a format that cannot be read, such as redundancy (RFC 5109): its number is no gap.
+    private mutating func skip(_ packet: RTPPacket, _ arrival: MonotonicTime, _ track: Int?) {
+        for receiver in tracks where receiver.source == packet.source && (track == nil || track == receiver.index) {
+            recordArrival(packet, arrival)
+            return receiver.skip(packet, arrival: arrival, hold: receiver.hold(configuration))
+        }
     }
 
     private static let otherSource = "another source sends while the first one is served: stop one of them"

@@ -31,6 +31,7 @@ final class RTPTrackReceiver {
     private var delivered: (time: MediaTime, isWhole: Bool)?
     /// The newest packet of the present source.
     private var newestArrival = MonotonicTime(nanoseconds: 0)
+    private var newestFormat = 0
     private var beginsLayer = false
     private var reportedSize: PictureSize?
 
@@ -145,15 +146,8 @@ final class RTPTrackReceiver {
             case .startsAnew: return .startsAnew
             }
         }
-        (lastHeard, newestArrival) = (arrival, arrival)
-        if place.step > 1 {
-            lost += place.step - 1
-            if track.feedback.contains(.retransmission) {
-                if !requests.add(place.number - place.step + 1..<place.number) { hasUnrepairedLoss = true }
-            }
-        } else if place.step < 1, requests.came(place.number, at: arrival) {
-            repaired += 1
-        }
+        (lastHeard, newestArrival, newestFormat) = (arrival, arrival, format)
+        record(place, at: arrival)
         guard payload.count <= PacketRing.room, ring.awaits(place.number) else { return .duplicate }
         let mapped = clock.map(packet.timestamp, arrival: arrival, isNext: place.step > 0 && !isRepeat)
         // Repeats in a format of their own are another stream (RFC 4588): what they repair was lost all the same.
@@ -172,10 +166,43 @@ final class RTPTrackReceiver {
         facts.restartsClock = mapped.restarted || beginsLayer
         beginsLayer = false
         facts.extensions = packet.extensions
+        return keep(payload, facts, place, until: hold.end(arrival: arrival, sourceTime: mapped.sourceTime))
+    }
+
+    /// Files a packet of the present source in a format that nobody reads, without its payload. What it says of the time is not
+    /// believed, because formats of redundancy have clocks of their own.
+    func skip(_ packet: RTPPacket, arrival: MonotonicTime, hold: Hold) {
+        guard ring.expected != nil, case .at(let place) = order.judge(packet.sequence, timestamp: packet.timestamp) else {
+            return
+        }
+        record(place, at: arrival)
+        guard ring.awaits(place.number) else { return }
+        figures.record(number: place.number)
+        var facts = RTPArrival()
+        facts.track = index
+        facts.format = newestFormat
+        facts.arrival = arrival
+        _ = keep([UInt8]().span, facts, place, until: hold.end(arrival: arrival, sourceTime: nil))
+    }
+
+    /// Counts what is missing before a packet, or that it was missing.
+    private func record(_ place: RTPOrder.Place, at arrival: MonotonicTime) {
+        if place.step > 1 {
+            lost += place.step - 1
+            if track.feedback.contains(.retransmission) {
+                if !requests.add(place.number - place.step + 1..<place.number) { hasUnrepairedLoss = true }
+            }
+        } else if place.step < 1, requests.came(place.number, at: arrival) {
+            repaired += 1
+        }
+    }
+
+    private func keep(
+        _ payload: Span<UInt8>, _ facts: RTPArrival, _ place: RTPOrder.Place, until gapDeadline: MonotonicTime
+    ) -> Verdict {
         if ring.isFar(place.number) { abandon(ring.skipGap(before: place.number)) }
         guard !ring.isFar(place.number) else { return .duplicate }
-        ring.insert(
-            payload, facts, number: place.number, gapDeadline: hold.end(arrival: arrival, sourceTime: mapped.sourceTime))
+        ring.insert(payload, facts, number: place.number, gapDeadline: gapDeadline)
         return .kept
     }
 
@@ -199,7 +226,10 @@ final class RTPTrackReceiver {
         facts.presentation = facts.presentation + clock.offset
         facts.lost = Int(lostBeforeNext)
         lostBeforeNext = 0
-        delivered = (max(delivered?.time ?? facts.presentation, facts.presentation), facts.isMarked)
+        // Padding, and what nobody reads, is no part of a picture.
+        if due.byteCount > 0 {
+            delivered = (max(delivered?.time ?? facts.presentation, facts.presentation), facts.isMarked)
+        }
         return (facts, due.byteCount)
     }
 

@@ -15,12 +15,17 @@ struct ReceptionFigures: Sendable {
     ///   - number: without wrapping.
     ///   - ticks: the time stamp without wrapping, in ticks of `rate`.
     mutating func record(number: Int64, ticks: Int64, rate: Int, arrival: MonotonicTime) {
-        if first == nil { (first, highest) = (number, number) }
-        highest = max(highest, number)
-        received += 1
+        record(number: number)
         let now = Double(arrival.nanoseconds) * Double(rate) / 1e9 - Double(ticks)
         if let transit { jitter += (min(abs(now - transit), 1e8) - jitter) / 16 }
         transit = now
+    }
+
+    /// A packet that says nothing of the time.
+    mutating func record(number: Int64) {
+        if first == nil { (first, highest) = (number, number) }
+        highest = max(highest, number)
+        received += 1
     }
 
     /// The number of the wire, without the circles before the first packet.

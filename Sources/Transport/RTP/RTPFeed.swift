@@ -140,16 +140,26 @@ import Synchronization
         else {
             return refuse(.notRTP, datagram)
         }
-        guard header.payloadType == RTPHeader.transportStream else {
-            return refuse(.payloadType, datagram, type: header.payloadType)
-        }
         guard !datagram.isCut, let payload = unsafe header.payload(in: rest), payload.count <= Self.largest else {
             return refuse(.notRTP, datagram)
+        }
+        // Some encoders use a type of the dynamic range.
+        guard
+            unsafe header.payloadType == RTPHeader.transportStream
+                || Self.areTransportPackets(UnsafeRawBufferPointer(rebasing: rest[payload]))
+        else {
+            return refuse(.payloadType, datagram, type: header.payloadType)
         }
         guard isServed(header.source, at: datagram.time) else {
             return refuse(.otherSource, datagram)
         }
         return unsafe accept(header, UnsafeRawBufferPointer(rebasing: rest[payload]), datagram)
+    }
+
+    /// Whether a payload is a row of whole transport packets.
+    private static func areTransportPackets(_ payload: UnsafeRawBufferPointer) -> Bool {
+        guard payload.count >= 188, payload.count % 188 == 0 else { return false }
+        return stride(from: 0, to: payload.count, by: 188).allSatisfy { unsafe payload[$0] == 0x47 }
     }
 
     /// Whether packets of this source are accepted: there is no other, or it has given way.

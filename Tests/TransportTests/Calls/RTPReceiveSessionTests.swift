@@ -164,4 +164,30 @@ struct RTPReceiveSessionTests {
         #expect(path.numbers == [101, 102, 0])
         #expect(!path.inject(Self.packet(3, source: 9)) && !path.inject(Self.packet(4, source: 9)))
     }
+
+    /// Redundancy (RFC 5109) has the pictures' source and numbers, and a payload type of its own. Nothing is missing where it stood.
+    @Test func whatCannotBeReadIsNoGap() {
+        let path = Path([Path.video()])
+        path.loses = { [3, 6, 7].contains($0) }
+        for number in 0..<10 as Range<UInt8> {
+            path.send(number, ticks: Int64(number) * 3000)
+            if [3, 6].contains(number) {
+                var packet = path.newest
+                packet[1] = 127
+                // Its time stamp means nothing.
+                packet[4] ^= 0x40
+                #expect(!path.inject(packet))
+            }
+            path.run(.milliseconds(33))
+        }
+        path.run(.milliseconds(500))
+        let whole = path.delivered.filter { !$0.payload.isEmpty }
+        #expect(whole.map { $0.payload[0] } == [0, 1, 2, 4, 5, 7, 8, 9])
+        #expect(path.delivered.count == 10 && path.delivered.allSatisfy { $0.arrival.lost == 0 })
+        // The one that was lost on its way was asked for again.
+        #expect(path.losses.found == 1 && path.losses.abandoned == 0 && path.requests.count == 1)
+        #expect(zip(whole, whole.dropFirst()).allSatisfy { $1.arrival.presentation - $0.arrival.presentation <= 6000 })
+        let refusals = path.events.filter { if case .refused = $0 { true } else { false } }
+        #expect(refusals.count == 1 && "\(refusals)".contains("payload type 127"))
+    }
 }
