@@ -91,6 +91,22 @@ struct SessionDescriptionTests {
         #expect(try SessionDescription(parsing: session.text).media.isEmpty)
     }
 
+    /// What cameras, gateways and editors write.
+    @Test func spacesAndTabsMeanNothing() throws {
+        let text =
+            "\u{FEFF}v=0 \r\no=RTSP Session 1 2 IN IP4 192.0.2.1\t\ns=a \nc=IN  IP4 127.0.0.1 \nt=0 0\n"
+            + "m=video 5004 RTP/AVP 96\t \na=rtpmap: 96  H264/90000 \na=fmtp:96   packetization-mode=1; profile-level-id=42e01f \n"
+            + "a=sendonly \n \n"
+        let session = try SessionDescription(parsing: text)
+        #expect(session.origin == .init(user: "RTSP-Session", session: "1", version: "2", address: "192.0.2.1"))
+        #expect(session.name == "a" && session.connection == "127.0.0.1")
+        let video = try #require(session.media.first)
+        #expect(video.rtpMaps == [.init(payloadType: 96, encoding: "H264", clockRate: 90_000)])
+        #expect(video.parameters(of: 96) == ["packetization-mode": "1", "profile-level-id": "42e01f"])
+        #expect(video.direction == .sendOnly && session.media.count == 1)
+        #expect(try SessionDescription(parsing: session.text) == session)
+    }
+
     @Test(arguments: [
         ("", "begins with v=0"), ("o=- 1 1 IN IP4 1.1.1.1", "line 1: a session description begins with v=0"),
         ("v=1", "only version"), ("v=0\nx", "line 2: a line has a letter"), ("v=0\nc=IN IP4", "names an address"),

@@ -202,6 +202,12 @@ import WorkerProtocol
         }
     }
 
+    @Test func linesMayEndInSpaces() throws {
+        let text = " \r\nv=0 \r\nm=video 9 UDP/TLS/RTP/SAVPF 96\t\r\na=ice-ufrag:abcd  \r\n \r\n"
+        #expect(try SessionText.userFragment(of: text).get() == "abcd")
+        #expect(try TrickleFragment("a=ice-ufrag:abcd \r\na=end-of-candidates \r\n\t").isEnd)
+    }
+
     /// Nearly a fragment, or nearly an offer: read or refused, never a crash, and nothing of it in the answer.
     @Test func noTextCrashes() {
         let pieces = [

@@ -19,11 +19,11 @@ extension SDPAttributeHolder {
 
     public mutating func add(_ name: String, _ value: String? = nil) { attributes.append(SDPAttribute(name, value)) }
 
-    /// The values of `a=name:KEY rest` by key, the first of each key.
+    /// The values of `a=name:KEY rest` by key, the first of each key. Some devices write more than one space.
     func keyed(_ name: String) -> [(key: Substring, rest: Substring)] {
         values(of: name).map { value in
-            let (key, rest) = value[...].splitOnce(at: " ")
-            return (key, rest ?? "")
+            let (key, rest) = value.drop { $0 == " " }.splitOnce(at: " ")
+            return (key, rest?.drop { $0 == " " } ?? "")
         }
     }
 

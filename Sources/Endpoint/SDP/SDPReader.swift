@@ -1,5 +1,5 @@
 extension SessionDescription {
-    /// Reads a description. Lines may end in CR LF or in LF.
+    /// Reads a description. Lines may end in CR LF or in LF, with spaces before it, as devices and editors write them.
     /// - Throws: ``SDPFault``, which names the line.
     public init(parsing text: String) throws(SDPFault) {
         self.init()
@@ -7,8 +7,11 @@ extension SessionDescription {
             throw SDPFault(line: 0, "a session description has at most \(Limit.bytes) bytes")
         }
         var reader = SDPReader(self)
-        for line in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
-            try reader.read(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+        for line in text.utf8.trimmingPrefix("\u{FEFF}".utf8).split(
+            separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        {
+            let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+            try reader.read(line[..<(line.lastIndex { !$0.isBlank }.map(line.index(after:)) ?? line.startIndex)])
         }
         guard reader.hasVersion else { throw SDPFault(line: 0, "it is empty; a session description begins with v=0") }
         self = reader.description
@@ -54,13 +57,17 @@ private struct SDPReader {
 
     private func fault(_ message: String) -> SDPFault { SDPFault(line: number, message) }
 
-    private func words(_ text: Substring) -> [Substring] { text.split(separator: " ", omittingEmptySubsequences: true) }
+    private func words(_ text: Substring) -> [Substring] {
+        text.utf8.split(omittingEmptySubsequences: true, whereSeparator: \.isBlank).map { Substring($0) }
+    }
 
     private func origin(_ value: Substring) throws(SDPFault) -> SessionDescription.Origin {
-        let parts = words(value)
-        guard parts.count == 6 else { throw fault("o= has six words: o=- 1 1 IN IP4 127.0.0.1") }
-        return .init(
-            user: String(parts[0]), session: String(parts[1]), version: String(parts[2]), address: String(parts[5]))
+        var parts = words(value)
+        guard parts.count >= 6 else { throw fault("o= has six words: o=- 1 1 IN IP4 127.0.0.1") }
+        // Some users have names of several words.
+        let user = parts.prefix(parts.count - 5).joined(separator: "-")
+        parts.removeFirst(parts.count - 5)
+        return .init(user: user, session: String(parts[0]), version: String(parts[1]), address: String(parts[4]))
     }
 
     /// `IN IP4 224.2.1.1/127/3`: behind a slash stand the reach and the number of multicast groups.
@@ -110,4 +117,9 @@ private struct SDPReader {
             description.media[description.media.count - 1].attributes.append(attribute)
         }
     }
+}
+
+extension UInt8 {
+    /// A space or a tab.
+    fileprivate var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
 }

@@ -31,7 +31,11 @@ enum SessionText {
         // A tab may stand in a line, and nothing else that controls.
         let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0D || $0 == 0x0A || $0 == 0x09 }
         guard isPlain else { throw Problem(.badRequest, "the body has control characters in a line: it is no text (SDP)") }
-        let lines = text.split(omittingEmptySubsequences: true) { $0 == "\r\n" || $0 == "\n" || $0 == "\r" }
+        // Some senders write spaces at the ends of lines.
+        let lines = text.split { $0 == "\r\n" || $0 == "\n" || $0 == "\r" }
+            .compactMap { (line: Substring) -> Substring? in
+                line.lastIndex { $0 != " " && $0 != "\t" }.map { line[...$0] }
+            }
         guard lines.count <= mostLines else {
             throw Problem(.badRequest, "the body has \(lines.count) lines; \(mostLines) at most")
         }
