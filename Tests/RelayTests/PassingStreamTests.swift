@@ -173,6 +173,32 @@ import Transport
         #expect(stream.books.counters[.passingDropped] == (changesBack ? 1 : 0))
     }
 
+    /// A map may name sound of which nothing comes. Calls get other sound once that has come for a second.
+    @Test func callsDoNotWaitForSoundOfWhichNothingComes() {
+        func offered(_ units: [(stream: Int, milliseconds: Double)]) -> [Bool] {
+            let passing = PassingStreams()
+            var layout = TransportStreamLayout()
+            layout.passedStreams = [.init(streamType: 6), .aac, .init(streamType: 3)]
+            passing.layout = layout
+            return units.map { stream, milliseconds in
+                let time = MonotonicTime(nanoseconds: 0) + .milliseconds(milliseconds)
+                let isTaken = [UInt8](repeating: 7, count: 20).withUnsafeBytes {
+                    passing.offer(
+                        $0, stream: stream, presentation: Timeline.start, arrival: time, sourceTime: nil, emitBy: time)
+                }
+                let unit = passing.next()
+                #expect(isTaken && unit?.stream == stream)
+                return unit?.forCalls != nil
+            }
+        }
+        #expect(
+            offered([(0, 0), (2, 0), (2, 990), (0, 1500), (2, 1500), (2, 1600)]) == [false, false, false, false, true, true])
+        // From then on it stays that one.
+        #expect(offered([(2, 0), (2, 1000), (1, 1100), (2, 1200)]) == [false, true, false, true])
+        // What comes in time is what calls get.
+        #expect(offered([(2, 0), (1, 900), (2, 1500), (1, 1600)]) == [false, true, false, true])
+    }
+
     /// Another size is another encoder, and nothing beside the pictures is lost.
     @Test func aSizeThatChangesIsFollowedAtAKeyframe() throws {
         let scratch = try Scratch()

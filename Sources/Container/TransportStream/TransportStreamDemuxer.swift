@@ -26,6 +26,10 @@ public struct TransportStreamDemuxer: ~Copyable {
     private var largestMessage = 0
     private var lastPayloadPID = -1
     private var mainVideoIndex = -1
+    /// The main video's PID, whether a packet of it has come, and how many units of other videos have begun before that.
+    private var mainVideo = (id: -1, hasCome: false, others: 0)
+    /// So many are enough to see that nothing comes of it: half a second.
+    private static let mostOthers = 15
     private var reportedProgram: ProgramDescription?
     /// What was reported of the other programs; nil before a program is known.
     private var reportedMultiplex: Multiplex??
@@ -125,6 +129,7 @@ public struct TransportStreamDemuxer: ~Copyable {
         tables = ProgramFollower()
         streams = []
         mainVideoIndex = -1
+        mainVideo = (-1, false, 0)
         lastPayloadPID = -1
         brokenSections = 0
         hasBelievedSections = false
@@ -142,7 +147,10 @@ public struct TransportStreamDemuxer: ~Copyable {
             return handler(.fault(.brokenPacket, isMainVideo: false))
         }
         context.hasSharedCounter = sharedCounter.follow(packet)
-        let route = routes[packet.pid]
+        var route = routes[packet.pid]
+        if route >= 0, !mainVideo.hasCome, packet.hasPayload, leavesSilentVideo(packet, Int(route), handler) {
+            route = routes[packet.pid]
+        }
         if route >= 0 {
             if packet.hasPayload { lastPayloadPID = packet.pid }
             unsafe streams[Int(route)].push(packet, p, &context, handler)
@@ -156,6 +164,21 @@ public struct TransportStreamDemuxer: ~Copyable {
         }
         // Behind what a table has changed.
         if passesOthers, others.contains(packet.pid) { unsafe passOther(p, handler) }
+    }
+
+    /// Some maps name a video of which nothing comes, before the one that is there. Call for each packet of the program until the first
+    /// one of its main video.
+    /// - Returns: whether another video has become the main one.
+    private mutating func leavesSilentVideo(_ packet: TransportPacket, _ stream: Int, _ handler: Handler) -> Bool {
+        if stream == mainVideoIndex {
+            mainVideo.hasCome = true
+            return false
+        }
+        guard packet.startsUnit, mainVideoIndex >= 0, streams[stream].description.codec.video != nil else { return false }
+        mainVideo.others += 1
+        guard mainVideo.others >= Self.mostOthers, tables.leave(silentVideo: mainVideo.id) else { return false }
+        adoptTables(handler)
+        return true
     }
 
     private mutating func readTable(_ packet: TransportPacket, _ p: UnsafePointer<UInt8>, _ handler: Handler) {
@@ -229,6 +252,8 @@ public struct TransportStreamDemuxer: ~Copyable {
         if passesOthers { routes[1] = Route.access }
         for (index, stream) in streams.enumerated() { routes[stream.id] = Int16(index) }
         mainVideoIndex = streams.firstIndex { $0.video != nil } ?? -1
+        let id = mainVideoIndex >= 0 ? streams[mainVideoIndex].id : -1
+        if id != mainVideo.id { mainVideo = (id, false, 0) }
     }
 
     /// Follows what the tables say of other programs.

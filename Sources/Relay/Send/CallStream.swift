@@ -39,4 +39,11 @@ struct CallStream: Hashable, Sendable {
         self.index = index
         self.form = form
     }
+
+    /// - Returns: nil for what is no sound.
+    init?(_ stream: TransportStreamLayout.PassedStream, index: Int) {
+        guard let form = Form(stream.codec) else { return nil }
+        self.index = index
+        self.form = form
+    }
 }

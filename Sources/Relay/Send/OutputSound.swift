@@ -11,8 +11,8 @@ struct OutputSound {
     private var number = -1
     /// By the index of a passing stream; nil for one that is no sound. Empty where the output need not go on.
     private var keepers: [SoundKeeper?] = []
-    /// Which of them calls get.
-    private var calls: CallStream?
+    /// Which of them calls get, as the newest unit for calls says.
+    private var calls: (stream: Int, form: CallStream.Form)?
 
     init(goesOn: Bool) { self.goesOn = goesOn }
 
@@ -21,7 +21,7 @@ struct OutputSound {
         guard goesOn, number != program.number, let layout = program.layout else { return }
         number = program.number
         keepers = layout.passedStreams.map { SoundKeeper($0) }
-        calls = CallStream(of: layout)
+        calls = nil
     }
 
     /// Whether silence was sent for the time of a unit.
@@ -34,6 +34,7 @@ struct OutputSound {
     /// - Returns: false when silence was sent for its time, so that it must not go out.
     mutating func observe(_ unit: PassingUnit, at presentation: MediaTime?) -> Bool {
         guard holds(unit) else { return true }
+        if let form = unit.forCalls { calls = (unit.stream, form) }
         if hasFilled(unit, at: presentation) { return false }
         unsafe keepers[unit.stream]?.observe(
             Span(_unsafeElements: unit.bytes.assumingMemoryBound(to: UInt8.self)), at: presentation, arrival: unit.arrival)
@@ -50,6 +51,6 @@ struct OutputSound {
         _ stream: Int, upTo time: MediaTime, now: MonotonicTime
     ) -> (begin: MediaTime, frame: [UInt8], forCalls: CallStream.Form?)? {
         guard let begin = keepers[stream]?.next(upTo: time, now: now), let frame = keepers[stream]?.frame else { return nil }
-        return (begin, frame, calls?.index == stream ? calls?.form : nil)
+        return (begin, frame, calls?.stream == stream ? calls?.form : nil)
     }
 }

@@ -13,7 +13,7 @@ final class PassingStreams: Sendable {
     let capacity: Int
     private let units: BoundedQueue<PassingUnit>
     private let buffers: UnitBufferPool
-    private let described = Lock((layout: TransportStreamLayout(), number: 0, calls: CallStream?.none))
+    private let described = Lock(Described())
     private let moved = Lock<(epoch: UInt32, ticks: Int64)?>(nil)
 
     init(capacity: Int = 256) {
@@ -25,10 +25,46 @@ final class PassingStreams: Sendable {
     /// What the output's program holds beside the video. Ingest sets it when it knows the input's program, and at each change.
     var layout: TransportStreamLayout {
         get { described.withLock { $0.layout } }
-        set { described.withLock { if $0.layout != newValue { $0 = (newValue, $0.number + 1, CallStream(of: newValue)) } } }
+        set { described.withLock { if $0.layout != newValue { $0 = Described(newValue, number: $0.number + 1) } } }
     }
     /// The layout with its number, counted from 1. A unit belongs to the layout under which it arrived.
     var numberedLayout: (layout: TransportStreamLayout, number: Int) { described.withLock { ($0.layout, $0.number) } }
+
+    private struct Described {
+        var layout = TransportStreamLayout()
+        var number = 0
+        var calls: CallStream?
+        /// A unit of it has come. Some maps name sound of which nothing comes.
+        private var hasCome = false
+        /// When the first unit of other sound came.
+        private var others: MonotonicTime?
+
+        /// So long calls wait for the stream that they should get.
+        private static let longestSilence = Nanoseconds.seconds(1)
+
+        init() {}
+        init(_ layout: TransportStreamLayout, number: Int) {
+            (self.layout, self.number) = (layout, number)
+            calls = CallStream(of: layout)
+        }
+
+        /// How calls get a unit of a stream that has come; nil where they do not.
+        mutating func form(of stream: Int, arrival: MonotonicTime) -> CallStream.Form? {
+            guard let calls else { return nil }
+            if calls.index == stream {
+                hasCome = true
+                return calls.form
+            }
+            guard !hasCome, layout.passedStreams.indices.contains(stream),
+                let other = CallStream(layout.passedStreams[stream], index: stream)
+            else { return nil }
+            let first = others ?? arrival
+            others = first
+            guard arrival - first >= Self.longestSilence else { return nil }
+            (self.calls, hasCome) = (other, true)
+            return other.form
+        }
+    }
 
     /// Queues a copy of a unit.
     /// - Parameter header: of the PES packet that it came in; empty where there was none.
@@ -40,10 +76,10 @@ final class PassingStreams: Sendable {
     ) -> Bool {
         guard let buffer = buffers.claim() else { return false }
         unsafe buffer.fill(header, bytes)
-        let (number, calls) = described.withLock { ($0.number, $0.calls) }
+        let (number, form) = described.withLock { ($0.number, $0.form(of: stream, arrival: arrival)) }
         let unit = PassingUnit(
             buffer: buffer, headerCount: header.count, stream: stream, layoutNumber: number,
-            forCalls: calls?.index == stream ? calls?.form : nil,
+            forCalls: form,
             presentation: presentation,
             reordering: reordering, provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy
         )

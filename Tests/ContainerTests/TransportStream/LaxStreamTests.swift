@@ -72,4 +72,32 @@ import Testing
         let (harvest, _, _) = Harvest.of(stream.bytes)
         #expect(harvest.programs.map(\.streams.count) == [1, 2] && harvest.video.count == 20)
     }
+
+    /// A map that names two videos, and nothing comes of the first. The second one is followed then, also under later maps.
+    @Test func aVideoOfWhichNothingComesIsLeft() {
+        var random = SplitMix64(seed: 85)
+        var stream = SyntheticStream(tables: false)
+        let streams: [(id: Int, type: UInt8, descriptors: [UInt8])] = [(0x1F0, 0x1B, []), (SyntheticStream.videoID, 0x1B, [])]
+        stream.addTables(streams: streams)
+        var units = EndOfUnitTests.plain(40, into: &stream, &random)
+        stream.addTables(streams: streams)
+        units += EndOfUnitTests.plain(10, into: &stream, from: 40, &random)
+        stream.addTables(streams: streams + [(0x200, 0x0F, [])], version: 1)
+        units += EndOfUnitTests.plain(10, into: &stream, from: 50, &random)
+        let (harvest, _, _) = Harvest.of(stream.bytes, size: 188)
+        #expect(harvest.programs.map { $0.mainVideo?.id } == [0x1F0, SyntheticStream.videoID, SyntheticStream.videoID])
+        #expect(harvest.video.map(\.bytes) == units.suffix(46))
+    }
+
+    /// The first video stays the main one where it comes at all.
+    @Test func theFirstVideoMayBeginLater() {
+        var random = SplitMix64(seed: 86)
+        var stream = SyntheticStream(tables: false)
+        stream.addTables(streams: [(SyntheticStream.videoID, 0x1B, []), (0x1F0, 0x1B, [])])
+        for _ in 0..<14 { stream.addPacket(SyntheticStream.header(pts: 9000) + [0, 0, 1, 9], id: 0x1F0, startsUnit: true) }
+        let units = EndOfUnitTests.plain(10, into: &stream, &random)
+        for _ in 0..<30 { stream.addPacket(SyntheticStream.header(pts: 9000) + [0, 0, 1, 9], id: 0x1F0, startsUnit: true) }
+        let (harvest, _, _) = Harvest.of(stream.bytes, size: 188)
+        #expect(harvest.programs.count == 1 && harvest.video.map(\.bytes) == units)
+    }
 }

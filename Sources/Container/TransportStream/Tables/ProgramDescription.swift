@@ -25,7 +25,7 @@ public struct ProgramDescription: Hashable, Sendable {
     /// The PID of its program map.
     public let mapID: Int
     public let version: Int
-    public let streams: [ElementaryStreamDescription]
+    public internal(set) var streams: [ElementaryStreamDescription]
     /// The program's descriptor loop as it came, without those of its scrambling, to describe the program again in another multiplex.
     public internal(set) var descriptors: [UInt8] = []
     /// The packet identifier of its clock references.
@@ -64,13 +64,20 @@ extension ProgramDescription {
             }
             at = next
         }
-        let main = streams.firstIndex { $0.codec.video != nil } ?? streams.firstIndex { $0.codec.isVideo }
-        for i in streams.indices where streams[i].codec != .sections {
-            streams[i].role = i == main ? .mainVideo : .passing
-        }
         self.init(
             number: Int(s[3]) << 8 | Int(s[4]), mapID: mapID, version: Int(s[5] >> 1 & 0x1F), streams: streams,
             descriptors: ConditionalAccess.without(s[12..<infoEnd]), clockID: Int(s[8] & 0x1F) << 8 | Int(s[9]),
             accessIDs: accessIDs)
+        chooseVideo(besides: [])
+    }
+
+    /// Makes the first video that can be decoded the main one, or else the first video.
+    /// - Parameter silent: those of which nothing comes. They are chosen where there is no other.
+    mutating func chooseVideo(besides silent: Set<Int>) {
+        let heard = streams.firstIndex { $0.codec.video != nil && !silent.contains($0.id) }
+        let main = heard ?? streams.firstIndex { $0.codec.video != nil } ?? streams.firstIndex { $0.codec.isVideo }
+        for i in streams.indices where streams[i].codec != .sections {
+            streams[i].role = i == main ? .mainVideo : .passing
+        }
     }
 }

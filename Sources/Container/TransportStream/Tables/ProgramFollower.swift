@@ -23,6 +23,8 @@ struct ProgramFollower {
     private static let accessSectionLimit = 16
     /// There have been other programs.
     private var isMultiplex = false
+    /// The PIDs of videos of which nothing comes.
+    private var silentVideos: Set<Int> = []
     /// The chosen program.
     private(set) var current: ProgramDescription?
     /// How often a map has come again since the association changed. After the first time, programs without a map are
@@ -149,6 +151,8 @@ struct ProgramFollower {
 
     /// - Returns: whether the program that is followed, or any map, is another than before.
     private mutating func adopt(_ map: ProgramDescription) -> Bool {
+        var map = map
+        if !silentVideos.isEmpty { map.chooseVideo(besides: silentVideos) }
         guard let i = candidates.firstIndex(where: { $0.entry.number == map.number && $0.entry.mapID == map.mapID })
         else { return false }
         let isRepeat = candidates[i].map == map
@@ -158,6 +162,17 @@ struct ProgramFollower {
         let previous = current
         choose()
         return current != previous || !isRepeat
+    }
+
+    /// Nothing comes of the main video: follows another one of the program.
+    /// - Returns: whether there is one.
+    mutating func leave(silentVideo id: Int) -> Bool {
+        guard let number = current?.number, let i = candidates.firstIndex(where: { $0.entry.number == number && $0.map != nil })
+        else { return false }
+        silentVideos.insert(id)
+        candidates[i].map?.chooseVideo(besides: silentVideos)
+        choose()
+        return current?.mainVideo?.id != id
     }
 
     /// - Returns: whether it names others than before.
