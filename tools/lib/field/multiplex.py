@@ -55,10 +55,22 @@ def put_section(packet, body):
     packet[at:] = whole + b"\xff" * (SIZE - at - len(whole))
 
 
+def whole_section(packets, number):
+    """The section that begins in a packet, with what of it stands in those behind."""
+    at, length = section(packets[number])
+    found = bytes(packets[number][at:at + length])
+    for packet in packets[number + 1:]:
+        if len(found) >= length:
+            break
+        if pid(packet) == pid(packets[number]) and has_payload(packet):
+            found += bytes(packet[payload_offset(packet):][:length - len(found)])
+    return found
+
+
 def tables(packets):
     """The program map's PID, and the stream type of each PID that it names."""
     map_pid, types = None, {}
-    for packet in packets:
+    for number, packet in enumerate(packets):
         if not (starts(packet) and has_payload(packet)):
             continue
         if pid(packet) == 0 and map_pid is None:
@@ -67,17 +79,22 @@ def tables(packets):
                 if packet[entry] << 8 | packet[entry + 1]:
                     map_pid = (packet[entry + 2] & 0x1F) << 8 | packet[entry + 3]
         elif pid(packet) == map_pid:
-            at, length = section(packet)
-            entry = at + 12 + ((packet[at + 10] & 0x0F) << 8 | packet[at + 11])
-            while entry + 5 <= at + length - 4:
-                types[(packet[entry + 1] & 0x1F) << 8 | packet[entry + 2]] = packet[entry]
-                entry += 5 + ((packet[entry + 3] & 0x0F) << 8 | packet[entry + 4])
+            body = whole_section(packets, number)
+            entry = 12 + ((body[10] & 0x0F) << 8 | body[11])
+            while entry + 5 <= len(body) - 4:
+                types[(body[entry + 1] & 0x1F) << 8 | body[entry + 2]] = body[entry]
+                entry += 5 + ((body[entry + 3] & 0x0F) << 8 | body[entry + 4])
             return map_pid, types
     return map_pid, types
 
 
 def video(packets):
     return next(key for key, kind in tables(packets)[1].items() if kind in VIDEO_TYPES)
+
+
+def sound(packets):
+    """The first PID that is neither video nor a table."""
+    return next(key for key, kind in tables(packets)[1].items() if kind not in VIDEO_TYPES)
 
 
 def map_section(packets):
@@ -129,6 +146,79 @@ def stamps(packets, which=None):
     """The presentation times of its PES packets, in their order."""
     found = pes(packets, video(packets) if which is None else which)
     return [stamp(header, 9) for header, _ in found if header[7] & 0x80]
+
+
+def pes_start(packet):
+    """Where a PES packet begins in a packet; None where none does, or one of a kind without time stamps."""
+    if not (starts(packet) and has_payload(packet)):
+        return None
+    at = payload_offset(packet)
+    ordinary = packet[at:at + 3] == b"\0\0\1" and packet[at + 3] not in (0xBC, 0xBE, 0xBF, 0xF0, 0xF1, 0xF2, 0xF8, 0xFF)
+    return at if ordinary else None
+
+
+def times(packet):
+    """The presentation and the decoding time in a packet; None for what it has not."""
+    at = pes_start(packet)
+    flags = packet[at + 7] >> 6 if at is not None else 0
+    return (stamp(packet, at + 9) if flags & 2 else None, stamp(packet, at + 14) if flags == 3 else None)
+
+
+def restamp(packets, change):
+    """Changes all time stamps and clock references in place: `change` gets a PID and a time in ticks of 90 kHz."""
+    for packet in packets:
+        at = pes_start(packet)
+        for place, time in enumerate(times(packet)):
+            if time is not None:
+                where = at + 9 + 5 * place
+                packet[where:where + 5] = stamp_bytes(change(pid(packet), time), packet[where] >> 4)
+        if clock(packet) is not None:
+            time = change(pid(packet), round(clock(packet) * 90000)) & (1 << 33) - 1
+            packet[6:11] = (time << 7 | packet[10] & 0x7F).to_bytes(5, "big")
+    return packets
+
+
+def rename(packets, names):
+    """Gives streams other PIDs, in the map, too."""
+    map_pid, _ = tables(packets)
+    for packet in packets:
+        new = names.get(pid(packet))
+        if new is not None:
+            packet[1], packet[2] = packet[1] & 0xE0 | new >> 8, new & 255
+    return remap(packets, lambda clock, program, entries, number: (
+        names.get(clock, clock), program, [(kind, names.get(which, which), about) for kind, which, about in entries]))
+
+
+def remap(packets, change, version=None):
+    """Makes the program maps anew in place: `change` gets the clock's PID, the program's descriptors, the streams (type, PID, descriptors)
+    and how many maps came before, and gives the first three."""
+    map_pid, _ = tables(packets)
+    number = 0
+    for packet in packets:
+        if pid(packet) != map_pid or not starts(packet):
+            continue
+        at, length = section(packet)
+        body = bytes(packet[at:at + length - 4])
+        size = (body[10] & 0x0F) << 8 | body[11]
+        entries, entry = [], 12 + size
+        while entry + 5 <= len(body):
+            about = (body[entry + 3] & 0x0F) << 8 | body[entry + 4]
+            entries.append((body[entry], (body[entry + 1] & 0x1F) << 8 | body[entry + 2], body[entry + 5:entry + 5 + about]))
+            entry += 5 + about
+        head = bytearray(body[:8])
+        if version:
+            head[5] = head[5] & 0xC1 | version(number) << 1
+        put_section(packet, bytes(head) + map_body(*change((body[8] & 0x1F) << 8 | body[9], body[12:12 + size], entries, number)))
+        number += 1
+    return packets
+
+
+def map_body(clock_pid, program, entries):
+    """What stands in a program map behind its section's header."""
+    body = (0xE000 | clock_pid).to_bytes(2, "big") + (0xF000 | len(program)).to_bytes(2, "big") + program
+    for kind, which, about in entries:
+        body += bytes([kind]) + (0xE000 | which).to_bytes(2, "big") + (0xF000 | len(about)).to_bytes(2, "big") + about
+    return body
 
 
 class Packer:
@@ -194,21 +284,23 @@ def clock(packet):
     return (packet[6] << 25 | packet[7] << 17 | packet[8] << 9 | packet[9] << 1 | packet[10] >> 7) / 90000
 
 
-def send(packets, host, port, size=7):
-    """Sends packets over UDP at the pace of their clock references. Packets may be longer than 188 bytes."""
-    out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    begin, first, due, waiting = time.monotonic(), None, 0.0, []
+def send(packets, host, port, size=None, late=lambda due: due, out=None):
+    """Sends packets over UDP at the pace of their clock references, in datagrams of so many bytes, of seven packets where none are given.
+    Packets may be longer than 188 bytes. `late` says when what is due at a time is really sent."""
+    size = size or 7 * len(packets[0])
+    out = out or socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    begin, first, due, waiting = time.monotonic(), None, 0.0, b""
     for packet in packets:
         found = clock(packet[4:] if len(packet) == 192 else packet)
         if found is not None:
             first = found if first is None else first
             due = max(due, found - first)
-        waiting.append(bytes(packet))
-        if len(waiting) == size:
-            left = begin + due - time.monotonic()
+        waiting += bytes(packet)
+        while len(waiting) >= size:
+            left = begin + late(due) - time.monotonic()
             if left > 0:
                 time.sleep(left)
-            out.sendto(b"".join(waiting), (host, port))
-            waiting = []
-    out.sendto(b"".join(waiting), (host, port))
+            out.sendto(waiting[:size], (host, port))
+            waiting = waiting[size:]
+    out.sendto(waiting, (host, port))
     out.close()

@@ -151,10 +151,13 @@ class Sender:
     stray = None
     # The packet of sound before which its sender rests for 3 s, without a gap in its time stamps.
     rests_at = None
+    # When the first picture is taken, and how much later than it should a picture is sent, in seconds.
+    begins_at = 0.0
+    late = staticmethod(lambda index: 0.0)
 
     def run(self, first=0, reports=True, says_goodbye=True):
         """Sends all from the picture `first` on."""
-        due = [(index / self.fps, 0, index) for index in range(first, len(self.pictures))]
+        due = [(self.begins_at + index / self.fps + self.late(index), 0, index) for index in range(first, len(self.pictures))]
         due += [
             (index * 0.02 + 3 * (self.rests_at is not None and index >= self.rests_at), 1, index)
             for index in range(len(self.sound))
@@ -173,7 +176,7 @@ class Sender:
                 if index == self.counts_anew_at:
                     self.video.count_anew()
                 place = self.shown[index] if self.shown else index
-                ticks = round(place * 90000 / self.fps) if self.stray != index else -self.video.timestamp
+                ticks = round((self.begins_at + place / self.fps) * 90000) if self.stray != index else -self.video.timestamp
                 for each in self.pictures[index]:
                     self.video.send(each.bytes, ticks - each.early * round(90000 / self.fps), each.marked)
             self.video.listen()

@@ -7,11 +7,12 @@ ZERO_DELAY = ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency",
 
 
 def plain(lab, *video, seconds=6, size="640x360", rate=30, name="plain.ts", picture="testsrc2", sound=True):
-    """A plain stream by FFmpeg."""
+    """A plain stream by FFmpeg. `sound` may be options for its sound."""
     path = lab.path(name)
     lab.ffmpeg(
         "-f", "lavfi", "-i", f"{picture}=size={size}:rate={rate}", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000",
-        "-t", seconds, *(video or [*ZERO_DELAY, "-g", 30]), *(["-c:a", "aac"] if sound else ["-an"]), "-f", "mpegts", path)
+        "-t", seconds, *(video or [*ZERO_DELAY, "-g", 30]), 
+        *(["-c:a", "aac"] if sound is True else sound or ["-an"]), "-f", "mpegts", path)
     return path
 
 
@@ -23,17 +24,17 @@ def counter(report, name):
     return report.get("counters", {}).get(name, 0)
 
 
-def through(lab, packets, *options, live=False, name="in.ts"):
-    """Relays packets, from a file or at their pace over UDP, into a file: the report and the packets that came out."""
+def through(lab, packets, *options, live=False, name="in.ts", send=ts.send):
+    """Relays packets, from a file or at their pace over UDP (or `live`), into a file: the report and the packets that came out."""
     out = lab.path("out.ts")
     out.unlink(missing_ok=True)
     # What is looked at is what comes, not how fast this machine is.
     options = ["--budget", "1s", "--tier", "base", *options]
     if live:
         port = lab.port()
-        relay = lab.relay(f"udp://127.0.0.1:{port}", out, *options)
+        relay = lab.relay(f"{'udp' if live is True else live}://127.0.0.1:{port}", out, *options)
         relay.wait_for("listening")
-        ts.send(packets, "127.0.0.1", port)
+        send(packets, "127.0.0.1", port)
         time.sleep(1)
         code = relay.stop()
     else:
