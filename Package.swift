@@ -1,18 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Dependencies point down this list only; Tests/ArchitectureTests checks the imports against it.
-
-/// Every target: Swift 6 language mode (the tools version's default), warnings are errors.
-let strict: [SwiftSetting] = [
-    .treatAllWarnings(as: .error),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableExperimentalFeature("Lifetimes"),
-]
-
-/// Targets that touch raw memory or C: every unsafe expression is marked `unsafe`.
-let strictAndMarked: [SwiftSetting] = strict + [.strictMemorySafety()]
+/// Modules that touch raw memory or C: every unsafe expression is marked `unsafe`.
+let marked: [SwiftSetting] = [.strictMemorySafety()]
 
 let strictC: [CSetting] = [.treatAllWarnings(as: .error)]
 
@@ -26,21 +16,44 @@ let linkSRT: [LinkerSetting] = [
     .linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("stdc++"), .linkedLibrary("m"),
 ]
 
+/// The HTTP stack of the service takes minutes to compile. What does not need the service leaves it out:
+/// BURNISH_SERVICE=0 swift build …
+let hasService = Context.environment["BURNISH_SERVICE"] != "0"
+let httpStack: [Package.Dependency] = [
+    .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
+    .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
+    .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0", traits: []),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
+]
+
 let package = Package(
     name: "burnish",
     products: [
         .executable(name: "burnish", targets: ["burnish"]),
+        .executable(name: "burnishd", targets: ["burnishd"]),
         .library(name: "Enhance", targets: ["Enhance", "Media"]),
         // Apart, so that a library user who wants no weights links none.
         .library(name: "EnhanceNetworks", targets: ["EnhanceNetworks"]),
         // For tools/bench/sr-bench, which runs on machines without FFmpeg and SRT.
         .library(name: "Bench", targets: ["Bench", "KernelChecks"]),
+        // For Tests/Fuzz, which links libFuzzer's main function.
+        .library(
+            name: "Parsers",
+            targets: [
+                "ServiceConfiguration", "WorkerProtocol", "Settings", "Simulation", "WebRTC", "Transport", "Endpoint",
+                "Container", "Bitstream", "Telemetry", "Schedule", "Enhance", "Media",
+            ]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
-    ],
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
+    ] + (hasService ? httpStack : []),
     targets: [
-        // Executable: arguments and wiring.
+        // MARK: - Programs: arguments and wiring
+
         .executableTarget(
             name: "burnish",
             dependencies: [
@@ -48,188 +61,7 @@ let package = Package(
                 "Container", "Bitstream", "Codec", "Settings", "Schedule",
                 "EnhanceNetworks", "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: strict),
-
-        // The worker process of the service, and what it says to its supervisor.
-        .target(
-            name: "Worker",
-            dependencies: [
-                "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry",
-                "CSandbox", "Media",
-            ],
-            swiftSettings: strictAndMarked),
-        .target(name: "WorkerProtocol", dependencies: ["Media"], swiftSettings: strictAndMarked),
-
-        // One stream, and the instruments that measure it from outside.
-        .target(
-            name: "Relay",
-            dependencies: [
-                "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Machine", "Schedule",
-                "EnhanceNetworks", "Enhance", "Telemetry", "Media",
-            ],
-            swiftSettings: strictAndMarked),
-        .target(
-            name: "Measure", dependencies: ["Transport", "Endpoint", "Container", "Bitstream", "Codec", "Media"],
-            swiftSettings: strictAndMarked),
-
-        // The same processors without a stream: on files, and in virtual time.
-        .target(
-            name: "Offline", dependencies: ["Codec", "EnhanceNetworks", "Enhance", "Telemetry", "Media"],
-            swiftSettings: strictAndMarked),
-        .target(name: "Simulation", dependencies: ["Schedule", "Telemetry", "Media"], swiftSettings: strict),
-
-        // What `burnish bench` times, and what compares kernels with their scalar references: in no product that relays.
-        .target(
-            name: "Bench",
-            dependencies: [
-                "EnhanceNetworks", "Enhance", "Simulation", "Telemetry", "Schedule", "KernelChecks", "Kernels", "Media",
-            ],
-            swiftSettings: strictAndMarked),
-        .target(
-            name: "KernelChecks", dependencies: ["Kernels", "CKernels", "CKernelChecks", "Media"],
-            swiftSettings: strictAndMarked),
-
-        // What a stream is made of.
-        .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: strictAndMarked),
-        .target(
-            name: "EnhanceNetworks", dependencies: ["Enhance", "CWeights"], exclude: ["Weights"],
-            swiftSettings: strictAndMarked),
-        // How much of the machine there is, and who uses it.
-        .target(name: "Machine", dependencies: ["Schedule", "Media"], swiftSettings: strictAndMarked),
-        .testTarget(name: "MachineTests", dependencies: ["Machine", "Schedule", "Media"], swiftSettings: strict),
-        .target(name: "Settings", dependencies: ["Schedule", "Media"], swiftSettings: strict),
-        .target(name: "Schedule", dependencies: ["Media"], swiftSettings: strict),
-        .target(
-            name: "Transport", dependencies: ["Endpoint", "CSRT", "CSRTArrival", "Media"], swiftSettings: strictAndMarked,
-            linkerSettings: linkSRT),
-        // Calls: ICE, DTLS and SRTP for many peers on one UDP port.
-        .target(
-            name: "WebRTC", dependencies: ["Endpoint", "CDTLS", "CSRTP", "Media"], swiftSettings: strictAndMarked,
-            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        .target(name: "Endpoint", dependencies: ["Media"], swiftSettings: strict),
-        .target(name: "Container", dependencies: ["Bitstream", "Media"], swiftSettings: strictAndMarked),
-        .target(name: "Codec", dependencies: ["CFFmpeg", "Bitstream", "Media"], swiftSettings: strictAndMarked),
-        .target(name: "Bitstream", dependencies: ["Media"], swiftSettings: strictAndMarked),
-        .target(name: "Telemetry", dependencies: ["Schedule", "Media"], swiftSettings: strictAndMarked),
-        .target(name: "Kernels", dependencies: ["CKernels", "Media"], swiftSettings: strictAndMarked),
-        .target(name: "Media", swiftSettings: strictAndMarked),
-
-        // C: system libraries and SIMD.
-        .systemLibrary(
-            name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswresample-dev", "libswscale-dev"])]),
-        .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
-        .target(name: "CSRTArrival", cSettings: strictC),
-        .target(name: "CDTLS", cSettings: strictC),
-        .systemLibrary(name: "CSRTP", providers: [.apt(["libsrtp2-dev"])]),
-        .target(name: "CSandbox", cSettings: strictC, linkerSettings: [.linkedLibrary("seccomp")]),
-        .target(name: "CProcess", cSettings: strictC),
-        .target(name: "CKernels", cSettings: strictC),
-        .target(name: "CWeights", cSettings: strictC),
-        .target(
-            name: "CKernelChecks", dependencies: ["CKernels"], cSettings: strictC + [.headerSearchPath("../CKernels")]),
-
-        // Tests, one target a module.
-        .testTarget(name: "SettingsTests", dependencies: ["Settings", "Schedule", "Media"], swiftSettings: strict),
-        .testTarget(
-            name: "WorkerProtocolTests", dependencies: ["WorkerProtocol", "Media", "TestSupport"], swiftSettings: strict),
-        .executableTarget(
-            name: "sandboxed-relay", dependencies: ["Worker", "Relay", "Settings", "Transport", "Endpoint", "Media"],
-            path: "Tests/SandboxedRelay", swiftSettings: strict),
-        .testTarget(
-            name: "WorkerTests",
-            dependencies: [
-                "sandboxed-relay",
-                "Worker", "WorkerProtocol", "Relay", "Settings", "Measure", "Transport", "Endpoint", "Telemetry", "Media",
-                "TestStreams",
-                "TestSupport",
-            ],
-            swiftSettings: strict),
-        .testTarget(name: "ArchitectureTests", swiftSettings: strict),
-        .testTarget(name: "EndpointTests", dependencies: ["Endpoint"], swiftSettings: strict),
-        .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: strict),
-        .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Schedule", "Media"], swiftSettings: strict),
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
-        .target(
-            name: "TestStreams", dependencies: ["Measure", "Container", "Bitstream", "Codec", "Media"],
-            path: "Tests/TestStreams",
-            swiftSettings: strict),
-        .testTarget(
-            name: "TransportTests", dependencies: ["Transport", "Endpoint", "CSRTArrival", "Measure", "Media", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "WebRTCTests",
-            // The worker's calls stand here, beside the peer that makes them.
-            dependencies: ["Worker", "WorkerProtocol", "Relay", "WebRTC", "Transport", "Endpoint", "Media", "TestSupport"],
-            swiftSettings: strict),
-        // What tools/check/webrtc calls.
-        .executableTarget(
-            name: "webrtc-forward", dependencies: ["WebRTC", "Endpoint", "Media"], path: "Tests/WebRTCForward",
-            swiftSettings: strict),
-        .testTarget(
-            name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "CodecTests", dependencies: ["Codec", "Container", "Bitstream", "Media", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(name: "BitstreamTests", dependencies: ["Bitstream", "Media", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "ScheduleTests", dependencies: ["Schedule", "Media", "TestSupport"], swiftSettings: strict),
-        .testTarget(
-            name: "SimulationTests", dependencies: ["Simulation", "Schedule", "Telemetry", "Media", "TestSupport"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "OfflineTests",
-            dependencies: ["Offline", "Codec", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "KernelsTests", dependencies: ["KernelChecks", "Kernels", "CKernels", "Media"], swiftSettings: strict),
-        .testTarget(
-            name: "EnhanceTests",
-            dependencies: ["EnhanceNetworks", "Enhance", "KernelChecks", "Kernels", "Media", "TestSupport"],
-            resources: [.copy("Golden")], swiftSettings: strict),
-        .testTarget(name: "BenchTests", dependencies: ["Bench", "KernelChecks", "Media"], swiftSettings: strict),
-        .testTarget(
-            name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Endpoint", "Media"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "RelayTests",
-            dependencies: [
-                "Relay", "Settings", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "Endpoint",
-                "Schedule", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "CommandTests",
-            dependencies: [
-                "burnish", "WorkerProtocol", "Settings", "Measure", "Container", "Codec", "Transport", "Endpoint", "Telemetry", "Media",
-            ],
-            swiftSettings: strict),
-    ])
-
-// The service's configuration, which the fuzzer reads, too.
-if Context.environment["BURNISH_SERVICE"] != "0" || Context.environment["BURNISH_FUZZ"] != nil {
-    package.dependencies.append(.package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"))
-    package.targets.append(
-        .target(
-            name: "ServiceConfiguration",
-            dependencies: ["Settings", "Endpoint", .product(name: "Yams", package: "Yams")],
-            swiftSettings: strictAndMarked))
-}
-
-// The service. It stands on an HTTP stack that takes minutes to compile, so everything that does not need it leaves it out:
-// BURNISH_SERVICE=0 swift build …
-if Context.environment["BURNISH_SERVICE"] != "0" {
-    package.products.append(.executable(name: "burnishd", targets: ["burnishd"]))
-    package.dependencies += [
-        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
-        .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
-        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0", traits: []),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
-    ]
-    let service: [Target] = [
+            ]),
         .executableTarget(
             name: "burnishd",
             dependencies: [
@@ -238,8 +70,11 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-            ],
-            swiftSettings: strict),
+            ]),
+
+        // MARK: - Modules: each depends on those below it only, and Tests/ArchitectureTests checks that
+
+        // The service.
         .target(
             name: "Web",
             dependencies: [
@@ -260,72 +95,188 @@ if Context.environment["BURNISH_SERVICE"] != "0" {
                 "calls.js", "checks.js", "controls.js", "copying.js", "delay.js", "editor.js", "elements.js", "events.js",
                 "figures.js", "formats.js", "history.js", "pictures.js", "plots.js", "signing.js", "streams.js", "icon.svg",
             ]
-            .map { .embedInCode("Page/\($0)") },
-            swiftSettings: strict),
+            .map { .embedInCode("Page/\($0)") }),
         .target(
             name: "Control",
             dependencies: [
                 "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Machine",
-                "Schedule",
-                "Media",
+                "Schedule", "Media",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
-            swiftSettings: strictAndMarked),
-        .target(name: "QRCodes", dependencies: ["CQREncode"], swiftSettings: strictAndMarked),
-        .systemLibrary(name: "CQREncode", providers: [.apt(["libqrencode-dev"])]),
-        .testTarget(
-            name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Endpoint"],
-            swiftSettings: strict),
-        // What the tests of the supervisor start as worker.
-        .executableTarget(
-            name: "burnish-fake-worker", dependencies: ["WorkerProtocol", "Media"], path: "Tests/FakeWorker",
-            swiftSettings: strict),
-        .testTarget(
-            name: "ControlTests",
+            swiftSettings: marked),
+        .target(name: "QRCodes", dependencies: ["CQREncode"], swiftSettings: marked),
+        .target(
+            name: "ServiceConfiguration", dependencies: ["Settings", "Endpoint", .product(name: "Yams", package: "Yams")],
+            swiftSettings: marked),
+
+        // Its worker process, and what it says to its supervisor.
+        .target(
+            name: "Worker",
             dependencies: [
-                "burnish-fake-worker", "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule",
-                "Media",
-                "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry",
+                "CSandbox", "Media",
             ],
-            swiftSettings: strict),
+            swiftSettings: marked),
+        .target(name: "WorkerProtocol", dependencies: ["Media"], swiftSettings: marked),
+
+        // One stream, and the instruments that measure it from outside.
+        .target(
+            name: "Relay",
+            dependencies: [
+                "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Machine", "Schedule",
+                "EnhanceNetworks", "Enhance", "Telemetry", "Media",
+            ],
+            swiftSettings: marked),
+        .target(
+            name: "Measure", dependencies: ["Transport", "Endpoint", "Container", "Bitstream", "Codec", "Media"],
+            swiftSettings: marked),
+
+        // The same processors without a stream: on files, and in virtual time.
+        .target(
+            name: "Offline", dependencies: ["Codec", "EnhanceNetworks", "Enhance", "Telemetry", "Media"],
+            swiftSettings: marked),
+        .target(name: "Simulation", dependencies: ["Schedule", "Telemetry", "Media"]),
+
+        // What `burnish bench` times, and what compares kernels with their scalar references: in no product that relays.
+        .target(
+            name: "Bench",
+            dependencies: [
+                "EnhanceNetworks", "Enhance", "Simulation", "Telemetry", "Schedule", "KernelChecks", "Kernels", "Media",
+            ],
+            swiftSettings: marked),
+        .target(name: "KernelChecks", dependencies: ["Kernels", "CKernels", "CKernelChecks", "Media"], swiftSettings: marked),
+
+        // What a stream is made of.
+        .target(
+            name: "EnhanceNetworks", dependencies: ["Enhance", "CWeights"], exclude: ["Weights"], swiftSettings: marked),
+        .target(name: "Enhance", dependencies: ["Kernels", "Media"], swiftSettings: marked),
+        .target(name: "Settings", dependencies: ["Schedule", "Media"]),
+        // How much of the machine there is, and who uses it.
+        .target(name: "Machine", dependencies: ["Schedule", "Media"], swiftSettings: marked),
+        .target(
+            name: "Transport", dependencies: ["Endpoint", "CSRT", "CSRTArrival", "Media"], swiftSettings: marked,
+            linkerSettings: linkSRT),
+        // Calls: ICE, DTLS and SRTP for many peers on one UDP port.
+        .target(
+            name: "WebRTC", dependencies: ["Endpoint", "CDTLS", "CSRTP", "Media"], swiftSettings: marked,
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "Endpoint", dependencies: ["Media"]),
+        .target(name: "Container", dependencies: ["Bitstream", "Media"], swiftSettings: marked),
+        .target(name: "Codec", dependencies: ["CFFmpeg", "Bitstream", "Media"], swiftSettings: marked),
+        .target(name: "Bitstream", dependencies: ["Media"], swiftSettings: marked),
+        .target(name: "Telemetry", dependencies: ["Schedule", "Media"], swiftSettings: marked),
+        .target(name: "Schedule", dependencies: ["Media"]),
+        .target(name: "Kernels", dependencies: ["CKernels", "Media"], swiftSettings: marked),
+        .target(name: "Media", swiftSettings: marked),
+
+        // MARK: - C: system libraries and SIMD
+
+        .systemLibrary(
+            name: "CFFmpeg", providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswresample-dev", "libswscale-dev"])]),
+        .systemLibrary(name: "CSRT", providers: [.apt(["libsrt-openssl-dev"])]),
+        .systemLibrary(name: "CQREncode", providers: [.apt(["libqrencode-dev"])]),
+        .systemLibrary(name: "CSRTP", providers: [.apt(["libsrtp2-dev"])]),
+        .target(name: "CSRTArrival", cSettings: strictC),
+        .target(name: "CDTLS", cSettings: strictC),
+        .target(name: "CSandbox", cSettings: strictC, linkerSettings: [.linkedLibrary("seccomp")]),
+        .target(name: "CProcess", cSettings: strictC),
+        .target(name: "CKernels", cSettings: strictC),
+        .target(name: "CWeights", cSettings: strictC),
+        .target(
+            name: "CKernelChecks", dependencies: ["CKernels"], cSettings: strictC + [.headerSearchPath("../CKernels")]),
+
+        // MARK: - Tests, in the order of the modules
+
+        .testTarget(name: "ArchitectureTests"),
+        .testTarget(
+            name: "CommandTests",
+            dependencies: [
+                "burnish", "WorkerProtocol", "Settings", "Measure", "Container", "Codec", "Transport", "Endpoint", "Telemetry",
+                "Media",
+            ]),
         .testTarget(
             name: "WebTests",
             dependencies: [
                 "Web", "Control", "QRCodes", "ServiceConfiguration", "Endpoint", "WorkerProtocol", "Settings", "Telemetry",
-                "Schedule", "Media", "TestSupport",
+                "Schedule",
+                "Media", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-            ],
-            swiftSettings: strict),
-    ]
-    package.targets += service
-}
-
-// Only `tools/fuzz` sets this: with libFuzzer, which has a main function of its own, nothing else links.
-if Context.environment["BURNISH_FUZZ"] != nil {
-    package.targets.append(
-        .executableTarget(
-            name: "burnish-fuzz",
+            ]),
+        .testTarget(
+            name: "ControlTests",
             dependencies: [
-                "ServiceConfiguration", "WorkerProtocol", "Settings", "Simulation", "WebRTC", "Transport", "Endpoint",
-                "Container", "Bitstream", "Telemetry", "Enhance", "Media",
-            ],
-            path: "Tests/Fuzz", exclude: ["Seeds"],
-            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
-}
+                "burnish-fake-worker", "Control", "ServiceConfiguration", "WorkerProtocol", "Settings", "Telemetry", "Schedule",
+                "Media", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        .testTarget(name: "ServiceConfigurationTests", dependencies: ["ServiceConfiguration", "Settings", "Endpoint"]),
+        .testTarget(
+            name: "WorkerTests",
+            dependencies: [
+                "sandboxed-relay",
+                "Worker", "WorkerProtocol", "Relay", "Settings", "Measure", "Transport", "Endpoint", "Telemetry", "Media",
+                "TestStreams", "TestSupport",
+            ]),
+        .testTarget(name: "WorkerProtocolTests", dependencies: ["WorkerProtocol", "Media", "TestSupport"]),
+        .testTarget(
+            name: "RelayTests",
+            dependencies: [
+                "Relay", "Settings", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "Endpoint",
+                "Schedule", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams",
+            ]),
+        .testTarget(
+            name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Endpoint", "Media"]),
+        .testTarget(
+            name: "OfflineTests",
+            dependencies: ["Offline", "Codec", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams"]),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Simulation", "Schedule", "Telemetry", "Media", "TestSupport"]),
+        .testTarget(name: "BenchTests", dependencies: ["Bench", "KernelChecks", "Media"]),
+        .testTarget(
+            name: "EnhanceTests",
+            dependencies: ["EnhanceNetworks", "Enhance", "KernelChecks", "Kernels", "Media", "TestSupport"],
+            resources: [.copy("Golden")]),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "Schedule", "Media"]),
+        .testTarget(name: "MachineTests", dependencies: ["Machine", "Schedule", "Media"]),
+        .testTarget(
+            name: "TransportTests", dependencies: ["Transport", "Endpoint", "CSRTArrival", "Measure", "Media", "TestSupport"]),
+        .testTarget(
+            name: "WebRTCTests",
+            // The worker's calls stand here, beside the peer that makes them.
+            dependencies: ["Worker", "WorkerProtocol", "Relay", "WebRTC", "Transport", "Endpoint", "Media", "TestSupport"]),
+        .testTarget(name: "EndpointTests", dependencies: ["Endpoint"]),
+        .testTarget(name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"]),
+        .testTarget(name: "CodecTests", dependencies: ["Codec", "Container", "Bitstream", "Media", "TestSupport"]),
+        .testTarget(name: "BitstreamTests", dependencies: ["Bitstream", "Media", "TestSupport"]),
+        .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Schedule", "Media"]),
+        .testTarget(name: "ScheduleTests", dependencies: ["Schedule", "Media", "TestSupport"]),
+        .testTarget(name: "KernelsTests", dependencies: ["KernelChecks", "Kernels", "CKernels", "Media"]),
+        .testTarget(name: "MediaTests", dependencies: ["Media"]),
 
-// Only training sets this: what the fusion network sees (tools/train/fusion).
-if Context.environment["BURNISH_TRAINING"] != nil {
-    package.targets.append(
+        // What tests share, and programs that they start.
+        .target(
+            name: "TestStreams", dependencies: ["Measure", "Container", "Bitstream", "Codec", "Media"],
+            path: "Tests/TestStreams"),
+        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        .executableTarget(name: "burnish-fake-worker", dependencies: ["WorkerProtocol", "Media"], path: "Tests/FakeWorker"),
         .executableTarget(
-            name: "fusion-planes", dependencies: ["EnhanceNetworks", "Enhance", "Media"], path: "tools/train/fusion/planes",
-            swiftSettings: strictAndMarked))
+            name: "sandboxed-relay", dependencies: ["Worker", "Relay", "Settings", "Transport", "Endpoint", "Media"],
+            path: "Tests/SandboxedRelay"),
+        // For tools/check/webrtc.
+        .executableTarget(
+            name: "webrtc-forward", dependencies: ["WebRTC", "Endpoint", "Media"], path: "Tests/WebRTCForward"),
+    ])
+
+if !hasService {
+    let targets = ["burnishd", "Web", "Control", "QRCodes", "CQREncode", "WebTests", "ControlTests", "burnish-fake-worker"]
+    package.products.removeAll { $0.name == "burnishd" }
+    package.targets.removeAll { targets.contains($0.name) }
 }
 
 // Some tests, and only what they need: BURNISH_TESTS="ScheduleTests SimulationTests" swift test
@@ -340,4 +291,15 @@ if let wanted = Context.environment["BURNISH_TESTS"] {
     }
     package.targets.removeAll { !needed.contains($0.name) }
     package.products = []
+}
+
+/// Every Swift target: Swift 6 language mode (the tools version's default), warnings are errors.
+let strict: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableExperimentalFeature("Lifetimes"),
+]
+for target in package.targets where target.type != .system && target.cSettings == nil {
+    target.swiftSettings = strict + (target.swiftSettings ?? [])
 }

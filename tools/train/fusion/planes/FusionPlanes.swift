@@ -1,7 +1,8 @@
-import Enhance
 import EnhanceNetworks
 import Glibc
 import Media
+
+@testable import Enhance
 
 /// Reads grey frames from standard input: fusion-planes WIDTH HEIGHT. Writes of each new picture between two of them a byte, 0 where it
 /// is held; the finished picture of `quality`; and the ten drawn predictions.
