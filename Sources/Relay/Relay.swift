@@ -128,8 +128,7 @@ public final class Relay: Sendable {
                 status.format = channels.format.present
                 status.isBypassed = channels.path.isBypassed
                 status.troubles = troubles.present(
-                    pictures: status.books.originals, input: source.trouble,
-                    outputs: sinks.map { ("\($0.url)", $0.trouble, $0.unansweredFigures) })
+                    pictures: status.books.originals, input: source.trouble, outputs: sinks)
                 let sent = status.books.emitted + status.books.bypassed
                 status.rate = Double(sent - former.sent) / (now - former.time).seconds
                 former = (now, sent)

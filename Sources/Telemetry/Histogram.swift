@@ -69,17 +69,25 @@ public struct Histogram: Sendable {
         (count, sum, largest) = (other.count, other.sum, other.largest)
     }
 
-    /// What was recorded since a former state of the same histogram. Its largest value is known as exactly as a bucket is wide.
+    /// What was recorded since a former state of the same histogram (``become(_:since:)``). Allocates.
     public func since(_ former: Histogram) -> Histogram {
         var recent = Histogram()
-        for index in buckets.indices where buckets[index] > former.buckets[index] {
-            recent.buckets[index] = buckets[index] - former.buckets[index]
-            recent.count += recent.buckets[index]
-            recent.largest = Self.middle(ofBucket: index)
-        }
-        recent.sum = sum > former.sum ? sum - former.sum : .zero
-        if largest > former.largest { recent.largest = largest }
+        recent.become(self, since: former)
         return recent
+    }
+
+    /// Becomes what a histogram has recorded since a former state of it, in memory of its own. The largest value is known as exactly
+    /// as a bucket is wide.
+    public mutating func become(_ newer: borrowing Histogram, since former: borrowing Histogram) {
+        (count, largest) = (0, .zero)
+        for index in buckets.indices {
+            let (new, old) = (newer.buckets[index], former.buckets[index])
+            buckets[index] = new > old ? new - old : 0
+            count += buckets[index]
+            if new > old { largest = Self.middle(ofBucket: index) }
+        }
+        sum = newer.sum > former.sum ? newer.sum - former.sum : .zero
+        if newer.largest > former.largest { largest = newer.largest }
     }
 
     public var mean: Nanoseconds { count == 0 ? .zero : Nanoseconds(sum.count / Int64(count)) }

@@ -11,6 +11,7 @@ struct RecentLatency {
     /// because somebody else holds it.
     private var copies = (0...seconds).map { _ in Histogram() }
     private var next = 0
+    private var recent = Histogram()
 
     /// - Parameter copy: makes a histogram like the one of the stream's whole life (``Histogram/copy(_:)``).
     /// - Returns: nil where nothing was recorded meanwhile.
@@ -18,7 +19,7 @@ struct RecentLatency {
         copy(&copies[next])
         let present = next
         next = (next + 1) % copies.count
-        let recent = copies[present].since(copies[next])
+        recent.become(copies[present], since: copies[next])
         return recent.count > 0 ? recent.quantile(0.5) : nil
     }
 }

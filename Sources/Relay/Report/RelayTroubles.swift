@@ -27,28 +27,28 @@ struct RelayTroubles {
 
     /// - Parameters:
     ///   - pictures: how many have come so far.
-    ///   - outputs: in the order of the configuration, each with its figures.
-    mutating func present(
-        pictures: UInt64, input: LegTrouble?, outputs: [(url: String, trouble: LegTrouble?, figures: LegStatistics?)]
-    ) -> [RelayTrouble] {
+    ///   - outputs: in the order of the configuration.
+    /// Allocates nothing where there is no trouble.
+    mutating func present(pictures: UInt64, input: LegTrouble?, outputs: [Sink]) -> [RelayTrouble] {
         if let found = unusable, found.pictures != pictures { unusable = nil }
         var troubles: [RelayTrouble] = []
         if let trouble = input ?? unusable.map({ LegTrouble(.unusable, $0.text) }) {
             troubles.append(RelayTrouble(output: nil, trouble: trouble))
         }
-        for (index, output) in outputs.enumerated() {
-            let trouble = output.trouble ?? unreachable(index, output.url, output.figures)
-            if let trouble { troubles.append(RelayTrouble(output: index, trouble: trouble)) }
+        for index in outputs.indices {
+            if let trouble = outputs[index].trouble ?? unreachable(index, outputs[index]) {
+                troubles.append(RelayTrouble(output: index, trouble: trouble))
+            }
         }
         return troubles
     }
 
     /// No datagram has left since the last look, although there were some.
-    private mutating func unreachable(_ index: Int, _ url: String, _ figures: LegStatistics?) -> LegTrouble? {
-        guard let figures else { return nil }
+    private mutating func unreachable(_ index: Int, _ sink: Sink) -> LegTrouble? {
+        guard let figures = sink.unansweredFigures else { return nil }
         let former = datagrams.updateValue((figures.packetsSent, figures.packetsDropped), forKey: index)
         guard let former, figures.packetsSent == former.sent, figures.packetsDropped > former.dropped else { return nil }
-        return LegTrouble(.unreachable, "\(url): no datagram leaves this machine: is there a way there?")
+        return LegTrouble(.unreachable, "\(sink.url): no datagram leaves this machine: is there a way there?")
     }
 }
 
