@@ -27,7 +27,7 @@ def program() -> str:
     return os.environ.get("FFMPEG") or shutil.which("ffmpeg") or sys.exit("ffmpeg is not on the PATH, and FFMPEG does not name it")
 
 
-def fetch(cache: Path) -> list[dict]:
+def fetch_footage(cache: Path) -> list[dict]:
     """The clips of the list with `source`, the file in the cache, and `side`. Files that are missing are downloaded."""
     clips, folder = [], cache / "footage"
     folder.mkdir(parents=True, exist_ok=True)

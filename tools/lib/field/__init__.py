@@ -1,5 +1,5 @@
 """What the rows of tools/check/field share: where the programs are, how a relay is run, how a result is looked at."""
-import dataclasses, importlib, json, pathlib, pkgutil, shutil, signal, socket, subprocess, sys, threading, time
+import dataclasses, importlib, json, pathlib, pkgutil, shutil, signal, subprocess, sys, threading, time
 from typing import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -93,12 +93,6 @@ class Lab:
         """Notes a fault where something that is right does not hold."""
         if not holds:
             self.faults.append(fault)
-
-    def port(self):
-        """A UDP port that is free now."""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-            one.bind(("127.0.0.1", 0))
-            return one.getsockname()[1]
 
     def ffmpeg(self, *arguments):
         subprocess.run(

@@ -1,6 +1,10 @@
 """WHIP and WHEP: offers as other clients write them, publishers that crash and return, and what browsers send."""
-import contextlib, http.client, json, random, secrets, shutil, string, subprocess, time, urllib.request
-from . import Row, ROOT
+import contextlib, http.client, json, random, secrets, shutil, socket, string, time, urllib.request
+
+from ports import free_port
+from waiting import wait
+
+from . import Row
 
 SDP = {"Content-Type": "application/sdp"}
 
@@ -9,31 +13,23 @@ class Service:
     """A burnishd of its own with a stream `call` from WHIP to WHEP."""
 
     def __init__(self, lab, **settings):
-        self.port = self.free_port()
+        self.port = free_port(socket.SOCK_STREAM)
         lines = "".join(f"    {key.replace('_', '-')}: {value}\n" for key, value in {"tier": "base", **settings}.items())
         lab.path("burnish.yaml").write_text(
             f"http: {{port: {self.port}}}\nstreams:\n  call:\n    input: whip:call\n    output: whep:call\n{lines}")
         self.running = lab.start(
             [lab.programs / "burnishd", "--config", lab.path("burnish.yaml"), "--runtime-directory", lab.folder])
         self.url = f"http://127.0.0.1:{self.port}"
-        self.wait(lambda: self.get("/api/v1/streams/call")["state"] in ("waiting", "flowing"), "the service does not start")
+        self.seconds_until("the service starts", lambda: self.get("/api/v1/streams/call")["state"] in ("waiting", "flowing"))
 
-    @staticmethod
-    def free_port():
-        import socket
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            return one.getsockname()[1]
-
-    def wait(self, condition, what, seconds=30):
+    def seconds_until(self, what, condition):
         """How long it took until the condition held."""
         begin = time.monotonic()
-        while time.monotonic() < begin + seconds:
-            with contextlib.suppress(OSError, KeyError, TypeError):
-                if condition():
-                    return time.monotonic() - begin
-            time.sleep(0.02)
-        raise RuntimeError(f"{what}:\n{self.running.text()[-2000:]}")
+        try:
+            wait(what, condition, ignoring=[OSError, KeyError, TypeError])
+        except TimeoutError as error:
+            raise RuntimeError(f"{error}:\n{self.running.text()[-2000:]}") from None
+        return time.monotonic() - begin
 
     def request(self, method, path, body=None, headers=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
@@ -162,7 +158,7 @@ def sound_alone(lab):
         status, headers, text = service.request("POST", f"/{side}/call", offer.text(), SDP)
         lab.want(status == 201 and "m=video 0 " in text, f"{side}: {status}: {text[:200]}")
         service.request("DELETE", headers["location"])
-    service.wait(lambda: counts() == (1, 1), f"refused pictures are not counted")
+    service.seconds_until("refused pictures are counted", lambda: counts() == (1, 1))
     lines = service.lines("sound alone: offered are")
     lab.want(lines == 2, f"{lines} lines say why")
     return f"{lines} lines, counted {counts()}"
@@ -262,16 +258,9 @@ class Browser:
     def __init__(self, lab, url):
         if not shutil.which("chromedriver"):
             raise RuntimeError("there is no chromedriver: tools/install-needs calls installs it")
-        self.port = Service.free_port()
+        self.port = free_port(socket.SOCK_STREAM)
         self.driver = lab.start(["chromedriver", f"--port={self.port}"])
-        end = time.monotonic() + 30
-        while True:
-            with contextlib.suppress(OSError):
-                if self.ask("GET", "/status")["ready"]:
-                    break
-            if time.monotonic() > end:
-                raise RuntimeError("chromedriver does not answer")
-            time.sleep(0.1)
+        wait("chromedriver is ready", lambda: self.ask("GET", "/status")["ready"], ignoring=[OSError])
         options = {"binary": shutil.which("chromium"), "args": self.FLAGS}
         self.session = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}})["sessionId"]
         self.command("/timeouts", {"script": 30000})
@@ -325,7 +314,7 @@ def sizes(lab, service, browser):
     """Three sizes, the smallest first. Chromium sends no more than two of a picture of 640x360."""
     browser.wait_for("""kit.publish('/whip/call', kit.pictures(15, 960, 540), [
         {rid: 'q', scaleResolutionDownBy: 4}, {rid: 'h', scaleResolutionDownBy: 2}, {rid: 'f'}])""")
-    taken = service.wait(lambda: service.lines("960x540 is relayed"), "960x540 does not come")
+    taken = service.seconds_until("960x540 comes", lambda: service.lines("960x540 is relayed"))
     lab.want(taken <= 2, f"960 wide after {taken:.1f} s")
     time.sleep(10)
     leg = service.figures()["input"]
@@ -338,12 +327,12 @@ def sizes(lab, service, browser):
 def bypass(lab, service, browser):
     browser.wait_for("kit.publish('/whip/call', kit.pictures(30))")
     browser.wait_for("kit.watch('/whep/call')")
-    service.wait(lambda: service.figures()["books"]["emitted"] > 60, "no pictures")
+    service.seconds_until("pictures", lambda: service.figures()["books"]["emitted"] > 60)
     found = []
     for mode, key in (("bypass", "bypassed"), ("enhance", "emitted")):
         before = service.figures()["books"][key]
         service.change(mode=mode)
-        taken = service.wait(lambda: service.figures()["books"][key] > before, f"mode {mode} does not hold")
+        taken = service.seconds_until(f"mode {mode} holds", lambda: service.figures()["books"][key] > before)
         lab.want(taken < 1, f"mode {mode} holds after {taken:.2f} s")
         found.append(f"{mode} after {1000 * taken:.0f} ms")
         time.sleep(2)
@@ -358,7 +347,7 @@ def screen(is_first):
             browser.wait_for("kit.watch('/whep/call')")
         browser.wait_for("kit.publish('/whip/call', shown)")
         browser.run("kit.draw(); setTimeout(kit.draw, 300)")
-        service.wait(lambda: service.figures()["books"]["originals"] > 0, "no picture comes")
+        service.seconds_until("a picture", lambda: service.figures()["books"]["originals"] > 0)
         time.sleep(11)
         browser.wait_for("kit.watch('/whep/call')")
         begin = time.monotonic()

@@ -1,6 +1,7 @@
 """SRT, and what the hunt's streams become in other modes. Each row names its source."""
 import socket, struct, subprocess, time
 
+from ports import free_port
 from . import Row, h264, multiplex as ts
 from .hunt import (
     ALL, HEVC, HEARD, SMALL, even, messages_apart, numbered, pictures, same_sound, source, unaligned, wrapping)
@@ -46,7 +47,7 @@ class Publisher:
 
 def received(lab, publishers, query=""):
     """Publishes files one after the other to one relay: its report and its output's packets."""
-    port = lab.port()
+    port = free_port()
     lab.path("out.ts").unlink(missing_ok=True)
     relay = lab.relay(f"srt://127.0.0.1:{port}?mode=listener{query}", lab.path("out.ts"), "--budget", "1s", "--tier", "base")
     relay.wait_for("listening")

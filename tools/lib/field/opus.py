@@ -1,6 +1,7 @@
 """What a call's receiver hears: packets of Opus in plain RTP, decoded by libopus."""
 import array, ctypes, math, socket, struct, threading
 
+from ports import free_ports
 from . import multiplex as ts
 
 PACKET = 480  # samples of 48 kHz in what Burnish makes
@@ -36,7 +37,7 @@ class Ear:
     def __init__(self, lab):
         self.packets = []
         while True:
-            self.port = lab.port() & ~1
+            self.port = free_ports(2)
             try:
                 self.sockets = [self.bound(self.port + number) for number in range(4)]
                 break

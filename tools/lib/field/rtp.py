@@ -1,6 +1,7 @@
 """Plain RTP as cameras, encoders and servers send it: markers, payloads, parameter sets, reports, order."""
 import subprocess
 
+from ports import free_ports
 from . import Row, h264
 from .rtp_sender import (
     Payload, Sender, aggregate, fragments, opus_packets, payloads, plain, vp8_frames, vp8_payloads)
@@ -32,7 +33,7 @@ class Call:
         # What a busy machine drops as late is no fault of these rows.
         self.options = ("--tier", "base", *(() if "--budget" in options else ("--budget", "1s")), *options)
         self.first = first
-        port = next(port for port in iter(lab.port, None) if port % 2 == 0 and port < 65000)
+        port = free_ports(2)
         self.sender = Sender(port, pictures, **keys)
         lab.path("in.sdp").write_text(self.sender.description)
 

@@ -1,5 +1,7 @@
 """Transport streams: what encoders, cameras and multiplexers really write."""
-import subprocess, threading, time
+import subprocess, time
+
+from ports import free_port
 
 from . import Row, multiplex as ts
 
@@ -31,7 +33,7 @@ def through(lab, packets, *options, live=False, name="in.ts", send=ts.send):
     # What is looked at is what comes, not how fast this machine is.
     options = ["--budget", "1s", "--tier", "base", *options]
     if live:
-        port = lab.port()
+        port = free_port()
         relay = lab.relay(f"{'udp' if live is True else live}://127.0.0.1:{port}", out, *options)
         relay.wait_for("listening")
         send(packets, "127.0.0.1", port)
@@ -312,7 +314,7 @@ def back(number, time, last):
 
 # Keyframes
 
-def psnr(lab, out, size):
+def psnr_by_ffmpeg(lab, out, size):
     """The mean PSNR of the output, made small again, beside what was sent."""
     done = subprocess.run(
         ["ffmpeg", "-v", "info", "-i", str(out), "-i", str(lab.path("plain.ts")), "-lavfi",
@@ -330,7 +332,7 @@ def keyframes(*video):
             report, out = through(lab, packets, "--bitrate", "600k")
             pictures = len(ts.pes(packets, ts.video(packets)))
             text = all_shown(lab, report, pictures)
-            quality.append(psnr(lab, lab.path("out.ts"), "320x180"))
+            quality.append(psnr_by_ffmpeg(lab, lab.path("out.ts"), "320x180"))
         done = subprocess.run(
             ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "packet=flags", "-of", "csv=p=0",
              str(lab.path("out.ts"))], capture_output=True, text=True)
@@ -414,7 +416,7 @@ def without_usability(unit):
 
 def multicast(lab):
     """A group on the loopback's interface, which the system would not choose."""
-    packets, port = ts.read(plain(lab, seconds=4)), lab.port()
+    packets, port = ts.read(plain(lab, seconds=4)), free_port()
     pictures = len(ts.pes(packets, ts.video(packets)))
     group, first, second = "239.255.77.7", lab.path("out.ts"), lab.path("in.ts")
     ts.write(second, packets)

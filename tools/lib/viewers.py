@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Viewers of a WHEP endpoint that throw away what they get, so that a stream has many at little cost.
 
-    tools/bench/calls/viewers.py http://127.0.0.1:8080/whep/call --count 7 --seconds 10
+    tools/lib/viewers.py http://127.0.0.1:8080/whep/call --count 7 --seconds 10
 
 They are aiortc's peers up to SRTP: ICE with its consent checks, DTLS, and every packet decrypted. Then packets are only counted,
 by their header. Nothing is decoded or asked for again, and there are no receiver reports: a viewer without them has no part in
@@ -14,7 +14,6 @@ import argparse
 import asyncio
 import json
 import os
-import pathlib
 import signal
 import sys
 import time
@@ -22,7 +21,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent)]
 import environment
 
 

@@ -13,6 +13,8 @@ PYTHON = FOLDER / "bin/python"
 # One version for all tools; what is measured must not change with the day.
 SELENIUM = ("selenium", "selenium==4.51.0")
 AIORTC = ("aiortc", "aiortc==1.16.0")
+NUMPY = ("numpy", "numpy")
+IMAGEIO_FFMPEG = ("imageio_ffmpeg", "imageio-ffmpeg")
 
 
 def from_pypi(*packages):

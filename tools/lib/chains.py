@@ -1,4 +1,4 @@
-"""The chains that a picture can take from the page and back to it, each behind one call: an offer in, the answer out."""
+"""The chains that a picture of a call can take, each behind one function: an offer in, the answer out."""
 import csv
 import io
 import json
@@ -12,13 +12,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+from ports import free_port
+from waiting import wait
+
 HERE = pathlib.Path(__file__).resolve().parent
-
-
-def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Chain:
@@ -89,7 +86,7 @@ class Burnish(WebRTCHTTP):
 
     def __init__(self, name, burnishd, settings, input="whip:call"):
         self.viewer_count, self.viewers, self.watched = int(settings.pop("viewers", 0)), None, None
-        port = free_port()
+        port = free_port(socket.SOCK_STREAM)
         super().__init__(name, f"http://127.0.0.1:{port}/whip/call", f"http://127.0.0.1:{port}/whep/call")
         self.stream = f"http://127.0.0.1:{port}/api/v1/streams/call"
         self.folder = tempfile.TemporaryDirectory(prefix="burnish-calls-")
@@ -102,18 +99,14 @@ class Burnish(WebRTCHTTP):
         self.process = subprocess.Popen(
             [burnishd, "--config", folder / "burnish.yaml", "--runtime-directory", folder], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=self.log)
-        end = time.monotonic() + 20
-        while time.monotonic() < end and self.process.poll() is None:
-            try:
-                if self.state() in ("waiting", "flowing"):
-                    return
-            except OSError:
-                pass
-            time.sleep(0.05)
-        self.log.seek(0)
-        text = self.log.read()[-800:]
-        self.close()
-        raise RuntimeError(f"{name}: burnishd does not wait for calls: {text}")
+        try:
+            wait("burnishd waits for calls", lambda: self.state() in ("waiting", "flowing"), 20, ignoring=[OSError],
+                 process=self.process)
+        except TimeoutError as error:
+            self.log.seek(0)
+            text = self.log.read()[-800:]
+            self.close()
+            raise RuntimeError(f"{name}: {error}: {text}") from None
 
     def state(self):
         """`waiting` for pictures, `flowing`, or another of the stream's states."""
@@ -174,19 +167,18 @@ class BurnishFromSRT(Burnish):
     """The same with `burnish testsrc` as source, over SRT: the page only watches."""
 
     def __init__(self, name, burnishd, settings, options=()):
-        place = f"srt://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+        place = f"srt://127.0.0.1:{free_port()}"
         self.source = None
         super().__init__(name, burnishd, settings, f"{place}?mode=listener&latency=20")
         self.kind = "watch"
         self.source = subprocess.Popen(
             [burnishd.with_name("burnish"), "testsrc", "--output", f"{place}?latency=20", "--duration", "86400s", *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 15
-        while self.state() != "flowing":
-            if self.source.poll() is not None or time.monotonic() > end:
-                self.close()
-                raise RuntimeError(f"{name}: the test stream does not arrive")
-            time.sleep(0.05)
+        try:
+            wait("the test stream arrives", lambda: self.state() == "flowing", 15, process=self.source)
+        except TimeoutError as error:
+            self.close()
+            raise RuntimeError(f"{name}: {error}") from None
 
     def close(self):
         if self.source:
@@ -201,7 +193,7 @@ class Janus(Chain):
     kind = "echo"
 
     def __init__(self, name="janus", program="janus", plugins=("echotest",)):
-        self.name, self.port = name, free_port()
+        self.name, self.port = name, free_port(socket.SOCK_STREAM)
         self.folder = tempfile.TemporaryDirectory(prefix="janus-")
         self.write_configuration(pathlib.Path(self.folder.name), self.port, plugins)
         self.log = open(pathlib.Path(self.folder.name) / "log", "w+")
@@ -212,7 +204,11 @@ class Janus(Chain):
             raise RuntimeError("there is no Janus here: run tools/install-needs calls") from None
         self.url = f"http://127.0.0.1:{self.port}/janus"
         self.session = None
-        self.wait_until_up()
+        try:
+            wait("Janus answers", lambda: self.ask("/info"), 10, ignoring=[OSError], process=self.process)
+        except TimeoutError as error:
+            self.log.seek(0)
+            raise RuntimeError(f"{error}: {self.log.read()[-500:]}") from None
 
     @staticmethod
     def write_configuration(folder, port, plugins):
@@ -233,17 +229,6 @@ events: {{ broadcast = false }}
         (folder / "janus.transport.http.jcfg").write_text(
             f'general: {{ http = true, port = {port}, ip = "127.0.0.1", https = false, base_path = "/janus" }}\n'
             "admin: { admin_http = false, admin_https = false }\n")
-
-    def wait_until_up(self):
-        end = time.monotonic() + 10
-        while time.monotonic() < end and self.process.poll() is None:
-            try:
-                self.ask("/info")
-                return
-            except OSError:
-                time.sleep(0.05)
-        self.log.seek(0)
-        raise RuntimeError(f"Janus does not answer: {self.log.read()[-500:]}")
 
     def ask(self, path, body=None):
         data = json.dumps(dict(body, transaction="probe")).encode() if body else None

@@ -1,4 +1,4 @@
-"""Starts the HTTP interface for the checks beside this file: over a service that is made up, or that of a real burnishd.
+"""Starts the HTTP interface for checks: over a service that is made up, or that of a real burnishd.
 
 What is made up is served by a test of Tests/WebTests (ServeForTools), so no worker runs and no stream is needed.
 """
@@ -11,18 +11,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 
+from ports import free_port
+from waiting import wait
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "tools/bench"))
-
-import environment
-
-
-def from_pypi(requirement, module):
-    """The Python of .venv, with a package of PyPI installed."""
-    return environment.from_pypi((module, requirement))
 
 
 def build():
@@ -43,7 +37,7 @@ def running(burnishd):
     waits for its source. Changes need the token."""
     burnishd = pathlib.Path(burnishd).resolve()
     token, port = secrets.token_hex(16), free_port(socket.SOCK_STREAM)
-    ports = [free_port(socket.SOCK_DGRAM) for _ in range(4)]
+    ports = [free_port() for _ in range(4)]
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
         (work / "burnish.yaml").write_text(f"""
@@ -59,7 +53,7 @@ streams:
             [burnishd.parent / "burnish", "testsrc", "--output", f"udp://127.0.0.1:{ports[0]}", "--size", "640x360",
              "--duration", "3600s"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            wait_for_flow(port, process)
+            wait("the stream flows", lambda: flows(port), step=0.2, ignoring=[OSError], process=process)
             yield process, port, token
         except BaseException:
             print((work / "log").read_text()[-3000:], file=sys.stderr)
@@ -71,23 +65,9 @@ streams:
             process.wait(20)
 
 
-def wait_for_flow(port, process):
-    end = time.monotonic() + 30
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-                if b'burnish_stream_state{stream="cam1",state="flowing"} 1' in answer.read():
-                    return
-        except OSError:
-            pass
-        time.sleep(0.2)
-    raise RuntimeError("the stream does not flow")
-
-
-def free_port(kind):
-    with socket.socket(socket.AF_INET, kind) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def flows(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        return b'burnish_stream_state{stream="cam1",state="flowing"} 1' in answer.read()
 
 
 @contextlib.contextmanager
@@ -115,16 +95,3 @@ def served(is_open=False):
         except subprocess.TimeoutExpired:
             process.kill()
             sys.exit("the server did not end within 20 s")
-
-
-def resident_kib(process):
-    return int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
-
-
-def cpu_seconds(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def descriptors(process):
-    return len(os.listdir(f"/proc/{process.pid}/fd"))
