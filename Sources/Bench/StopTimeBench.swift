@@ -65,7 +65,7 @@ public struct StopTimeBench {
                     let overshoot = min(MonotonicTime.now() - until, result.tileTime)
                     base = base == .zero ? result.baseTime : base + (result.baseTime - base) / 8
                     if result.tilesLeft > 0 || overshoot > .zero { overshoots[at].append(max(overshoot, .zero).count) }
-                    shares[at] += Double(result.tilesSmall + result.tilesMedium) / Double(requests.count)
+                    shares[at] += Double(result.tilesComputed) / Double(requests.count)
                     errors[at] += unsafe Self.squaredError(target.view.y, complete[index].view.y)
                 }
             }

@@ -11,6 +11,9 @@ static const uint8_t neural_m[] = {
 static const uint8_t neural_m_calls[] = {
 #embed "../EnhanceNetworks/Weights/neural-m-calls.bnw"
 };
+static const uint8_t quality[] = {
+#embed "../EnhanceNetworks/Weights/quality.bnw"
+};
 static const uint8_t fusion[] = {
 #embed "../EnhanceNetworks/Weights/fusion.bnf"
 };
@@ -18,4 +21,5 @@ static const uint8_t fusion[] = {
 const burnish_weights burnish_neural_s = {neural_s, sizeof neural_s};
 const burnish_weights burnish_neural_m = {neural_m, sizeof neural_m};
 const burnish_weights burnish_neural_m_calls = {neural_m_calls, sizeof neural_m_calls};
+const burnish_weights burnish_quality = {quality, sizeof quality};
 const burnish_weights burnish_fusion = {fusion, sizeof fusion};

@@ -9,7 +9,7 @@ public enum NetworkContent: String, CaseIterable, Sendable {
     /// Any live video, clean or coded at any rate.
     case general
     /// Video calls: pictures that were coded in real time at 100 to 500 kbit/s. `neuralMedium` has weights of its own, which take
-    /// a third more time; `neuralSmall` has the general ones.
+    /// a third more time; `neuralSmall` and `quality` have the general ones.
     case calls
 }
 
@@ -25,19 +25,21 @@ extension SuperResolutionNetwork {
         case (.neuralSmall, _): Shipped.small
         case (.neuralMedium, .general): Shipped.medium
         case (.neuralMedium, .calls): Shipped.mediumForCalls
+        case (.quality, _): Shipped.quality
         }
     }
 
-    /// Reads all that serve this content now, so that no later call takes that time.
+    /// Reads all that serve this content in live streams now, so that no later call takes that time.
     public static func readShipped(for content: NetworkContent = .general) {
-        for tier in SuperResolutionTier.allCases { _ = shipped(tier, for: content) }
+        for tier in SuperResolutionTier.live { _ = shipped(tier, for: content) }
     }
 }
 
 extension SuperResolutionConfiguration {
-    /// Uses the networks that come with this library, for all neural tiers.
+    /// Uses the networks that come with this library, for all neural tiers of live streams. `quality` is added as
+    /// `networks[.quality] = .shipped(.quality)`.
     public mutating func useShippedNetworks(for content: NetworkContent = .general) {
-        for tier in SuperResolutionTier.allCases { networks[tier] = SuperResolutionNetwork.shipped(tier, for: content) }
+        for tier in SuperResolutionTier.live { networks[tier] = SuperResolutionNetwork.shipped(tier, for: content) }
     }
 }
 
@@ -50,6 +52,7 @@ private enum Shipped {
     static let small = unsafe mustLoad(burnish_neural_s, SuperResolutionNetwork.init)
     static let medium = unsafe mustLoad(burnish_neural_m, SuperResolutionNetwork.init)
     static let mediumForCalls = unsafe mustLoad(burnish_neural_m_calls, SuperResolutionNetwork.init)
+    static let quality = unsafe mustLoad(burnish_quality, SuperResolutionNetwork.init)
     static let fusion = unsafe mustLoad(burnish_fusion, FusionNetwork.init)
 
     @unsafe private static func mustLoad<Network>(

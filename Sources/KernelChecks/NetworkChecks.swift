@@ -5,7 +5,8 @@ extension CheckedKernels {
     static func network() -> [any KernelCheck] {
         [
             NetworkLayerCheck(channels: 8, isLast: false), NetworkLayerCheck(channels: 16, isLast: false),
-            NetworkLayerCheck(channels: 8, isLast: true), NetworkLayerCheck(channels: 16, isLast: true),
+            NetworkLayerCheck(channels: 32, isLast: false), NetworkLayerCheck(channels: 8, isLast: true),
+            NetworkLayerCheck(channels: 16, isLast: true), NetworkLayerCheck(channels: 32, isLast: true),
             NetworkExpandCheck(), NetworkCubicCheck(), NetworkMergeCheck(),
         ]
     }

@@ -79,7 +79,7 @@ final class FileWork {
         interpolating.scaleFactor = enlargement.doubles ? 2 : 1
         interpolating.outputSize = enlargement.output
         do throws(EnhanceError) {
-            if settings.tier > .base { enlarging.useShippedNetworks(for: settings.content) }
+            enlarging.networks[settings.tier] = SuperResolutionNetwork.shipped(settings.tier, for: settings.content)
             superResolution = try SuperResolutionSession(enlarging, workers: workers)
             interpolation =
                 settings.interpolate > 1 ? try settings.motion.makeSession(interpolating, workers) : nil
@@ -235,7 +235,7 @@ final class FileWork {
             let parameters = SuperResolutionParameters(quantiser: facts.quantiser, chromaLocation: facts.chromaLocation)
             let result = unsafe try superResolution.process(
                 view, into: enlarged[pictures % 2].mutableView, tier: settings.tier, parameters)
-            tilesComputed += result.tilesSmall + result.tilesMedium
+            tilesComputed += result.tilesComputed
             tilesReused += result.tilesReused
             enlargeTimes.record(.now() - started)
             interpolation?.chromaLocation = facts.chromaLocation

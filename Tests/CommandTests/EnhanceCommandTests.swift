@@ -84,7 +84,7 @@ import Testing
     @Test func theHelpNamesTheTiers() throws {
         let help = try Program.run(["enhance", "--help"]).output.split(whereSeparator: \.isWhitespace)
             .joined(separator: " ")
-        #expect(help.contains("(values: base, neural-s, neural-m; default: neural-m)"), "\(help)")
+        #expect(help.contains("(values: base, neural-s, neural-m, quality; default: neural-m)"), "\(help)")
         #expect(help.contains("(values: split, wipe)"))
     }
 }

@@ -99,6 +99,8 @@ import Testing
         }
         #expect(try enhanced(.calls, .neuralMedium) != enhanced(.general, .neuralMedium))
         #expect(try enhanced(.calls, .neuralSmall) == enhanced(.general, .neuralSmall))
+        #expect(try enhanced(.calls, .quality) == enhanced(.general, .quality))
+        #expect(try enhanced(.general, .quality) != enhanced(.general, .neuralMedium))
     }
 
     /// A picture goes through every kind of file and stays nearly what it was; odd sides stay odd.

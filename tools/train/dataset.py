@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import subprocess
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,7 +28,7 @@ def _decode(stream: bytes, width: int, height: int) -> np.ndarray:
         import coding
 
         return np.stack(coding.decode(stream)[0])
-    raw = subprocess.run([program, "-v", "error", "-threads", "1", "-f", "h264", "-i", "pipe:0", "-pix_fmt", "yuv420p",
+    raw = subprocess.run([program, "-v", "error", "-threads", "1", "-f", "h264", "-i", "pipe:0",
                           "-fps_mode", "passthrough", "-f", "rawvideo", "pipe:1"], input=stream, stdout=subprocess.PIPE, check=True).stdout
     chroma = ((width + 1) // 2) * ((height + 1) // 2)
     return np.frombuffer(raw, np.uint8).reshape(-1, width * height + 2 * chroma)[:, : width * height].reshape(-1, height, width)
@@ -65,45 +67,122 @@ def bucket(quantiser: float) -> int:
     return next(i for i, edge in enumerate(bnw.EDGES) if edge >= int(quantiser + 0.5))
 
 
-class Frames:
-    """All frames, flat; per frame the offsets, the small size and the bucket."""
+@dataclass
+class Arrays:
+    """All frames, flat; per frame where its small and its large picture begin, the small size, the bucket, and where the
+    same frame's uncoded small picture begins."""
+    small: np.ndarray
+    large: np.ndarray
+    table: np.ndarray
+    #: By "clip/kind": large, small as it is given, quantiser.
+    validation: dict[str, list[tuple[np.ndarray, np.ndarray, float]]]
 
-    def __init__(self, data: Path, clean: int, device: str, workers: int, limit: int | None = None):
-        index = json.loads((data / "index.json").read_text())
-        streams = index["streams"][:limit]
-        rng = np.random.default_rng(5)
-        chance = np.array(index["chance"])
-        extra = [scene.describe(rng, k, tuple(index["photographs"][k]), coded=False)
-                 for k in rng.choice(len(chance), clean, p=chance).tolist()]
-        larges, smalls, table, position, at = [], [], [], 0, 0
-        self.validation: dict[str, list[tuple[np.ndarray, np.ndarray, float]]] = {}
-        jobs = [(str(data), s) for s in extra + streams]
-        with ProcessPoolExecutor(workers) as pool:
-            for (_, s), made in zip(jobs, pool.map(_make, jobs, chunksize=8)):
-                if s.get("side") == "validation":
-                    name = f"{s['clip']}"
-                    self.validation[f"{name}/{int(s['crf'])}"] = [(l, c, q) for l, _, c, q in made]
-                    self.validation[f"{name}/clean"] = [(l, c, 0.0) for l, c, _, _ in made]
-                    continue
-                for large, small, coded, q in made:
-                    h, w = small.shape
-                    for picture, b in ((small, 0), (coded, bucket(q))):
-                        if picture is not None:
-                            table.append((position, at, h, w, b))
-                            smalls.append(picture.reshape(-1))
-                            position += h * w
-                    larges.append(large.reshape(-1))
-                    at += 4 * h * w
-        self.small = torch.from_numpy(np.concatenate(smalls)).to(device)
-        self.large = torch.from_numpy(np.concatenate(larges)).to(device)
-        self.table = torch.tensor(table, device=device)
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("small", "large", "table"):
+            np.save(folder / f"{name}.npy", getattr(self, name))
+        (folder / "validation.pickle").write_bytes(pickle.dumps(self.validation))
+
+    @staticmethod
+    def load(folder: Path) -> Arrays:
+        return Arrays(*(np.load(folder / f"{name}.npy") for name in ("small", "large", "table")),
+                      pickle.loads((folder / "validation.pickle").read_bytes()))
+
+    def __add__(self, other: Arrays) -> Arrays:
+        moved = other.table + np.array([len(self.small), len(self.large), 0, 0, 0, len(self.small)])
+        return Arrays(np.concatenate([self.small, other.small]), np.concatenate([self.large, other.large]),
+                      np.concatenate([self.table, moved]), self.validation | other.validation)
+
+
+class _Collector:
+    def __init__(self):
+        self.smalls, self.larges, self.table, self.position, self.at = [], [], [], 0, 0
+
+    def add(self, large: np.ndarray, small: np.ndarray, coded: list[tuple[np.ndarray, float]]) -> None:
+        (h, w), clean = small.shape, self.position
+        for picture, b in ((small, 0), *((c, bucket(q)) for c, q in coded)):
+            self.table.append((self.position, self.at, h, w, b, clean))
+            self.smalls.append(picture.reshape(-1))
+            self.position += h * w
+        self.larges.append(large.reshape(-1))
+        self.at += 4 * h * w
+
+    def arrays(self, validation: dict) -> Arrays:
+        return Arrays(np.concatenate(self.smalls), np.concatenate(self.larges), np.array(self.table, np.int64), validation)
+
+
+def photographs(data: Path, clean: int, workers: int, limit: int | None = None) -> Arrays:
+    """The coded scenes and clips of streams.bin, and so many scenes of one uncoded frame."""
+    index = json.loads((data / "index.json").read_text())
+    streams = index["streams"][:limit]
+    rng = np.random.default_rng(5)
+    chance = np.array(index["chance"])
+    extra = [scene.describe(rng, k, tuple(index["photographs"][k]), coded=False)
+             for k in rng.choice(len(chance), clean, p=chance).tolist()]
+    all, validation = _Collector(), {}
+    jobs = [(str(data), s) for s in extra + streams]
+    with ProcessPoolExecutor(workers) as pool:
+        for (_, s), made in zip(jobs, pool.map(_make, jobs, chunksize=8)):
+            if s.get("side") == "validation":
+                name = f"{s['clip']}"
+                validation[f"{name}/{int(s['crf'])}"] = [(l, c, q) for l, _, c, q in made]
+                validation[f"{name}/clean"] = [(l, c, 0.0) for l, c, _, _ in made]
+                continue
+            for large, small, coded, q in made:
+                all.add(large, small, [] if coded is None else [(coded, q)])
+    return all.arrays(validation)
+
+
+def clips(data: Path, workers: int, limit: int | None = None) -> Arrays:
+    """The clips of footage.json at any quality."""
+    index = json.loads((data / "index.json").read_text())
+    rng, listed, folder = np.random.default_rng(6), index["footage"], data / "footage"
+    stretches = [footage.at_any_quality(s, rng) for c in listed if c["side"] == "train" for s in footage.describe(c, rng)][:limit]
+    all, validation = _Collector(), {}
+    with ThreadPoolExecutor(workers) as pool:
+        made = [pool.submit(footage.stretch, folder, s) for s in stretches]
+        told = [c for c in listed if c["side"] == "validation"][:limit]
+        for found in pool.map(lambda c: footage.validation_by_quality(folder, c), told):
+            validation |= found
+        for frame in (frame for job in made for frame in job.result()):
+            all.add(*frame)
+    return all.arrays(validation)
+
+
+def calls(data: Path, scenes: int, workers: int, limit: int | None = None) -> Arrays:
+    """The clips, coded as calls are, and scenes out of photographs, which are coded here."""
+    index = json.loads((data / "index.json").read_text())
+    rng, clips, folder = np.random.default_rng(4), index["footage"], data / "footage"
+    stretches = [s for c in clips if c["side"] == "train" for s in footage.describe(c, rng)][:limit]
+    chance = np.array(index["chance"])
+    photographs = rng.choice(len(chance), scenes, p=chance).tolist()
+    all, validation = _Collector(), {}
+    with ThreadPoolExecutor(workers) as pool:
+        for found in pool.map(lambda c: footage.validation(folder, c), [c for c in clips if c["side"] == "validation"]):
+            validation |= found
+        picture = lambda k: _photograph(f"{data}/photographs/{k:03d}.jpg")
+        made = [pool.submit(footage.stretch, folder, s) for s in stretches]
+        made += [pool.submit(lambda n, k: footage.photograph(picture(k), k, n), n, k) for n, k in enumerate(photographs)]
+        for frame in (frame for job in made for frame in job.result()):
+            all.add(*frame)
+    return all.arrays(validation)
+
+
+class Frames:
+    """All frames on the training device."""
+
+    def __init__(self, arrays: Arrays, device: str):
+        self.small = torch.from_numpy(arrays.small).to(device)
+        self.large = torch.from_numpy(arrays.large).to(device)
+        self.table = torch.from_numpy(arrays.table).to(device)
+        self.validation = arrays.validation
         self.device = device
 
     def places(self, size: int, grid: int = 8) -> None:
         """Lists the patches of size x size small samples that hold some detail, by bucket."""
         found = []
         cpu = self.table.cpu().tolist()
-        for n, (s, l, h, w, b) in enumerate(cpu):
+        for n, (s, _, h, w, b, _) in enumerate(cpu):
             if h < size or w < size:
                 continue
             picture = self.small[s : s + h * w].view(1, 1, h, w).float()
@@ -134,7 +213,7 @@ class Frames:
             frame, bucket = self.place[k, 0].repeat_interleave(group), bucket.repeat_interleave(group)
             k = self.frameFirst[frame] + (torch.rand(count, device=dev) * self.frameCount[frame]).long()
         frame, y0, x0 = self.place[k].unbind(1)
-        s, l, h, w, _ = self.table[frame].unbind(1)
+        s, l, h, w, _, _ = self.table[frame].unbind(1)
         flips = torch.rand(2, count, 1, device=dev) < 0.5
         around, inside = torch.arange(-radius, size + radius, device=dev)[None], torch.arange(2 * size, device=dev)[None]
         turn = lambda v, flip: torch.where(flip, v.flip(1), v)
@@ -149,32 +228,30 @@ class Frames:
         return small[:, None], bucket, large[:, None]
 
 
-class Footage(Frames):
-    """The same of the clips of calls and of scenes out of photographs, which are coded here."""
+class Pairs(Frames):
+    """The coded small pictures and the same ones uncoded, for a network that restores at the same size. It sees and gives
+    the four phases of a 2x2 grid."""
 
-    def __init__(self, data: Path, scenes: int, device: str, workers: int, limit: int | None = None):
-        index = json.loads((data / "index.json").read_text())
-        rng, clips, folder = np.random.default_rng(4), index["footage"], data / "footage"
-        stretches = [s for c in clips if c["side"] == "train" for s in footage.describe(c, rng)][:limit]
-        chance = np.array(index["chance"])
-        photographs = rng.choice(len(chance), scenes, p=chance).tolist()
-        self.validation = {}
-        larges, smalls, table, position, at = [], [], [], 0, 0
-        with ThreadPoolExecutor(workers) as pool:
-            for found in pool.map(lambda c: footage.validation(folder, c), [c for c in clips if c["side"] == "validation"]):
-                self.validation |= found
-            picture = lambda k: _photograph(f"{data}/photographs/{k:03d}.jpg")
-            made = [pool.submit(footage.stretch, folder, s) for s in stretches]
-            made += [pool.submit(lambda n, k: footage.photograph(picture(k), k, n), n, k) for n, k in enumerate(photographs)]
-            for large, small, coded in (frame for job in made for frame in job.result()):
-                h, w = small.shape
-                for luma, b in ((small, 0), *((c, bucket(q)) for c, q in coded)):
-                    table.append((position, at, h, w, b))
-                    smalls.append(luma.reshape(-1))
-                    position += h * w
-                larges.append(large.reshape(-1))
-                at += 4 * h * w
-        self.small = torch.from_numpy(np.concatenate(smalls)).to(device)
-        self.large = torch.from_numpy(np.concatenate(larges)).to(device)
-        self.table = torch.tensor(table, device=device)
-        self.device = device
+    def batch(
+        self, count: int, radius: int, chance: torch.Tensor, group: int = 1
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """As of Frames, but the given patches are [n][4][..][..] with a border of `radius` samples of each phase, and the
+        wanted ones have the same `size`."""
+        dev, size = self.device, self.size // 2
+        bucket = torch.multinomial(chance, count, replacement=True)
+        k = self.first[bucket] + (torch.rand(count, device=dev) * self.count[bucket]).long()
+        frame, y0, x0 = self.place[k].unbind(1)
+        s, _, h, w, _, clean = self.table[frame].unbind(1)
+        flips = torch.rand(2, count, 1, device=dev) < 0.5
+        around = torch.arange(-2 * radius, 2 * (size + radius), device=dev)[None]
+        turn = lambda v, flip: torch.where(flip, v.flip(1), v)
+        y = turn(torch.minimum((y0[:, None] + around).clamp_min(0), h[:, None] - 1), flips[0])
+        x = turn(torch.minimum((x0[:, None] + around).clamp_min(0), w[:, None] - 1), flips[1])
+        at = y[:, :, None] * w[:, None, None] + x[:, None, :]
+        coded = self.small[s[:, None, None] + at].float()
+        inside = slice(2 * radius, 2 * (radius + size))
+        wanted = self.small[clean[:, None, None] + at[:, inside, inside]].float()
+        half = count // 2
+        coded = torch.cat([coded[:half].transpose(1, 2), coded[half:]])
+        wanted = torch.cat([wanted[:half].transpose(1, 2), wanted[half:]])
+        return F.pixel_unshuffle(coded[:, None], 2), bucket, wanted[:, None]

@@ -95,6 +95,12 @@ def describe(clip: dict, rng: np.random.Generator) -> list[dict]:
     return out
 
 
+def at_any_quality(s: dict, rng: np.random.Generator) -> dict:
+    """The same stretch, coded three times by a quality that is set, as `prepare` codes scenes."""
+    presets = rng.choice(["ultrafast", "veryfast", "medium"], 3, p=[0.3, 0.5, 0.2]).tolist()
+    return s | {"coded": [{"crf": float(np.round(rng.uniform(13, 41), 1)), "preset": preset} for preset in presets]}
+
+
 def lumas(source: list[str], size: tuple[int, int], count: int, filters: str = "null", kind: str = "yuv420p", data: bytes | None = None) -> np.ndarray:
     """Pictures [n][height][width] of what ffmpeg reads. Of a full range only with a `kind` that says so."""
     h, w = size
@@ -114,12 +120,12 @@ def halved(larges: np.ndarray, down: str) -> np.ndarray:
     return np.stack([scene.small(p, down) for p in larges])
 
 
-def code(smalls: np.ndarray, rate: float = 0, crf: float = 0) -> tuple[np.ndarray, list[float]]:
+def code(smalls: np.ndarray, rate: float = 0, crf: float = 0, preset: str = "veryfast") -> tuple[np.ndarray, list[float]]:
     """What a decoder makes of it, and each frame's mean quantiser, as x264 tells it."""
     n, h, w = smalls.shape
     quality = ["-b:v", f"{rate:.2f}k", "-maxrate", f"{rate:.2f}k", "-bufsize", f"{rate:.2f}k"] if rate else ["-crf", f"{crf:.1f}"]
     run = subprocess.run([program(), "-v", "debug", "-f", "rawvideo", "-pix_fmt", "gray", "-s", f"{w}x{h}", "-r", "30", "-i", "-",
-                          "-vf", "scale=in_range=full:out_range=full", "-pix_fmt", "yuvj420p", "-threads", "1", "-c:v", "libx264", "-preset", "veryfast",
+                          "-vf", "scale=in_range=full:out_range=full", "-pix_fmt", "yuvj420p", "-threads", "1", "-c:v", "libx264", "-preset", preset,
                           "-tune", "zerolatency", *quality, "-g", "9999", "-sc_threshold", "0", "-f", "h264", "-"],
                          input=smalls.tobytes(), capture_output=True, check=True)
     quantisers = [float(v) for v in re.findall(r"frame=\s*\d+ QP=([\d.]+)", run.stderr.decode())]
@@ -167,4 +173,16 @@ def validation(folder: Path, clip: dict) -> dict[str, list[tuple[np.ndarray, np.
     for full in scene.CALL_RATES:
         coded, q = code(smalls, rate=scene.call_rate(full, size))
         out[f"{clip['name']}/{full}"] = [(larges[t].copy(), coded[t].copy(), smoothed(q, t)) for t in range(4, len(larges), 8)]
+    return out
+
+
+def validation_by_quality(folder: Path, clip: dict) -> dict[str, list[tuple[np.ndarray, np.ndarray, float]]]:
+    """Every twentieth frame of the clip's first stretch as (large, small, quantiser), clean and by CRF."""
+    size = (clip["height"] // 4 * 4, clip["width"] // 4 * 4)
+    larges = frames(folder, clip | {"start": 0, "length": LENGTH, "size": size, "flags": "area"})
+    smalls, chosen = halved(larges, "area"), range(4, len(larges), 20)
+    out = {f"{clip['name']}/clean": [(larges[t].copy(), smalls[t].copy(), 0.0) for t in chosen]}
+    for crf in (23, 28, 33):
+        coded, q = code(smalls, crf=crf)
+        out[f"{clip['name']}/{crf}"] = [(larges[t].copy(), coded[t].copy(), smoothed(q, t)) for t in chosen]
     return out

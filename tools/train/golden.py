@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the golden vectors: for random weights of both shapes and, where given, the shipped ones, an input picture, a
-bucket and the exact output. Usage: golden.py OUT_DIR [NAME=WEIGHTS.bnw ...]
+"""Makes the golden vectors: for random weights of the shapes of `neural-s` and `neural-m`, of a short
+network with 32 channels, and, where given, the shipped ones, an input picture, a bucket and the exact output. Usage: golden.py OUT_DIR [NAME=WEIGHTS.bnw ...]
 
-Each case is NAME-BUCKET.golden, little endian: magic "BNG1", u32 width, u32 height, u32 bucket, u32 CRC-32 of the .bnw
+Each case is NAME-SIZE-BUCKET.golden, or .shipped of the weights that are given, little endian: magic "BNG1", u32 width,
+u32 height, u32 bucket, u32 CRC-32 of the .bnw
 file it belongs to, u8 input[height][width], s16 residual[4][height][width] (the last layer, channel by channel),
 u8 output[2*height][2*width], u32 CRC-32 of all before. The random networks are written beside them as NAME.bnw."""
 import struct
@@ -43,13 +44,13 @@ def picture(width: int, height: int, seed: int) -> np.ndarray:
     return np.clip(luma, 0, 255).astype(np.uint8)
 
 
-def write(folder: Path, name: str, network: bnw.Network, width: int, height: int, bucket: int) -> None:
+def write(folder: Path, name: str, network: bnw.Network, width: int, height: int, bucket: int, kind: str) -> None:
     luma = picture(width, height, bucket * 1000 + width)
     tile = reference.extend(luma, len(network.layers))
     residual = reference.layers(network, tile, bucket)[-1].transpose(2, 0, 1)
     out = struct.pack("<4s4I", b"BNG1", width, height, bucket, zlib.crc32(bnw.encode(network)))
     out += luma.tobytes() + residual.astype("<i2").tobytes() + reference.upscale(network, luma, bucket).tobytes()
-    (folder / f"{name}-{width}x{height}-{bucket}.golden").write_bytes(out + struct.pack("<I", zlib.crc32(out)))
+    (folder / f"{name}-{width}x{height}-{bucket}.{kind}").write_bytes(out + struct.pack("<I", zlib.crc32(out)))
 
 
 def main() -> None:
@@ -58,15 +59,17 @@ def main() -> None:
     networks = {
         "random-s": random_network([1, 8, 8, 8, 8, 4], 1),
         "random-m": random_network([1, 16, 16, 16, 16, 16, 16, 4], 2),
+        "random-quality": random_network([1, *[32] * 4, 4], 3),
     }
     for name, network in networks.items():
         (folder / f"{name}.bnw").write_bytes(bnw.encode(network))
+    made = set(networks)
     for argument in sys.argv[2:]:
         name, path = argument.split("=")
         networks[name] = bnw.decode(Path(path).read_bytes())
     for name, network in networks.items():
         for width, height, bucket in ((48, 40, 0), (37, 29, 3), (1, 1, 7), (3, 64, 5), (65, 2, 1)):
-            write(folder, name, network, width, height, bucket)
+            write(folder, name, network, width, height, bucket, "golden" if name in made else "shipped")
 
 
 if __name__ == "__main__":

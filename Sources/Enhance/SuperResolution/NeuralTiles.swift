@@ -131,9 +131,8 @@ import Media
             next += count
             if !finished { break }
         }
-        let done = result.tilesSmall + result.tilesMedium
-        result.tilesLeft = todo.count - done
-        if hasTime && done == 0, let first = todo.first { costs[Int(first.tier.rawValue)].doubt() }
+        result.tilesLeft = todo.count - result.tilesComputed
+        if hasTime && result.tilesComputed == 0, let first = todo.first { costs[Int(first.tier.rawValue)].doubt() }
         if frame.chromaLeft > 0 {
             workers.run(TileRows(tiles: self, frame: frame, rows: 0), pieces: beginChroma(&frame))
         }
@@ -248,7 +247,12 @@ import Media
             samples += unsafe reports[piece].samples
             time = unsafe time + reports[piece].time
         }
-        if tier == .neuralSmall { result.tilesSmall += done } else { result.tilesMedium += done }
+        switch tier {
+        case .base: break
+        case .neuralSmall: result.tilesSmall += done
+        case .neuralMedium: result.tilesMedium += done
+        case .quality: result.tilesQuality += done
+        }
         costs[Int(tier.rawValue)].learn(time, samples: samples)
         return done == count
     }

@@ -9,6 +9,11 @@ public enum SuperResolutionTier: UInt8, CaseIterable, Comparable, Sendable, Bitw
     case neuralSmall
     /// A larger one, about twelve thousand.
     case neuralMedium
+    /// One that takes nine times as long as ``neuralMedium``, for files and stills. Live streams never have it.
+    case quality
+
+    /// The tiers of live streams.
+    public static let live: [SuperResolutionTier] = [.base, .neuralSmall, .neuralMedium]
 
     /// The name on the command line and in reports.
     public var name: String {
@@ -16,6 +21,7 @@ public enum SuperResolutionTier: UInt8, CaseIterable, Comparable, Sendable, Bitw
         case .base: "base"
         case .neuralSmall: "neural-s"
         case .neuralMedium: "neural-m"
+        case .quality: "quality"
         }
     }
 
@@ -158,6 +164,7 @@ public struct SuperResolutionResult: Hashable, Sendable, BitwiseCopyable {
     /// How many tiles each network computed.
     public var tilesSmall = 0
     public var tilesMedium = 0
+    public var tilesQuality = 0
     /// Tiles copied from an earlier frame, requested or not, because their last result is still valid.
     public var tilesReused = 0
     /// Tiles that were requested but not done in time. They show the `base` picture.
@@ -167,6 +174,9 @@ public struct SuperResolutionResult: Hashable, Sendable, BitwiseCopyable {
     public var baseTime = Nanoseconds.zero
     /// Wall time of everything after that, but sharpening.
     public var tileTime = Nanoseconds.zero
+
+    /// How many tiles all networks computed.
+    public var tilesComputed: Int { tilesSmall + tilesMedium + tilesQuality }
 
     /// Whether all requested tiles were done.
     public var isComplete: Bool { tilesLeft == 0 }

@@ -39,7 +39,7 @@ func check() throws {
     let sizes = [(640, 360), (203, 77), (17, 5), (64, 33)].map { PictureSize(width: $0, height: $1) }
     for size in sizes {
         let input = noise(size, seed: UInt64(size.width))
-        for tier in SuperResolutionTier.allCases {
+        for tier in SuperResolutionTier.live {
             var first: [UInt8] = []
             for level in CPUFeatures.levels {
                 for threads in 1...2 {
@@ -123,7 +123,7 @@ func scaling() throws {
 
     var rows: [[(String, any CustomStringConvertible)]] = []
     for level in CPUFeatures.levels.dropFirst() {
-        for tier in SuperResolutionTier.allCases where tier != .base {
+        for tier in SuperResolutionTier.live where tier != .base {
             var configuration = SuperResolutionConfiguration(size: size)
             configuration.useShippedNetworks()
             configuration.kernels = Kernels(limit: level)
