@@ -3,7 +3,7 @@ import subprocess
 
 from . import Row, fields, h264, multiplex as ts
 from .hunt import ALL, HEVC, SMALL, even, pictures
-from .rtp import Call, coded
+from .rtp import Call
 from .rtp_sender import plain as whole_picture
 from .transport import ZERO_DELAY, all_shown, plain, through
 
