@@ -79,7 +79,8 @@ import Transport
             "-c:v mpeg2video -b:v 2M -g 12 -bf 2 -flags +ildct+ilme -top 1 -vf tinterlace=interleave_top,setfield=tff"
     }
 
-    /// As many pictures come out as another program sends over SRT, the last one included.
+    /// As many pictures come out as another program makes, the last one included. They are sent from here: FFmpeg with
+    /// libsrt 1.5.4 can end before its last packets are on the wire, however long it is told to linger.
     @Test(arguments: Kind.allCases) func theLastPictureComesOut(kind: Kind) throws {
         let scratch = try Scratch()
         let running = try SRTRelayTests.Running(
@@ -90,11 +91,21 @@ import Transport
             $0.weights.swamped = .infinity
         }
         let rate = kind == .interlaced ? 50 : 25
-        let sent = try runTool(
-            ["ffmpeg", "-nostdin", "-v", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=\(rate):duration=2"]
-                + kind.rawValue.split(separator: " ").map(String.init)
-                + ["-f", "mpegts", "srt://127.0.0.1:\(running.relay.inputPort)?mode=caller&latency=2000000&linger=3"])
-        #expect(sent.status == 0, "\(sent.errors)")
+        let made = try runTool(
+            ["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=\(rate):duration=2"]
+                + kind.rawValue.split(separator: " ").map(String.init) + [scratch.path("in.ts")])
+        try #require(made.status == 0, "\(made.errors)")
+        let bytes = try scratch.read("in.ts")
+        do {
+            let sink = try Sink(try StreamURL("srt://127.0.0.1:\(running.relay.inputPort)?latency=2000"))
+            try sink.awaitConnection(until: .now() + .seconds(20))
+            let pace = Duration.seconds(2) / (bytes.count / 1316 + 1)
+            for at in stride(from: 0, to: bytes.count, by: 1316) {
+                bytes[at..<min(at + 1316, bytes.count)].withUnsafeBytes { #expect(sink.send($0) == .sent) }
+                (MonotonicTime.now() + pace).sleep()
+            }
+            sink.flush(until: .now() + .seconds(20))
+        }
         running.await { $0.contains("input: disconnected") }
         // The stream goes on: nobody has stopped the relay.
         let limit = MonotonicTime.now() + .seconds(60)
