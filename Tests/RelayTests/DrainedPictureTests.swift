@@ -99,7 +99,7 @@ import Transport
         do {
             let sink = try Sink(try StreamURL("srt://127.0.0.1:\(running.relay.inputPort)?latency=2000"))
             try sink.awaitConnection(until: .now() + .seconds(20))
-            let pace = Duration.seconds(2) / (bytes.count / 1316 + 1)
+            let pace = Nanoseconds.milliseconds(2_000 / Double(bytes.count / 1316 + 1))
             for at in stride(from: 0, to: bytes.count, by: 1316) {
                 bytes[at..<min(at + 1316, bytes.count)].withUnsafeBytes { #expect(sink.send($0) == .sent) }
                 (MonotonicTime.now() + pace).sleep()
