@@ -43,7 +43,8 @@ let package = Package(
         .library(
             name: "Parsers",
             targets: [
-                "ServiceConfiguration", "WorkerProtocol", "Settings", "Simulation", "WebRTC", "Transport", "Endpoint",
+                "ServiceConfiguration", "WorkerProtocol", "Settings", "Simulation", "WebRTC", "Transport", "SRT", "Packets",
+                "Endpoint",
                 "Container", "Bitstream", "Telemetry", "Schedule", "Enhance", "Media",
             ]),
     ],
@@ -57,7 +58,8 @@ let package = Package(
         .executableTarget(
             name: "burnish",
             dependencies: [
-                "Bench", "Measure", "Worker", "WorkerProtocol", "Relay", "Offline", "Simulation", "Transport", "Endpoint",
+                "Bench", "Measure", "Worker", "WorkerProtocol", "Relay", "Offline", "Simulation", "Transport", "Packets",
+                "Endpoint",
                 "Container", "Bitstream", "Codec", "Settings", "Schedule",
                 "EnhanceNetworks", "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -99,7 +101,7 @@ let package = Package(
         .target(
             name: "Control",
             dependencies: [
-                "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Endpoint", "Telemetry", "Machine",
+                "CProcess", "ServiceConfiguration", "WorkerProtocol", "Settings", "Packets", "Endpoint", "Telemetry", "Machine",
                 "Schedule", "Media",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -114,7 +116,8 @@ let package = Package(
         .target(
             name: "Worker",
             dependencies: [
-                "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "Endpoint", "Codec", "Schedule", "Telemetry",
+                "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "SRT", "Packets", "Endpoint", "Codec", "Schedule",
+                "Telemetry",
                 "CSandbox", "Media",
             ],
             swiftSettings: marked),
@@ -124,12 +127,12 @@ let package = Package(
         .target(
             name: "Relay",
             dependencies: [
-                "Settings", "Transport", "Endpoint", "Container", "Bitstream", "Codec", "Machine", "Schedule",
+                "Settings", "Transport", "SRT", "Packets", "Endpoint", "Container", "Bitstream", "Codec", "Machine", "Schedule",
                 "EnhanceNetworks", "Enhance", "Telemetry", "Media",
             ],
             swiftSettings: marked),
         .target(
-            name: "Measure", dependencies: ["Transport", "Endpoint", "Container", "Bitstream", "Codec", "Media"],
+            name: "Measure", dependencies: ["Transport", "Packets", "Endpoint", "Container", "Bitstream", "Codec", "Media"],
             swiftSettings: marked),
 
         // The same processors without a stream: on files, and in virtual time.
@@ -154,13 +157,17 @@ let package = Package(
         .target(name: "Settings", dependencies: ["Schedule", "Media"]),
         // How much of the machine there is, and who uses it.
         .target(name: "Machine", dependencies: ["Schedule", "Media"], swiftSettings: marked),
+        // A stream's two ends, over whichever protocol: each stands in a module of its own, on the same sockets.
         .target(
-            name: "Transport", dependencies: ["Endpoint", "CSRT", "CSRTArrival", "Media"], swiftSettings: marked,
+            name: "Transport", dependencies: ["SRT", "Packets", "Endpoint", "Media"], swiftSettings: marked),
+        .target(
+            name: "SRT", dependencies: ["Packets", "Endpoint", "CSRT", "CSRTArrival", "Media"], swiftSettings: marked,
             linkerSettings: linkSRT),
         // Calls: ICE, DTLS and SRTP for many peers on one UDP port.
         .target(
-            name: "WebRTC", dependencies: ["Endpoint", "CDTLS", "CSRTP", "Media"], swiftSettings: marked,
+            name: "WebRTC", dependencies: ["Packets", "Endpoint", "CDTLS", "CSRTP", "Media"], swiftSettings: marked,
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "Packets", dependencies: ["Endpoint", "Media"], swiftSettings: marked),
         .target(name: "Endpoint", dependencies: ["Media"]),
         .target(name: "Container", dependencies: ["Bitstream", "Media"], swiftSettings: marked),
         .target(name: "Codec", dependencies: ["CFFmpeg", "Bitstream", "Media"], swiftSettings: marked),
@@ -192,7 +199,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "burnish", "WorkerProtocol", "Settings", "Measure", "Container", "Codec", "Transport", "Endpoint", "Telemetry",
+                "burnish", "WorkerProtocol", "Settings", "Measure", "Container", "Codec", "Transport", "Packets", "Endpoint",
+                "Telemetry",
                 "Media",
             ]),
         .testTarget(
@@ -220,18 +228,20 @@ let package = Package(
             name: "WorkerTests",
             dependencies: [
                 "sandboxed-relay",
-                "Worker", "WorkerProtocol", "Relay", "Settings", "Measure", "Transport", "Endpoint", "Telemetry", "Media",
+                "Worker", "WorkerProtocol", "Relay", "Settings", "Measure", "Transport", "Packets", "Endpoint", "Telemetry",
+                "Media",
                 "TestStreams", "TestSupport",
             ]),
         .testTarget(name: "WorkerProtocolTests", dependencies: ["WorkerProtocol", "Media", "TestSupport"]),
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Settings", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "Endpoint",
+                "Relay", "Settings", "Measure", "Simulation", "Container", "Bitstream", "Codec", "Transport", "SRT", "Packets",
+                "Endpoint",
                 "Schedule", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams",
             ]),
         .testTarget(
-            name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Endpoint", "Media"]),
+            name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Packets", "Endpoint", "Media"]),
         .testTarget(
             name: "OfflineTests",
             dependencies: ["Offline", "Codec", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams"]),
@@ -245,11 +255,14 @@ let package = Package(
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "Schedule", "Media"]),
         .testTarget(name: "MachineTests", dependencies: ["Machine", "Schedule", "Media"]),
         .testTarget(
-            name: "TransportTests", dependencies: ["Transport", "Endpoint", "CSRTArrival", "Measure", "Media", "TestSupport"]),
+            name: "TransportTests",
+            dependencies: ["Transport", "SRT", "Packets", "Endpoint", "CSRTArrival", "Measure", "Media", "TestSupport"]),
         .testTarget(
             name: "WebRTCTests",
             // The worker's calls stand here, beside the peer that makes them.
-            dependencies: ["Worker", "WorkerProtocol", "Relay", "WebRTC", "Transport", "Endpoint", "Media", "TestSupport"]),
+            dependencies: [
+                "Worker", "WorkerProtocol", "Relay", "WebRTC", "Transport", "Packets", "Endpoint", "Media", "TestSupport",
+            ]),
         .testTarget(name: "EndpointTests", dependencies: ["Endpoint"]),
         .testTarget(name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"]),
         .testTarget(name: "CodecTests", dependencies: ["Codec", "Container", "Bitstream", "Media", "TestSupport"]),

@@ -3,6 +3,7 @@ import Codec
 import Container
 import Endpoint
 import Media
+import Packets
 import Transport
 
 /// Receives a stream, decodes every picture at once, and reads its time code.

@@ -1,6 +1,7 @@
 import Codec
 import Container
 import Media
+import Packets
 import Transport
 
 /// What the test source sends.

@@ -3,6 +3,8 @@ import Endpoint
 import Foundation
 import Machine
 import Media
+import Packets
+import SRT
 import Schedule
 import Settings
 import Telemetry

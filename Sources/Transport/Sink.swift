@@ -1,5 +1,7 @@
 import Endpoint
 import Media
+import Packets
+import SRT
 
 /// Where a stream goes out: SRT, RTP, a call, UDP, a file or a pipe.
 ///
@@ -9,14 +11,6 @@ import Media
 /// One thread at a time calls ``send(_:sourceTime:)`` and ``nextEvent()``, and asks for events only between two units, so that
 /// no receiver begins in the middle of one. Everything else may be called from any thread. No allocation per message.
 public final class Sink: Sendable {
-    /// One of the sink's connections, as the one who sends names it.
-    public struct Connection: Hashable, Sendable {
-        /// Below ``Sink/places``.
-        public let place: Int
-        /// libsrt's number of the socket; 0 where nothing is connected.
-        let socket: Int32
-    }
-
     private enum Leg {
         case srt(SRTSink)
         case rtp(RTPSink)
@@ -163,7 +157,7 @@ public final class Sink: Sendable {
     /// by ``connection(at:)``.
     /// - Returns: ``Sent/notConnected`` when the connection is over.
     public func send(
-        _ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime? = nil, to connection: Connection
+        _ message: UnsafeRawBufferPointer, sourceTime: MonotonicTime? = nil, to connection: SinkConnection
     ) -> Sent {
         precondition((1...Message.largest).contains(message.count), "a message has 1 to \(Message.largest) bytes")
         return switch leg {
@@ -196,20 +190,20 @@ public final class Sink: Sendable {
     }
 
     /// The connection at a place, below ``places``; nil when there is none. Costs an atomic load.
-    public func connection(at place: Int) -> Connection? {
+    public func connection(at place: Int) -> SinkConnection? {
         if case .call(let viewers, _) = leg {
-            return viewers.viewer(at: place).map { Connection(place: place, socket: $0.id) }
+            return viewers.viewer(at: place).map { SinkConnection(place: place, socket: $0.id) }
         }
-        guard case .srt(let sink) = leg else { return isConnected ? Connection(place: 0, socket: 0) : nil }
+        guard case .srt(let sink) = leg else { return isConnected ? SinkConnection(place: 0, socket: 0) : nil }
         let socket = sink.socket(at: place)
-        return socket < 0 ? nil : Connection(place: place, socket: socket)
+        return socket < 0 ? nil : SinkConnection(place: place, socket: socket)
     }
 
     /// How many connections there are.
     public var connections: Int { (0..<places).count { connection(at: $0) != nil } }
 
     /// Whether the connection is there still. Costs an atomic load.
-    public func hasConnection(_ connection: Connection) -> Bool { self.connection(at: connection.place) == connection }
+    public func hasConnection(_ connection: SinkConnection) -> Bool { self.connection(at: connection.place) == connection }
 
     /// Waits until the peer has everything that was sent, nobody is there, or the time comes.
     public func flush(until limit: MonotonicTime) {

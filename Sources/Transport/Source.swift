@@ -1,5 +1,7 @@
 import Endpoint
 import Media
+import Packets
+import SRT
 
 /// Where a stream comes in: SRT, RTP, a call, UDP, a file or a pipe.
 ///

@@ -1,12 +1,13 @@
 import Codec
 import Endpoint
 import Media
+import Packets
 import Relay
+import SRT
 import Schedule
 import Settings
 import Synchronization
 import Telemetry
-import Transport
 import WorkerProtocol
 
 /// One stream of a worker, from its assignment to its end.

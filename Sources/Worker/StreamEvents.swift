@@ -1,6 +1,6 @@
 import Endpoint
+import Packets
 import Relay
-import Transport
 import WorkerProtocol
 
 extension StreamURL {

@@ -1,5 +1,5 @@
 import Media
-import Transport
+import Packets
 import WorkerProtocol
 
 /// Has the supervisor look up names, because a worker in its sandbox cannot.

@@ -1,6 +1,6 @@
 import Media
+import Packets
 import Synchronization
-import Transport
 import WorkerProtocol
 
 /// The worker process: runs the streams that a supervisor assigns to it over a socket pair.

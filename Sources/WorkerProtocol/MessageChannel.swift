@@ -50,8 +50,8 @@ public final class MessageChannel<Outgoing: ChannelMessage, Incoming: ChannelMes
     private static var mostBytes: Int { 1 << 20 }
 
     private let socket: PacketSocket
-    /// A pipe. A byte in it ends the wait of ``receive(until:)``: something waits to be sent, or the channel is closed.
-    private let (bell, bellRope): (PassedDescriptor, PassedDescriptor)
+    /// Ends the wait of ``receive(until:)``: something waits to be sent, or the channel is closed.
+    private let bell: Bell
     private let isWoken = Atomic<Bool>(false)
     private let backlog = Lock(Backlog())
     private let lost = Atomic<UInt64>(0)
@@ -60,16 +60,11 @@ public final class MessageChannel<Outgoing: ChannelMessage, Incoming: ChannelMes
     /// - Throws: when the process has no descriptor left.
     public init(owning number: Int32) throws(MessageFault) {
         let end = PassedDescriptor(owning: number)
-        var ends: [Int32] = [-1, -1]
-        guard unsafe pipe(&ends) == 0 else {
+        guard let bell = Bell.made() else {
             throw MessageFault("no pipe for a worker's channel: \(unsafe String(cString: strerror(errno)))")
         }
+        self.bell = bell
         socket = PacketSocket(owning: end.claim())
-        (bell, bellRope) = (PassedDescriptor(owning: ends[0]), PassedDescriptor(owning: ends[1]))
-        for end in ends {
-            _ = fcntl(end, F_SETFL, O_NONBLOCK)
-            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
-        }
         _ = fcntl(number, F_SETFD, FD_CLOEXEC)
     }
 
@@ -94,7 +89,7 @@ public final class MessageChannel<Outgoing: ChannelMessage, Incoming: ChannelMes
         }
         let (sent, mustWake) = backlog.withLock { backlog in post(bytes, descriptors, message.isExpendable, &backlog) }
         if sent == .lost { lost.add(1, ordering: .relaxed) }
-        if mustWake { ring() }
+        if mustWake { bell.ring() }
         return sent
     }
 
@@ -182,8 +177,7 @@ public final class MessageChannel<Outgoing: ChannelMessage, Incoming: ChannelMes
             let count = unsafe poll(&descriptors, 2, left)
             if count > 0, descriptors[0].revents & Int16(POLLOUT) != 0 { flush() }
             if count > 0, descriptors[1].revents != 0 {
-                var rings: UInt64 = 0
-                _ = unsafe read(bell.number, &rings, 8)
+                bell.silence()
                 if isWoken.exchange(false, ordering: .acquiring) { return receive() }
             }
             if count == 0, let limit, MonotonicTime.now() >= limit { return nil }
@@ -193,19 +187,13 @@ public final class MessageChannel<Outgoing: ChannelMessage, Incoming: ChannelMes
     /// Ends the wait of the thread that receives, or its next one. Thread-safe.
     public func wake() {
         isWoken.store(true, ordering: .releasing)
-        ring()
+        bell.ring()
     }
 
     /// Ends the channel for both sides. Thread-safe; the descriptor lives until this value is gone.
     public func close() {
         backlog.withLock { _ = end(&$0) }
-        ring()
-    }
-
-    private func ring() {
-        var byte: UInt8 = 1
-        // A full pipe rings already.
-        _ = unsafe write(bellRope.number, &byte, 1)
+        bell.ring()
     }
 }
 

@@ -4,6 +4,7 @@ import Endpoint
 import Foundation
 import Measure
 import Offline
+import Packets
 import Relay
 import Transport
 

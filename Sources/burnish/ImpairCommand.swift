@@ -3,7 +3,6 @@ import Endpoint
 import Glibc
 import Measure
 import Media
-import Transport
 
 struct ImpairCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

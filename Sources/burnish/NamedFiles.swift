@@ -1,7 +1,6 @@
 import Endpoint
 import Foundation
 import Glibc
-import Transport
 
 /// The files that a command reads and writes. It refuses to write a file that it also reads, or one file twice, because
 /// opening a file for writing would destroy it.

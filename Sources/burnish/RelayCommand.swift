@@ -7,7 +7,6 @@ import Relay
 import Schedule
 import Settings
 import Telemetry
-import Transport
 
 struct RelayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,6 +3,7 @@ import Endpoint
 import Foundation
 import Measure
 import Media
+import Packets
 import Telemetry
 import Testing
 import Transport

@@ -1,8 +1,7 @@
 import Container
 import Endpoint
 import Media
-
-@testable import Transport
+@testable import Packets
 
 /// Cuts an input into datagrams: two bytes of length each, the second's upper bits also say what else the datagram is.
 private func forEachDatagram(in input: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer, Int) -> Void) {

@@ -1,7 +1,6 @@
 import Endpoint
 import Media
-
-@testable import Transport
+@testable import Packets
 
 func fuzzURL(_ input: UnsafeRawBufferPointer) {
     guard let url = try? StreamURL(String(decoding: input, as: UTF8.self)) else { return }
@@ -36,11 +35,13 @@ func fuzzRTP(_ input: UnsafeRawBufferPointer) {
         withCopy(of: datagram) { bytes in
             guard bytes.count >= 2 else { return }
             if RTCPDatagram.isPlausible(secondByte: bytes[1]) {
-                _ = RTCPDatagram(reading: bytes)
-            } else if let header = RTPHeader(reading: bytes) {
+                _ = RTCPDatagram(reading: Span(_unsafeBytes: bytes))
+            } else if let header = RTPHeader(reading: Span(_unsafeBytes: bytes)) {
                 _ = clock.map(timestamp: header.timestamp, arrival: now)
-                let payload = UnsafeRawBufferPointer(rebasing: bytes[RTPHeader.byteCount...])
-                if let range = header.payload(in: payload) { touch(UnsafeRawBufferPointer(rebasing: payload[range])) }
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[RTPHeader.byteCount...])
+                if let body = header.body(in: Span(_unsafeBytes: rest), from: 0) {
+                    touch(UnsafeRawBufferPointer(rebasing: rest[body.payload]))
+                }
             }
         }
     }

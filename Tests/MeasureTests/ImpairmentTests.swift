@@ -1,7 +1,6 @@
 import Media
 import Testing
 import Transport
-
 @testable import Measure
 
 struct ImpairmentTests {

@@ -2,11 +2,11 @@ import Container
 import Endpoint
 import Foundation
 import Glibc
-@testable import Measure
 import Media
 import Synchronization
 import Testing
 import Transport
+@testable import Measure
 
 private let now = WallTime(microseconds: 1_795_263_000_123_456)
 

@@ -2,11 +2,12 @@ import Container
 import Endpoint
 import Measure
 import Media
+import Packets
 import Schedule
 import Settings
 import Telemetry
-import Testing
 import TestStreams
+import Testing
 import Transport
 @testable import Relay
 

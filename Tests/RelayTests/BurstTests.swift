@@ -5,8 +5,8 @@ import Media
 import Schedule
 import Settings
 import Telemetry
-import Testing
 import TestStreams
+import Testing
 import Transport
 @testable import Relay
 

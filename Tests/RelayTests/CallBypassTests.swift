@@ -5,8 +5,8 @@ import Settings
 import TestStreams
 import TestSupport
 import Testing
-
 @testable import Bitstream
+@testable import Packets
 @testable import Relay
 @testable import Transport
 

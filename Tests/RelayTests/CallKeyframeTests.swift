@@ -8,7 +8,7 @@ import Synchronization
 import Telemetry
 import TestStreams
 import Testing
-
+@testable import Packets
 @testable import Relay
 @testable import Transport
 

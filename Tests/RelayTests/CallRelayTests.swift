@@ -9,7 +9,6 @@ import Telemetry
 import TestStreams
 import Testing
 import Transport
-
 @testable import Relay
 
 /// Relays with plain RTP at one end or both, on loopback, with real sockets on ports that the system chose. The peer is

@@ -8,7 +8,6 @@ import Telemetry
 import TestStreams
 import Testing
 import Transport
-
 @testable import Relay
 
 /// When sound leaves, for calls and for receivers of a multiplex. The send stage's own thread does not run here.

@@ -2,12 +2,12 @@ import Codec
 import Container
 import Endpoint
 import Media
+import Packets
 import Settings
 import Telemetry
 import TestStreams
 import Testing
 import Transport
-
 @testable import Relay
 
 /// A program's sound reaches the viewers of a call, through the whole relay.

@@ -1,11 +1,11 @@
-@testable import Container
 import Endpoint
 import Media
 import Schedule
 import Settings
-import Testing
 import TestStreams
+import Testing
 import Transport
+@testable import Container
 @testable import Relay
 
 /// An output that is chosen to fit the machine.

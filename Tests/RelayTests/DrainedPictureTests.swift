@@ -3,6 +3,7 @@ import Codec
 import Endpoint
 import Foundation
 import Media
+import Packets
 import Schedule
 import Settings
 import Telemetry

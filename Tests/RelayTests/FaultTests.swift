@@ -2,11 +2,12 @@ import Codec
 import Endpoint
 import Foundation
 import Media
+import Packets
 import Schedule
 import Settings
 import Synchronization
-import Testing
 import TestStreams
+import Testing
 import Transport
 @testable import Relay
 

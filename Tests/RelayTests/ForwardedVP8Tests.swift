@@ -1,9 +1,8 @@
 import Container
 import Media
 import Testing
-
+@testable import Packets
 @testable import Relay
-@testable import Transport
 
 /// VP8 as Janus 1.1 forwards it from aiortc: packet numbers and time stamps from the beginning, a header extension that nobody
 /// described, and a small keyframe in one packet, which comes once. Virtual time.

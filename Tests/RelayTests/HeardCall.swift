@@ -1,10 +1,9 @@
 import Container
 import Foundation
 import Media
+import Packets
 import TestStreams
 import Testing
-import Transport
-
 @testable import Relay
 
 /// A viewer of a call that keeps what it gets: RTP packets without header extensions, and what the last sender reports say.

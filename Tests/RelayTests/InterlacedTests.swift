@@ -9,7 +9,6 @@ import Telemetry
 import TestStreams
 import Testing
 import Transport
-
 @testable import Relay
 
 /// Interlaced pictures through a relay, made by another program (tools/make/golden-streams).

@@ -6,8 +6,10 @@ import Settings
 import Telemetry
 import TestStreams
 import Testing
-@testable import Transport
+@testable import Packets
 @testable import Relay
+@testable import SRT
+@testable import Transport
 
 /// The bit rate that follows the links, in virtual time.
 @Suite struct LinkRateTests {

@@ -6,8 +6,8 @@ import Schedule
 import Settings
 import Simulation
 import Telemetry
-import Testing
 import TestStreams
+import Testing
 import Transport
 @testable import Relay
 

@@ -1,6 +1,6 @@
+import SRT
 import Telemetry
 import Testing
-import Transport
 @testable import Relay
 
 /// SRT peers on their way through the telemetry map.

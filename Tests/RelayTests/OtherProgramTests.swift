@@ -2,12 +2,12 @@ import Container
 import Endpoint
 import Foundation
 import Media
+import Packets
 import Settings
 import TestStreams
 import TestSupport
 import Testing
 import Transport
-
 @testable import Relay
 
 /// Other programs of a multiplex pass as they are, beside the one that is enhanced.

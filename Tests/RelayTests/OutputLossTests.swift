@@ -3,12 +3,13 @@ import Container
 import Endpoint
 import Measure
 import Media
+import Packets
 import Schedule
 import Settings
 import Synchronization
 import Telemetry
-import Testing
 import TestStreams
+import Testing
 import Transport
 @testable import Relay
 

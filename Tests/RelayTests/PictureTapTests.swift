@@ -2,8 +2,8 @@ import Codec
 import Endpoint
 import Media
 import Settings
-import Testing
 import TestStreams
+import Testing
 import Transport
 @testable import Relay
 

@@ -3,11 +3,12 @@ import Endpoint
 import Foundation
 import Measure
 import Media
+import Packets
 import Schedule
 import Settings
 import Telemetry
-import Testing
 import TestStreams
+import Testing
 import Transport
 @testable import Relay
 

@@ -1,6 +1,7 @@
 import Endpoint
 import Measure
 import Media
+import Packets
 import Synchronization
 import TestStreams
 import Testing

@@ -3,7 +3,7 @@ import Media
 import Telemetry
 import TestStreams
 import Testing
-
+@testable import Packets
 @testable import Relay
 @testable import Transport
 

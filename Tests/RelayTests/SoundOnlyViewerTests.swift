@@ -2,7 +2,7 @@ import Endpoint
 import Media
 import Telemetry
 import Testing
-
+@testable import Packets
 @testable import Relay
 @testable import Transport
 

@@ -3,8 +3,8 @@ import Endpoint
 import Media
 import Schedule
 import Settings
-import Testing
 import TestStreams
+import Testing
 import Transport
 @testable import Relay
 

@@ -4,8 +4,8 @@ import Endpoint
 import Media
 import Schedule
 import Telemetry
-import Testing
 import TestStreams
+import Testing
 import Transport
 @testable import Relay
 

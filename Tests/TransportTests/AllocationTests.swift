@@ -3,7 +3,7 @@ import Foundation
 import Media
 import TestSupport
 import Testing
-
+@testable import Packets
 @testable import Transport
 
 /// Nothing of ours allocates for a message. The count is taken in a child process, by an interposed `malloc` that looks at

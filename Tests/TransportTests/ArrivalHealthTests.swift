@@ -3,7 +3,8 @@ import Endpoint
 import Glibc
 import Media
 import Testing
-
+@testable import Packets
+@testable import SRT
 @testable import Transport
 
 /// What happens where `CSRTArrival` does not see what libsrt receives, which these tests bring about on purpose.

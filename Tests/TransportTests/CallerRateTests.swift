@@ -2,8 +2,8 @@ import CSRTArrival
 import Glibc
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
+@testable import SRT
 
 /// How many callers and handshakes pass, in virtual time.
 struct CallerRateTests {

@@ -1,7 +1,7 @@
 import Endpoint
 import Media
+import Packets
 import Testing
-
 @testable import Transport
 
 @Suite(.serialized) struct CallingPortTests {

@@ -1,8 +1,8 @@
 import Endpoint
 import Media
+import Packets
 import Synchronization
 import Testing
-
 @testable import Transport
 
 /// The counters of a leg while its connections come and go, on loopback.

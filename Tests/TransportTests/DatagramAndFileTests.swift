@@ -2,7 +2,7 @@ import Endpoint
 import Foundation
 import Media
 import Testing
-
+@testable import Packets
 @testable import Transport
 
 struct DatagramAndFileTests {

@@ -4,7 +4,7 @@ import Glibc
 import Measure
 import Media
 import Testing
-
+@testable import Packets
 @testable import Transport
 
 /// Not a test but a measurement (`tools/bench/early-ingest-matrix` runs it): other programs' senders through a bad network, read

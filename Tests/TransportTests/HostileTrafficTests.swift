@@ -3,7 +3,7 @@ import Glibc
 import Media
 import Synchronization
 import Testing
-
+@testable import Packets
 @testable import Transport
 
 /// A stream flows into a listener while others send it whatever they like. `tools/check/hostile` does the same with a whole

@@ -3,7 +3,8 @@ import Measure
 import Media
 import Synchronization
 import Testing
-
+@testable import Packets
+@testable import SRT
 @testable import Transport
 
 /// SRT through a bad network, read early. Senders: ours, whose messages are not marked as ordered, and in-order ones as

@@ -2,7 +2,6 @@ import Endpoint
 import Foundation
 import TestSupport
 import Testing
-
 @testable import Transport
 
 /// libavformat brings Debian's other build of libsrt into the process. What we call must be the one that is linked

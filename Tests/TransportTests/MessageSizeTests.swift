@@ -2,7 +2,8 @@ import Endpoint
 import Measure
 import Media
 import Testing
-
+@testable import Packets
+@testable import SRT
 @testable import Transport
 
 /// Senders may spread a message over several packets, whose joint size only they bound.

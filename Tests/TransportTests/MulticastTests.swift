@@ -2,7 +2,8 @@ import Endpoint
 import Media
 import Synchronization
 import Testing
-
+@testable import Packets
+@testable import SRT
 @testable import Transport
 
 /// Multicast groups on an interface that somebody chooses, and hosts with several addresses.

@@ -1,7 +1,8 @@
 import Endpoint
 import Media
+import Packets
 import Testing
-
+@testable import SRT
 @testable import Transport
 
 @Suite(.serialized) struct OpenPortFarewellTests {

@@ -1,7 +1,7 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
+@testable import SRT
 
 struct WrappingCountTests {
     @Test(arguments: [Int64(1_000_000), 90_000]) func survivesWrapsAndSilences(perSecond: Int64) {

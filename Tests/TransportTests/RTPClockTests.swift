@@ -1,7 +1,6 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// RTP timestamps and reports in virtual time.
 struct RTPClockTests {

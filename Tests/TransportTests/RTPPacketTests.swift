@@ -1,7 +1,7 @@
 import Media
 import Testing
 
-@testable import Transport
+@testable import Packets
 
 /// Bytes written as hexadecimal digits; blanks are for the eye.
 func bytes(_ text: String) -> [UInt8] {
@@ -14,14 +14,12 @@ func bytes(_ text: String) -> [UInt8] {
 
 /// A datagram as the leg reads it: header and payload's place.
 private func parse(_ datagram: [UInt8]) -> (header: RTPHeader, payload: [UInt8])? {
-    datagram.withUnsafeBytes { whole in
-        guard let header = RTPHeader(reading: whole) else { return nil }
-        let rest = UnsafeRawBufferPointer(rebasing: whole[RTPHeader.byteCount...])
-        return header.payload(in: rest).map { (header, Array(rest[$0])) }
-    }
+    guard let header = RTPHeader(reading: datagram.span) else { return nil }
+    let rest = Array(datagram[RTPHeader.byteCount...])
+    return header.body(in: rest.span, from: 0).map { (header, Array(rest[$0.payload])) }
 }
 
-private func rtcp(_ datagram: [UInt8]) -> RTCPDatagram? { datagram.withUnsafeBytes { RTCPDatagram(reading: $0) } }
+private func rtcp(_ datagram: [UInt8]) -> RTCPDatagram? { RTCPDatagram(reading: datagram.span) }
 
 struct RTPHeaderTests {
     /// First packets of FFmpeg 5.1 (`-f rtp_mpegts`) and GStreamer 1.22 (`rtpmp2tpay`), as they were on the wire.

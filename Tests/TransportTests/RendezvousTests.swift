@@ -1,8 +1,8 @@
 import Endpoint
 import Glibc
 import Media
+import Packets
 import Testing
-
 @testable import Transport
 
 /// Two ends that call each other, neither of which listens.

@@ -4,7 +4,8 @@ import Glibc
 import Media
 import TestSupport
 import Testing
-
+@testable import Packets
+@testable import SRT
 @testable import Transport
 
 /// What is left of a process that is killed: its ports must be free at once, and its peers can be told.

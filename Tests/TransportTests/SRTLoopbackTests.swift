@@ -2,7 +2,8 @@ import CSRT
 import Endpoint
 import Media
 import Testing
-
+@testable import Packets
+@testable import SRT
 @testable import Transport
 
 @Suite(.serialized) struct SRTLoopbackTests {

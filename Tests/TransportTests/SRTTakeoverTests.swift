@@ -3,7 +3,8 @@ import Measure
 import Media
 import Synchronization
 import Testing
-
+@testable import Packets
+@testable import SRT
 @testable import Transport
 
 /// Who gets the one place of an SRT listener when another one calls.

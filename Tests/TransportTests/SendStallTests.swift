@@ -1,8 +1,9 @@
 import CSRT
 import Endpoint
 import Media
+import Packets
 import Testing
-
+@testable import SRT
 @testable import Transport
 
 /// When a connection is ended because it accepts nothing, in virtual time.

@@ -1,8 +1,9 @@
 import Endpoint
 import Media
+import Packets
 import Synchronization
 import Testing
-
+@testable import SRT
 @testable import Transport
 
 /// Several legs on one listening SRT port, told apart by their callers' stream IDs.

@@ -1,7 +1,6 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// The sender's clock fit in virtual time.
 struct SourceClockTests {

@@ -1,7 +1,7 @@
 import Endpoint
+import Packets
 import Testing
-
-@testable import Transport
+@testable import SRT
 
 /// What stream IDs say, and which leg of a port they mean.
 struct StreamRequestTests {

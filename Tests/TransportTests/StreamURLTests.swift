@@ -1,7 +1,6 @@
 import Endpoint
 import Media
 import Testing
-
 @testable import Transport
 
 struct StreamURLTests {

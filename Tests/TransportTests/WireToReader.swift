@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Media
 import Testing
-
+@testable import Packets
 @testable import Transport
 
 /// Not a test but a measurement: how long a message that is read early takes from the kernel's stamp of its packet to the

@@ -25,10 +25,9 @@ struct PortLoopbackTests {
         func run(until condition: () -> Bool) -> Bool {
             let limit = MonotonicTime.now() + PortLoopbackTests.timeout
             var bytes = [UInt8](repeating: 0, count: 2048)
-            var stamps = KernelStamps()
             while !condition() {
                 guard .now() < limit else { return false }
-                let arrived = bytes.withUnsafeMutableBytes { unsafe socket.receive(into: $0, &stamps) }
+                let arrived = bytes.withUnsafeMutableBytes { unsafe socket.receive(into: $0) }
                 if let arrived {
                     for datagram in peer.receive(Array(bytes[..<arrived.byteCount])) { send(datagram) }
                 } else {

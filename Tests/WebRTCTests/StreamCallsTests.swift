@@ -1,10 +1,10 @@
 import Endpoint
 import Media
+import Packets
 import Relay
 import Testing
 import Transport
 import WorkerProtocol
-
 @testable import WebRTC
 @testable import Worker
 

@@ -2,6 +2,7 @@ import Endpoint
 import Foundation
 import Measure
 import Media
+import Packets
 import Telemetry
 import TestStreams
 import Testing

@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Packets
 
 /// Finds the addresses of hosts for workers, which may not ask the network themselves.
 ///
@@ -83,26 +84,9 @@ final class NameService: Sendable {
 
     /// Asks the system's resolver.
     @Sendable static func lookUp(_ host: String) -> Answer {
-        var hints = unsafe addrinfo()
-        unsafe hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
-        unsafe hints.ai_flags = AI_ADDRCONFIG
-        var first: UnsafeMutablePointer<addrinfo>?
-        let code = unsafe getaddrinfo(host, nil, &hints, &first)
-        guard code == 0 else { return unsafe Answer(fault: String(cString: gai_strerror(code))) }
-        defer { unsafe freeaddrinfo(first) }
-        var answer = Answer()
-        var next = unsafe first
-        while let entry = unsafe next, answer.addresses.count < mostAddresses {
-            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-            let isText = unsafe getnameinfo(
-                entry.pointee.ai_addr, entry.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
-            if isText == 0 {
-                let address = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-                if !answer.addresses.contains(address) { answer.addresses.append(address) }
-            }
-            unsafe next = entry.pointee.ai_next
+        switch SocketAddress.lookUp(host) {
+        case .success(let addresses): Answer(addresses: Array(addresses.prefix(mostAddresses)))
+        case .failure(let fault): Answer(fault: fault.text)
         }
-        if answer.addresses.isEmpty { answer.fault = "the host has no address" }
-        return answer
     }
 }

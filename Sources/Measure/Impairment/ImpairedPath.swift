@@ -1,6 +1,6 @@
 import Glibc
 import Media
-import Transport
+import Packets
 
 /// Both directions between the clients of an ``ImpairmentProxy`` and its target. Owned by the proxy's thread.
 final class ImpairedPath {

@@ -1,8 +1,8 @@
 import Endpoint
 import Glibc
 import Media
+import Packets
 import Synchronization
-import Transport
 
 /// A UDP proxy that treats datagrams as a bad network does, both ways. Every client gets a socket of its own towards
 /// the target. Runs on a thread of its own until it is released. Thread-safe.

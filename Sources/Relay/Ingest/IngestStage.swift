@@ -3,6 +3,7 @@ import Codec
 import Container
 import Endpoint
 import Media
+import Packets
 import Schedule
 import Settings
 import Telemetry

@@ -1,6 +1,7 @@
 import Container
 import Endpoint
 import Media
+import Packets
 import Transport
 
 /// What takes a source's messages apart: a transport stream's demultiplexer, or the one for a call's packets.

@@ -1,4 +1,5 @@
 import Media
+import Packets
 import Schedule
 import Telemetry
 import Transport

@@ -1,8 +1,8 @@
 import Endpoint
 import Glibc
 import Media
+import SRT
 import Telemetry
-import Transport
 
 /// Keeps the SRT peers of a stream's legs in its telemetry map, so that a process that replaces this one can tell them that their
 /// connection is gone. Otherwise they notice after libsrt's timeout of five seconds.

@@ -1,6 +1,6 @@
 import Codec
 import Media
-import Transport
+import Packets
 
 /// An event of a stream for the log. Its description is one line.
 public enum RelayEvent: Sendable {

@@ -1,6 +1,5 @@
 import Codec
 import Endpoint
-import Transport
 
 /// An error that ends a stream.
 public enum RelayError: Error, Sendable {

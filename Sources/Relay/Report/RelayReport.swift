@@ -1,8 +1,8 @@
 import Endpoint
 import Media
+import Packets
 import Schedule
 import Telemetry
-import Transport
 
 /// The report of a relay, printed at its end and written by `--report` and `--json`. Times are in milliseconds. The names of
 /// the properties are the JSON keys, so they are public.

@@ -1,5 +1,6 @@
 import Endpoint
 import Media
+import Packets
 import Transport
 
 /// What keeps one end of a relay from its peer, or its peer's stream from being relayed.

@@ -1,6 +1,6 @@
 import Media
+import Packets
 import Telemetry
-import Transport
 
 /// Sends a program's sound to calls as it comes: Opus as it is, other formats by a transcoder, which is made when the first unit
 /// needs it while a call's viewer receives.

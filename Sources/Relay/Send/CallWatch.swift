@@ -1,6 +1,6 @@
 import Media
+import Packets
 import Settings
-import Transport
 
 /// Has the bit rate follow what the receivers of calls report, where the operator set a floor for it
 /// (``StreamSettings/bitRateFloor``), and pictures do not go out as they came.

@@ -1,8 +1,9 @@
 import Endpoint
 import Media
+import Packets
+import SRT
 import Settings
 import Telemetry
-import Transport
 
 /// Has the bit rate follow the outputs' SRT links, where the operator set a floor for it (``StreamSettings/bitRateFloor``).
 /// Pictures that go out as they came have the bit rate that they have. What links do with it says nothing of the encoder's.

@@ -1,6 +1,6 @@
 import Container
 import Media
-import Transport
+import Packets
 
 /// A coded unit for receivers that get media without a multiplex.
 @safe struct MediaUnit {

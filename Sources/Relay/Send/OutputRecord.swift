@@ -1,7 +1,7 @@
 import Container
 import Media
+import Packets
 import Telemetry
-import Transport
 
 /// Records in the stream's telemetry map how far the output has come, so that a process that replaces this one goes on there
 /// and receivers see one stream.

@@ -1,12 +1,12 @@
 import Media
+import Packets
 import Telemetry
-import Transport
 
 /// One that receives a coded stream: an output, or on an SRT listener each of its readers.
 struct Receiver {
     /// The output's place among the stream's outputs.
     let output: Int
-    let connection: Sink.Connection
+    let connection: SinkConnection
     /// It gets coded units as RTP payloads, and no messages of the multiplex.
     let takesMedia: Bool
     /// Otherwise it gets sound alone: no unit of video is due to it, and it needs no keyframe.

@@ -1,5 +1,6 @@
 import Container
 import Media
+import Packets
 import Settings
 import Telemetry
 import Transport

@@ -1,5 +1,5 @@
 import Media
-import Transport
+import Packets
 
 /// Keyframes for the receivers of calls that get nothing else (``CallPace``). All of them together cost the others one keyframe in
 /// 6 s at most, and one for each trial with all frames. They cost none where keyframes go out as often by themselves.

@@ -1,6 +1,7 @@
 import Endpoint
 import Glibc
 import Media
+import Packets
 import Synchronization
 
 /// Writes a file or pipe. A file's writes wait for the kernel, unless a thread of its own does that; a full pipe says so instead.

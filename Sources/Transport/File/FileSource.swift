@@ -1,6 +1,7 @@
 import Endpoint
 import Glibc
 import Media
+import Packets
 import Synchronization
 
 /// Reads a file or pipe in pieces of whole TS packets' size. `receive` belongs to one thread.

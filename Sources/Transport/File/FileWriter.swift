@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Packets
 import Synchronization
 
 /// A file that a thread of its own writes, from a queue of messages, so that a slow disk holds up nobody. One thread at a time

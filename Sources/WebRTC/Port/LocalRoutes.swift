@@ -1,5 +1,4 @@
-import CSRTP  // Some of the kernel's names are filed under whichever module includes them first.
-import Glibc
+import Packets
 
 /// Which of this machine's addresses others are likely to reach: the ones that the kernel would send from.
 enum LocalRoutes {
@@ -16,12 +15,8 @@ enum LocalRoutes {
     }
 
     private static func source(to target: PeerAddress) -> PeerAddress? {
-        let isIPv6 = target.ipv4 == nil
-        let number = socket(isIPv6 ? AF_INET6 : AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard number >= 0 else { return nil }
-        defer { close(number) }
-        var storage = SocketStorage(target, isIPv6: isIPv6)
-        guard unsafe storage.withPointer({ unsafe connect(number, $0, $1) }) == 0 else { return nil }
-        return unsafe SocketStorage.filled(isIPv6: isIPv6) { unsafe getsockname(number, $0, $1) }
+        let address = SocketAddress(target, isIPv6: target.ipv4 == nil)
+        guard let socket = try? DatagramSocket(sendingTo: address, place: "\(target)") else { return nil }
+        return socket.local.map { PeerAddress($0) }
     }
 }

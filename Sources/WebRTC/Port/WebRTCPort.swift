@@ -50,7 +50,6 @@ public final class WebRTCPort: Sendable {
         static let largestDatagram = 2048
         let buffer = AlignedMemory(byteCount: largestDatagram)
         var nextTick = MonotonicTime(nanoseconds: 0)
-        var stamps = KernelStamps()
         var outgoing: [PeerCore.Outgoing] = []
         var changes: [(peer: Peer, change: PeerChange)] = []
     }
@@ -147,7 +146,7 @@ public final class WebRTCPort: Sendable {
             for _ in 0..<Self.largestBatch {
                 let buffer = unsafe UnsafeMutableRawBufferPointer(
                     start: receiving.buffer.pointer(), count: Receiving.largestDatagram)
-                guard let arrived = unsafe wire.socket.receive(into: buffer, &receiving.stamps) else {
+                guard let arrived = unsafe wire.socket.receive(into: buffer) else {
                     guard isFirst else { return }
                     isFirst = false
                     // What other threads closed or added since.

@@ -1,6 +1,6 @@
 import Media
+import Packets
 import Synchronization
-import Transport
 import WebRTC
 
 /// The publisher's end of a call: their packets go to the stream's source.

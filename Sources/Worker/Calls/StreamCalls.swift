@@ -1,5 +1,6 @@
 import Endpoint
 import Media
+import Packets
 import Relay
 import Transport
 import WebRTC

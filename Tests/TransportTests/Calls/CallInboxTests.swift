@@ -1,7 +1,7 @@
 import Endpoint
 import Media
 import Testing
-
+@testable import Packets
 @testable import Transport
 
 /// Calls that something else carries, one after the other, and the feedback that goes back.

@@ -1,8 +1,7 @@
 import Endpoint
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 struct CallPacketTests {
     private static func read(_ bytes: [UInt8]) -> [RTCPPacket] {

@@ -1,7 +1,6 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// Sender reports that contradict when the packets come, in virtual time.
 struct ContradictingReportsTests {

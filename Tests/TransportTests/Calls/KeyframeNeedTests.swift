@@ -1,7 +1,6 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// When a call's sender is asked for a keyframe, in virtual time.
 struct KeyframeNeedTests {

@@ -1,7 +1,6 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// What a session makes of packets that are out of the ordinary, in virtual time.
 struct RTPReceiveSessionTests {

@@ -1,7 +1,6 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// What one receiver's session sends, in virtual time.
 struct RTPSendSessionTests {

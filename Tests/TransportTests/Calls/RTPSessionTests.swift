@@ -1,7 +1,6 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// A sender's and a receiver's session over a path that loses, delays and swaps what it likes, in virtual time.
 struct RTPSessionTests {

@@ -3,7 +3,7 @@ import Foundation
 import Media
 import TestSupport
 import Testing
-
+@testable import Packets
 @testable import Transport
 
 /// No packet of a call costs an allocation, on the way in or out. The count is taken in a child process, by an interposed

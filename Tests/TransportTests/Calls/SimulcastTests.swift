@@ -1,7 +1,6 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// A picture that its sender sends in several sizes, in virtual time.
 struct SimulcastTests {

@@ -1,7 +1,6 @@
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// The RTP time stamps of a sound whose presentation is moved, in virtual time.
 struct SoundStampTests {

@@ -1,6 +1,6 @@
 import Media
+import Packets
 import Testing
-
 @testable import Transport
 
 /// A sender that begins anew as another source, from the same address.

@@ -1,8 +1,7 @@
 import Endpoint
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 struct UDPCallSinkTests {
     private static func address(_ host: String, _ port: UInt16) throws -> SocketAddress {

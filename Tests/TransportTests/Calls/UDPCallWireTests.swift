@@ -1,8 +1,7 @@
 import Endpoint
 import Media
 import Testing
-
-@testable import Transport
+@testable import Packets
 
 /// Where feedback goes, on loopback.
 @Suite(.timeLimit(.minutes(1))) struct UDPCallWireTests {

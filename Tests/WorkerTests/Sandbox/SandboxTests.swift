@@ -5,7 +5,6 @@ import Media
 import TestSupport
 import Testing
 import Transport
-
 @testable import Worker
 
 /// Streams under the sandbox, on loopback, with real sockets; and what an attacker inside the worker would try.

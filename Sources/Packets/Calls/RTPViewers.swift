@@ -1,0 +1,241 @@
+import Media
+import Synchronization
+
+/// The receivers of one output that gets media without a multiplex: one address, or the viewers of a WebRTC output, who come
+/// and go. Thread-safe.
+public final class RTPViewers: Sendable {
+    /// How many there may be at a time.
+    public let capacity: Int
+    private let all: Lock<[RTPViewer?]>
+    private let news = ViewerNews()
+    private static let nextID = Atomic<Int32>(1)
+    private let added = Atomic<Int64>(0)
+    /// Of those who have left.
+    private let former = Lock(LegStatistics())
+
+    /// - Parameter capacity: up to 256.
+    public init(capacity: Int) {
+        self.capacity = capacity
+        all = Lock([RTPViewer?](repeating: nil, count: capacity))
+    }
+
+    /// Adds a viewer, who gets media from the next keyframe on.
+    /// - Parameters:
+    ///   - tracks: what they get: at most one of video (its first format is what is sent: H.264) and one of sound (Opus).
+    ///   - peer: who they are, for people.
+    /// - Returns: nil when there are as many as there may be.
+    public func add(_ tracks: [RTPTrack], _ wire: any RTPSendWire, peer: String, name: String = RTPReceiveSession.randomName())
+        -> RTPViewer?
+    {
+        let id = Self.nextID.add(1, ordering: .relaxed).oldValue
+        let viewer = RTPViewer(tracks, wire, id: id, peer: peer, name: name, news)
+        let hasPlace = all.withLock { all in
+            guard let place = all.firstIndex(where: { $0 == nil }) else { return false }
+            all[place] = viewer
+            added.add(1, ordering: .relaxed)
+            return true
+        }
+        guard hasPlace else { return nil }
+        news.tell()
+        return viewer
+    }
+
+    /// Whom to wake when a viewer has come, or wants a keyframe. They want it in the next picture, which may be there before anybody
+    /// looks unasked.
+    public func wake(_ wake: WakeUp) { news.wake.withLock { $0 = wake } }
+
+    /// Removes a viewer. It gets a goodbye.
+    public func remove(_ viewer: RTPViewer) {
+        let wasThere = all.withLock { all in
+            guard let place = all.firstIndex(where: { $0 === viewer }) else { return false }
+            all[place] = nil
+            return true
+        }
+        guard wasThere else { return }
+        viewer.sayGoodbye()
+        let figures = viewer.statistics()
+        former.withLock { $0.addCounters(of: figures) }
+    }
+
+    /// A viewer has come, or will, who can show no format of ours, so that they get sound alone.
+    public func countRefusedPicture() { former.withLock { $0.picturesRefused += 1 } }
+
+    /// Tells all viewers that nothing more comes (RFC 3550, 6.6).
+    public func sayGoodbye() { for viewer in viewers { viewer.sayGoodbye() } }
+
+    /// Who has a connection; nil where it is over. Costs a lock.
+    public func viewer(of connection: SinkConnection) -> RTPViewer? {
+        guard let viewer = viewer(at: connection.place), viewer.id == connection.socket else { return nil }
+        return viewer
+    }
+
+    package func viewer(at place: Int) -> RTPViewer? { all.withLock { $0.indices.contains(place) ? $0[place] : nil } }
+
+    /// What one viewer has told.
+    public struct Report: Hashable, Sendable {
+        /// No other viewer of this process has had or will have it.
+        public var id: UInt64
+        public var feedback: RTPSendSession.Feedback
+        /// They get keyframes only, or are tried with all frames again: what they report is not to lower the rate of others.
+        public var isHeldBack = false
+    }
+
+    public var reports: [Report] {
+        viewers.map { Report(id: UInt64($0.id), feedback: $0.feedback, isHeldBack: $0.isHeldBack) }
+    }
+
+    package var isAnybodyThere: Bool { all.withLock { $0.contains { $0 != nil } } }
+
+    var viewers: [RTPViewer] { all.withLock { $0.compactMap { $0 } } }
+
+    package func statistics() -> LegStatistics {
+        var sum = former.withLock { $0 }
+        let viewers = viewers
+        for viewer in viewers {
+            let own = viewer.statistics()
+            sum.addCounters(of: own)
+            sum.roundTripTime = max(sum.roundTripTime, own.roundTripTime)
+        }
+        sum.connected = !viewers.isEmpty
+        sum.connections = added.load(ordering: .relaxed)
+        return sum
+    }
+}
+
+/// Wakes whoever serves an output's viewers. Thread-safe.
+final class ViewerNews: Sendable {
+    let wake = Lock<WakeUp?>(nil)
+
+    func tell() { wake.withLock { $0 }?.raise() }
+}
+
+/// One receiver of an output: a session, and the wire that its packets go out on. Thread-safe.
+public final class RTPViewer: Sendable {
+    /// Which of a viewer's tracks something is for.
+    public enum Kind: Sendable { case video, sound }
+
+    private struct State: ~Copyable {
+        var session: RTPSendSession
+        var figures = LegStatistics()
+    }
+
+    package let id: Int32
+    public let peer: String
+    private let wire: any RTPSendWire
+    private let video: Int?
+    private let sound: Int?
+    private let state: Guarded<State>
+    private let news: ViewerNews
+    /// Looked at for each picture.
+    private let wantsKeyframe = Atomic<Bool>(false)
+    private let heldBack = Atomic<Bool>(false)
+
+    init(_ tracks: [RTPTrack], _ wire: any RTPSendWire, id: Int32, peer: String, name: String, _ news: ViewerNews) {
+        self.id = id
+        self.news = news
+        self.peer = peer
+        self.wire = wire
+        video = tracks.firstIndex(where: \.isVideo)
+        sound = tracks.firstIndex { !$0.isVideo }
+        state = Guarded(State(session: RTPSendSession(tracks, name: name)))
+    }
+
+    /// See ``RTPViewers/Report/isHeldBack``.
+    public var isHeldBack: Bool {
+        get { heldBack.load(ordering: .relaxed) }
+        set { heldBack.store(newValue, ordering: .relaxed) }
+    }
+
+    /// What the receiver has told so far.
+    public var feedback: RTPSendSession.Feedback { state.withLock { $0.session.feedback } }
+
+    /// The synchronisation sources of a track, for a session description.
+    public func sources(of track: Int) -> (own: UInt32, retransmission: UInt32) {
+        state.withLock { $0.session.sources(of: track) }
+    }
+
+    /// Reads an RTCP datagram that has come from the receiver. Lost packets go out at once, on this thread.
+    public func receive(_ datagram: UnsafeRawBufferPointer, at now: MonotonicTime) {
+        let wants = state.withLock { state in
+            var repeated: Int64 = 0
+            unsafe state.session.receive(datagram, at: now) { packet, track in
+                repeated += 1
+                _ = unsafe wire.send(packet, isControl: false, track: track)
+            }
+            state.figures.packetsRetransmitted += repeated
+            return state.session.wantsKeyframe
+        }
+        if wants, !wantsKeyframe.exchange(true, ordering: .acquiringAndReleasing) { news.tell() }
+    }
+
+    /// A datagram has come that is not the receiver's.
+    func countUnexpected() { state.withLock { $0.figures.packetsUnexpected += 1 } }
+
+    /// Whether the receiver has asked for a keyframe and may have one now. It counts as asked for then.
+    public func claimKeyframe(at now: MonotonicTime) -> Bool {
+        guard wantsKeyframe.load(ordering: .acquiring) else { return false }
+        return state.withLock { state in
+            guard state.session.claimKeyframe(at: now) else { return false }
+            wantsKeyframe.store(false, ordering: .relaxed)
+            return true
+        }
+    }
+
+    /// Whether the receiver gets pictures, or sound. One may have agreed on sound alone.
+    public func has(_ kind: Kind) -> Bool { (kind == .video ? video : sound) != nil }
+
+    /// Sends an RTP payload; never waits. No allocation.
+    /// - Parameters:
+    ///   - head: the payload's first bytes, which may be none; `body`: the others.
+    ///   - presentation: the unit's time. All payloads of a unit have the same.
+    ///   - sourceTime: when that was by our clock.
+    ///   - isMarked: the last one of a picture.
+    ///   - captureTime: when the picture was taken by its sender's clock (NTP's 32.32 bits), where the sender said so.
+    public func send(
+        _ head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ kind: Kind, presentation: MediaTime,
+        sourceTime: MonotonicTime, isMarked: Bool, captureTime: UInt64? = nil
+    ) -> Sent {
+        // What the receiver has no track for is not missed.
+        guard let track = kind == .video ? video : sound else { return .sent }
+        let now = MonotonicTime.now()
+        return state.withLock { state in
+            let sent = unsafe state.session.send(
+                head, body, track: track, presentation: presentation, sourceTime: sourceTime, isMarked: isMarked,
+                captureTime: captureTime, at: now
+            ) { packet in
+                unsafe wire.send(packet, isControl: false, track: track)
+            }
+            if sent == .sent {
+                state.figures.packetsSent += 1
+                state.figures.bytesSent += Int64(head.count + body.count)
+            } else {
+                state.figures.packetsDropped += 1
+            }
+            sendReports(&state, now, isGoodbye: false)
+            return sent
+        }
+    }
+
+    private func sendReports(_ state: inout State, _ now: MonotonicTime, isGoodbye: Bool) {
+        var count: Int64 = 0
+        unsafe state.session.nextReport(at: now, isGoodbye: isGoodbye) { packet, track in
+            count += 1
+            _ = unsafe wire.send(packet, isControl: true, track: track)
+        }
+        state.figures.reports += count
+    }
+
+    func sayGoodbye() { state.withLock { sendReports(&$0, .now(), isGoodbye: true) } }
+
+    /// What was sent to them, and what they have told.
+    public func statistics() -> LegStatistics {
+        state.withLock { state in
+            var figures = state.figures
+            let feedback = state.session.feedback
+            figures.roundTripTime = feedback.roundTrip ?? .zero
+            figures.packetsLost = feedback.requested
+            figures.connected = true
+            return figures
+        }
+    }
+}
