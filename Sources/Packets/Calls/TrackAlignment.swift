@@ -27,11 +27,34 @@ struct TrackAlignment: Sendable {
         var byArrival: Int64
         /// By the newest packet's source time; nil while it has none.
         var bySourceTime: Int64?
+        /// The time stamp that lies elsewhere, until another one confirms that all do from here on.
+        private var stray: (ticks: Int64, offset: Int64)?
 
-        /// Time stamps that go back by more (2 s) have jumped: packets that came before show nothing of those that come.
-        static let jump = 2 * MediaTime.ticksPerSecond
+        /// Time stamps that lie further (2 s) from where they should be have jumped: packets that came before show nothing of those
+        /// that come.
+        private static let jump = 2 * MediaTime.ticksPerSecond
+
+        init(byArrival: Int64) { self.byArrival = byArrival }
 
         var best: Int64 { bySourceTime ?? byArrival }
+
+        /// A packet with this time stamp came when the track's offset would have to be this.
+        /// - Returns: false for a time stamp that stands alone, as a packet's that was written wrong. It shows nothing.
+        mutating func observe(_ ticks: Int64, _ offset: Int64) -> Bool {
+            guard abs(offset - byArrival) > Self.jump else {
+                stray = nil
+                byArrival = min(byArrival, offset)
+                return true
+            }
+            // All packets of a picture have the same one.
+            guard let other = stray, other.ticks != ticks, abs(offset - other.offset) <= Self.jump else {
+                stray = (ticks, offset)
+                return false
+            }
+            stray = nil
+            byArrival = min(offset, other.offset)
+            return true
+        }
     }
 
     private var epoch: MonotonicTime?
@@ -59,9 +82,10 @@ struct TrackAlignment: Sendable {
         guard let epoch, let newest = receiver.clock.newest else { return }
         let came = Self.start + MediaTime.ticks(in: arrival - epoch) - newest
         var estimate = estimates[receiver.index] ?? Estimate(byArrival: came)
-        estimate.byArrival = came - estimate.byArrival > Estimate.jump ? came : min(estimate.byArrival, came)
-        estimate.bySourceTime = receiver.clock.newestSourceTime.map {
-            Self.start + MediaTime.ticks(in: $0 - epoch) - newest
+        if estimate.observe(newest, came) {
+            estimate.bySourceTime = receiver.clock.newestSourceTime.map {
+                Self.start + MediaTime.ticks(in: $0 - epoch) - newest
+            }
         }
         estimates[receiver.index] = estimate
     }

@@ -7,15 +7,18 @@ struct ContradictingReportsTests {
     private typealias Path = RTPSessionTests.Path
 
     /// Sends pictures and sound that belong together, and reports of both each second.
-    /// - Parameter error: by how many seconds the pictures' report is wrong at a second of the call.
-    private static func call(seconds: Int, error: (Int) -> Double) -> Path {
+    /// - Parameters:
+    ///   - error: by how many seconds the pictures' report is wrong at a second of the call.
+    ///   - stray: the track whose packet before the third report has a wrong time stamp, and by how much.
+    private static func call(seconds: Int, stray: (track: Int, error: UInt32)? = nil, error: (Int) -> Double) -> Path {
         var sound = RTPTrack([RTPFormat(.opus, payloadType: 111)])
         sound.feedback = []
         let path = Path([Path.video(), sound])
         path.sendsReports = false
         for number in 0..<seconds * 50 {
             for track in 0..<2 {
-                path.send(UInt8(track + 1), track: track, ticks: Int64(number) * 1800)
+                let wrong = number == 110 && stray?.track == track ? stray!.error : 0
+                path.send(UInt8(track + 1), track: track, ticks: Int64(number) * 1800, error: wrong)
                 guard number % 50 == 10 else { continue }
                 let wall = Double(number) * 0.02 + 4_000 + (track == 0 ? error(number / 50) : 0)
                 let header = path.newest
@@ -53,6 +56,17 @@ struct ContradictingReportsTests {
         // No packet lies elsewhere for a while.
         let sound = path.delivered.filter { $0.arrival.track == 1 }.map(\.arrival.presentation.ticks)
         #expect(zip(sound, sound.dropFirst()).allSatisfy { abs($1 - $0 - 1_800) < 900 })
+    }
+
+    /// One packet whose time stamp is wrong moves none of those that follow, also where a report comes right behind it.
+    @Test(arguments: [0, 1], [UInt32(0x4000_0000), 0xc000_0000]) func oneStrayStampMovesNothing(track: Int, error: UInt32) {
+        let path = Self.call(seconds: 6, stray: (track, error)) { _ in 0 }
+        #expect(Self.distance(path) < 900 && Self.complaints(path).isEmpty)
+        for each in 0..<2 {
+            let all = path.delivered.filter { $0.arrival.track == each }.map(\.arrival.presentation.ticks)
+            let leaps = zip(all, all.dropFirst()).count { abs($1 - $0 - 1_800) >= 900 }
+            #expect(leaps == (each == track ? 2 : 0), "track \(each)")
+        }
     }
 
     /// What a report says within a second of the arrival is believed: a sender may hold its sound back.

@@ -54,7 +54,8 @@ struct RTPSessionTests {
         }
 
         /// Sends a packet whose payload is a number.
-        func send(_ number: UInt8, track: Int = 0, ticks: Int64, isMarked: Bool = true) {
+        /// - Parameter error: by how much the packet's time stamp is wrong on the wire.
+        func send(_ number: UInt8, track: Int = 0, ticks: Int64, isMarked: Bool = true, error: UInt32 = 0) {
             let wasLost = loses(sent)
             sent += 1
             var made: [UInt8] = []
@@ -70,6 +71,8 @@ struct RTPSessionTests {
             #expect(result == .sent)
             sentTypes.append(made[1] & 0x7f)
             newest = made
+            let stamp = made[4..<8].reduce(0) { $0 << 8 | UInt32($1) } &+ error
+            for place in 0..<4 { made[4 + place] = UInt8(truncatingIfNeeded: stamp >> UInt32(24 - 8 * place)) }
             if !wasLost { launch(made, isForward: true) }
             var reports: [[UInt8]] = []
             sender.nextReport(at: now) { packet, _ in reports.append(Array(packet)) }
