@@ -215,7 +215,7 @@ public final class Relay: Sendable {
     public var settings: StreamSettings { channels.settings.current }
 
     /// The input's figures now.
-    public var inputStatistics: LegStatistics { source.statistics() }
+    public var inputStatistics: LegFigures { source.statistics() }
 
     /// The connections that the ends have now.
     public var inputPeers: [ConnectedPeer] { source.peers }
@@ -338,9 +338,9 @@ public struct RelayStatus: Sendable {
     public var demand: Capacity.Demand?
     /// The machine's cores.
     public var cores: Int
-    public var input: LegStatistics
+    public var input: LegFigures
     /// The first output.
-    public var output: LegStatistics
+    public var output: LegFigures
     /// How many outputs there are, and how many somebody receives.
     public var outputs, outputsConnected: Int
     /// Transport packets that are missing in what the input leg delivered.

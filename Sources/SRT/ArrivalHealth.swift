@@ -34,7 +34,7 @@ package final class ArrivalHealth: Sendable {
     /// Why nothing can be read early; nil while nothing is known against it. Costs one atomic load then.
     var failure: String? { hasFailed.load(ordering: .acquiring) ? reason.withLock { $0 } : nil }
 
-    var state: LegStatistics.EarlyIngest {
+    var state: LegFigures.EarlyIngest {
         hasFailed.load(ordering: .acquiring) ? .failed : isProven.load(ordering: .acquiring) ? .proven : .unproven
     }
 

@@ -94,18 +94,15 @@ final class CallerAdmission: Sendable {
     private let tap = Lock<ArrivalTap?>(nil)
     private let signal: ReaderSignal
     private let health: ArrivalHealth
-    private let callJudge: (any CallerJudge)?
 
     init(
-        _ endpoint: SRTEndpoint, direction: SRTLink.Direction, rules: Rules, signal: ReaderSignal, health: ArrivalHealth,
-        judge: (any CallerJudge)?
+        _ endpoint: SRTEndpoint, direction: SRTLink.Direction, rules: Rules, signal: ReaderSignal, health: ArrivalHealth
     ) {
         self.endpoint = endpoint
         self.direction = direction
         self.rules = Lock(rules)
         self.signal = signal
         self.health = health
-        callJudge = judge
         book = Lock(Book(hasPassphrase: endpoint.passphrase != nil))
     }
 
@@ -132,9 +129,9 @@ final class CallerAdmission: Sendable {
 
     /// Whether the caller may go on with the handshake.
     /// - Parameter mayCost: whether the port has time to check one more passphrase. Asked only about who would be admitted.
-    func judge(_ id: SRTSOCKET, from: String, host: String, streamID: String, mayCost: () -> Bool) -> Bool {
+    func judge(_ id: SRTSOCKET, from: String, host: String, mayCost: () -> Bool) -> Bool {
         guard let tap = tap.withLock({ $0 }) else { return false }
-        switch decide(on: from, host: host, streamID: streamID, mayCost: mayCost) {
+        switch decide(on: from, host: host, mayCost: mayCost) {
         case .admitted: break
         case .unanswered:
             srt_setrejectreason(id, Int32(burnish_srt_no_answer_yet))
@@ -165,7 +162,7 @@ final class CallerAdmission: Sendable {
         return true
     }
 
-    private func decide(on from: String, host: String, streamID: String, mayCost: () -> Bool) -> Verdict {
+    private func decide(on from: String, host: String, mayCost: () -> Bool) -> Verdict {
         let now = MonotonicTime.now()
         // An unanswered call needs the tap, which does not send the refusal.
         let maySayNothing = health.failure == nil
@@ -183,19 +180,8 @@ final class CallerAdmission: Sendable {
             switch place {
             // libsrt calls from one thread, one caller after the other: those before are connected or have gone.
             case .room(let places) where book.waiting < places:
-                var verdict: CallerVerdict? = .admit
-                if let callJudge {
-                    verdict = callJudge.verdict(
-                        on: Call(peer: from, streamID: streamID, publishes: direction == .input))
-                }
-                if verdict == .refuse {
-                    book.record(.forbidden, from: from, at: now)
-                    return .refused(.forbidden)
-                }
-                if verdict == .admit {
-                    if mayCost() { return .admitted }
-                    reason = .tooManyCalls
-                }
+                if mayCost() { return .admitted }
+                reason = .tooManyCalls
             case .held(let heard) where heard >= caller.since: fallthrough
             case .taken:
                 book.record(reason, from: from, at: now)
@@ -301,7 +287,6 @@ extension RefusalReason {
                 ? "called with a wrong passphrase or none, or not in live mode (transtype=live)"
                 : "called with a passphrase, and none is set here, or not in live mode (transtype=live)"
         case .kicked: "called again, and is kept out after a kick"
-        case .forbidden: "called and is not allowed"
         case .tooManyCalls: "called while too many others did"
         }
     }

@@ -1,4 +1,5 @@
 import Endpoint
+import Media
 import Packets
 
 /// Which leg of a listening port a caller wants. A pure function.

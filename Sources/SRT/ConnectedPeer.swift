@@ -15,7 +15,7 @@ public struct ConnectedPeer: Hashable, Sendable {
     public var streamID: String
     public var connectedAt: MonotonicTime
     /// The connection's own figures; the leg's have those of earlier connections in them.
-    public var statistics: LegStatistics
+    public var statistics: LegFigures
     /// What another process needs to say goodbye for this one; nil while it is not known.
     public var farewell: SRTFarewell?
 }
@@ -38,7 +38,7 @@ final class PresentPeer: Sendable {
         let id = Self.lastID.add(1, ordering: .relaxed).newValue
         let connected = ConnectedPeer(
             id: id, peer: peer?.description ?? CallerAdmission.unknown, host: peer?.host ?? CallerAdmission.unknown,
-            streamID: streamID, connectedAt: .now(), statistics: LegStatistics(), farewell: farewell)
+            streamID: streamID, connectedAt: .now(), statistics: LegFigures(), farewell: farewell)
         state.withLock { $0 = State(peer: connected, socket: socket, host: peer?.host) }
     }
 
@@ -48,7 +48,7 @@ final class PresentPeer: Sendable {
         let (found, socket) = state.withLock { ($0.peer, $0.socket) }
         guard var peer = found else { return nil }
         // libsrt says nothing of a connection that has just broken.
-        peer.statistics = LegStatistics(of: socket, window: window) ?? .unknown
+        peer.statistics = LegFigures(of: socket, window: window) ?? .unknown
         return peer
     }
 

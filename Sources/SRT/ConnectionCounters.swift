@@ -9,11 +9,11 @@ final class ConnectionCounters: Sendable {
         let id: SRTSOCKET
         let window: Nanoseconds
         /// What libsrt said last.
-        var newest = LegStatistics()
+        var newest = LegFigures()
 
         /// - Returns: nil where libsrt says nothing any more.
-        mutating func sample() -> LegStatistics? {
-            guard let now = LegStatistics(of: id, window: window) else { return nil }
+        mutating func sample() -> LegFigures? {
+            guard let now = LegFigures(of: id, window: window) else { return nil }
             newest = now
             return now
         }
@@ -21,7 +21,7 @@ final class ConnectionCounters: Sendable {
 
     private struct State {
         /// The counters of connections that have ended.
-        var ended = LegStatistics()
+        var ended = LegFigures()
         var present: [Present] = []
     }
 
@@ -37,7 +37,7 @@ final class ConnectionCounters: Sendable {
     }
 
     /// The figures of one connection now; nil where libsrt says nothing any more.
-    func sample(_ id: SRTSOCKET) -> LegStatistics? {
+    func sample(_ id: SRTSOCKET) -> LegFigures? {
         state.withLock { state in
             guard let index = state.present.firstIndex(where: { $0.id == id }) else { return nil }
             return state.present[index].sample()
@@ -63,13 +63,13 @@ final class ConnectionCounters: Sendable {
 
     /// All connections together. Of the gauges, the round trip time, the window and the waiting time are the largest ones, and the
     /// number of packets that wait is the sum.
-    func sum() -> LegStatistics {
+    func sum() -> LegFigures {
         state.withLock { state in
             var sum = state.ended
             for index in state.present.indices {
                 _ = state.present[index].sample()
                 let now = state.present[index].newest
-                sum.connected = true
+                sum.isConnected = true
                 sum.roundTripTime = max(sum.roundTripTime, now.roundTripTime)
                 sum.window = max(sum.window, now.window)
                 sum.packetsBuffered += now.packetsBuffered

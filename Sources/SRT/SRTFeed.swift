@@ -201,7 +201,7 @@ import Synchronization
         second.longestSilence = max(second.longestSilence, arrival - lastArrival)
         lastArrival = max(lastArrival, arrival)
         guard now >= secondEnds else { return }
-        if let figures = LegStatistics(of: id, window: window) {
+        if let figures = LegFigures(of: id, window: window) {
             second.lost = figures.packetsLost - lossesBefore
             lossesBefore = figures.packetsLost
             second.roundTripTime = figures.roundTripTime

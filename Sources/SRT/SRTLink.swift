@@ -78,11 +78,10 @@ final class SRTLink: Sendable {
     /// - Parameters:
     ///   - health: whether messages can be read early; the process's own, except in tests.
     ///   - resolver: looks up whom a caller calls.
-    ///   - judge: has the last word on a listener's callers.
     /// - Throws: `cannotBind` or `unresolvable` for a listener that cannot be had; a caller fails later.
     init(
         _ endpoint: SRTEndpoint, direction: Direction, health: ArrivalHealth = .shared,
-        resolver: any NameResolver = NameResolution.resolver, judge: (any CallerJudge)? = nil
+        resolver: any NameResolver = NameResolution.resolver
     ) throws(TransportError) {
         _ = SRTLibrary.started
         self.endpoint = endpoint
@@ -95,7 +94,7 @@ final class SRTLink: Sendable {
         if endpoint.mode == .listener {
             let listener = try SRTListener(
                 endpoint, direction: direction, place: place, readingEarly: wantsEarly && health.failure == nil,
-                signal: signal, health: health, judge: judge)
+                signal: signal, health: health)
             localPort = listener.port
             self.listener.withLock { $0 = listener }
             events.append(.listening(ListeningPlace("srt", listener.address)))
@@ -133,7 +132,7 @@ final class SRTLink: Sendable {
     /// Closes a connection that is of no use any more, if it is still the present one.
     func abandon(_ id: SRTSOCKET) { abandoned.store(id, ordering: .relaxed) }
 
-    func statistics() -> LegStatistics {
+    func statistics() -> LegFigures {
         var figures = counters.sum()
         if let listener = listener.withLock({ $0 }) {
             figures.refusals = listener.refusalCounts
@@ -215,7 +214,7 @@ final class SRTLink: Sendable {
     }
 
     /// Whether a listener's peer is to go, because another caller has been admitted. Also sets who is admitted next.
-    private func givesWay(_ silence: PeerSilence, figures: LegStatistics, to listener: SRTListener) -> Bool {
+    private func givesWay(_ silence: PeerSilence, figures: LegFigures, to listener: SRTListener) -> Bool {
         let isSilent = silence.duration >= Self.peerSilenceTimeout
         admitCallers(of: listener, to: isSilent ? .free : .held(heard: silence.lastHeard))
         guard listener.someoneWaits else { return false }
@@ -324,7 +323,7 @@ final class SRTLink: Sendable {
     ///   - isReplaced: decides from the peer's silence and the figures whether another caller replaces it.
     private func attend(
         _ connection: consuming SRTSocket, tap: ArrivalTap, peer: SocketAddress?, streamID: String, early: Bool,
-        windowAsked: Int32, isReplaced: (PeerSilence, LegStatistics) -> Bool
+        windowAsked: Int32, isReplaced: (PeerSilence, LegFigures) -> Bool
     ) {
         var milliseconds = connection.integer(direction == .input ? SRTO_RCVLATENCY : SRTO_PEERLATENCY) ?? 0
         // The larger wish counts. libsrt sees to that itself only while TSBPD is on.
@@ -373,15 +372,15 @@ final class SRTLink: Sendable {
     /// Samples a connection until it is over.
     /// - Returns: why it is over.
     private func watch(
-        _ connection: borrowing SRTSocket, isReplaced: (PeerSilence, LegStatistics) -> Bool
+        _ connection: borrowing SRTSocket, isReplaced: (PeerSilence, LegFigures) -> Bool
     ) -> String {
         // The last ones. libsrt gives none of a broken connection.
-        var figures = LegStatistics()
+        var figures = LegFigures()
         var silence = PeerSilence(since: .now(), samplingEvery: Self.connectionPollInterval)
         while !isStopping {
             let begin = MonotonicTime.now()
             if var now = counters.sample(connection.id) {
-                if !now.knowsBuffered { now.packetsBuffered = figures.packetsBuffered }
+                now.packetsBuffered = now.knowsBuffered ? now.packetsBuffered : figures.packetsBuffered
                 figures = now
             }
             silence.sample(packets: figures.packetsFromPeer, from: begin, to: .now())

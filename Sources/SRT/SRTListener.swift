@@ -20,13 +20,13 @@ final class SRTListener: Sendable {
     ///   - signal: raised whenever libsrt has filed a datagram of one of the leg's connections.
     init(
         _ endpoint: SRTEndpoint, direction: SRTLink.Direction = .input, place: String, readingEarly: Bool,
-        signal: ReaderSignal, health: ArrivalHealth = .shared, judge: (any CallerJudge)? = nil
+        signal: ReaderSignal, health: ArrivalHealth = .shared
     ) throws(TransportError) {
         _ = SRTLibrary.started
         let address = try NameLookup.find(host: endpoint.host, port: endpoint.port, place: place)
         admission = CallerAdmission(
             endpoint, direction: direction, rules: CallerAdmission.Rules(readingEarly: readingEarly, place: .free),
-            signal: signal, health: health, judge: judge)
+            signal: signal, health: health)
         shared = try SharedSRTListener.join(admission, address: address, place: place, fault: health.fault)
     }
 

@@ -36,12 +36,11 @@ final class SRTReaders: Sendable {
     /// Opens the port.
     /// - Parameters:
     ///   - readers: how many are served at a time.
-    ///   - judge: has the last word on callers.
-    init(_ endpoint: SRTEndpoint, readers: Int, judge: (any CallerJudge)?) throws(TransportError) {
+    init(_ endpoint: SRTEndpoint, readers: Int) throws(TransportError) {
         _ = SRTLibrary.started
         // libsrt raises the signal; nobody waits for it, because an output reads nothing.
         let listener = try SRTListener(
-            endpoint, direction: .output, place: endpoint.description, readingEarly: false, signal: ReaderSignal(), judge: judge
+            endpoint, direction: .output, place: endpoint.description, readingEarly: false, signal: ReaderSignal()
         )
         places = (0..<max(1, readers)).map { _ in Place() }
         localPort = listener.port
@@ -52,7 +51,7 @@ final class SRTReaders: Sendable {
     }
 
     /// All readers together, see ``ConnectionCounters/sum()``.
-    func statistics() -> LegStatistics {
+    func statistics() -> LegFigures {
         var sum = counters.sum()
         if let listener = listener.withLock({ $0 }) {
             sum.refusals = listener.refusalCounts
@@ -83,7 +82,7 @@ final class SRTReaders: Sendable {
         private let counters: ConnectionCounters
         private var silence = PeerSilence(since: .now(), samplingEvery: SRTLink.connectionPollInterval)
         /// The last ones. libsrt gives none of a broken connection.
-        private(set) var figures = LegStatistics()
+        private(set) var figures = LegFigures()
 
         init(_ connection: consuming SRTSocket, at place: Place, _ counters: ConnectionCounters) {
             self.counters = counters
@@ -104,7 +103,7 @@ final class SRTReaders: Sendable {
         func sample(_ listener: SRTListener) -> String? {
             let begin = MonotonicTime.now()
             if var now = counters.sample(connection.id) {
-                if !now.knowsBuffered { now.packetsBuffered = figures.packetsBuffered }
+                now.packetsBuffered = now.knowsBuffered ? now.packetsBuffered : figures.packetsBuffered
                 figures = now
             }
             silence.sample(packets: figures.packetsFromPeer, from: begin, to: .now())

@@ -23,13 +23,13 @@ package final class SRTSink: Sendable {
     private let mayChange = Atomic<Bool>(true)
 
     /// - Parameter readers: how many a listener serves at a time.
-    package init(_ endpoint: SRTEndpoint, readers: Int, marksOrder: Bool, judge: (any CallerJudge)? = nil)
+    package init(_ endpoint: SRTEndpoint, readers: Int, marksOrder: Bool)
         throws(TransportError)
     {
         side =
             endpoint.mode == .listener
-            ? .listener(try SRTReaders(endpoint, readers: readers, judge: judge))
-            : .caller(try SRTLink(endpoint, direction: .output, judge: judge))
+            ? .listener(try SRTReaders(endpoint, readers: readers))
+            : .caller(try SRTLink(endpoint, direction: .output))
         let places =
             switch side {
             case .caller: 1
@@ -83,7 +83,7 @@ package final class SRTSink: Sendable {
         if case .caller(let link) = side { link.hasUntriedAddress.load(ordering: .acquiring) } else { false }
     }
 
-    package func statistics() -> LegStatistics {
+    package func statistics() -> LegFigures {
         switch side {
         case .caller(let link): link.statistics()
         case .listener(let readers): readers.statistics()

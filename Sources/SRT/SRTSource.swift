@@ -14,14 +14,13 @@ package final class SRTSource: Sendable {
     ///   - mostHeld: how far past a missing message others are held. libsrt's own receive buffer reaches as far,
     ///     which is a second at 86 Mb/s. For tests: less.
     ///   - health: whether messages can be read early; the process's own, except in tests.
-    ///   - judge: has the last word on a listener's callers.
     package init(
-        _ endpoint: SRTEndpoint, mostHeld: Int = 8192, health: ArrivalHealth = .shared, judge: (any CallerJudge)? = nil
+        _ endpoint: SRTEndpoint, mostHeld: Int = 8192, health: ArrivalHealth = .shared
     ) throws(TransportError) {
         guard endpoint.maxReaders == nil else {
             throw TransportError(.badURL, place: endpoint.description, "maxreaders is for outputs: an input has one sender")
         }
-        link = try SRTLink(endpoint, direction: .input, health: health, judge: judge)
+        link = try SRTLink(endpoint, direction: .input, health: health)
         receiver = ThreadConfined(OrderedReceiver(SRTFeed(link), capacity: mostHeld, room: Message.largest))
     }
 
@@ -34,7 +33,7 @@ package final class SRTSource: Sendable {
     package var negotiatedWindow: Nanoseconds { link.negotiatedWindow }
     package var failureBeforeFirstConnection: TransportError? { link.failureBeforeFirstConnection }
     package var trouble: LegTrouble? { link.trouble }
-    package func statistics() -> LegStatistics { link.statistics() }
+    package func statistics() -> LegFigures { link.statistics() }
     package var peers: [ConnectedPeer] { link.peers }
     package func kick(_ id: UInt64, for time: Nanoseconds) -> Bool { link.kick(id, for: time) }
 

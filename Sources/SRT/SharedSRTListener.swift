@@ -160,7 +160,7 @@ final class CallerRouter: Sendable {
         case .leg(let index):
             let leg = legs[index]
             let host = peer?.host ?? CallerAdmission.unknown
-            let isAdmitted = leg.judge(id, from: from, host: host, streamID: streamID) {
+            let isAdmitted = leg.judge(id, from: from, host: host) {
                 state.withLock { $0.rate.admits(host, at: .now()) }
             }
             guard isAdmitted else { return false }

@@ -27,14 +27,13 @@ public final class Sink: Sendable {
     /// - Throws: ``TransportError``: `cannotBind`, `unresolvable`, `unreachable` or `inaccessible`.
     /// - Parameters:
     ///   - readers: how many callers an SRT listener serves at a time.
-    ///   - judge: has the last word on the callers of an SRT listener.
     ///   - waits: whether a file's ``send(_:sourceTime:)`` may wait for the disk. Otherwise a thread of its own writes.
     ///   - rtp: where the output is RTP, go on as this sender.
     public convenience init(
-        _ url: StreamURL, readers: Int = 1, waits: Bool = true, judge: (any CallerJudge)? = nil,
+        _ url: StreamURL, readers: Int = 1, waits: Bool = true,
         resuming rtp: RTPSenderState? = nil
     ) throws(TransportError) {
-        try self.init(url, readers: readers, waits: waits, marksOrder: false, judge: judge, resuming: rtp)
+        try self.init(url, readers: readers, waits: waits, marksOrder: false, resuming: rtp)
     }
 
     /// Sends to viewers who come and go, each over a wire of their own.
@@ -70,12 +69,12 @@ public final class Sink: Sendable {
     /// - Parameter marksOrder: ask SRT receivers to hold back what comes after a missing message, as FFmpeg does. For
     ///   tests: it helps nobody.
     init(
-        _ url: StreamURL, readers: Int = 1, waits: Bool = true, marksOrder: Bool, judge: (any CallerJudge)? = nil,
+        _ url: StreamURL, readers: Int = 1, waits: Bool = true, marksOrder: Bool,
         resuming rtp: RTPSenderState? = nil
     ) throws(TransportError) {
         self.url = url
         switch url {
-        case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, readers: readers, marksOrder: marksOrder, judge: judge))
+        case .srt(let endpoint): leg = .srt(try SRTSink(endpoint, readers: readers, marksOrder: marksOrder))
         case .rtp(let endpoint): leg = .rtp(try RTPSink(endpoint, resuming: rtp))
         case .sdp(let endpoint):
             let sink = try UDPCallSink(endpoint)
@@ -278,7 +277,7 @@ public final class Sink: Sendable {
     public var rtpState: RTPSenderState? { if case .rtp(let sink) = leg { sink.state } else { nil } }
 
     /// The leg's figures now. Takes a few microseconds; meant for once a second.
-    public func statistics() -> LegStatistics {
+    public func statistics() -> LegFigures {
         switch leg {
         case .srt(let sink): sink.statistics()
         case .rtp(let sink): sink.statistics()

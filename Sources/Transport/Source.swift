@@ -20,12 +20,11 @@ public final class Source: Sendable {
 
     /// Opens the endpoint. A listener listens when this returns; a caller calls in the background, for ever. Waits for the
     /// process's resolver where a local address is a name.
-    /// - Parameter judge: has the last word on the callers of an SRT listener.
     /// - Throws: ``TransportError``: `cannotBind`, `unresolvable` or `inaccessible`.
-    public init(_ url: StreamURL, judge: (any CallerJudge)? = nil) throws(TransportError) {
+    public init(_ url: StreamURL) throws(TransportError) {
         self.url = url
         switch url {
-        case .srt(let endpoint): leg = .srt(try SRTSource(endpoint, judge: judge))
+        case .srt(let endpoint): leg = .srt(try SRTSource(endpoint))
         case .rtp(let endpoint): leg = .rtp(try RTPSource(endpoint))
         case .sdp(let endpoint): leg = .call(try MediaSource(endpoint))
         case .udp(let endpoint): leg = .udp(try UDPSource(endpoint))
@@ -143,7 +142,7 @@ public final class Source: Sendable {
     public func close() { if case .srt(let source) = leg { source.close() } }
 
     /// The leg's figures now. Takes a few microseconds; meant for once a second.
-    public func statistics() -> LegStatistics {
+    public func statistics() -> LegFigures {
         switch leg {
         case .srt(let source): source.statistics()
         case .rtp(let source): source.statistics()

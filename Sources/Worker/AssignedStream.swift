@@ -248,7 +248,7 @@ final class AssignedStream: Sendable {
             guard call.leg == .input else { return call }
             // One publishes at a time, so the input's figures are theirs.
             var call = call
-            call.use(relay.inputStatistics)
+            call.figures = relay.inputStatistics
             return call
         }
         return Array((peers + calls).prefix(Caller.mostOfStream))
@@ -277,19 +277,7 @@ extension Caller {
         self.init(
             id: peer.id, leg: leg, peer: peer.peer, streamID: String(peer.streamID.prefix(Self.longestStreamID)),
             connectedAt: peer.connectedAt.nanoseconds)
-        use(peer.statistics)
-    }
-
-    mutating func use(_ figures: LegStatistics) {
-        roundTripTime = figures.roundTripTime.count
-        window = figures.window.count
-        packetsSent = figures.packetsSent
-        packetsReceived = figures.packetsReceived
-        packetsLost = figures.packetsLost
-        packetsRetransmitted = figures.packetsRetransmitted
-        packetsDropped = figures.packetsDropped
-        bytesSent = figures.bytesSent
-        bytesReceived = figures.bytesReceived
+        figures = peer.statistics
     }
 }
 

@@ -13,10 +13,10 @@ struct CallerRates {
         init(_ caller: Caller, at time: MonotonicTime) {
             self.time = time
             let isInput = caller.leg == .input
-            bytes = isInput ? caller.bytesReceived : caller.bytesSent
+            bytes = isInput ? caller.figures.bytesReceived : caller.figures.bytesSent
             // What was lost on the way here never came. What was lost on the way there was sent.
-            packets = isInput ? caller.packetsReceived + caller.packetsLost : caller.packetsSent
-            lost = caller.packetsLost
+            packets = isInput ? caller.figures.packetsReceived + caller.figures.packetsLost : caller.figures.packetsSent
+            lost = caller.figures.packetsLost
         }
     }
 

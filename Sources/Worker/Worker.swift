@@ -124,7 +124,6 @@ public final class Worker: Sendable {
         case .kick(let name, let caller, let seconds): stream(name)?.kick(caller, seconds: seconds)
         case .listCallers(let id, let name): list(stream(name)?.callers ?? [], id)
         case .resolved(let id, let addresses, let fault): names.receive(id, addresses, fault: fault)
-        case .verdict: break
         case .showPicture(let id, let name, let side, let width):
             let answer = control
             guard let stream = stream(name), let descriptor = descriptors.first else {

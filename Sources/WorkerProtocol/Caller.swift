@@ -1,3 +1,5 @@
+import Media
+
 /// One present connection of a stream's end, for the list of callers: an SRT peer, a publisher or a viewer of a call.
 public struct Caller: Codable, Hashable, Sendable {
     public enum Leg: String, Codable, Hashable, Sendable, CaseIterable { case input, output }
@@ -22,17 +24,8 @@ public struct Caller: Codable, Hashable, Sendable {
     public var streamID: String
     /// When it connected, in nanoseconds of the monotonic clock, which all processes of the machine share.
     public var connectedAt: Int64
-    /// Times in nanoseconds.
-    public var roundTripTime: Int64 = 0
-    public var window: Int64 = 0
-    /// Totals since it connected.
-    public var packetsSent: Int64 = 0
-    public var packetsReceived: Int64 = 0
-    public var packetsLost: Int64 = 0
-    public var packetsRetransmitted: Int64 = 0
-    public var packetsDropped: Int64 = 0
-    public var bytesSent: Int64 = 0
-    public var bytesReceived: Int64 = 0
+    /// Totals count from when it connected.
+    public var figures = LegFigures()
     /// Bits a second, and the share of packets that were lost (0…1), over the last seconds; nil while that is not known.
     public var bitRate: Double?
     public var loss: Double?

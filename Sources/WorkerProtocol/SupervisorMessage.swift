@@ -18,8 +18,6 @@ public enum SupervisorMessage: ChannelMessage {
     /// The answer to ``WorkerMessage/resolve(id:host:port:)``: addresses as text (`192.0.2.1`, `2001:db8::1`), none when there
     /// are none, with the reason.
     case resolved(id: UInt64, addresses: [String], fault: String?)
-    /// The answer to ``WorkerMessage/judge(id:stream:peer:streamID:)``.
-    case verdict(id: UInt64, isAdmitted: Bool, reason: String)
     /// Encode the next picture as JPEG into the descriptor beside it (a sealed memory file), at most `width` pixels wide.
     case showPicture(id: UInt64, stream: String, side: PictureSide, width: Int)
     /// The processor cores that a stream may count on: for all work on originals, for optional work, and for originals when its

@@ -16,7 +16,6 @@ public enum WorkerMessage: ChannelMessage {
     /// What the stream's input is like: all of it. Comes whenever it has changed, at most once a second.
     case described(stream: String, StreamDescription)
     case resolve(id: UInt64, host: String, port: UInt16)
-    case judge(id: UInt64, stream: String, peer: String, streamID: String)
     /// The picture's JPEG has so many bytes in the descriptor that came with the request; 0 and a reason where there will be none, and 0
     /// alone where there is none now.
     case picture(id: UInt64, byteCount: Int, fault: String?)

@@ -104,7 +104,7 @@ import WorkerProtocol
         case .end:
             for stream in sockets.keys { channel.send(.ended(stream: stream, code: 0, reason: "stopped")) }
             exit(0)
-        case .verdict, .share: break
+        case .share: break
         }
     }
 

@@ -78,7 +78,7 @@ import Transport
     private struct Outcome {
         var report: RelayReport
         /// The sender's figures.
-        var sent: LegStatistics
+        var sent: LegFigures
         var receiver: Receiver
         var networks: [ImpairmentProxy]
     }
@@ -105,7 +105,7 @@ import Transport
     }
 
     /// Sends, and hangs up when the relay has everything, or has had time for it.
-    private func send(_ frames: Int64, to url: String) throws -> LegStatistics {
+    private func send(_ frames: Int64, to url: String) throws -> LegFigures {
         let sink = try Sink(StreamURL(url))
         try sink.awaitConnection(until: .now() + .seconds(20))
         var configuration = TestSourceConfiguration()

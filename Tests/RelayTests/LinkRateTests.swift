@@ -200,7 +200,7 @@ import Testing
                 if isBehind { dropped += 1 }
                 var peer = ConnectedPeer(
                     id: 1, peer: "203.0.113.1:9", host: "203.0.113.1", streamID: "",
-                    connectedAt: start, statistics: LegStatistics())
+                    connectedAt: start, statistics: LegFigures())
                 peer.statistics.packetsDropped = dropped
                 links.follow({ [peer] in [peer] }, at: now)
                 calls.follow(

@@ -39,7 +39,7 @@ import Transport
         let report = try #require(running.stop())
         #expect(report.frames.originals == 150 && report.frames.emitted == 150 && report.frames.balance)
         #expect(report.counters["input_connections"] == 2 && report.counters["input_gaps"] == nil)
-        #expect(report.input.window == 0 && !report.input.connected && report.input.reports >= 4)
+        #expect(report.input.window == .zero && !report.input.isConnected && report.input.reports >= 4)
 
         let trace = try Trace.read(String(decoding: scratch.read("trace.csv"), as: UTF8.self))
         let budget = running.relay.configuration.settings.budget

@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    private func settle(_ health: ArrivalHealth) -> LegStatistics.EarlyIngest {
+    private func settle(_ health: ArrivalHealth) -> LegFigures.EarlyIngest {
         let limit = MonotonicTime.now() + Reader.timeout
         while health.state == .unproven && .now() < limit { (MonotonicTime.now() + .milliseconds(1)).sleep() }
         return health.state

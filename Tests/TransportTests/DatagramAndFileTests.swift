@@ -154,7 +154,7 @@ struct DatagramAndFileTests {
         #expect(sink.isConnected && !sink.isBroken && sink.nextEvent() == nil)
         close(end)
         for _ in 0..<3 { #expect(sink.send(numbered(1)) == .notConnected) }
-        #expect(sink.isBroken && !sink.isConnected && !sink.statistics().connected)
+        #expect(sink.isBroken && !sink.isConnected && !sink.statistics().isConnected)
         #expect(sink.nextEvent() == .disconnected(reason: "Broken pipe"))
         #expect(sink.nextEvent() == nil)
     }

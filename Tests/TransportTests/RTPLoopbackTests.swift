@@ -60,7 +60,7 @@ struct RTPLoopbackTests {
             return Array(bytes[..<count])
         }
 
-        var figures: LegStatistics { reader.source.statistics() }
+        var figures: LegFigures { reader.source.statistics() }
         var gaps: [Int64] { reader.events.compactMap { if case .gap(let messages) = $0 { messages } else { nil } } }
         func refusals(with text: String) -> Int {
             reader.events.count { if case .refused(let reason) = $0 { reason.contains(text) } else { false } }
@@ -99,13 +99,13 @@ struct RTPLoopbackTests {
         #expect(connection.window == .milliseconds(50) && connection.peer.hasPrefix(host))
         let (input, output) = (reader.source.statistics(), try #require(sink?.statistics()))
         #expect(input.packetsReceived == 100 && input.packetsLost == 0 && input.bytesReceived == output.bytesSent)
-        #expect(input.connected && input.window == .milliseconds(50) && reader.source.negotiatedWindow == input.window)
+        #expect(input.isConnected && input.window == .milliseconds(50) && reader.source.negotiatedWindow == input.window)
         #expect(output.packetsSent == 100 && output.reports == 1 && output.packetsDropped == 0)
         // Whoever ends says so.
         sink = nil
         let goodbye = LegEvent.disconnected(reason: "the sender said goodbye")
         #expect(reader.wait(for: { $0 == goodbye }) != nil)
-        #expect(!reader.source.statistics().connected && reader.source.negotiatedWindow == .zero)
+        #expect(!reader.source.statistics().isConnected && reader.source.negotiatedWindow == .zero)
         #expect(reader.source.statistics().reports == 2)
     }
 

@@ -180,32 +180,4 @@ import Testing
         #expect(cam.awaitConnection() != nil)
         #expect(try #require(cam.source.peers.first).id != before.id)
     }
-
-    /// Says nothing about the first calls, then what it was told to say.
-    private final class SlowJudge: CallerJudge {
-        let asked = Lock<[Call]>([])
-        let verdict: CallerVerdict
-        init(_ verdict: CallerVerdict) { self.verdict = verdict }
-
-        func verdict(on call: Call) -> CallerVerdict? {
-            let count = asked.withLock {
-                $0.append(call)
-                return $0.count
-            }
-            return count < 3 ? nil : verdict
-        }
-    }
-
-    @Test(arguments: [CallerVerdict.admit, .refuse]) func aCallerWaitsForAVerdict(verdict: CallerVerdict) throws {
-        let judge = SlowJudge(verdict)
-        let source = try Source(StreamURL(listen("streamid=cam")), judge: judge)
-        let sink = try Sink(StreamURL(call(source.localPort, "streamid=cam")))
-        if verdict == .admit {
-            #expect(sink.awaitPeer())
-        } else {
-            #expect(refusal(of: sink).contains("1403"))
-        }
-        let asked = judge.asked.withLock { $0 }
-        #expect(asked.count >= 3 && asked.allSatisfy { $0.streamID == "cam" && $0.publishes })
-    }
 }

@@ -1,4 +1,5 @@
 import Endpoint
+import Media
 import Packets
 import Testing
 @testable import SRT

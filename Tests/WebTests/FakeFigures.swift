@@ -16,7 +16,7 @@ extension FakeService {
         leg.packetsReceived = 12_345
         leg.packetsLost = 3
         leg.messagesUnstamped = 2
-        leg.refusals.busy = 4
+        leg.refusals[.busy] = 4
         leg.handshakesDropped = 5
         leg.earlyIngest = .proven
         leg.bytesReceived = 16_000_000

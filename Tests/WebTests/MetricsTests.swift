@@ -36,8 +36,9 @@ import Testing
             for line in [
                 "# TYPE burnish_frames_total counter", "burnish_ready 1", "burnish_capacity_cores 2.0",
                 "burnish_capacity_used_ratio 0.25", #"burnish_stream_state{stream="cam1",state="flowing"} 1"#,
-                #"burnish_srt_rtt_seconds{stream="cam2",leg="output",output="1"} 0.0015"#,
-                #"burnish_srt_messages_unstamped_total{stream="cam1",leg="input"} 2"#, "burnish_http_connections 1",
+                #"burnish_link_round_trip_time_seconds{stream="cam2",leg="output",output="1",transport="srt"} 0.0015"#,
+                #"burnish_link_messages_unstamped_total{stream="cam1",leg="input",transport="srt"} 2"#,
+                "burnish_http_connections 1",
                 #"burnish_frame_stage_seconds_bucket{stream="cam1",stage="decode",le="0.001"} 0"#,
             ] {
                 #expect(lines.contains(line), "\(line)")

@@ -10,8 +10,10 @@ import WorkerProtocol
 
     private func caller(_ id: UInt64, _ leg: Caller.Leg, second: Int64) -> Caller {
         var caller = Caller(id: id, leg: leg, peer: "192.0.2.1:1", streamID: "", connectedAt: 0)
-        (caller.bytesReceived, caller.bytesSent) = (125_000 * second, 250_000 * second)
-        (caller.packetsReceived, caller.packetsSent, caller.packetsLost) = (90 * second, 100 * second, 10 * second)
+        (caller.figures.bytesReceived, caller.figures.bytesSent) = (125_000 * second, 250_000 * second)
+        (caller.figures.packetsReceived, caller.figures.packetsSent, caller.figures.packetsLost) = (
+            90 * second, 100 * second, 10 * second
+        )
         return caller
     }
 

@@ -101,7 +101,7 @@ import WorkerProtocol
         }
         let caller = try #require(callers()?.first)
         #expect(caller.leg == .output && caller.streamID == "me" && caller.peer.hasPrefix("127.0.0.1:"))
-        #expect(caller.connectedAt <= MonotonicTime.now().nanoseconds && caller.window > 0)
+        #expect(caller.connectedAt <= MonotonicTime.now().nanoseconds && caller.figures.window > .zero)
         worker.channel.send(.kick(stream: "a", caller: caller.id + 1000, seconds: .infinity))
         worker.channel.send(.kick(stream: "a", caller: caller.id, seconds: 3600))
         #expect(worker.event("a", .outputDown) != nil)

@@ -339,18 +339,8 @@ extension Supervisor: Service {
 
 extension CallerStatus {
     init(_ caller: Caller) {
-        var figures = LegFigures()
-        figures.isConnected = true
-        figures.connections = 1
-        figures.roundTripTime = Nanoseconds(caller.roundTripTime)
-        figures.window = Nanoseconds(caller.window)
-        figures.packetsSent = caller.packetsSent
-        figures.packetsReceived = caller.packetsReceived
-        figures.packetsLost = caller.packetsLost
-        figures.packetsRetransmitted = caller.packetsRetransmitted
-        figures.packetsDropped = caller.packetsDropped
-        figures.bytesSent = caller.bytesSent
-        figures.bytesReceived = caller.bytesReceived
+        var figures = caller.figures
+        (figures.isConnected, figures.connections) = (true, 1)
         self.init(
             id: caller.id, leg: caller.leg.rawValue, transport: caller.transport.rawValue, peer: Supervisor.line(caller.peer),
             streamID: Supervisor.line(caller.streamID),

@@ -204,10 +204,6 @@ extension Supervisor {
         case .hello: break
         case .alive(let id, let stalled): tell(worker, .alive(id: id, stalled: stalled.prefix(16).map(Self.line)))
         case .resolve(let id, let host, let port): resolve(id, host, port, for: worker)
-        case .judge(let id, let name, _, _):
-            // The worker asks about callers whom the stream's own rules admit. Rules that live elsewhere have their place here.
-            let isAdmitted = stream(name, of: worker) != nil
-            send(.verdict(id: id, isAdmitted: isAdmitted, reason: isAdmitted ? "" : "there is no such stream"), to: worker)
         case .picture(let id, let byteCount, let fault):
             let result: Result<Int, ServiceFault> =
                 fault.map { .failure(ServiceFault(.unavailable, Self.line($0))) } ?? .success(byteCount)

@@ -8,7 +8,7 @@ import Synchronization
 /// may be called from any.
 package final class MediaSource: Sendable {
     private let wire: any RTPWire
-    private let figures = Lock(LegStatistics())
+    private let figures = Lock(LegFigures())
     private let receiver: ThreadConfined<Receiver>
 
     /// - Parameters:
@@ -29,7 +29,7 @@ package final class MediaSource: Sendable {
     package var localPort: UInt16 { wire.place?.port ?? 0 }
     package var negotiatedWindow: Nanoseconds { figures.withLock { $0.window } }
     package func interrupt() { wire.interrupt() }
-    package func statistics() -> LegStatistics { figures.withLock { $0 } }
+    package func statistics() -> LegFigures { figures.withLock { $0 } }
 
     package func needsKeyframe(_ isNeeded: Bool) { receiver.use { $0.needsKeyframe(isNeeded) } }
     package func wantsKeyframe(every interval: Nanoseconds?) { receiver.use { $0.wantsKeyframe(every: interval) } }
@@ -59,7 +59,8 @@ package final class MediaSource: Sendable {
         private let wishes: Wishes
         private var window: Nanoseconds
         /// Of the calls before.
-        private var earlier = LegStatistics()
+        private var earlier = LegFigures()
+        private var droppedByWire: Int64 = 0
         private let datagram = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPFeed.largest, alignment: 64)
         private var hasReportedPort = false
         private var begun: Set<Int> = []
@@ -105,9 +106,11 @@ package final class MediaSource: Sendable {
         /// Begins with the wire's present call.
         private mutating func beginCall() {
             let present = wire.call
-            var figures = LegStatistics()
+            var figures = LegFigures()
             write(&figures)
             earlier = figures
+            // The wire counts on.
+            earlier.packetsDropped -= droppedByWire
             if isConnected { pending.append(.disconnected(reason: present.endReason)) }
             (isConnected, begun, lastHeard) = (false, [], nil)
             (tracks, call) = (present.tracks, present.number)
@@ -218,8 +221,8 @@ package final class MediaSource: Sendable {
             }
         }
 
-        func write(_ figures: inout LegStatistics) {
-            figures.connected = isConnected
+        mutating func write(_ figures: inout LegFigures) {
+            figures.isConnected = isConnected
             figures.connections = connections
             figures.window = isConnected ? window : .zero
             figures.roundTripTime = isConnected ? session.roundTrip ?? .zero : .zero
@@ -228,7 +231,8 @@ package final class MediaSource: Sendable {
             let losses = session.losses
             figures.packetsLost = earlier.packetsLost + losses.found
             figures.packetsRetransmitted = earlier.packetsRetransmitted + losses.repaired
-            figures.packetsDropped = earlier.packetsDropped + losses.abandoned
+            droppedByWire = wire.packetsDropped
+            figures.packetsDropped = earlier.packetsDropped + losses.abandoned + droppedByWire
             figures.packetsUnexpected = earlier.packetsUnexpected + session.unexpected
             figures.packetsOfOtherLayers = earlier.packetsOfOtherLayers + session.leftOut
             figures.picturesRefused = wire.picturesRefused

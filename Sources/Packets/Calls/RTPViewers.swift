@@ -11,7 +11,7 @@ public final class RTPViewers: Sendable {
     private static let nextID = Atomic<Int32>(1)
     private let added = Atomic<Int64>(0)
     /// Of those who have left.
-    private let former = Lock(LegStatistics())
+    private let former = Lock(LegFigures())
 
     /// - Parameter capacity: up to 256.
     public init(capacity: Int) {
@@ -88,7 +88,7 @@ public final class RTPViewers: Sendable {
 
     var viewers: [RTPViewer] { all.withLock { $0.compactMap { $0 } } }
 
-    package func statistics() -> LegStatistics {
+    package func statistics() -> LegFigures {
         var sum = former.withLock { $0 }
         let viewers = viewers
         for viewer in viewers {
@@ -96,7 +96,7 @@ public final class RTPViewers: Sendable {
             sum.addCounters(of: own)
             sum.roundTripTime = max(sum.roundTripTime, own.roundTripTime)
         }
-        sum.connected = !viewers.isEmpty
+        sum.isConnected = !viewers.isEmpty
         sum.connections = added.load(ordering: .relaxed)
         return sum
     }
@@ -116,7 +116,7 @@ public final class RTPViewer: Sendable {
 
     private struct State: ~Copyable {
         var session: RTPSendSession
-        var figures = LegStatistics()
+        var figures = LegFigures()
     }
 
     package let id: Int32
@@ -228,13 +228,13 @@ public final class RTPViewer: Sendable {
     func sayGoodbye() { state.withLock { sendReports(&$0, .now(), isGoodbye: true) } }
 
     /// What was sent to them, and what they have told.
-    public func statistics() -> LegStatistics {
+    public func statistics() -> LegFigures {
         state.withLock { state in
             var figures = state.figures
             let feedback = state.session.feedback
             figures.roundTripTime = feedback.roundTrip ?? .zero
             figures.packetsLost = feedback.requested
-            figures.connected = true
+            figures.isConnected = true
             return figures
         }
     }

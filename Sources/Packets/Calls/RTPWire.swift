@@ -28,12 +28,15 @@ public protocol RTPWire: AnyObject, Sendable {
     var keepsOrder: Bool { get }
     /// Whether its packets are the sender's for sure (``RTPReceiveSession/Configuration/isAuthentic``).
     var isAuthentic: Bool { get }
-    /// Calls that came about without the picture that was offered (``LegStatistics/picturesRefused``).
+    /// Calls that came about without the picture that was offered (``LegFigures/picturesRefused``).
     var picturesRefused: Int64 { get }
+    /// Packets that came and found no room.
+    var packetsDropped: Int64 { get }
 }
 
 extension RTPWire {
     public var picturesRefused: Int64 { 0 }
+    public var packetsDropped: Int64 { 0 }
 }
 
 /// A call as an ``RTPWire`` knows it.

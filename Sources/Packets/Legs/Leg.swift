@@ -64,7 +64,7 @@ public enum LegEvent: Hashable, Sendable {
     /// How messages of the next SRT connection will be read. Its endpoint leaves the choice to us (`ingest=auto`), and the
     /// present connection has shown that the other way is fitter. Reported once in a connection.
     case nextIngest(SRTEndpoint.Ingest)
-    /// Messages of SRT cannot be read early in this process: no further connection is (``LegStatistics/earlyIngest``).
+    /// Messages of SRT cannot be read early in this process: no further connection is (``LegFigures/earlyIngest``).
     /// Reported once.
     case earlyIngestFailed(reason: String)
     /// No reports tell how a call's sound and pictures belong together: they are aligned by their arrival. Reported once in a

@@ -28,7 +28,7 @@ package final class RTPSink: Sendable {
     /// For the thread that sends.
     package var state: RTPSenderState { sender.use { $0.state } }
 
-    package func statistics() -> LegStatistics {
+    package func statistics() -> LegFigures {
         var statistics = figures.datagrams.statistics()
         statistics.reports = figures.reports.load(ordering: .relaxed)
         return statistics

@@ -30,7 +30,7 @@ package final class RTPSource: Sendable {
     package var negotiatedWindow: Nanoseconds { figures.isConnected.load(ordering: .relaxed) ? window : .zero }
     package func interrupt() { bell.ring() }
 
-    package func statistics() -> LegStatistics {
+    package func statistics() -> LegFigures {
         var statistics = figures.statistics()
         statistics.window = negotiatedWindow
         return statistics
@@ -53,9 +53,9 @@ final class RTPFigures: Sendable {
     let reports = Atomic<Int64>(0)
     let reportsRejected = Atomic<Int64>(0)
 
-    func statistics() -> LegStatistics {
-        var statistics = LegStatistics()
-        statistics.connected = isConnected.load(ordering: .relaxed)
+    func statistics() -> LegFigures {
+        var statistics = LegFigures()
+        statistics.isConnected = isConnected.load(ordering: .relaxed)
         statistics.connections = connections.load(ordering: .relaxed)
         statistics.packetsReceived = received.load(ordering: .relaxed)
         statistics.bytesReceived = bytes.load(ordering: .relaxed)

@@ -1,3 +1,4 @@
+import Media
 import Synchronization
 
 /// Counts the datagrams of one output: the thread that sends writes, any thread reads.
@@ -20,9 +21,9 @@ struct SentDatagrams: ~Copyable {
     }
 
     /// A datagram output counts as connected from the beginning, because no peer ever answers.
-    func statistics() -> LegStatistics {
-        var figures = LegStatistics()
-        figures.connected = true
+    func statistics() -> LegFigures {
+        var figures = LegFigures()
+        figures.isConnected = true
         figures.connections = 1
         figures.packetsSent = count
         figures.packetsDropped = dropped.load(ordering: .relaxed)

@@ -33,10 +33,10 @@ package final class UDPSource: Sendable {
 
     package func interrupt() { bell.ring() }
 
-    package func statistics() -> LegStatistics {
-        var statistics = LegStatistics()
-        statistics.connected = figures.connected.load(ordering: .relaxed)
-        statistics.connections = statistics.connected ? 1 : 0
+    package func statistics() -> LegFigures {
+        var statistics = LegFigures()
+        statistics.isConnected = figures.connected.load(ordering: .relaxed)
+        statistics.connections = statistics.isConnected ? 1 : 0
         statistics.packetsReceived = figures.packets.load(ordering: .relaxed)
         statistics.bytesReceived = figures.bytes.load(ordering: .relaxed)
         return statistics
@@ -112,7 +112,7 @@ package final class UDPSink: Sendable {
         }
     }
 
-    package func statistics() -> LegStatistics { datagrams.statistics() }
+    package func statistics() -> LegFigures { datagrams.statistics() }
 
     package func send(_ message: UnsafeRawBufferPointer) -> Sent {
         let sent = unsafe socket.send(UnsafeRawBufferPointer(start: nil, count: 0), message)

@@ -30,55 +30,19 @@ struct MapFigures {
     /// - Parameter rate: frames a second that went out in the last second.
     mutating func record(rate: Double) { gauges.rate = rate }
 
-    mutating func write(rung: Rung?, demand: Capacity.Demand?, input: LegStatistics, outputs: [Sink]) {
+    mutating func write(rung: Rung?, demand: Capacity.Demand?, input: LegFigures, outputs: [Sink]) {
         gauges.rung = rung.flatMap { Rung.all.firstIndex(of: $0) }.map { UInt8($0) }
         gauges.coresLeast = demand?.least ?? 0
         gauges.coresSynthesising = demand?.synthesising ?? 0
         map.write(gauges)
-        map.write(LegFigures(input), of: .input)
+        map.write(input, of: .input)
         for (index, sink) in outputs.enumerated() {
             var figures = OutputFigures()
-            figures.leg = LegFigures(sink.statistics())
+            figures.leg = sink.statistics()
             figures.receivers = Int64(sink.connections)
             figures.state = sink.isBroken ? .broken : figures.receivers > 0 ? .connected : .waiting
             if index == 0 { map.write(figures.leg, of: .output) }
             map.write(figures, of: index)
         }
-    }
-}
-
-extension LegFigures {
-    /// What the transport says of a leg.
-    public init(_ statistics: LegStatistics) {
-        self.init()
-        isConnected = statistics.connected
-        connections = statistics.connections
-        roundTripTime = statistics.roundTripTime
-        window = statistics.window
-        packetsBuffered = statistics.packetsBuffered
-        packetsSent = statistics.packetsSent
-        packetsReceived = statistics.packetsReceived
-        packetsLost = statistics.packetsLost
-        packetsRetransmitted = statistics.packetsRetransmitted
-        packetsDropped = statistics.packetsDropped
-        packetsUnexpected = statistics.packetsUnexpected
-        packetsOfOtherLayers = statistics.packetsOfOtherLayers
-        picturesRefused = statistics.picturesRefused
-        reports = statistics.reports
-        reportsRejected = statistics.reportsRejected
-        messagesUnstamped = statistics.messagesUnstamped
-        bytesSent = statistics.bytesSent
-        bytesReceived = statistics.bytesReceived
-        for (refusal, reason) in zip(CallerRefusals.all, RefusalReason.allCases) {
-            refusals[keyPath: refusal.count] = statistics.refusals[reason]
-        }
-        handshakesDropped = statistics.handshakesDropped
-        earlyIngest =
-            switch statistics.earlyIngest {
-            case .unproven: .unproven
-            case .proven: .proven
-            case .failed: .failed
-            case nil: .unused
-            }
     }
 }

@@ -6,7 +6,7 @@ import Telemetry
 
 /// The report of a relay, printed at its end and written by `--report` and `--json`. Times are in milliseconds. The names of
 /// the properties are the JSON keys, so they are public.
-public struct RelayReport: Codable, Sendable {
+public struct RelayReport: Encodable, Sendable {
     public struct Stage: Codable, Sendable {
         public var name: String
         public var time: Quantiles
@@ -20,26 +20,14 @@ public struct RelayReport: Codable, Sendable {
         public var balance: Bool
     }
 
-    public struct Leg: Codable, Sendable {
+    /// A leg: each row of ``LegFigureTable`` under its name, times in milliseconds.
+    @dynamicMemberLookup public struct Leg: Encodable, Sendable {
         public var url: String
-        public var connected: Bool
-        public var roundTripTime, window: Double
-        public var packetsSent, packetsReceived, packetsLost, packetsRetransmitted, packetsDropped: Int64
-        public var bytesSent, bytesReceived: Int64
-        /// Unexpected datagrams (not of this stream). RTP sender reports: all, and those that were rejected.
-        public var packetsForeign, packetsOfOtherLayers, picturesRefused, reports, reportsLeftOut: Int64
-        /// Connections that came about, the present one included.
-        public var connections: Int64
-        /// Listening SRT leg: callers that were refused, by reason, and handshakes that came too fast and were dropped.
-        public var callersRefused: [String: Int64]
-        public var handshakesDropped: Int64
-        /// SRT input: messages that were read early although a packet had no arrival stamp, and whether messages can be read
-        /// early (`unproven`, `proven` or `failed`; nil where early reading is off).
-        public var messagesUnstamped: Int64
-        public var earlyIngest: String?
-
+        public var figures: LegFigures
         /// The output's books over its coded units of video; nil on an input.
         public var units: Units?
+
+        public subscript<Value>(dynamicMember path: KeyPath<LegFigures, Value>) -> Value { figures[keyPath: path] }
 
         public struct Units: Codable, Sendable {
             public var offered, sent, dropped, queued: UInt64
@@ -48,34 +36,39 @@ public struct RelayReport: Codable, Sendable {
             public var balance: Bool
         }
 
-        init(url: StreamURL, _ statistics: LegStatistics, units: OutputBooks? = nil) {
+        init(url: StreamURL, _ figures: LegFigures, units: OutputBooks? = nil) {
+            self.url = url.description
+            self.figures = figures
             self.units = units.map {
                 Units(
                     offered: $0.offered, sent: $0.sent, dropped: $0.dropped, queued: $0.queued,
                     droppedByReason: $0.droppedByReason, balance: $0.balance)
             }
-            self.url = url.description
-            connected = statistics.connected
-            roundTripTime = statistics.roundTripTime.milliseconds
-            window = statistics.window.milliseconds
-            packetsSent = statistics.packetsSent
-            packetsReceived = statistics.packetsReceived
-            packetsLost = statistics.packetsLost
-            packetsRetransmitted = statistics.packetsRetransmitted
-            packetsDropped = statistics.packetsDropped
-            bytesSent = statistics.bytesSent
-            bytesReceived = statistics.bytesReceived
-            packetsForeign = statistics.packetsUnexpected
-            packetsOfOtherLayers = statistics.packetsOfOtherLayers
-            picturesRefused = statistics.picturesRefused
-            reports = statistics.reports
-            reportsLeftOut = statistics.reportsRejected
-            connections = statistics.connections
-            let refused = RefusalReason.allCases.map { ($0.rawValue, statistics.refusals[$0]) }.filter { $0.1 > 0 }
-            callersRefused = Dictionary(uniqueKeysWithValues: refused)
-            handshakesDropped = statistics.handshakesDropped
-            messagesUnstamped = statistics.messagesUnstamped
-            earlyIngest = statistics.earlyIngest?.rawValue
+        }
+
+        private struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: Key.self)
+            func key(_ name: String) -> Key { Key(stringValue: name) }
+            try members.encode(url, forKey: key("url"))
+            try members.encode(figures.isConnected, forKey: key("connected"))
+            for (place, row) in LegFigureTable.rows.enumerated() {
+                if row.isTime {
+                    try members.encode(Nanoseconds(figures[place]).milliseconds, forKey: key(row.name))
+                } else {
+                    try members.encode(figures[place], forKey: key(row.name))
+                }
+            }
+            let refused = RefusalReason.allCases.map { ($0.rawValue, figures.refusals[$0]) }.filter { $0.1 > 0 }
+            try members.encode(Dictionary(uniqueKeysWithValues: refused), forKey: key("callersRefused"))
+            if figures.earlyIngest != .unused { try members.encode(figures.earlyIngest.name, forKey: key("earlyIngest")) }
+            try members.encodeIfPresent(units, forKey: key("units"))
         }
     }
 
@@ -213,7 +206,7 @@ extension RelayReport {
 extension RelayReport.Leg {
     /// One of several outputs.
     fileprivate func line(number: Int) -> String {
-        var text = "output \(number) (\(url)): \(connected ? "up" : "down")"
+        var text = "output \(number) (\(url)): \(figures.isConnected ? "up" : "down")"
         guard let units else { return text }
         text += ", units \(units.offered) = sent \(units.sent) + dropped \(units.dropped)"
         let reasons = units.droppedByReason.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
@@ -271,8 +264,8 @@ extension RelayStatus {
             + (books.repeated > 0 ? " repeated \(books.repeated)," : "")
             + (leftOut > 0 ? " left out \(leftOut)," : "")
             + " dropped \(books.dropped - leftOut), latency \(latency.map { tenths($0.milliseconds) } ?? "–") ms,\(schedule)"
-            + " input \(input.connected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
+            + " input \(input.isConnected ? "up" : "down") rtt \(tenths(input.roundTripTime.milliseconds)) ms"
             + " lost \(UInt64(max(0, input.packetsLost)) + packetsLost), "
-            + (outputs > 1 ? "outputs up \(outputsConnected) of \(outputs)" : "output \(output.connected ? "up" : "down")")
+            + (outputs > 1 ? "outputs up \(outputsConnected) of \(outputs)" : "output \(output.isConnected ? "up" : "down")")
     }
 }

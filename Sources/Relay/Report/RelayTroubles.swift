@@ -55,7 +55,7 @@ struct RelayTroubles {
 
 extension Sink {
     /// The figures of an output whose peer never answers; nil elsewhere.
-    var unansweredFigures: LegStatistics? {
+    var unansweredFigures: LegFigures? {
         switch url {
         case .rtp, .udp: statistics()
         case .srt, .sdp, .call, .file, .standardStream: nil

@@ -14,31 +14,34 @@ enum OutputWords {
 
     static func start(_ output: Int) -> Int { TelemetryLayout.outputs + output * TelemetryLayout.outputStride }
 
-    // A leg: whether it is connected, the counters, the gauges.
-    private static let gauges = 1 + LegFigures.counters.count
-    static let legWords = gauges + 4
+    // A leg: whether it is connected, early ingest, the callers refused for each reason, and the rows of ``LegFigureTable``.
+    private static let refusals = 2
+    private static let rows = refusals + RefusalReason.allCases.count
+    static let legWords = rows + LegFigureTable.rows.count
 
     static func write(_ figures: LegFigures, _ words: MappedWords, at start: Int) {
         words.store(figures.isConnected ? 1 : 0, at: start)
-        for (index, field) in LegFigures.counters.enumerated() {
-            words.store(UInt64(clamping: figures[keyPath: field]), at: start + 1 + index)
+        words.store(UInt64(figures.earlyIngest.rawValue), at: start + 1)
+        for (index, reason) in RefusalReason.allCases.enumerated() {
+            words.store(UInt64(clamping: figures.refusals[reason]), at: start + refusals + index)
         }
-        words.store(UInt64(signed: figures.roundTripTime.count), at: start + gauges)
-        words.store(UInt64(signed: figures.window.count), at: start + gauges + 1)
-        words.store(UInt64(clamping: figures.packetsBuffered), at: start + gauges + 2)
-        words.store(UInt64(figures.earlyIngest.rawValue), at: start + gauges + 3)
+        for (index, row) in LegFigureTable.rows.enumerated() {
+            let value = figures[index]
+            words.store(row.isTime ? UInt64(signed: value) : UInt64(clamping: value), at: start + rows + index)
+        }
     }
 
     static func leg(_ words: inout CheckedWords, at start: Int) -> LegFigures {
         var figures = LegFigures()
         figures.isConnected = words.count(start, upTo: 1) == 1
-        for (index, field) in LegFigures.counters.enumerated() {
-            figures[keyPath: field] = Int64(words.count(start + 1 + index))
+        figures.earlyIngest = LegFigures.EarlyIngest(rawValue: UInt8(words.count(start + 1, upTo: 3))) ?? .unused
+        for (index, reason) in RefusalReason.allCases.enumerated() {
+            figures.refusals[reason] = Int64(words.count(start + refusals + index))
         }
-        figures.roundTripTime = words.duration(start + gauges)
-        figures.window = words.duration(start + gauges + 1)
-        figures.packetsBuffered = Int64(words.count(start + gauges + 2))
-        figures.earlyIngest = LegFigures.EarlyIngest(rawValue: UInt8(words.count(start + gauges + 3, upTo: 3))) ?? .unused
+        for (index, row) in LegFigureTable.rows.enumerated() {
+            let place = start + rows + index
+            figures[index] = row.isTime ? words.duration(place).count : Int64(words.count(place))
+        }
         return figures
     }
 

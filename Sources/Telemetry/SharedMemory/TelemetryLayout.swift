@@ -8,7 +8,7 @@ import Schedule
 enum TelemetryLayout {
     /// The bytes "BRNSHMAP".
     static let magic: UInt64 = 0x5041_4D48_534E_5242
-    static let version: UInt64 = 4
+    static let version: UInt64 = 5
 
     // Header.
     static let magicWord = 0
@@ -26,7 +26,6 @@ enum TelemetryLayout {
     static let kinds = FrameKind.allCases.count
     static let opened = 16
     static let emitted = 19
-    static let dropped = 22
     static let inFlight = 49
     static let recordsWritten = 50
     static let misses = 51
@@ -66,6 +65,10 @@ enum TelemetryLayout {
     static let peersStride = 200
     static let peerWords = 6
     static let peersOfALeg = 32
+
+    /// Of each reason the frames of each kind. There is room for reasons to come: those of today take 27 words.
+    static let dropped = 8040
+    static let dropReasonCapacity = 25
 
     // The ring of records.
     static let records = 8192

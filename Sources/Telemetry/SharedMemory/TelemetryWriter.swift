@@ -193,7 +193,7 @@ extension TelemetryMap {
         /// Writes a leg's figures.
         /// - Parameter figures: counters since this writer began; those of earlier writers are added.
         public func write(_ figures: LegFigures, of leg: Leg) {
-            let all = figures.adding(countersOf: earlierLegs[leg.rawValue])
+            let all = figures.adding(totalsOf: earlierLegs[leg.rawValue])
             OutputWords.write(all, words, at: TelemetryLayout.legs + leg.rawValue * TelemetryLayout.legStride)
         }
 
@@ -205,7 +205,7 @@ extension TelemetryMap {
             let start = OutputWords.start(output)
             words.store(UInt64(figures.state.rawValue), at: start + OutputWords.state)
             words.store(UInt64(clamping: figures.receivers), at: start + OutputWords.receivers)
-            OutputWords.write(figures.leg.adding(countersOf: earlier), words, at: start + OutputWords.leg)
+            OutputWords.write(figures.leg.adding(totalsOf: earlier), words, at: start + OutputWords.leg)
         }
 
         // MARK: What a successor goes on from; one thread at a time for each call

@@ -100,9 +100,9 @@ final class FileSink: Sendable {
     /// Whether the kernel has everything.
     var isFlushed: Bool { writer?.isFlushed ?? true }
 
-    func statistics() -> LegStatistics {
-        var figures = LegStatistics()
-        figures.connected = !isBroken && !awaitsReader
+    func statistics() -> LegFigures {
+        var figures = LegFigures()
+        figures.isConnected = !isBroken && !awaitsReader
         figures.connections = awaitsReader ? 0 : 1
         (figures.packetsSent, figures.bytesSent) =
             writer?.written ?? (packets.load(ordering: .relaxed), bytes.load(ordering: .relaxed))

@@ -43,9 +43,9 @@ final class FileSource: Sendable {
 
     func interrupt() { bell.ring() }
 
-    func statistics() -> LegStatistics {
-        var statistics = LegStatistics()
-        statistics.connected = true
+    func statistics() -> LegFigures {
+        var statistics = LegFigures()
+        statistics.isConnected = true
         statistics.connections = 1
         statistics.bytesReceived = figures.bytes.load(ordering: .relaxed)
         return statistics

@@ -145,22 +145,15 @@ enum StatisticsAnswers {
     static func json(_ leg: LegFigures) -> JSON { .object(members(leg)) }
 
     private static func members(_ leg: LegFigures) -> [String: JSON] {
-        [
-            "isConnected": .bool(leg.isConnected), "connections": .count(leg.connections),
-            "roundTripTime": .number(leg.roundTripTime.seconds), "window": .number(leg.window.seconds),
-            "packetsBuffered": .count(leg.packetsBuffered), "packetsSent": .count(leg.packetsSent),
-            "packetsReceived": .count(leg.packetsReceived), "packetsLost": .count(leg.packetsLost),
-            "packetsRetransmitted": .count(leg.packetsRetransmitted), "packetsDropped": .count(leg.packetsDropped),
-            "packetsUnexpected": .count(leg.packetsUnexpected),
-            "packetsOfOtherLayers": .count(leg.packetsOfOtherLayers), "picturesRefused": .count(leg.picturesRefused),
-            "reports": .count(leg.reports),
-            "reportsRejected": .count(leg.reportsRejected), "messagesUnstamped": .count(leg.messagesUnstamped),
-            "bytesSent": .count(leg.bytesSent), "bytesReceived": .count(leg.bytesReceived),
-            "handshakesDropped": .count(leg.handshakesDropped),
+        var members: [String: JSON] = [
+            "isConnected": .bool(leg.isConnected), "earlyIngest": .text(leg.earlyIngest.name),
             "callersRefused": .object(
-                Dictionary(CallerRefusals.all.map { ($0.name, .count(leg.refusals[keyPath: $0.count])) }) { first, _ in first }),
-            "earlyIngest": .text(leg.earlyIngest.name),
+                Dictionary(RefusalReason.allCases.map { ($0.rawValue, .count(leg.refusals[$0])) }) { first, _ in first }),
         ]
+        for (place, row) in LegFigureTable.rows.enumerated() {
+            members[row.name] = row.isTime ? .number(Nanoseconds(leg[place]).seconds) : .count(leg[place])
+        }
+        return members
     }
 
     // MARK: Forms
@@ -177,15 +170,11 @@ enum StatisticsAnswers {
         ]
         let reasons = Schema.object("", counts(DropReason.allCases.map(\.name)))
         let stages = Schema.list(.named("Stage"))
-        let leg = counts([
-            "connections", "packetsBuffered", "packetsSent", "packetsReceived", "packetsLost", "packetsRetransmitted",
-            "packetsDropped", "packetsUnexpected", "packetsOfOtherLayers", "picturesRefused", "reports", "reportsRejected",
-            "messagesUnstamped", "bytesSent", "bytesReceived", "handshakesDropped",
-        ]).merging([
-            "isConnected": .bool, "roundTripTime": .number(), "window": .number(),
-            "callersRefused": .object("By reason.", counts(CallerRefusals.all.map(\.name))),
-            "earlyIngest": .choice(LegFigures.EarlyIngest.allCases.map(\.name)),
-        ]) { first, _ in first }
+        var leg: [String: Schema] = [
+            "isConnected": .bool, "earlyIngest": .choice(LegFigures.EarlyIngest.allCases.map(\.name)),
+            "callersRefused": .object("By reason.", counts(RefusalReason.allCases.map(\.rawValue))),
+        ]
+        for row in LegFigureTable.rows { leg[row.name] = row.isTime ? .number() : count }
         let output: [String: Schema] = [
             "bitRate": .nullable(.number()), "codec": .nullable(.text()), "width": .nullable(count),
             "height": .nullable(count),

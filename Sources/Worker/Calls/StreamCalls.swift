@@ -270,7 +270,7 @@ final class StreamCalls: Sendable {
                 id: Caller.firstCall | number, leg: isPublisher ? .input : .output, transport: isPublisher ? .whip : .whep,
                 peer: call.address, streamID: "", connectedAt: call.since.nanoseconds)
             if let viewer = views[number]?.present {
-                caller.use(viewer.statistics())
+                caller.figures = viewer.statistics()
                 caller.loss = viewer.feedback.fractionLost
             }
             return caller

@@ -22,7 +22,7 @@ import Testing
             "writers": (Layout.writersWord, 1), "process": (Layout.processWord, 1), "started": (Layout.startedWord, 1),
             "wallOffset": (Layout.wallOffsetWord, 1), "opened": (Layout.opened, Layout.kinds),
             "emitted": (Layout.emitted, Layout.kinds), "bypassed": (Layout.bypassed, Layout.kinds),
-            "dropped": (Layout.dropped, Layout.kinds * DropReason.allCases.count),
+            "dropped": (Layout.dropped, Layout.kinds * Layout.dropReasonCapacity),
             "inFlight": (Layout.inFlight, 1), "recordsWritten": (Layout.recordsWritten, 1), "misses": (Layout.misses, 1),
             "output": (Layout.output, Layout.outputWords), "counters": (Layout.counters, Layout.counterCapacity),
             "gauges": (Layout.gauges, Layout.gaugeWords), "legs": (Layout.legs, 2 * Layout.legStride),
@@ -48,7 +48,7 @@ import Testing
 
     /// What lies in the map in the order of an enumeration.
     @Test func theEnumerationsAreThoseOfThisVersion() {
-        #expect(TelemetryLayout.version == 4)
+        #expect(TelemetryLayout.version == 5)
         #expect(FrameKind.allCases.map(\.name) == ["original", "synthesised", "repeated"])
         #expect(
             DropReason.allCases.map(\.name) == [
@@ -62,7 +62,15 @@ import Testing
                 "wait_for_enhancement", "enhance", "wait_for_encoder", "encode", "send",
             ])
         #expect(Histogram.bucketCount + 2 <= TelemetryLayout.histogramStride)
-        #expect(LegFigures.counters.count == 23 && OutputWords.legWords <= TelemetryLayout.legStride)
+        #expect(DropReason.allCases.count <= TelemetryLayout.dropReasonCapacity)
+        #expect(OutputWords.legWords <= TelemetryLayout.legStride)
+        #expect(
+            LegFigureTable.rows.map(\.snakeCase) == [
+                "connections", "packets_sent", "packets_received", "packets_lost", "packets_retransmitted", "packets_dropped",
+                "packets_belated", "packets_unexpected", "packets_of_other_layers", "pictures_refused", "reports",
+                "reports_rejected", "messages_unstamped", "bytes_sent", "bytes_received", "handshakes_dropped",
+                "packets_buffered", "round_trip_time", "window",
+            ])
         #expect(OutputWords.leg + OutputWords.legWords <= TelemetryLayout.outputStride)
         #expect(OutputWords.dropped + OutputDropReason.allCases.count <= OutputWords.leg)
         #expect(
@@ -109,8 +117,8 @@ import Testing
             ] + Array(repeating: none, count: 10) + [13]
         #expect(TelemetryMap.read(map.descriptor, 8192..<8216) == expected)
         let magic = withUnsafeBytes(of: map.word(0).littleEndian) { String(decoding: $0, as: UTF8.self) }
-        #expect(magic == "BRNSHMAP" && map.word(1) == 4 && map.word(2) == 413_696)
+        #expect(magic == "BRNSHMAP" && map.word(1) == 5 && map.word(2) == 413_696)
         #expect(map.word(TelemetryLayout.dropWord(.synthesised, .outputDown)) == 1)
-        #expect(TelemetryLayout.dropWord(.synthesised, .outputDown) == 22 + 7 * 3 + 1)
+        #expect(TelemetryLayout.dropWord(.synthesised, .outputDown) == 8040 + 7 * 3 + 1)
     }
 }

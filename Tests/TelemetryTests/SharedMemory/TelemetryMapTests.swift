@@ -93,7 +93,8 @@ import Testing
     private func numberedLeg(_ n: Int64) -> LegFigures {
         var leg = LegFigures()
         leg.isConnected = true
-        for (index, field) in LegFigures.counters.enumerated() { leg[keyPath: field] = n + Int64(index) }
+        for place in LegFigureTable.rows.indices { leg[place] = n + Int64(place) }
+        for (place, reason) in RefusalReason.allCases.enumerated() { leg.refusals[reason] = n + 100 + Int64(place) }
         leg.roundTripTime = .milliseconds(Double(n))
         leg.window = .milliseconds(120)
         leg.packetsBuffered = n * 2

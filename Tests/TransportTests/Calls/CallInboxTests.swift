@@ -43,7 +43,7 @@ struct CallInboxTests {
             }
         }
         read()
-        #expect(source.tracks == [] && !source.statistics().connected)
+        #expect(source.tracks == [] && !source.statistics().isConnected)
         let (first, second) = (Back(), Back())
         inbox.begin([RTPTrack([RTPFormat(.h264, payloadType: 96)])], peer: "alice", feedback: first)
         packet(1, type: 96, source: 7, 1).withUnsafeBytes { inbox.push($0, arrival: .now()) }

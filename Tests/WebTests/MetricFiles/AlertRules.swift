@@ -51,7 +51,9 @@ enum AlertRules {
             name: "BurnishInputLoss", expression: "rate(burnish_input_gaps_total[5m]) > 0.1", duration: "5m",
             severity: "warning",
             summary: "The input of stream {{ $labels.stream }} has gaps",
-            action: "A longer SRT latency recovers more; see burnish_srt_packets_lost_total and burnish_srt_rtt_seconds."),
+            action:
+                "A longer SRT latency recovers more; see burnish_link_packets_lost_total and burnish_link_round_trip_time_seconds."
+        ),
         Alert(
             name: "BurnishOutputRefused", expression: "rate(burnish_output_messages_refused_total[5m]) > 1", duration: "5m",
             severity: "warning", summary: "The output of stream {{ $labels.stream }} accepts not all",
@@ -63,7 +65,7 @@ enum AlertRules {
                 "See the stream's events for the reason (a full disk, a pipe whose reader has gone), then restart the stream."),
         Alert(
             name: "BurnishEarlyIngestBroken",
-            expression: #"increase(burnish_srt_messages_unstamped_total[15m]) > 0"#, duration: "0m", severity: "warning",
+            expression: #"increase(burnish_link_messages_unstamped_total[15m]) > 0"#, duration: "0m", severity: "warning",
             summary: "Early ingest of stream {{ $labels.stream }} does not work as it should",
             action: "The next connection is read with SRT's own delay; see the early ingest page, and the version of libsrt."),
         Alert(

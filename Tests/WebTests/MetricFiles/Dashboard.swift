@@ -59,22 +59,22 @@ enum Dashboard {
             ]),
         Panel(
             title: "Round-trip time", about: "Of the input and of each output.", unit: "s",
-            expressions: [(#"burnish_srt_rtt_seconds{stream=~"$stream"}"#, "{{stream}} {{leg}} {{output}}")]),
+            expressions: [(#"burnish_link_round_trip_time_seconds{stream=~"$stream"}"#, "{{stream}} {{leg}} {{output}}")]),
         Panel(
             title: "Packets lost and sent again", about: "Before recovery.", unit: "short",
             expressions: [
-                (rate("burnish_srt_packets_lost_total", by: "stream, leg, output"), "{{stream}} {{leg}} {{output}} lost"),
+                (rate("burnish_link_packets_lost_total", by: "stream, leg, output"), "{{stream}} {{leg}} {{output}} lost"),
                 (
-                    rate("burnish_srt_packets_retransmitted_total", by: "stream, leg, output"),
+                    rate("burnish_link_packets_retransmitted_total", by: "stream, leg, output"),
                     "{{stream}} {{leg}} {{output}} again"
                 ),
             ]),
         Panel(
             title: "Bit rate", about: "On the network.", unit: "bps",
             expressions: [
-                ("8 * " + rate("burnish_srt_received_bytes_total", #", leg="input""#), "{{stream}} in"),
+                ("8 * " + rate("burnish_link_received_bytes_total", #", leg="input""#), "{{stream}} in"),
                 (
-                    "8 * " + rate("burnish_srt_sent_bytes_total", by: "stream, output", #", leg="output""#),
+                    "8 * " + rate("burnish_link_sent_bytes_total", by: "stream, output", #", leg="output""#),
                     "{{stream}} out {{output}}"
                 ),
             ]),
