@@ -20,9 +20,11 @@ import Testing
         // The array shows that allocations are counted at all.
         var expected = ["allocations of 1000 runs: 0", "allocations of an array: 1"]
         if Self.isOptimised {
-            expected += ["super-resolution", "interpolation", "fusion", "extrapolation", "noise filtering"].map {
-                "allocations of \($0): 0"
-            }
+            let processors = [
+                "super-resolution", "interpolation", "fusion", "extrapolation", "noise filtering", "a chain without steps",
+                "a chain",
+            ]
+            expected += processors.map { "allocations of \($0): 0" }
         }
         #expect(counts.map(String.init) == expected, "\(output)")
     }
@@ -128,6 +130,26 @@ import Testing
             }
             for index in 0..<4 { try takeNoise(index) }
             try report("noise filtering") { for index in 0..<8 { try takeNoise(index) } }
+
+            var settings = StepSettings()
+            settings.denoise = 0.4
+            let steps = try settings.makeSteps(at: .source, size: size, workers: workers)
+            for (name, steps) in [("a chain without steps", []), ("a chain", steps)] {
+                let chain = PictureChain(
+                    try PictureEnlargement(configuration, workers: workers),
+                    PictureSynthesis(between: try LowLatencyFrameInterpolation(interpolating, workers: workers)), steps: steps)
+                func go(_ index: Int) throws {
+                    var times = StepValues(blank: Nanoseconds.zero)
+                    let wish = PictureEnlargement.Wish(.neuralSmall, isWhole: false, SuperResolutionParameters())
+                    let picture = pictures[index % 2]
+                    _ = try chain.enlarge(picture.view, into: output.mutableView, StepParameters(settings), wish, &times)
+                    try chain.append(picture.view, output.view, chromaLocation: 0)
+                    _ = try chain.synthesise(phase: 0.5, into: output.mutableView)
+                    try chain.finish(output.mutableView, StepParameters(settings), &times)
+                }
+                for index in 0..<6 { try go(index) }
+                try report(name) { for index in 0..<8 { try go(index) } }
+            }
         }
     }
 }

@@ -1,0 +1,78 @@
+import Media
+
+/// The synthesis of a chain: makes pictures between two enlarged ones, or beyond the newest.
+///
+/// It sees what came out of the enlargement, before the steps on results: what stands on a picture is not moved with it. Confined to
+/// one thread at a time. Does not allocate after `init`.
+public final class PictureSynthesis {
+    private enum Method {
+        case between(FrameInterpolation)
+        case ahead(FrameExtrapolation)
+    }
+
+    private let method: Method
+
+    /// Makes pictures between two. The newer one leaves after them.
+    public init(between session: FrameInterpolation) { method = .between(session) }
+    /// Makes pictures beyond the newer one, which leaves first.
+    public init(ahead session: FrameExtrapolation) { method = .ahead(session) }
+
+    /// How many pictures after the two that it makes new ones between must have been given.
+    public var lookahead: Int {
+        switch method {
+        case .between(let session): session.lookahead
+        case .ahead: 0
+        }
+    }
+
+    /// Whether there is enough to make a picture from.
+    public var isReady: Bool {
+        switch method {
+        case .between(let session): session.isReady
+        case .ahead: true
+        }
+    }
+
+    /// Adds a picture to the sequence. It is copied.
+    /// - Parameters:
+    ///   - picture: before it was enlarged.
+    ///   - enlarged: at the size at which networks work.
+    ///   - stop: when the search for motion must end, where it is done here.
+    /// - Throws: `sizeMismatch`, `cancelled`.
+    @unsafe public func append(
+        _ picture: PictureView, _ enlarged: PictureView, chromaLocation: UInt8, until stop: MonotonicTime? = nil
+    ) throws(EnhanceError) {
+        switch method {
+        case .between(let session):
+            session.chromaLocation = chromaLocation
+            unsafe try session.push(picture, enhanced: enlarged)
+        case .ahead(let session):
+            session.chromaLocation = chromaLocation
+            unsafe try session.push(picture, enhanced: enlarged, until: stop)
+        }
+    }
+
+    /// Makes the picture at a phase of two: between them, or beyond the second (above 1).
+    /// - Returns: how; nil when there is too little to make it from.
+    /// - Throws: `badParameter` for a phase on the other side, `sizeMismatch`, `cancelled`.
+    @unsafe public func make(
+        phase: Double, into output: MutablePictureView, until stop: MonotonicTime? = nil
+    ) throws(EnhanceError) -> FrameInterpolationResult.Method? {
+        guard isReady else { return nil }
+        return switch method {
+        case .between(let session): unsafe try session.synthesise(phase: phase, into: output, until: stop).method
+        case .ahead(let session): unsafe try session.synthesise(distance: phase - 1, into: output, until: stop).method
+        }
+    }
+
+    /// No picture follows: the last two are ready.
+    public func finish() { if case .between(let session) = method { session.finish() } }
+
+    /// The next picture has nothing to do with those before.
+    public func reset() {
+        switch method {
+        case .between(let session): session.reset()
+        case .ahead(let session): session.reset()
+        }
+    }
+}
