@@ -13,6 +13,14 @@ public struct Cost: Sendable, BitwiseCopyable {
     /// least ``high``.
     public var peak: Double
 
+    /// Both pieces of work. Their high estimates are added, too, which is careful: both are rarely high at once.
+    static func += (sum: inout Cost, other: Cost) {
+        sum.mean += other.mean
+        sum.high += other.high
+        sum.low += other.low
+        sum.peak += other.peak
+    }
+
     /// The reserve for work that must not be late: as far above ``high`` as that is above ``mean``.
     var careful: Double { 2 * high - mean }
 }
@@ -38,8 +46,6 @@ public struct CostModel: Sendable, BitwiseCopyable {
         public var tileS = 25.0
         /// Nanoseconds per tile pixel (input side).
         public var tileM = 120.0
-        /// Nanoseconds per input pixel.
-        public var denoise = 14.0
         /// Nanoseconds per output pixel, for one synthesised frame.
         public var synthesise = 10.0
         /// Nanoseconds per output pixel.
@@ -103,7 +109,8 @@ public struct CostModel: Sendable, BitwiseCopyable {
     /// The least cost, in nanoseconds. It keeps ratios finite whatever is observed.
     static let floor = 1.0
 
-    private var entries: InlineArray<9, Entry>
+    /// Eight kinds of work, and the kinds of steps.
+    private var entries: InlineArray<24, Entry>
     /// The cores that the stream may count on.
     public var cores: Double
 
@@ -122,12 +129,15 @@ public struct CostModel: Sendable, BitwiseCopyable {
         entries = InlineArray(repeating: entry(0))
         entries[Self.slot(.decode)] = entry(pace.decode)
         entries[Self.slot(.base)] = entry(pace.base)
-        entries[Self.slot(.denoise)] = entry(seeds.denoise * pixelsIn)
         entries[Self.slot(.synthesise)] = entry(seeds.synthesise * pixelsOut)
         entries[Self.slot(.encode)] = entry(pace.encode)
         entries[Self.slot(.emit)] = entry(seeds.emit)
         entries[Self.slot(.tile(.neuralS))] = entry(seeds.tileS * Double(tilePixels))
         entries[Self.slot(.tile(.neuralM))] = entry(seeds.tileM * Double(tilePixels))
+        for kind in StepSet.all {
+            guard let seed = kind.facts.seed else { continue }
+            entries[Self.slot(.step(kind))] = entry(seed * (kind.facts.place == .result ? pixelsOut : pixelsIn))
+        }
     }
 
     private static func slot(_ work: Work) -> Int {
@@ -138,7 +148,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         case .encode: 3
         case .emit: 4
         case .tile(let tier): 5 + Int(tier.rawValue)
-        case .denoise: 8
+        case .step(let kind): 8 + Int(kind.rawValue)
         }
     }
 
@@ -181,7 +191,7 @@ public struct CostModel: Sendable, BitwiseCopyable {
         switch work {
         case .decode, .base, .encode:
             return Cost(mean: entry.mean, high: entry.high, low: entry.low, peak: entry.peak)
-        case .denoise, .synthesise, .emit, .tile:
+        case .step, .synthesise, .emit, .tile:
             let slowdown = pace.slowdown(since: entry.pace)
             let mean = entry.mean * slowdown
             return Cost(
@@ -234,8 +244,31 @@ public struct CostModel: Sendable, BitwiseCopyable {
         }
         scale(.decode, inputs)
         scale(.base, inputs)
-        scale(.denoise, inputs)
         scale(.synthesise, outputs)
         scale(.encode, outputs)
+        for kind in StepSet.all { scale(.step(kind), kind.facts.place == .result ? outputs : inputs) }
+    }
+
+    /// What steps cost one frame together.
+    public subscript(steps steps: StepSet) -> Cost {
+        var sum = Cost(mean: 0, high: 0, low: 0, peak: 0)
+        for kind in steps { sum += self[.step(kind)] }
+        return sum
+    }
+
+    /// The least work on a frame between its decoder and its encoder: the base upscale, and the steps that it may not go without.
+    /// - Parameter steps: those of the stream.
+    public func leastEnhancement(with steps: StepSet) -> Cost {
+        var sum = self[.base]
+        for kind in steps.intersection(.must) { sum += self[.step(kind)] }
+        return sum
+    }
+
+    /// What a synthesised frame costs: making it, and the steps on what leaves.
+    /// - Parameter steps: those of the stream.
+    public func synthesis(with steps: StepSet) -> Cost {
+        var sum = self[.synthesise]
+        for kind in steps.intersection(.must) where kind.facts.place == .result { sum += self[.step(kind)] }
+        return sum
     }
 }

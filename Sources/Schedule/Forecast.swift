@@ -9,6 +9,7 @@ import Media
 /// thread. It uses low costs for the cores, because the time of other programs is already missing from those. (The grant for
 /// tiles uses means.)
 struct Forecast {
+    /// The base upscale, with the steps that a picture may not go without.
     let base: Cost
     private let decode, synthesise, encode, emit: Cost
     private let tileS, tileM: Double
@@ -32,9 +33,9 @@ struct Forecast {
         _ costs: CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double, spare: Double,
         workers: Double, encoders: Double, margin: Double, tileAllowance: Double, weights: Planner.Weights
     ) {
-        base = costs[.base]
+        base = costs.leastEnhancement(with: frame.steps)
         decode = costs[.decode]
-        synthesise = costs[.synthesise]
+        synthesise = costs.synthesis(with: frame.steps)
         encode = costs[.encode]
         emit = costs[.emit]
         tileS = costs[.tile(.neuralS)].mean

@@ -5,8 +5,10 @@ public struct FramePlan: Hashable, Sendable, BitwiseCopyable {
     /// Why the frame is neither enhanced nor emitted; nil where it is. When it is set, ignore the other properties.
     public var drop: DropReason?
     public var emitBy: MonotonicTime
-    /// When taking noise out of the picture, before it is enhanced, must end; nil where there is no time for it.
-    public var denoiseBy: MonotonicTime?
+    /// Which steps to do: those that the picture may not go without, and those that there is time for.
+    public var steps = StepSet()
+    /// When the steps that it may go without must end.
+    public var stepsBy: MonotonicTime
     public var tier: Tier
     /// How many tiles should be done by ``stop``. Tiles are computed in order of worth.
     public var tiles: Int
@@ -30,6 +32,7 @@ public struct FramePlan: Hashable, Sendable, BitwiseCopyable {
     ) {
         self.drop = drop
         self.emitBy = emitBy
+        stepsBy = stop
         self.tier = tier
         self.tiles = tiles
         self.stop = stop

@@ -78,6 +78,8 @@ public struct Planner: Policy, Sendable {
     private var intervalEstimate: IntervalEstimate
     /// How many synthesised frames are requested with an original, on average.
     private var synthesised: Double?
+    /// The steps on the stream's pictures, as of the last plan.
+    private var steps = StepSet()
     /// The slack of a frame that has waited for nothing: the largest recent slack, in nanoseconds.
     private var freshSlack = 0.0
     /// The part of the slack that optional work leaves free, in nanoseconds. All of it until the first original is emitted.
@@ -124,7 +126,7 @@ public struct Planner: Policy, Sendable {
 
     /// The core time of the synthesised frames of one original.
     private func synthesis(_ count: Double) -> Double {
-        count * (threads(configuration.workers) * costs[.synthesise].mean + coresEncoding * costs[.encode].mean)
+        count * (threads(configuration.workers) * costs.synthesis(with: steps).mean + coresEncoding * costs[.encode].mean)
     }
 
     /// How many of the requested synthesised frames the allowance pays for, on average.
@@ -156,7 +158,7 @@ public struct Planner: Policy, Sendable {
     public var demand: Capacity.Demand {
         let workers = threads(configuration.workers)
         let encode = coresEncoding * costs[.encode].mean
-        let least = costs[.decode].mean + workers * costs[.base].mean + encode
+        let least = costs[.decode].mean + workers * costs.leastEnhancement(with: steps).mean + encode
         let extra = configuration.synthesises ? max(synthesised ?? 1, 1) : 0
         let more = synthesis(extra)
         return Capacity.Demand(least: least / interval, synthesising: (least + more) / interval)
@@ -214,6 +216,7 @@ public struct Planner: Policy, Sendable {
     public mutating func plan(_ frame: FrameRequest) -> FramePlan {
         // Update after the plan, because the slack of this frame must not change the basis of its own forecast.
         defer { learn(from: frame) }
+        steps = frame.steps
         let forecast = Forecast(
             costs, frame, interval: interval, synthesised: affordable(synthesised ?? 0), cores: costs.cores, spare: spareCores,
             workers: threads(configuration.workers), encoders: coresEncoding, margin: margin,
@@ -242,10 +245,14 @@ public struct Planner: Policy, Sendable {
         plan.synthesiseBy = frame.now + Self.time(forecast.latestSynthesis)
         var grant = forecast.grant(synthesises: plan.synthesised > 0)
         let end = frame.now + Self.time(forecast.base.mean + grant)
-        // The filter goes before tiles: on a noisy picture it gains several times as much.
-        if frame.denoise, ladder.rung.decodesAll, grant >= costs[.denoise].high {
-            plan.denoiseBy = frame.now + Self.time(grant)
-            grant -= costs[.denoise].mean
+        // Optional steps go before tiles: on a noisy picture the noise filter gains several times as much.
+        plan.steps = frame.steps.intersection(.must)
+        plan.stepsBy = frame.now + Self.time(grant)
+        if ladder.rung.decodesAll {
+            for kind in frame.steps.subtracting(.must) where grant >= costs[.step(kind)].high {
+                plan.steps.insert(kind)
+                grant -= costs[.step(kind)].mean
+            }
         }
         let tile = forecast.tile(ladder.rung.tier)
         if ladder.rung.tier > .base, grant >= tile, frame.tiles > 0 {
@@ -309,7 +316,8 @@ public struct Planner: Policy, Sendable {
     /// Whether originals come so much faster than the encoder that another one always arrives before it is done. The number
     /// of encoded frames is then the same whichever are encoded, so the newest should be.
     private var isSwamped: Bool {
-        costs[.encode].mean >= configuration.weights.swamped * max(interval, costs[.decode].mean, costs[.base].mean)
+        costs[.encode].mean >= configuration.weights.swamped
+            * max(interval, costs[.decode].mean, costs.leastEnhancement(with: steps).mean)
     }
 
     /// The best rung, from the present one down, that there is time for. No rung helps a dropped frame, or one that was late
@@ -345,10 +353,10 @@ public struct Planner: Policy, Sendable {
     /// have taken longer than planned, or the costs of the next work may have risen.
     public func synthesise(_ frame: SynthesisRequest) -> Bool {
         guard frame.now <= frame.plan.synthesiseBy else { return false }
-        var work = costs[.synthesise].careful + 2 * costs[.encode].careful
+        var work = costs.synthesis(with: steps).careful + 2 * costs[.encode].careful
         var slack = Double((frame.plan.emitBy - frame.now).count)
         if frame.order == .afterOriginal {
-            work += costs[.base].careful
+            work += costs.leastEnhancement(with: steps).careful
             slack += interval
         }
         return max(configuration.weights.caution, costs.slowdownReserve) * work + costs[.emit].mean <= slack

@@ -18,8 +18,8 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
     public var order: SynthesisOrder
     /// How many tiles are worth computing: all, except those whose input did not change.
     public var tiles: Int
-    /// The stream takes noise out of pictures.
-    public var denoise: Bool
+    /// The steps on the stream's pictures that have costs of their own.
+    public var steps: StepSet
     /// How many originals have arrived after it, coded and decoded.
     public var waiting: Int
     /// The deadline of the newest original that has arrived.
@@ -38,7 +38,7 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
 
     @inlinable public init(
         now: MonotonicTime, emitBy: MonotonicTime, synthesised: Int = 0, order: SynthesisOrder = .beforeOriginal,
-        tiles: Int, denoise: Bool = false, waiting: Int = 0, newestEmitBy: MonotonicTime? = nil, budget: Nanoseconds = .zero,
+        tiles: Int, steps: StepSet = [], waiting: Int = 0, newestEmitBy: MonotonicTime? = nil, budget: Nanoseconds = .zero,
         arrived: Int? = nil,
         newestIsEarly: Bool = false, encoderQueue: Int = 0, encoderBusySince: MonotonicTime? = nil
     ) {
@@ -47,7 +47,7 @@ public struct FrameRequest: Sendable, BitwiseCopyable {
         self.synthesised = synthesised
         self.order = order
         self.tiles = tiles
-        self.denoise = denoise
+        self.steps = steps
         self.waiting = waiting
         self.newestEmitBy = newestEmitBy ?? emitBy
         self.budget = budget

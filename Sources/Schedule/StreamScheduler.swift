@@ -18,8 +18,8 @@ public struct PipelineState: Sendable, BitwiseCopyable {
     public var budget = Nanoseconds.zero
     /// Whether it came earlier than its presentation time asks.
     public var newestIsEarly = false
-    /// Whether noise is taken out of pictures.
-    public var denoises = false
+    /// The steps on the stream's pictures that have costs of their own.
+    public var steps = StepSet()
     /// How many enhanced frames wait for the encoder.
     public var encoderQueue = 0
     /// When the encoder began the frame that it encodes now; nil while it is idle.
@@ -70,7 +70,7 @@ public struct StreamScheduler<P: Policy>: Sendable {
     ) -> FramePlan {
         asked.plan(
             FrameRequest(
-                now: now, emitBy: emitBy, synthesised: synthesised, order: order, tiles: tiles, denoise: state.denoises,
+                now: now, emitBy: emitBy, synthesised: synthesised, order: order, tiles: tiles, steps: state.steps,
                 waiting: state.originalsBehind, newestEmitBy: state.newestEmitBy, budget: state.budget, arrived: state.arrived,
                 newestIsEarly: state.newestIsEarly, encoderQueue: state.encoderQueue, encoderBusySince: state.encoderBusySince))
     }

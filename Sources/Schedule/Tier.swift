@@ -1,3 +1,5 @@
+import Media
+
 /// A super-resolution quality level, cheapest first. The raw value is what frame records and traces carry.
 public enum Tier: UInt8, CaseIterable, Comparable, Sendable, BitwiseCopyable {
     /// The cheap complete upscale that every frame starts from.
@@ -32,8 +34,8 @@ public enum Work: Hashable, Sendable, BitwiseCopyable {
     case base
     /// One tile of a neural tier.
     case tile(Tier)
-    /// Taking the noise out of one frame.
-    case denoise
+    /// A step on one frame. Those that have costs of their own are in the planner's requests.
+    case step(StepKind)
     /// One synthesised frame.
     case synthesise
     /// Encoding one frame.

@@ -37,10 +37,10 @@ public enum StreamKeys {
                 kbit/s, and takes a third more time.
                 """),
         .number(
-            "sharpness", \.settings.sharpness, 0...1, .live,
+            "sharpness", \.settings.steps.sharpness, 0...1, .live,
             help: "How much to sharpen pictures that are enlarged: 0 (not at all) to 1."),
         StreamKey(
-            "denoise", \.settings.denoise, or: "auto", .live, .number(0...1), "0 to 1",
+            "denoise", \.settings.steps.denoise, or: "auto", .live, .number(0...1), "0 to 1",
             help: """
                 How much noise to take out of pictures before they are enlarged: 0 is none, 1 is for noise with a standard \
                 deviation of 25 levels. auto finds it out.
@@ -56,7 +56,7 @@ public enum StreamKeys {
             help:
                 "Whether the output keeps its size whatever happens. Then nothing is bypassed, and too much work costs frames."),
         .choice(
-            "deinterlace", \.settings.deinterlace, StreamSettings.Deinterlacing.allCases.map { ($0.rawValue, $0) }, .live,
+            "deinterlace", \.settings.steps.deinterlace, StepSettings.Deinterlacing.allCases.map { ($0.rawValue, $0) }, .live,
             help: "Interlaced pictures: auto makes each one frame, fields makes two, off leaves them as they are."),
         .integer(
             "interpolate", \.settings.interpolate, 1...2, .live,

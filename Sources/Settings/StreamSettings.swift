@@ -22,16 +22,6 @@ public struct StreamSettings: Hashable, Sendable {
 
     /// Takes effect at the next picture at which a decoder can begin.
     public var mode = Mode.enhance
-    /// What becomes of interlaced pictures.
-    public enum Deinterlacing: String, Sendable, CaseIterable {
-        /// Each becomes one frame.
-        case auto
-        /// Each becomes two frames, one for each field.
-        case fields
-        /// They stay as they are.
-        case off
-    }
-
     /// What networks are trained for.
     public enum Content: String, Sendable, CaseIterable {
         /// Any video.
@@ -44,11 +34,8 @@ public struct StreamSettings: Hashable, Sendable {
     public var tier = Tier.neuralM
     /// For which content the networks are trained that enlarge pictures.
     public var content = Content.general
-    /// How much enlarged pictures are sharpened, from 0 (not at all) to 1. The default costs no PSNR.
-    public var sharpness = 0.125
-    /// How much noise is taken out of pictures before they are enlarged, from 0 (none) to 1; nil finds it out.
-    public var denoise: Double? = 0
-    public var deinterlace = Deinterlacing.auto
+    /// What is asked of the steps between decoder and encoder.
+    public var steps = StepSettings()
     /// Frames out for each frame in, where the output has no constant rate: 1 or 2.
     public var interpolate = 1
     /// The time from the moment at which a plain receiver would have had a frame to the frame's deadline.
@@ -61,8 +48,11 @@ public struct StreamSettings: Hashable, Sendable {
     /// The bit rate follows the outputs' SRT links down to this; nil leaves it as it is.
     public var bitRateFloor: Int?
 
-    public init() {}
+    public init() {
+        // Costs no PSNR.
+        steps.sharpness = 0.125
+    }
 
-    /// Whether the pictures' quantisers matter: to networks, and to noise that is found out.
-    public var readsQuantisers: Bool { tier > .base || denoise == nil }
+    /// Whether the pictures' quantisers matter: to networks, and to steps.
+    public var readsQuantisers: Bool { tier > .base || steps.readsQuantisers }
 }

@@ -18,6 +18,8 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
     public var tiles = 0
     public var decode = 0.0
     public var base = 0.0
+    /// The steps on its picture.
+    public var steps = StepValues(blank: 0.0)
     /// One tile of each neural tier.
     public var tileS = 0.0
     public var tileM = 0.0
@@ -44,6 +46,7 @@ public struct FrameLoad: Sendable, BitwiseCopyable {
     public mutating func scale(by factor: Double) {
         decode *= factor
         base *= factor
+        steps.scale { factor }
         tileS *= factor
         tileM *= factor
         synthesise *= factor
@@ -245,6 +248,14 @@ struct FrameSource: Sendable {
         frame.synthesise *= noise()
         frame.encode *= noise()
         frame.encodeSynthesised *= noise()
+        frame.steps.scale(by: noise)
         return frame
+    }
+}
+
+extension StepValues<Double> {
+    /// Multiplies each by a factor of its own.
+    fileprivate mutating func scale(by factor: () -> Double) {
+        for kind in kinds { if let cost = self[kind] { self[kind] = cost * factor() } }
     }
 }

@@ -25,6 +25,8 @@ struct SimulatedStream<P: Policy> {
         var isCold = false
         /// Of the output for which it is made.
         var factors = SimulatedOutput.Factors()
+        /// Those that are still to be done.
+        var steps = StepSet()
     }
 
     /// A piece of work that runs on one of the stream's threads.
@@ -35,7 +37,7 @@ struct SimulatedStream<P: Policy> {
     }
 
     private enum Enhancing {
-        case base, tiles, synthesising(Int), handingOver(Int)
+        case step(StepKind), base, tiles, synthesising(Int), handingOver(Int)
     }
 
     private var scheduler: StreamScheduler<P>
@@ -240,6 +242,9 @@ struct SimulatedStream<P: Policy> {
         let cost = reported(moment.time - job.start)
         enhanceJob = nil
         switch enhancing {
+        case .step(let kind):
+            scheduler.observe(.step(kind), cost)
+            startNextStep(moment, load)
         case .base:
             enhanced!.plan!.stop = scheduler.refine(picture.plan!, base: cost, at: moment.time)
             scheduler.observe(.base, cost)
@@ -262,6 +267,8 @@ struct SimulatedStream<P: Policy> {
         guard !decoded.isEmpty else { return false }
         let frame = decoded.removeFirst()
         if output?.prepare(at: moment.time) == true { reconfigure() }
+        var state = state
+        state.steps = frame.steps.kinds
         let plan = scheduler.plan(
             at: moment.time, emitBy: frame.emitBy, synthesised: frame.synthesised, tiles: frame.tiles, state)
         if let planner = scheduler.policy as? Planner { rungs.record(planner.level, at: moment.time) }
@@ -275,9 +282,22 @@ struct SimulatedStream<P: Policy> {
         if frame.synthesised > 0, plan.synthesised == 0 { outcome.withoutSynthesis += 1 }
         enhanced = Picture(frame: frame, kind: .original, plan: plan, emitBy: frame.emitBy)
         if let output { enhanced!.factors = output.factors }
-        enhancing = .base
-        enhanceJob = job(frame.base * enhanced!.factors.base, moment, load)
+        enhanced!.steps = plan.steps
+        startNextStep(moment, load)
         return true
+    }
+
+    /// Starts the next of the plan's steps, or the base upscale behind them. Synthesised frames have no steps here.
+    private mutating func startNextStep(_ moment: Moment, _ load: Load?) {
+        var work = enhanced!.frame.base * enhanced!.factors.base
+        enhancing = .base
+        for kind in enhanced!.steps {
+            enhanced!.steps.remove(kind)
+            enhancing = .step(kind)
+            work = enhanced!.frame.steps[kind] ?? 0
+            break
+        }
+        enhanceJob = job(work, moment, load)
     }
 
     private func tileCost(_ picture: Picture, _ load: Load?, _ job: Job) -> Double {
@@ -406,7 +426,7 @@ struct SimulatedStream<P: Policy> {
             if case .handingOver(let number) = enhancing, number > 0 { inFlight += 1 }
             let originalIsGone: Bool =
                 switch enhancing {
-                case .base, .tiles: false
+                case .step, .base, .tiles: false
                 case .synthesising: order == .afterOriginal
                 case .handingOver(let number): order == .afterOriginal && number > 0
                 }

@@ -1,3 +1,4 @@
+import Media
 import Synchronization
 
 /// Counts events of a stream other than its frames' fates. Thread-safe: any thread may add and read. No call allocates.
@@ -155,4 +156,15 @@ public final class StreamCounters: Sendable {
     }
 
     public subscript(counter: Counter) -> UInt64 { values.slots[counter.rawValue].load(ordering: .relaxed) }
+}
+
+extension StreamCounters.Counter {
+    /// What counts the pictures that a step changed; nil for a step without a counter.
+    public init?(_ step: StepKind) {
+        switch step {
+        case .deinterlace: self = .picturesDeinterlaced
+        case .denoise: self = .picturesDenoised
+        case .enlarge, .sharpen, .synthesise: return nil
+        }
+    }
 }

@@ -21,7 +21,7 @@ import Transport
         var times: [MediaTime]
     }
 
-    private func relay(_ name: String, _ setting: StreamSettings.Deinterlacing = .auto) throws -> Outcome {
+    private func relay(_ name: String, _ setting: StepSettings.Deinterlacing = .auto) throws -> Outcome {
         let golden = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "GoldenStreams/\(name).ts")
         let scratch = try Scratch()
@@ -30,7 +30,7 @@ import Transport
         configuration.settings.budget = .seconds(60)
         configuration.settings.tier = .base
         configuration.settings.bitRate = 20_000_000
-        configuration.settings.deinterlace = setting
+        configuration.settings.steps.deinterlace = setting
         configuration.options.scale = .same
         configuration.watchesMachine = false
         configuration.pacesFiles = false
@@ -70,7 +70,7 @@ import Transport
     /// The first field's frame may be out before the second's has a ticket. What is held for a bypass must not go out between them.
     @Test func noBypassBeginsBetweenTheFieldsOfAPicture() throws {
         var configuration = RelayConfiguration(input: .standardStream, output: .standardStream)
-        configuration.settings.deinterlace = .fields
+        configuration.settings.steps.deinterlace = .fields
         let channels = StreamChannels(configuration)
         let ledger = channels.books.ledger
         let coded = TestStream.coded(in: try TestStream.golden("interlaced-top.ts"))

@@ -126,7 +126,7 @@ import Transport
         let stream = try TestStream.video(frames: 20)
         // With several threads libx264 does not code the same pictures the same each time.
         let plain = try relay(stream, changes: [:]) { $0.options.encodeThreads = 1 }
-        let changed = try relay(stream, changes: [9: { $0.sharpness = 1 }]) { $0.options.encodeThreads = 1 }
+        let changed = try relay(stream, changes: [9: { $0.steps.sharpness = 1 }]) { $0.options.encodeThreads = 1 }
         #expect(plain.bytes.count == 20 && changed.bytes.count == 20)
         #expect(zip(plain.bytes, changed.bytes).map { $0 == $1 }.firstIndex(of: false) == 10)
     }
@@ -134,11 +134,11 @@ import Transport
     @Test func onlyEnlargedPicturesAreSharpened() throws {
         let stream = try TestStream.video(frames: 6)
         for (scale, isSharpened) in [(StreamOptions.Scale.same, false), (.oneAndHalf, true), (.double, true)] {
-            let outcomes = try [0, StreamSettings().sharpness].map { sharpness in
+            let outcomes = try [0, StreamSettings().steps.sharpness].map { sharpness in
                 try relay(stream, changes: [:]) {
                     $0.options.encodeThreads = 1
                     $0.options.scale = scale
-                    $0.settings.sharpness = sharpness
+                    $0.settings.steps.sharpness = sharpness
                 }.bytes
             }
             #expect(outcomes[0].count == 6 && (outcomes[0] != outcomes[1]) == isSharpened, "\(scale)")
@@ -244,7 +244,7 @@ extension StreamSettings {
     fileprivate mutating func randomise(_ dice: Dice) {
         if dice.hit(0.3) { tier = dice.hit(0.4) ? .base : dice.hit(0.5) ? .neuralS : .neuralM }
         if dice.hit(0.3) { content = dice.hit(0.5) ? .general : .calls }
-        if dice.hit(0.3) { sharpness = dice.hit(0.5) ? 0 : 0.7 }
+        if dice.hit(0.3) { steps.sharpness = dice.hit(0.5) ? 0 : 0.7 }
         if dice.hit(0.3) { interpolate = dice.hit(0.5) ? 1 : 2 }
         if dice.hit(0.3) { budget = dice.hit(0.5) ? .seconds(60) : .seconds(20) }
         if dice.hit(0.3) { caution = dice.hit(0.5) ? 1 : 4 }

@@ -36,7 +36,7 @@ import Testing
             $0.options.scale = scale
             $0.options.lookahead = lookahead
             $0.settings.interpolate = 2
-            $0.settings.sharpness = 0.5
+            $0.settings.steps.sharpness = 0.5
             $0.readsFramesOneByOne = true
             $0.awaitsProcessors = true
             $0.settings.tier = .base

@@ -35,12 +35,27 @@ import Testing
         let general = EnhancementAbilities(for: settings, doubles: true, synthesises: true)
         settings.content = .calls
         let calls = EnhancementAbilities(for: settings, doubles: true, synthesises: true)
-        #expect(general.networks == .general && calls.networks == .calls && !general.suffice(for: calls))
-        let made = recipe.make(calls, lacking: general)
-        let networks = try #require(made.superResolution?.configuration.networks)
+        #expect(general.networks == .general && calls.networks == .calls)
+        let enhancement = try Enhancement(recipe, general)
+        #expect(enhancement.lack(of: general).isEmpty)
+        let lack = enhancement.lack(of: calls)
+        #expect(lack.networks && !lack.synthesis && lack.kinds.isEmpty)
+        let made = recipe.make(lack)
+        let networks = try #require(made.enlarging?.session.configuration.networks)
         #expect(networks.mapValues(\.multiplicationsPerSample) == [.neuralSmall: 2088, .neuralMedium: 16848])
-        #expect(made.synthesis == nil && made.denoising == nil)
-        #expect(recipe.make(calls, lacking: calls).superResolution == nil)
+        #expect(made.synthesis == nil && made.steps.isEmpty)
+        #expect(enhancement.adopt(made) && enhancement.lack(of: calls).isEmpty)
+
+        // A step that is there and not wanted costs nothing.
+        settings.steps.denoise = 0.5
+        let filtered = EnhancementAbilities(for: settings, doubles: true, synthesises: true)
+        let lacking = enhancement.lack(of: filtered)
+        #expect(lacking.kinds == [.denoise] && !lacking.networks && enhancement.steps.isEmpty)
+        enhancement.use(filtered.steps)
+        #expect(enhancement.steps.isEmpty, "it is not there yet")
+        #expect(enhancement.adopt(recipe.make(lacking)) && enhancement.steps == [.denoise])
+        enhancement.use(calls.steps)
+        #expect(enhancement.steps.isEmpty && enhancement.lack(of: filtered).isEmpty)
 
         // Where there are no networks, content changes nothing.
         #expect(EnhancementAbilities(for: settings, doubles: false, synthesises: false).networks == nil)

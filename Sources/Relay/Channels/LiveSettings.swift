@@ -5,7 +5,7 @@ import Synchronization
 /// Channel: the settings that may change while the stream runs.
 ///
 /// - Writer: ``Relay/change(_:)``, on any thread.
-/// - Readers: ingest (the budget), decode (the tier, deinterlacing), enhance (tier, content, sharpness, interpolation,
+/// - Readers: ingest (the budget), decode (the tier, deinterlacing), enhance (tier, content, steps, interpolation,
 ///   caution), encode (bit rate, interpolation) and send (pacing). Each has a ``Copy`` and refreshes it once for each frame or unit.
 /// - Read together: all settings of one change.
 ///

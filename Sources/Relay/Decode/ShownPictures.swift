@@ -62,7 +62,7 @@ final class ShownPictures {
     ) throws(CodecError) -> Nanoseconds {
         _ = settings.refresh()
         // Without a time for it, there is no second frame.
-        let setting = settings.value.deinterlace
+        let setting = settings.value.steps.deinterlace
         let original = ticket.record
         let started = MonotonicTime.now()
         let outcome: StreamDeinterlacing.Outcome

@@ -1,7 +1,6 @@
 import Codec
 import Enhance
 import Media
-import Settings
 
 /// Makes progressive pictures of a stream's interlaced ones. Progressive pictures pass, and cost nothing once a stream has
 /// had no other for a while.
@@ -11,7 +10,7 @@ final class StreamDeinterlacing {
     /// What is worth an event, each once for a stream.
     enum Finding: Hashable {
         /// Marked as interlaced: with which field first, and what becomes of each picture.
-        case interlaced(topFirst: Bool, StreamSettings.Deinterlacing)
+        case interlaced(topFirst: Bool, StepSettings.Deinterlacing)
         /// Marked as interlaced, but both fields show the same moment.
         case markedWrongly
     }
@@ -50,7 +49,7 @@ final class StreamDeinterlacing {
     /// Treats the next picture in presentation order.
     /// - Parameter mayGiveTwo: the moment of its second field is known.
     func treat(
-        _ picture: consuming DecodedPicture, _ setting: StreamSettings.Deinterlacing, mayGiveTwo: Bool
+        _ picture: consuming DecodedPicture, _ setting: StepSettings.Deinterlacing, mayGiveTwo: Bool
     ) throws(CodecError) -> Outcome {
         let scan = picture.scan
         guard scan.isInterlaced, picture.size.height >= Deinterlacer.leastHeight else { return pass(picture) }

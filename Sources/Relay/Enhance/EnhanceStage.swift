@@ -282,10 +282,10 @@ final class EnhanceStage {
     private func followSettings() {
         guard let enhancement else { return }
         let wanted = abilities(enhancement.enlargement)
-        if !enhancement.abilities.suffice(for: wanted), !maker.isBusy {
-            maker.make(recipe(enhancement.enlargement), wanted, lacking: enhancement.abilities)
-        }
-        isSynthesising = wanted.synthesises && enhancement.abilities.synthesises
+        let lack = enhancement.lack(of: wanted)
+        if !lack.isEmpty, !maker.isBusy { maker.make(recipe(enhancement.enlargement), lack) }
+        enhancement.use(wanted.steps)
+        isSynthesising = wanted.synthesises && enhancement.synthesises
         if configuration.options.fps == nil {
             cadence.change(multiple: isSynthesising ? settings.value.interpolate : 1)
         }
@@ -322,34 +322,39 @@ final class EnhanceStage {
         epoch = frame.ticket.record.epoch
         runs = path.runs
         frame.ticket.stamp(.enhanceIn)
-        if let time = enhancement.denoise(frame.picture, strength: settings.value.denoise, plan) {
-            books.counters.add(.picturesDenoised)
-            if !isCold { schedule.withScheduler { $0.observe(.denoise, time) } }
-        }
-        let result = enhancement.upscale(frame.picture, into: target, plan, sharpness: settings.value.sharpness) { base in
+        let made = enhancement.enlarge(frame.picture, into: target, plan) { base in
             schedule.withScheduler { $0.refine(plan, base: base, at: .now()) }
         }
+        if step.pair == nil { enhancement.forget() }
+        // What stands on a picture is not to be moved with it, so the sequence gets the picture before that.
+        let changesResults = enhancement.changesResults
+        if changesResults {
+            if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy) }
+            record(enhancement.finish(target, beside: frame.picture, plan))
+        }
         frame.ticket.stamp(.enhanceOut)
-        record(result, plan.tier, in: &frame.ticket)
+        record(made.times)
+        record(made.enlarging, plan.tier, in: &frame.ticket)
         if taps.isWanted { taps.offer(frame.ticket.record.id, before: frame.picture, after: target) }
 
-        if step.pair == nil { enhancement.forget() }
         let record = frame.ticket.record
         let color =
             configuration.options.size == nil && kept == nil
             ? frame.picture.color : frame.picture.color.shaped(from: enhancement.input, to: enhancement.output)
         switch configuration.synthesisOrder {
         case .beforeOriginal:
-            if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy) }
-            let isReplaced = synthesise(step, beside: record, plan, color: color, with: enhancement)
+            if isSynthesising, !changesResults { enhancement.append(frame.picture, target, until: plan.emitBy) }
+            let isReplaced = synthesise(step, of: frame.picture, beside: record, plan, color: color, with: enhancement)
             finish(frame.ticket, target.share(), color, at: isReplaced ? nil : step.originalAlone, step)
         case .afterOriginal:
             // The original may be out before the first of them has a ticket.
             path.beginMaking()
             defer { path.endMaking() }
             finish(frame.ticket, target.share(), color, at: step.originalAlone, step)
-            if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy(synthesised: 1)) }
-            _ = synthesise(step, beside: record, plan, color: color, with: enhancement)
+            if isSynthesising, !changesResults {
+                enhancement.append(frame.picture, target, until: plan.emitBy(synthesised: 1))
+            }
+            _ = synthesise(step, of: frame.picture, beside: record, plan, color: color, with: enhancement)
         }
     }
 
@@ -378,7 +383,15 @@ final class EnhanceStage {
         return own + original.earliness + MediaTime(ticks: time - original.presentation).nanoseconds
     }
 
-    /// Records what was done for a picture, and reports its costs.
+    /// Counts the steps that were done, and reports their costs.
+    private func record(_ times: StepValues<Nanoseconds>) {
+        for kind in times.kinds {
+            if let counter = StreamCounters.Counter(kind) { books.counters.add(counter) }
+            if !isCold, let time = times[kind] { _ = schedule.withScheduler { $0.observe(.step(kind), time) } }
+        }
+    }
+
+    /// Records how a picture was enlarged, and reports its costs.
     private func record(_ result: SuperResolutionResult, _ tier: Tier, in ticket: inout FrameTicket) {
         let computed = result.tilesSmall + result.tilesMedium
         ticket.record.tier = computed + result.tilesReused > 0 ? tier.rawValue : Tier.base.rawValue
@@ -410,7 +423,7 @@ final class EnhanceStage {
         state.newestEmitBy = newest.emitBy
         state.budget = newest.budget
         state.newestIsEarly = newest.isEarly
-        state.denoises = settings.value.denoise != 0 && enhancement?.abilities.denoises == true
+        state.steps = enhancement?.steps ?? []
         state.encoderQueue = finished.count
         state.encoderBusySince = encoder.busySince
         return state
@@ -426,20 +439,20 @@ final class EnhanceStage {
     /// Synthesises the frames that go with an original, in their order, as many as there is time for.
     /// - Returns: whether the last of them stands for the original.
     private func synthesise(
-        _ step: Cadence.Step, beside original: FrameRecord, _ plan: FramePlan, color: ColorDescription,
-        with enhancement: Enhancement
+        _ step: Cadence.Step, of picture: borrowing DecodedPicture, beside original: FrameRecord, _ plan: FramePlan,
+        color: ColorDescription, with enhancement: Enhancement
     ) -> Bool {
         var made = 0
         while made < min(step.count, plan.synthesised),
-            synthesise(made, of: step, beside: original, plan, color: color, with: enhancement)
+            synthesise(made, of: step, picture, beside: original, plan, color: color, with: enhancement)
         { made += 1 }
         if made < step.count || step.pair == nil, isSynthesising { books.counters.add(.synthesisSkipped) }
         return made > 0 && made == step.count && step.slots[made - 1].presentation == step.originalAlone
     }
 
     private func synthesise(
-        _ index: Int, of step: Cadence.Step, beside original: FrameRecord, _ plan: FramePlan, color: ColorDescription,
-        with enhancement: Enhancement
+        _ index: Int, of step: Cadence.Step, _ picture: borrowing DecodedPicture, beside original: FrameRecord,
+        _ plan: FramePlan, color: ColorDescription, with enhancement: Enhancement
     ) -> Bool {
         let started = MonotonicTime.now()
         let encoding = schedule.withScheduler { $0.synthesise(plan, at: started) ? $0.longEncode : nil }
@@ -452,13 +465,15 @@ final class EnhanceStage {
         guard let method else { return false }
         // Nothing lies between two sides of a cut. At a constant rate the frame before is repeated instead.
         if method == .held, configuration.options.fps != nil { return false }
+        let made = MonotonicTime.now()
+        if enhancement.changesResults { record(enhancement.finish(target, beside: picture, plan)) }
 
         var ticket = books.ledger.open(.synthesised, presentation: slot.presentation, beside: original)
         ticket.record.deadline = deadline
         ticket.record[.planned] = original[.planned]
         ticket.stamp(.enhanceIn, at: started)
         ticket.stamp(.enhanceOut)
-        _ = schedule.withScheduler { $0.observe(.synthesise, .now() - started) }
+        _ = schedule.withScheduler { $0.observe(.synthesise, made - started) }
         let turn = turn(of: slot.presentation, beside: original)
         let standsForOriginal = original.kind == .original && slot.presentation == step.originalAlone
         push(ticket, target, color, step, turn, showing: standsForOriginal ? original.presentation : nil)

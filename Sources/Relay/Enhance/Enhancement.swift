@@ -5,20 +5,21 @@ import Media
 import Schedule
 import Settings
 
-/// The processors for pictures of one size, and the memory for their results.
+/// The chain for pictures of one size, and the memory for its results.
 ///
 /// Confined to one thread at a time: the one that makes it, then the enhance thread.
 final class Enhancement {
     let enlargement: Enlargement
     var input: PictureSize { enlargement.input }
     var output: PictureSize { enlargement.output }
-    private(set) var abilities: EnhancementAbilities
-    private var superResolution: SuperResolutionSession
-    private var synthesis: EnhancementProcessors.Synthesis
-    private var denoising: Denoising?
+    private let chain: PictureChain
+    /// For which content the networks are trained that are here.
+    private var networks: NetworkContent?
+    /// What is asked of the steps.
+    private var settings: StepSettings
+    /// The steps that are here and change something.
+    private(set) var steps = StepSet()
     private let pool: PicturePool
-    private var tiles: TileOrder
-    private var requests: [TileRequest]
     private var hasMemory = false
 
     /// Pictures in use at once: two wait for the encoder, one is in it, two are being made, one is still held by a queue while
@@ -27,46 +28,56 @@ final class Enhancement {
 
     init(_ recipe: EnhancementRecipe, _ abilities: EnhancementAbilities) throws(EnhanceError) {
         enlargement = recipe.enlargement
-        self.abilities = abilities
-        superResolution = try recipe.makeSuperResolution(abilities.networks)
-        synthesis = abilities.synthesises ? try recipe.makeSynthesis() : .none
-        denoising = abilities.denoises ? try recipe.makeDenoising() : nil
+        networks = abilities.networks
+        settings = abilities.steps
+        chain = PictureChain(
+            try recipe.makeEnlargement(abilities.networks), abilities.synthesises ? try recipe.makeSynthesis() : nil,
+            steps: try recipe.makeSteps(abilities.kinds, abilities.steps))
         pool = PicturePool(size: enlargement.output, count: Self.pictures)
-        let grid = superResolution.grid
-        tiles = TileOrder(grid: grid)
-        requests = []
-        requests.reserveCapacity(grid.count)
-        staleTiles = superResolution.tiers.count > 1 ? grid.count : 0
+        use(settings)
     }
+
+    /// Whether steps change enlarged pictures.
+    var changesResults: Bool { !chain.results.kinds.isDisjoint(with: steps) }
 
     /// Replaces processors between two frames.
     /// - Returns: false when they were made for pictures of another size, so that nothing has changed.
     func adopt(_ made: EnhancementProcessors) -> Bool {
         guard made.enlargement == enlargement else { return false }
-        if let superResolution = made.superResolution {
-            self.superResolution = superResolution
-            abilities.networks = made.abilities.networks
-            tiles = TileOrder(grid: superResolution.grid)
-            staleTiles = tileCount
+        if let enlarging = made.enlarging {
+            chain.replace(enlarging)
+            networks = made.wanted.networks
         }
-        if let synthesis = made.synthesis {
-            self.synthesis = synthesis
-            abilities.synthesises = made.abilities.synthesises
-        }
-        if let denoising = made.denoising {
-            self.denoising = denoising
-            abilities.denoises = made.abilities.denoises
-        }
+        if let synthesis = made.synthesis { chain.replace(synthesis) }
+        for step in made.steps { chain.insert(step) }
+        use(settings)
         return true
     }
 
+    /// Takes over what is asked of the steps. A step that is not here yet holds when it has been made.
+    func use(_ settings: StepSettings) {
+        self.settings = settings
+        steps = StepSet()
+        for kind in chain.kinds where !settings.isNeutral(kind) { steps.insert(kind) }
+    }
+
+    /// What has to be made for what is wanted.
+    func lack(of wanted: EnhancementAbilities) -> EnhancementLack {
+        var lack = EnhancementLack(wanted: wanted)
+        lack.networks = networks != wanted.networks
+        lack.synthesis = wanted.synthesises && !synthesises
+        for kind in wanted.kinds where chain.step(kind)?.suits(wanted.steps) != true { lack.kinds.insert(kind) }
+        return lack
+    }
+
+    /// Whether frames can be synthesised.
+    var synthesises: Bool { chain.synthesis != nil }
     /// How many tiles a picture has; 0 when only `base` can be used.
-    var tileCount: Int { superResolution.tiers.count > 1 ? superResolution.grid.count : 0 }
-    /// How many tiles of the next picture are likely to be worth computing: as many as of the last one, but at least 1. With 0
-    /// the plan would ask for no tiles, and a change would go unseen. Asking for an unchanged tile costs nothing.
-    private(set) var staleTiles: Int
+    var tileCount: Int { chain.enlarging.tileCount }
+    /// How many tiles of the next picture are likely to be worth computing.
+    var staleTiles: Int { chain.enlarging.staleTiles }
     /// Input samples of a whole tile.
-    var tilePixels: Int { superResolution.grid.tileSize.width * superResolution.grid.tileSize.height }
+    var tilePixels: Int { chain.enlarging.session.grid.tileSize.samples }
 
     /// Touches all memory for results once, so that the system provides it now and not in the middle of a frame. Call it when
     /// nothing waits.
@@ -79,75 +90,59 @@ final class Enhancement {
     /// Leases memory for one result; nil when all of it is in use.
     func lease() -> PictureLease? { pool.lease() }
 
-    /// Takes noise out of a picture. It takes the picture's place in ``upscale(_:into:_:sharpness:afterBase:)`` and
-    /// ``append(_:_:until:)`` until the next call.
-    /// - Parameters:
-    ///   - strength: 0…1; nil finds out.
-    ///   - plan: without time for it the picture stays as it is.
-    /// - Returns: what it took; nil where nothing was done.
-    func denoise(_ picture: borrowing DecodedPicture, strength: Double?, _ plan: FramePlan) -> Nanoseconds? {
-        guard let denoising else { return nil }
-        guard let stop = plan.denoiseBy else {
-            denoising.leave()
-            return nil
-        }
-        return mustSucceed { () throws(EnhanceError) in
-            try denoising.process(picture, strength: strength, until: stop)
-        }
+    /// What was done for a picture.
+    struct Outcome {
+        let enlarging: SuperResolutionResult
+        /// What each step took that changed the picture.
+        let times: StepValues<Nanoseconds>
     }
 
-    /// A picture, or what the noise filter made of it.
-    @unsafe private func view(of picture: borrowing DecodedPicture) -> PictureView {
-        unsafe denoising?.result ?? picture.view
-    }
-
-    /// Enlarges a picture as well as the plan has time for.
-    /// - Parameters:
-    ///   - sharpness: how much the result is sharpened, from 0 to 1, where pictures are enlarged.
-    ///   - afterBase: called with what the base upscale took; returns until when tiles may be computed.
-    func upscale(
-        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan, sharpness: Double,
+    /// Takes a picture through the source steps of a plan, and enlarges it as well as the plan has time for.
+    /// - Parameter afterBase: called with what the base upscale took; returns until when tiles may be computed.
+    func enlarge(
+        _ picture: borrowing DecodedPicture, into target: borrowing PictureLease, _ plan: FramePlan,
         afterBase: (Nanoseconds) -> MonotonicTime?
-    ) -> SuperResolutionResult {
-        requests.removeAll(keepingCapacity: true)
-        if plan.tiles > 0, tileCount > 0, let tier = plan.tier.network {
-            unsafe tiles.arrange(for: view(of: picture).y)
-            for tile in tiles.order { requests.append(TileRequest(tile: tile, tier: tier)) }
-        }
-        let parameters = SuperResolutionParameters(
-            until: plan.stop, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
-            chromaLocation: picture.color.chromaLocation, sharpness: enlargement.enlarges ? sharpness : 0)
-        let result: SuperResolutionResult
-        do throws(EnhanceError) {
-            result = unsafe try superResolution.process(
-                view(of: picture), into: target.picture.mutableView, tiles: requests.span, parameters,
+    ) -> Outcome {
+        var times = StepValues(blank: Nanoseconds.zero)
+        let parameters = parameters(picture, plan)
+        let wish = PictureEnlargement.Wish(
+            plan.tiles > 0 ? plan.tier.network ?? .base : .base, isWhole: false,
+            SuperResolutionParameters(
+                until: plan.stop, quantiser: parameters.quantiser, chromaLocation: parameters.chromaLocation,
+                sharpness: enlargement.enlarges ? settings.sharpness : 0))
+        let enlarging = mustSucceed { () throws(EnhanceError) in
+            unsafe try chain.enlarge(
+                picture.view, into: target.picture.mutableView, parameters, wish, &times, only: plan.steps,
                 afterBase: afterBase)
-        } catch {
-            refused(error)
         }
-        if tileCount > 0 {
-            let lacking = result.tilesSmall + result.tilesMedium + result.tilesLeft
-            staleTiles = max(1, requests.isEmpty ? tileCount - result.tilesReused : lacking)
-            for tile in 0..<tileCount where superResolution.outcome(ofTile: tile).tier > .base { tiles.recordRefined(tile) }
+        return Outcome(enlarging: enlarging, times: times)
+    }
+
+    /// Takes an enlarged or synthesised picture through the result steps.
+    /// - Parameter picture: the one that it was made of.
+    /// - Returns: what each took.
+    func finish(
+        _ target: borrowing PictureLease, beside picture: borrowing DecodedPicture, _ plan: FramePlan
+    ) -> StepValues<Nanoseconds> {
+        var times = StepValues(blank: Nanoseconds.zero)
+        let parameters = parameters(picture, plan)
+        mustSucceed { () throws(EnhanceError) in
+            unsafe try chain.finish(target.picture.mutableView, parameters, &times, only: plan.steps)
         }
-        return result
+        return times
+    }
+
+    private func parameters(_ picture: borrowing DecodedPicture, _ plan: FramePlan) -> StepParameters {
+        StepParameters(
+            settings, quantiser: picture.meanQuantiser.map { Int($0.rounded()) }, chromaLocation: picture.color.chromaLocation,
+            until: plan.stepsBy)
     }
 
     /// Appends a picture and its enlarged version to the sequence that frames are synthesised from.
     func append(_ picture: borrowing DecodedPicture, _ enlarged: borrowing PictureLease, until: MonotonicTime) {
         mustSucceed { () throws(EnhanceError) in
-            // Frames are synthesised at the size at which networks work, and then brought to the output's.
-            let view = unsafe view(of: picture)
-            let before = unsafe superResolution.beforeResampling(view) ?? enlarged.picture.view
-            switch synthesis {
-            case .none: break
-            case .between(let processor):
-                processor.chromaLocation = picture.color.chromaLocation
-                unsafe try processor.push(view, enhanced: before)
-            case .ahead(let processor):
-                processor.chromaLocation = picture.color.chromaLocation
-                unsafe try processor.push(view, enhanced: before, until: until)
-            }
+            unsafe try chain.append(
+                picture.view, enlarged.picture.view, chromaLocation: picture.color.chromaLocation, until: until)
         }
     }
 
@@ -157,18 +152,7 @@ final class Enhancement {
         phase: Double, into target: borrowing PictureLease, until: MonotonicTime
     ) -> FrameInterpolationResult.Method? {
         mustSucceed { () throws(EnhanceError) in
-            switch synthesis {
-            case .none: return nil
-            case .between(let processor):
-                guard processor.isReady else { return nil }
-                return unsafe try processor.synthesise(
-                    phase: phase, into: target.picture.mutableView, until: until
-                ).method
-            case .ahead(let processor):
-                return unsafe try processor.synthesise(
-                    distance: phase - 1, into: target.picture.mutableView, until: until
-                ).method
-            }
+            unsafe try chain.synthesise(phase: phase, into: target.picture.mutableView, until: until)
         }
     }
 
@@ -177,22 +161,12 @@ final class Enhancement {
         do throws(EnhanceError) {
             return try body()
         } catch {
-            refused(error)
+            preconditionFailure("a picture of the right size was refused: \(error)")
         }
-    }
-
-    private func refused(_ error: EnhanceError) -> Never {
-        preconditionFailure("a picture of the right size was refused: \(error)")
     }
 
     /// The next picture has nothing to do with those before.
-    func forget() {
-        switch synthesis {
-        case .none: break
-        case .between(let processor): processor.reset()
-        case .ahead(let processor): processor.reset()
-        }
-    }
+    func forget() { chain.forget() }
 }
 
 extension StreamSettings.Content {

@@ -11,13 +11,11 @@ struct EnhancementAbilities: Hashable, Sendable {
     /// one without, also when no tile is computed.
     var networks: NetworkContent?
     var synthesises: Bool
-    var denoises = false
+    /// What the steps on single pictures can do.
+    var steps = StepSettings()
 
-    /// Whether these are enough for what is wanted. Synthesis and a noise filter that are not used cost nothing.
-    func suffice(for wanted: EnhancementAbilities) -> Bool {
-        networks == wanted.networks && (synthesises || !wanted.synthesises)
-            && (denoises || !wanted.denoises)
-    }
+    /// The steps on single pictures that change something.
+    var kinds: StepSet { steps.active(at: .source).union(steps.active(at: .result)) }
 }
 
 extension EnhancementAbilities {
@@ -26,7 +24,7 @@ extension EnhancementAbilities {
     init(for settings: StreamSettings, doubles: Bool, synthesises: Bool) {
         networks = settings.tier > .base && doubles ? settings.content.networks : nil
         self.synthesises = synthesises
-        denoises = settings.denoise != 0
+        steps = settings.steps
     }
 }
 
@@ -36,54 +34,63 @@ struct EnhancementRecipe: Sendable {
     let order: SynthesisOrder
     let workers: WorkerPool
 
-    func makeSuperResolution(_ networks: NetworkContent?) throws(EnhanceError) -> SuperResolutionSession {
+    func makeEnlargement(_ networks: NetworkContent?) throws(EnhanceError) -> PictureEnlargement {
         var enlarging = SuperResolutionConfiguration(size: enlargement.input)
         enlarging.scaleFactor = enlargement.doubles ? 2 : 1
         enlarging.outputSize = enlargement.output
         if let networks { enlarging.useShippedNetworks(for: networks) }
-        return try SuperResolutionSession(enlarging, workers: workers)
+        return try PictureEnlargement(enlarging, workers: workers)
     }
 
-    func makeSynthesis() throws(EnhanceError) -> EnhancementProcessors.Synthesis {
+    func makeSynthesis() throws(EnhanceError) -> PictureSynthesis {
         var interpolating = FrameInterpolationConfiguration(size: enlargement.input)
         interpolating.scaleFactor = enlargement.doubles ? 2 : 1
         interpolating.outputSize = enlargement.output
         return switch order {
-        case .beforeOriginal: .between(try LowLatencyFrameInterpolation(interpolating, workers: workers))
-        case .afterOriginal: .ahead(try FrameExtrapolation(interpolating, workers: workers))
+        case .beforeOriginal: PictureSynthesis(between: try LowLatencyFrameInterpolation(interpolating, workers: workers))
+        case .afterOriginal: PictureSynthesis(ahead: try FrameExtrapolation(interpolating, workers: workers))
         }
     }
 
-    func makeDenoising() throws(EnhanceError) -> Denoising { try Denoising(size: enlargement.input, workers: workers) }
+    /// Makes some of the steps on single pictures.
+    func makeSteps(_ kinds: StepSet, _ settings: StepSettings) throws(EnhanceError) -> [any PictureStep] {
+        var steps: [any PictureStep] = []
+        for kind in kinds {
+            let size = kind.facts.place == .result ? enlargement.output : enlargement.input
+            if let step = try settings.makeStep(kind, size: size, workers: workers) { steps.append(step) }
+        }
+        return steps
+    }
 
     /// Makes what an enhancement for the same size lacks. Only a size can be refused, so nothing is refused here.
-    func make(_ wanted: EnhancementAbilities, lacking present: EnhancementAbilities) -> EnhancementProcessors {
-        var made = EnhancementProcessors(enlargement: enlargement, abilities: wanted)
-        if wanted.networks != present.networks {
-            made.superResolution = try? makeSuperResolution(wanted.networks)
-        }
-        if wanted.synthesises, !present.synthesises { made.synthesis = try? makeSynthesis() }
-        if wanted.denoises, !present.denoises { made.denoising = try? makeDenoising() }
+    func make(_ lacking: EnhancementLack) -> EnhancementProcessors {
+        let wanted = lacking.wanted
+        var made = EnhancementProcessors(enlargement: enlargement, wanted: wanted)
+        if lacking.networks { made.enlarging = try? makeEnlargement(wanted.networks) }
+        if lacking.synthesis { made.synthesis = try? makeSynthesis() }
+        made.steps = (try? makeSteps(lacking.kinds, wanted.steps)) ?? []
         return made
     }
 }
 
+/// What an enhancement lacks for what is wanted of it. Synthesis and steps that are there and not used cost nothing.
+struct EnhancementLack: Sendable {
+    let wanted: EnhancementAbilities
+    var networks = false
+    var synthesis = false
+    /// Steps on single pictures that are not there, or cannot do what is wanted.
+    var kinds = StepSet()
+
+    var isEmpty: Bool { !networks && !synthesis && kinds.isEmpty }
+}
+
 /// Processors that take the place of others between two frames. Nil where nothing changes.
 struct EnhancementProcessors {
-    /// How frames are synthesised.
-    enum Synthesis {
-        case none
-        /// Between two pictures. The newer one leaves after them.
-        case between(LowLatencyFrameInterpolation)
-        /// Beyond the newer picture, which leaves first.
-        case ahead(FrameExtrapolation)
-    }
-
     let enlargement: Enlargement
-    let abilities: EnhancementAbilities
-    var superResolution: SuperResolutionSession?
-    var synthesis: Synthesis?
-    var denoising: Denoising?
+    let wanted: EnhancementAbilities
+    var enlarging: PictureEnlargement?
+    var synthesis: PictureSynthesis?
+    var steps: [any PictureStep] = []
 }
 
 /// Makes processors beside the stream, on a thread of its own with low priority: no frame waits for their memory, nor until
@@ -113,8 +120,8 @@ final class ProcessorMaker {
 
     /// Begins to make what an enhancement lacks.
     /// - Precondition: ``isBusy`` is false.
-    func make(_ recipe: EnhancementRecipe, _ wanted: EnhancementAbilities, lacking present: EnhancementAbilities) {
-        start { .processors(recipe.make(wanted, lacking: present)) }
+    func make(_ recipe: EnhancementRecipe, _ lacking: EnhancementLack) {
+        start { .processors(recipe.make(lacking)) }
     }
 
     /// Begins to make an enhancement, and touches its memory.
