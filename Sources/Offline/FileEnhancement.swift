@@ -14,14 +14,10 @@ public struct FileEnhancement: Sendable {
     public var tier = SuperResolutionTier.neuralMedium
     /// For which content the networks are trained.
     public var content = NetworkContent.general
-    /// 0…1; 0 leaves pictures as they are.
-    public var sharpness = 0.0
     public var reusesTiles = true
-    /// Whether interlaced pictures become progressive before they are enlarged.
-    public var deinterlaces = true
-    /// How much noise is taken out of pictures before they are enlarged; nil leaves it.
-    public var denoise: NoiseStrength?
-    /// For interpolation and the noise filter.
+    /// What is asked of the steps on single pictures.
+    public var steps = StepSettings()
+    /// For interpolation, and for steps that may look at later pictures.
     public var motion = Motion.fused
     public var threads = 2
     /// x264's constant rate factor, where the output is coded.
@@ -65,8 +61,8 @@ public struct FileEnhancement: Sendable {
         self.output = output
     }
 
-    /// Whether the pictures' quantisers matter: to networks, and to noise that is found out.
-    var readsQuantisers: Bool { tier > .base || denoise == .automatic }
+    /// Whether the pictures' quantisers matter: to networks, and to steps.
+    var readsQuantisers: Bool { tier > .base || steps.readsQuantisers }
 
     /// Enhances the file. Blocks until it is done.
     /// - Parameters:
@@ -132,5 +128,16 @@ func withCodecErrors<Result: ~Copyable>(
         return try body()
     } catch {
         throw .codec(error)
+    }
+}
+
+/// Runs `body` and wraps its error.
+func withEnhanceErrors<Result: ~Copyable>(
+    _ body: () throws(EnhanceError) -> Result
+) throws(FileEnhancementError) -> Result {
+    do throws(EnhanceError) {
+        return try body()
+    } catch {
+        throw .enhance(error)
     }
 }

@@ -1,3 +1,5 @@
+import Enhance
+import Media
 import Telemetry
 
 /// The counts and times of the work on a file. Times are in milliseconds.
@@ -29,12 +31,66 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var deinterlace: Quantiles
     /// nil where noise was left.
     public var denoise: Denoising?
+    /// Every step on single pictures that changed some.
+    public var steps: [Step] = []
     public var enlarge: Quantiles
     public var synthesise: Quantiles
     public var encode: Quantiles
     /// Milliseconds of each stage for all pictures together.
     public var totals: StageTotals
     public var seconds = 0.0
+
+    /// What a step did.
+    public struct Step: Codable, Sendable {
+        /// Its name in the table of steps.
+        public var name: String
+        /// Milliseconds for one picture that it changed.
+        public var time: Quantiles
+        /// The mean, which says more where several pictures are treated at once.
+        public var meanTime: Double
+        /// Milliseconds for all pictures together.
+        public var total: Double
+        /// What it found out: means over all pictures.
+        public var figures: [String: Double]
+
+        init(_ kind: StepKind, _ histogram: Histogram, _ figures: [StepFigure]) {
+            name = kind.name
+            time = Quantiles(histogram)
+            total = histogram.sum.milliseconds
+            meanTime = total / Double(max(histogram.count, 1))
+            self.figures = Dictionary(figures.map { ($0.name, $0.value) }) { first, _ in first }
+        }
+    }
+
+    /// What the noise filter did.
+    public struct Denoising: Codable, Sendable {
+        /// Milliseconds for one picture.
+        public var time: Quantiles
+        /// The mean, which says more where several pictures are filtered at once.
+        public var meanTime: Double
+        /// The noise that was filtered, in levels: the mean over all pictures.
+        public var lumaDeviation: Double
+        public var chromaDeviation: Double
+    }
+
+    /// Says what steps did, also under the keys that two of them had before there was a list.
+    mutating func add(_ steps: [Step]) {
+        self.steps = steps
+        for step in steps {
+            switch step.name {
+            case StepKind.deinterlace.name:
+                deinterlace = step.time
+                picturesDeinterlaced = Int(step.time.count)
+                totals.deinterlace = step.total
+            case StepKind.denoise.name:
+                denoise = Denoising(
+                    time: step.time, meanTime: step.meanTime, lumaDeviation: step.figures["luma_deviation"] ?? 0,
+                    chromaDeviation: step.figures["chroma_deviation"] ?? 0)
+                totals.denoise = step.total
+            default: break
+            }
+        }
+    }
 }
 
 /// The time that each stage took for a whole file, in milliseconds.

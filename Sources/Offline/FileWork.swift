@@ -14,10 +14,8 @@ final class FileWork {
     private let turning: FileTurning
     private let transparency: FileTransparency
     private let notice: (String) -> Void
-    private let superResolution: SuperResolutionSession
-    private let interpolation: FrameInterpolation?
-    private let deinterlacing: FileDeinterlacing?
-    private let denoising: FileDenoising?
+    private let chain: PictureChain
+    private let steps: FileSteps
     /// The last two enlarged pictures. Two are kept because interpolation may need one picture of lookahead.
     private let enlarged: [Picture]
     /// What they carry for viewers.
@@ -48,7 +46,6 @@ final class FileWork {
     private var converted = 0
     private var format: SampleFormat?
     private var decodeTimes = Histogram()
-    private var deinterlaceTimes = Histogram()
     private var enlargeTimes = Histogram()
     private var synthesisTimes = Histogram()
     private var compareTimes = Histogram()
@@ -73,35 +70,36 @@ final class FileWork {
         var enlarging = SuperResolutionConfiguration(size: shownSize)
         enlarging.scaleFactor = enlargement.doubles ? 2 : 1
         enlarging.outputSize = enlargement.output
-        enlarging.sharpness = settings.sharpness
+        enlarging.sharpness = settings.steps.sharpness
         enlarging.reusesTiles = settings.reusesTiles
         var interpolating = FrameInterpolationConfiguration(size: shownSize)
         interpolating.scaleFactor = enlargement.doubles ? 2 : 1
         interpolating.outputSize = enlargement.output
         do throws(EnhanceError) {
             enlarging.networks[settings.tier] = SuperResolutionNetwork.shipped(settings.tier, for: settings.content)
-            superResolution = try SuperResolutionSession(enlarging, workers: workers)
-            interpolation =
-                settings.interpolate > 1 ? try settings.motion.makeSession(interpolating, workers) : nil
-            denoising = try settings.denoise.map { strength throws(EnhanceError) in
-                try FileDenoising(
-                    size: shownSize, strength: strength, usesPastAlone: settings.motion == .lowLatency,
-                    workers: workers)
-            }
+            let lookingAhead = settings.motion != .lowLatency
+            let sources = try settings.steps.makeSteps(
+                at: .source, size: shownSize, lookingAhead: lookingAhead, workers: workers)
+            let results = try settings.steps.makeSteps(at: .result, size: enlargement.output, workers: workers)
+            chain = PictureChain(
+                try PictureEnlargement(enlarging, workers: workers),
+                settings.interpolate > 1
+                    ? PictureSynthesis(between: try settings.motion.makeSession(interpolating, workers)) : nil,
+                steps: sources + results)
+            steps = try FileSteps(settings.steps, size: video.size, chain, workers: workers)
         } catch {
             throw .enhance(error)
         }
-        deinterlacing = settings.deinterlaces ? FileDeinterlacing() : nil
-        enlarged = (0..<2).map { [superResolution] _ in Picture(size: superResolution.outputSize) }
-        between = Picture(size: superResolution.outputSize)
-        comparison = settings.comparison.map { [superResolution, denoising] in
-            SideBySide(
-                $0, from: shownSize, to: superResolution.outputSize, lookahead: denoising?.lookahead ?? 0, workers: workers)
+        let outputSize = enlargement.output
+        enlarged = (0..<2).map { _ in Picture(size: outputSize) }
+        between = Picture(size: outputSize)
+        comparison = settings.comparison.map { [steps] in
+            SideBySide($0, from: shownSize, to: outputSize, lookahead: steps.lookahead, workers: workers)
         }
         // The time unit of the output is a K-th of the input's, so that all its times are whole numbers.
         outputUnit = Int64(settings.interpolate)
         var output = FileVideo(
-            size: superResolution.outputSize,
+            size: outputSize,
             frameRate: Rational(video.frameRate.numerator * outputUnit, video.frameRate.denominator),
             timeBase: Rational(video.timeBase.numerator, video.timeBase.denominator * outputUnit))
         output.color = video.color.upright()
@@ -113,7 +111,7 @@ final class FileWork {
         writer = try withCodecErrors { () throws(CodecError) in
             try MediaFileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
         }
-        transparency = FileTransparency(turning, to: superResolution.outputSize, workers: workers)
+        transparency = FileTransparency(turning, to: outputSize, workers: workers)
     }
 
     func recordDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
@@ -142,9 +140,7 @@ final class FileWork {
         }
         if firstTime == nil { firstTime = time }
         newestTime = time
-        let started = MonotonicTime.now()
-        let made = deinterlacing?.progressive(picture)
-        if made != nil { deinterlaceTimes.record(.now() - started) }
+        do throws(EnhanceError) { try steps.treat(picture) } catch { throw .enhance(error) }
         tellLosses(picture, reader)
         let facts = FilePictureFacts(
             time: time, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
@@ -157,19 +153,11 @@ final class FileWork {
                 turning.upright(picture.view), index: arrived, chromaLocation: facts.chromaLocation)
             compareTimes.record(.now() - started)
         }
-        let view = unsafe turning.upright(made?.view ?? picture.view)
+        let view = unsafe turning.upright(steps.treated(picture.view))
         arrived += 1
-        if let denoising {
-            do throws(EnhanceError) {
-                unsafe try denoising.push(view, facts)
-            } catch {
-                throw .enhance(error)
-            }
-            try enlargeDenoised()
-        } else {
-            unsafe try enlarge(view, facts)
-        }
-        deinterlacing?.keep(picture)
+        let out = try withEnhanceErrors { () throws(EnhanceError) in unsafe try steps.push(view, facts) }
+        if let out { unsafe try enlarge(steps.result(of: view), out) }
+        steps.keep(picture)
     }
 
     /// Captions of a picture that is left out go with the next one.
@@ -214,44 +202,41 @@ final class FileWork {
         }
     }
 
-    /// Enlarges the pictures that the noise filter has finished.
-    private func enlargeDenoised() throws(FileEnhancementError) {
-        while true {
-            let next: (picture: Picture, facts: FilePictureFacts)?
-            do throws(EnhanceError) {
-                next = try denoising?.next()
-            } catch {
-                throw .enhance(error)
-            }
-            guard let next else { return }
-            unsafe try enlarge(next.picture.view, next.facts)
-        }
-    }
-
     /// Enlarges a picture, and writes what can be written then.
     @unsafe private func enlarge(_ view: PictureView, _ facts: FilePictureFacts) throws(FileEnhancementError) {
         do throws(EnhanceError) {
             let started = MonotonicTime.now()
-            let parameters = SuperResolutionParameters(quantiser: facts.quantiser, chromaLocation: facts.chromaLocation)
-            let result = unsafe try superResolution.process(
-                view, into: enlarged[pictures % 2].mutableView, tier: settings.tier, parameters)
+            let wish = PictureEnlargement.Wish(
+                settings.tier, isWhole: true,
+                SuperResolutionParameters(quantiser: facts.quantiser, chromaLocation: facts.chromaLocation))
+            let target = enlarged[pictures % 2]
+            let result = unsafe try chain.enlarging.process(view, into: target.mutableView, wish)
             tilesComputed += result.tilesComputed
             tilesReused += result.tilesReused
             enlargeTimes.record(.now() - started)
-            interpolation?.chromaLocation = facts.chromaLocation
-            unsafe try interpolation?.push(
-                view, enhanced: superResolution.beforeResampling(view) ?? enlarged[pictures % 2].view)
+            unsafe try chain.append(view, target.view, chromaLocation: facts.chromaLocation)
+            try finish(target, facts)
         } catch {
             throw .enhance(error)
         }
         carried[pictures % 2] = facts.userData
-        if interpolation?.lookahead != 1 {
+        if chain.synthesis?.lookahead != 1 {
             try emit(pictures, at: facts.time)
         } else if let lastTime {
             try emit(pictures - 1, at: lastTime)
         }
         pictures += 1
         lastTime = facts.time
+    }
+
+    /// Takes an enlarged or synthesised picture through the steps on what leaves.
+    private func finish(_ picture: Picture, _ facts: FilePictureFacts?) throws(EnhanceError) {
+        var times = StepValues(blank: Nanoseconds.zero)
+        let parameters = StepParameters(
+            settings.steps, quantiser: facts?.quantiser,
+            chromaLocation: facts?.chromaLocation ?? video.color.upright().chromaLocation)
+        unsafe try chain.finish(picture.mutableView, parameters, &times)
+        steps.record(times)
     }
 
     /// Writes the frames between the last picture and this one, and then this one, which is one of the last two.
@@ -272,16 +257,16 @@ final class FileWork {
     }
 
     private func synthesise(from last: Int64, to time: Int64) throws(FileEnhancementError) {
-        guard let interpolation, interpolation.isReady else { return }
+        guard let synthesis = chain.synthesis, synthesis.isReady else { return }
         for step in 1..<outputUnit {
             let started = MonotonicTime.now()
             do throws(EnhanceError) {
-                unsafe try interpolation.synthesise(
-                    phase: Double(step) / Double(outputUnit), into: between.mutableView)
+                _ = unsafe try synthesis.make(phase: Double(step) / Double(outputUnit), into: between.mutableView)
+                synthesisTimes.record(.now() - started)
+                try finish(between, nil)
             } catch {
                 throw .enhance(error)
             }
-            synthesisTimes.record(.now() - started)
             synthesised += 1
             try write(between, at: last * outputUnit + (time - last) * step)
         }
@@ -310,8 +295,7 @@ final class FileWork {
 
     private var totals: StageTotals {
         StageTotals(
-            decode: decodeTimes.sum.milliseconds, deinterlace: deinterlaceTimes.sum.milliseconds,
-            denoise: denoising?.total.milliseconds ?? 0, enlarge: enlargeTimes.sum.milliseconds,
+            decode: decodeTimes.sum.milliseconds, enlarge: enlargeTimes.sum.milliseconds,
             synthesise: synthesisTimes.sum.milliseconds, compare: compareTimes.sum.milliseconds,
             encode: encodeTimes.sum.milliseconds)
     }
@@ -319,10 +303,12 @@ final class FileWork {
     /// Writes the pictures that are held back and completes the file. Completes it also when that write fails.
     func finish(_ reader: FileReader) throws(FileEnhancementError) -> FileEnhancementReport {
         do throws(FileEnhancementError) {
-            denoising?.finish()
-            try enlargeDenoised()
-            if let interpolation, interpolation.lookahead == 1, let lastTime, lastTime != writtenTime {
-                interpolation.finish()
+            steps.finish()
+            while let facts = try withEnhanceErrors({ () throws(EnhanceError) in try steps.next() }) {
+                if let view = unsafe steps.result { unsafe try enlarge(view, facts) }
+            }
+            if let synthesis = chain.synthesis, synthesis.lookahead == 1, let lastTime, lastTime != writtenTime {
+                synthesis.finish()
                 try emit(pictures - 1, at: lastTime)
             }
         } catch {
@@ -330,15 +316,18 @@ final class FileWork {
             throw error
         }
         try withCodecErrors { () throws(CodecError) in try writer.finish() }
-        return FileEnhancementReport(
+        let none = Quantiles(Histogram())
+        var report = FileEnhancementReport(
             picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
-            picturesLeftOut: leftOut, picturesDeinterlaced: deinterlacing?.count ?? 0,
-            picturesConverted: converted, captionsPassed: captionsPassed, captionsDropped: captionsDropped,
+            picturesLeftOut: leftOut, picturesConverted: converted, captionsPassed: captionsPassed,
+            captionsDropped: captionsDropped,
             isCutOff: reader.isCutOff,
             damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps, tilesComputed: tilesComputed,
-            tilesReused: tilesReused, decode: .init(decodeTimes), deinterlace: .init(deinterlaceTimes),
-            denoise: denoising?.report, enlarge: .init(enlargeTimes), synthesise: .init(synthesisTimes),
+            tilesReused: tilesReused, decode: .init(decodeTimes), deinterlace: none, enlarge: .init(enlargeTimes),
+            synthesise: .init(synthesisTimes),
             encode: .init(encodeTimes), totals: totals,
             seconds: (.now() - start).seconds)
+        report.add(steps.reports(chain))
+        return report
     }
 }

@@ -130,10 +130,10 @@ struct EnhanceCommand: ParsableCommand {
         work.interpolate = interpolate
         work.tier = tier.value
         work.content = content
-        work.sharpness = sharpness
+        work.steps.sharpness = sharpness
         work.reusesTiles = reuse
-        work.deinterlaces = deinterlace
-        work.denoise = denoise?.value
+        work.steps.deinterlace = deinterlace ? .auto : .off
+        if let denoise { work.steps.denoise = denoise.strength }
         work.motion = motion
         work.threads = threads
         work.quality = quality
@@ -223,12 +223,18 @@ private struct FileOutcome: Encodable {
 extension FileEnhancementReport {
     /// The stages that pictures went through, in order.
     fileprivate var stages: [(name: String, time: Quantiles)] {
-        [
-            ("decoding", decode), ("deinterlacing", deinterlace),
-            ("denoising", denoise?.time ?? Quantiles(Histogram())), ("enlarging", enlarge), ("synthesising", synthesise),
-            ("encoding", encode),
-        ]
-        .filter { $0.time.count > 0 }
+        var stages = [(name: "decoding", time: decode)]
+        for kind in StepKind.allCases {
+            let time =
+                switch kind {
+                case .enlarge: enlarge
+                case .synthesise: synthesise
+                default: steps.first { $0.name == kind.name }?.time
+                }
+            if let time { stages.append((kind.facts.doing, time)) }
+        }
+        stages.append(("encoding", encode))
+        return stages.filter { $0.time.count > 0 }
     }
 }
 
@@ -257,8 +263,6 @@ extension FileEnhancement.Comparison: ExpressibleByArgument {}
 struct DenoiseArgument: ExpressibleByArgument {
     /// nil is `auto`.
     let strength: Double?
-
-    var value: NoiseStrength { strength.map { .fixed($0) } ?? .automatic }
 
     init?(argument: String) {
         strength = argument == "auto" ? nil : Double(argument)

@@ -73,7 +73,7 @@ import Testing
         let scratch = try Scratch()
         try writeNoise(scratch.path("in.y4m"), pictures: pictures)
         let report = try enhance(scratch.path("in.y4m"), scratch.path("out.y4m")) {
-            ($0.motion, $0.denoise) = (motion, .fixed(0.4))
+            ($0.motion, $0.steps.denoise) = (motion, 0.4)
         }
         #expect(report.picturesIn == pictures && report.picturesOut == pictures)
         let denoise = try #require(report.denoise)
@@ -89,7 +89,7 @@ import Testing
         let scratch = try Scratch()
         try writeNoise(scratch.path("in.y4m"), pictures: 14)
         let report = try enhance(scratch.path("in.y4m"), scratch.path("out.y4m")) {
-            ($0.denoise, $0.interpolate) = (.automatic, 2)
+            ($0.steps.denoise, $0.interpolate) = (nil, 2)
         }
         #expect(report.picturesOut == 27 && report.synthesised == 13)
         let noise = try #require(report.denoise?.lumaDeviation)
@@ -114,7 +114,7 @@ import Testing
         let picture = "FRAME\n".utf8.count + Self.size.width * Self.size.height * 3 / 2
         let cut = bytes.count - (20 - whole) * picture + picture / 2
         let part = try scratch.write(Array(bytes.prefix(cut)), to: "part.y4m")
-        let report = try enhance(part, scratch.path("out.y4m")) { ($0.motion, $0.denoise) = (motion, .fixed(0.4)) }
+        let report = try enhance(part, scratch.path("out.y4m")) { ($0.motion, $0.steps.denoise) = (motion, 0.4) }
         #expect(report.isCutOff && report.picturesIn == whole && report.picturesOut == whole)
         let result = try deviations(scratch.path("out.y4m"))
         #expect(result.times == Array(0..<Int64(whole)) && result.values.allSatisfy { $0 < 6 }, "\(result)")
@@ -129,7 +129,7 @@ import Testing
             + TestStream.video(frames: 4, size: PictureSize(width: 96, height: 64), start: 11)
         let input = try scratch.write(stream, to: "in.ts")
         let failure = #expect(throws: FileEnhancementError.self) {
-            _ = try enhance(input, scratch.path("out.y4m")) { ($0.motion, $0.denoise) = (motion, .fixed(0.1)) }
+            _ = try enhance(input, scratch.path("out.y4m")) { ($0.motion, $0.steps.denoise) = (motion, 0.1) }
         }
         guard case .sizeChanged = failure else {
             Issue.record("\(String(describing: failure))")
@@ -144,7 +144,7 @@ import Testing
         for motion in FileEnhancement.Motion.allCases {
             let failure = #expect(throws: FileEnhancementError.self) {
                 _ = try enhance(scratch.path("in.y4m"), scratch.path("out.y4m")) {
-                    ($0.motion, $0.denoise) = (motion, .fixed(1.5))
+                    ($0.motion, $0.steps.denoise) = (motion, 1.5)
                 }
             }
             #expect("\(String(describing: failure))".contains("0 to 1"))

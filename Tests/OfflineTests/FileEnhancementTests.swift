@@ -59,7 +59,7 @@ import Testing
         let scratch = try Scratch()
         var work = FileEnhancement(
             input: try scratch.write(try TestStream.golden(name + ".ts"), to: "in.ts"), output: scratch.path("out.y4m"))
-        (work.tier, work.size, work.deinterlaces) = (.base, .same, deinterlaces)
+        (work.tier, work.size, work.steps.deinterlace) = (.base, .same, deinterlaces ? .auto : .off)
         let report = try work.run { _, _ in true }
         #expect(report.picturesOut == 24)
         var combs: [Double] = []

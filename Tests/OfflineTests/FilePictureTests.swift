@@ -158,7 +158,7 @@ import Testing
         let input = try scratch.write(try TestStream.video(frames: 6), to: "in.ts")
         func run(_ name: String, _ comparison: FileEnhancement.Comparison?) throws -> [Picture] {
             let report = try enhance(input, scratch.path(name)) {
-                ($0.size, $0.sharpness, $0.interpolate, $0.comparison) = (.double, 1, interpolate, comparison)
+                ($0.size, $0.steps.sharpness, $0.interpolate, $0.comparison) = (.double, 1, interpolate, comparison)
             }
             #expect((report.totals.compare > 0) == (comparison != nil) && report.totals.encode > 0)
             return try pictures(scratch.path(name))

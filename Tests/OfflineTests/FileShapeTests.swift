@@ -197,7 +197,7 @@ import Testing
         let outcome = try enhance(input, path) {
             $0.interpolate = step
             $0.motion = .quality
-            $0.denoise = denoises ? .fixed(0.3) : nil
+            $0.steps.denoise = denoises ? 0.3 : 0
         }
         #expect(outcome.report.captionsPassed == 40 && outcome.report.captionsDropped == 0 && outcome.notices.isEmpty)
         let found = try read(path)
