@@ -21,6 +21,8 @@ public struct StreamKey: Sendable {
         case bitRate
         case frameRate
         case size
+        /// Anything else, with an example that is not the default.
+        case text(example: String)
     }
 
     /// The name in configuration files and in the API. The command line's option is the same with `--`.

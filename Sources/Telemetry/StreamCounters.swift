@@ -159,12 +159,12 @@ public final class StreamCounters: Sendable {
 }
 
 extension StreamCounters.Counter {
-    /// What counts the pictures that a step changed; nil for a step without a counter.
+    /// What counts the pictures that a step changed; nil for a step without a counter of its own.
     public init?(_ step: StepKind) {
         switch step {
         case .deinterlace: self = .picturesDeinterlaced
         case .denoise: self = .picturesDenoised
-        case .enlarge, .sharpen, .synthesise: return nil
+        default: return nil
         }
     }
 }

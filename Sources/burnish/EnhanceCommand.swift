@@ -48,6 +48,7 @@ struct EnhanceCommand: ParsableCommand {
             times as long; fused improves its pictures by a network and takes several times as long again.
             """)
     var motion = FileEnhancement.Motion.fused
+    @OptionGroup var steps: StepOptions
     @Flag(inversion: .prefixedNo, help: "Whether to make interlaced pictures progressive, one frame of each.")
     var deinterlace = true
     @Option(
@@ -126,6 +127,8 @@ struct EnhanceCommand: ParsableCommand {
 
     private func work(_ input: String, _ output: String) -> FileEnhancement {
         var work = FileEnhancement(input: input, output: output)
+        // They were tried when the arguments were read.
+        try? steps.apply(to: &work.steps)
         work.size = size.map { .exactly($0.value) } ?? (scale ?? .double).output
         work.interpolate = interpolate
         work.tier = tier.value

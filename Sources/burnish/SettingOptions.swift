@@ -11,6 +11,7 @@ struct SettingOptions: ParsableArguments {
     @Option(help: .setting("content"), completion: .setting("content")) var content: String?
     @Option(help: .setting("sharpness")) var sharpness: String?
     @Option(help: .setting("denoise")) var denoise: String?
+    @OptionGroup var steps: StepOptions
     @Option(help: .setting("max-size")) var maxSize: String?
     @Flag(help: .setting("keep-size")) var keepSize = false
     @Option(help: .setting("deinterlace"), completion: .setting("deinterlace")) var deinterlace: String?
@@ -30,13 +31,17 @@ struct SettingOptions: ParsableArguments {
     @Option(help: .setting("encode-threads")) var encodeThreads: String?
 
     /// What was given, by the names of the keys.
-    var texts: [String: String] {
+    var texts: [String: String] { Self.texts(of: self) }
+
+    /// What was given of some options, by the names of their keys.
+    static func texts(of options: some ParsableArguments) -> [String: String] {
         var texts: [String: String] = [:]
-        for (label, value) in Mirror(reflecting: self).children {
+        for (label, value) in Mirror(reflecting: options).children {
             guard let label else { continue }
             switch value {
-            case let option as Option<String?>: texts[Self.key(label)] = option.wrappedValue
-            case let flag as Flag<Bool>: if flag.wrappedValue { texts[Self.key(label)] = "true" }
+            case let option as Option<String?>: texts[key(label)] = option.wrappedValue
+            case let flag as Flag<Bool>: if flag.wrappedValue { texts[key(label)] = "true" }
+            case let group as OptionGroup<StepOptions>: texts.merge(group.wrappedValue.texts) { first, _ in first }
             default: preconditionFailure("\(label) is neither an option nor a flag")
             }
         }
@@ -44,7 +49,10 @@ struct SettingOptions: ParsableArguments {
     }
 
     /// The names of the options.
-    static var keys: [String] { Mirror(reflecting: SettingOptions()).children.compactMap(\.label).map(key) }
+    static var keys: [String] {
+        let labels = Mirror(reflecting: SettingOptions()).children.compactMap(\.label).filter { $0 != "_steps" }
+        return (labels + Mirror(reflecting: StepOptions()).children.compactMap(\.label)).map(key)
+    }
 
     /// `_maxSize` is max-size.
     private static func key(_ label: String) -> String {

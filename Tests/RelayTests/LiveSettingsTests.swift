@@ -131,6 +131,22 @@ import Transport
         #expect(zip(plain.bytes, changed.bytes).map { $0 == $1 }.firstIndex(of: false) == 10)
     }
 
+    /// Every step on single pictures comes with the picture behind the change, and changes nothing before. It goes with the next one.
+    @Test(arguments: StepKind.allCases.filter { $0.facts.seed != nil }) func aStepComesAndGoes(kind: StepKind) throws {
+        let key = try #require(StreamKeys.named(kind.name))
+        var on = StreamValues()
+        if case .text(let example) = key.kind { try key.read(example, &on) } else { try key.read("0.5", &on) }
+        #expect(on.settings.steps.active(at: kind.facts.place) == [kind])
+        let stream = try TestStream.video(frames: 30)
+        let settings = on.settings.steps
+        let outcomes = try [[:], [9: settings, 19: StreamSettings().steps]].map { changes in
+            try relay(stream, changes: changes.mapValues { steps in { $0.steps = steps } }) { $0.options.encodeThreads = 1 }
+        }
+        let (plain, changed) = (outcomes[0], outcomes[1])
+        #expect(plain.bytes.count == 30 && changed.bytes.count == 30 && changed.encodersOpened == 1)
+        #expect(zip(plain.bytes, changed.bytes).map { $0 == $1 }.firstIndex(of: false) == 10)
+    }
+
     @Test func onlyEnlargedPicturesAreSharpened() throws {
         let stream = try TestStream.video(frames: 6)
         for (scale, isSharpened) in [(StreamOptions.Scale.same, false), (.oneAndHalf, true), (.double, true)] {

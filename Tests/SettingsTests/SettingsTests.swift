@@ -58,8 +58,12 @@ import Testing
 }
 
 @Suite struct StreamKeyTests {
-    /// A text for each key that is not the default.
-    static let others = [
+    /// A text for each key that is not the default. Keys of texts have an example.
+    static let others = StreamKeys.all.reduce(into: values) { others, key in
+        if case .text(let example) = key.kind { others[key.name] = example }
+    }
+
+    private static let values = [
         "scale": "1", "size": "854x480", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "content": "calls",
         "sharpness": "0.25",
         "denoise": "auto",

@@ -40,16 +40,26 @@ export class Controls {
   #known = new Map();
   #stream;
   #settings = {};
+  #change;
 
   // - change: sends changes. - known: the settings that the service lists.
   constructor(form, change) {
     this.#form = form;
+    this.#change = change;
     form.addEventListener("submit", (event) => event.preventDefault());
     for (const field of fields) this.#add(field, change);
   }
 
   // - settings: those that the service lists.
-  know(settings) { for (const setting of settings) this.#known.set(setting.name, setting); }
+  know(settings) {
+    for (const setting of settings) {
+      this.#known.set(setting.name, setting);
+      // What has no control of its own is a text.
+      if (setting.change !== "live" || this.#fields.has(setting.name)) continue;
+      this.#add({ key: setting.name, label: setting.name, placeholder: setting.default, none: setting.default, why: setting.help },
+        this.#change);
+    }
+  }
 
   #add(field, change) {
     const value = made("b");

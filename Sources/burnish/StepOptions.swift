@@ -1,0 +1,21 @@
+import ArgumentParser
+import Media
+import Settings
+
+/// The options of steps on pictures, which `burnish relay` and `burnish enhance` share: one for each setting, under its name.
+struct StepOptions: ParsableArguments {
+    /// What was given, by the names of the keys.
+    var texts: [String: String] { SettingOptions.texts(of: self) }
+
+    /// Takes over what was given.
+    func apply(to steps: inout StepSettings) throws(SettingFault) {
+        var values = StreamValues()
+        values.settings.steps = steps
+        steps = try values.applying(texts.mapValues { $0 }).settings.steps
+    }
+
+    func validate() throws {
+        var steps = StepSettings()
+        do throws(SettingFault) { try apply(to: &steps) } catch { throw ValidationError(error.onCommandLine) }
+    }
+}
