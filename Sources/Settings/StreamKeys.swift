@@ -40,6 +40,14 @@ public enum StreamKeys {
             "sharpness", \.settings.steps.sharpness, 0...1, .live,
             help: "How much to sharpen pictures that are enlarged: 0 (not at all) to 1."),
         StreamKey(
+            "crop", \.settings.steps.crop, or: "off", .live, .text(example: "50%x50%+10%+0%"),
+            "a part of at least 16x16 as 320x180, 320x180+100+40 (from left and top), or in per cent as 50%x50%+10%+0%",
+            help: """
+                Show a part of the picture at the size of the whole, from the middle where no place is given. A part of another \
+                shape than the picture's is stretched.
+                """,
+            read: StepSettings.Crop.init, write: \.description),
+        StreamKey(
             "denoise", \.settings.steps.denoise, or: "auto", .live, .number(0...1), "0 to 1",
             help: """
                 How much noise to take out of pictures before they are enlarged: 0 is none, 1 is for noise with a standard \

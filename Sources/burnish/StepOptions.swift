@@ -4,6 +4,8 @@ import Settings
 
 /// The options of steps on pictures, which `burnish relay` and `burnish enhance` share: one for each setting, under its name.
 struct StepOptions: ParsableArguments {
+    @Option(help: .setting("crop")) var crop: String?
+
     /// What was given, by the names of the keys.
     var texts: [String: String] { SettingOptions.texts(of: self) }
 

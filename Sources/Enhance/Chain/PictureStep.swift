@@ -111,6 +111,7 @@ extension StepSettings {
     ) throws(EnhanceError) -> (any PictureStep)? {
         switch kind {
         case .deinterlace: DeinterlaceStep()
+        case .crop: CropStep(crop, size: size, workers: workers)
         case .denoise:
             lookingAhead ? try RecordedNoiseStep(size: size, workers: workers) : try NoiseStep(size: size, workers: workers)
         case .enlarge, .sharpen, .synthesise: nil

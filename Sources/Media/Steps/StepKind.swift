@@ -5,7 +5,8 @@
 /// docs/design/chain.md says how a step is added.
 public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case deinterlace
-    // Crop and colour stand here: before what was trained, and measures noise, on whole pictures in the right colours.
+    case crop
+    // Colour stands here: before what was trained, and measures noise, on pictures in the right colours.
     case denoise
     case enlarge
     case sharpen
@@ -91,6 +92,7 @@ public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     public var facts: Facts {
         switch self {
         case .deinterlace: Facts("deinterlace", "deinterlacing", .decoded, .must, .new, memory: .before)
+        case .crop: Facts("crop", "cropping", .source, .must, seed: 1, .new)
         case .denoise: Facts("denoise", "denoising", .source, .may, seed: 14, .over, memory: .own)
         case .enlarge: Facts("enlarge", "enlarging", .enlargement, .must, .new, memory: .own)
         case .sharpen: Facts("sharpen", "sharpening", .enlargement, .may, .part)

@@ -12,6 +12,8 @@ public struct StepSettings: Hashable, Sendable {
     }
 
     public var deinterlace = Deinterlacing.auto
+    /// The part that is shown; nil is all of the picture.
+    public var crop: Crop?
     /// How much noise is taken out, from 0 (none) to 1; nil finds it out.
     public var denoise: Double? = 0
     /// How much enlarged pictures are sharpened, from 0 (not at all) to 1.
@@ -23,6 +25,7 @@ public struct StepSettings: Hashable, Sendable {
     public func isNeutral(_ kind: StepKind) -> Bool {
         switch kind {
         case .deinterlace: deinterlace == .off
+        case .crop: crop?.isWhole ?? true
         case .denoise: denoise == 0
         case .sharpen: sharpness == 0
         // These two follow from sizes and rates.
@@ -38,5 +41,75 @@ public struct StepSettings: Hashable, Sendable {
         var active = StepSet()
         for kind in StepSet.all where kind.facts.place == place && !isNeutral(kind) { active.insert(kind) }
         return active
+    }
+}
+
+extension StepSettings {
+    /// The part of pictures that is shown, brought to the size of the whole. A part of another shape is stretched.
+    public struct Crop: Hashable, Sendable, LosslessStringConvertible {
+        /// Whether numbers are per cent of the picture's width or height, or else luma samples as they came.
+        public var isShare: Bool
+        public var width: Double
+        public var height: Double
+        /// How far the part lies from the picture's left and upper side; nil is in the middle.
+        public var place: Place?
+
+        public struct Place: Hashable, Sendable {
+            public var x: Double
+            public var y: Double
+        }
+
+        /// Nothing smaller is shown.
+        public static let leastSide = 16
+
+        /// Reads `320x180`, `320x180+100+40`, `50%x50%` or `50%x50%+10%+0%`.
+        public init?(_ text: String) {
+            let parts = text.split(separator: "+", omittingEmptySubsequences: false)
+            let sides = parts[0].split(separator: "x", omittingEmptySubsequences: false)
+            guard sides.count == 2, parts.count == 1 || parts.count == 3 else { return nil }
+            let isShare = sides[0].hasSuffix("%")
+            let longest = isShare ? 100.0 : 16_384
+            func number(_ text: Substring, from least: Double) -> Double? {
+                let digits = isShare ? text.dropLast() : text
+                guard text.hasSuffix("%") == isShare, digits.allSatisfy({ $0 == "." || ("0"..."9").contains($0) }),
+                    let number = Double(digits), (least...longest).contains(number)
+                else { return nil }
+                return number
+            }
+            let leastSide = isShare ? 1 : Double(Self.leastSide)
+            guard let width = number(sides[0], from: leastSide), let height = number(sides[1], from: leastSide) else {
+                return nil
+            }
+            (self.isShare, self.width, self.height) = (isShare, width, height)
+            guard parts.count == 3 else { return }
+            guard let x = number(parts[1], from: 0), let y = number(parts[2], from: 0) else { return nil }
+            place = Place(x: x, y: y)
+        }
+
+        public var description: String {
+            func text(_ number: Double) -> String {
+                (Int(exactly: number).map { "\($0)" } ?? "\(number)") + (isShare ? "%" : "")
+            }
+            return text(width) + "x" + text(height) + (place.map { "+" + text($0.x) + "+" + text($0.y) } ?? "")
+        }
+
+        /// Whether it is all of any picture.
+        public var isWhole: Bool { isShare && width == 100 && height == 100 }
+
+        /// The part in luma samples of pictures of a size. What reaches beyond a picture is moved into it, and made smaller where
+        /// that is not enough. Sides and places are even, so that chroma samples stay whole, but for a side that is all of an odd one.
+        public func region(of size: PictureSize) -> (x: Int, y: Int, width: Int, height: Int) {
+            func axis(_ all: Int, _ length: Double, _ place: Double?) -> (place: Int, length: Int) {
+                let scale = isShare ? Double(all) / 100 : 1
+                let even = Int((length * scale / 2).rounded()) * 2
+                let length = min(max(even, Self.leastSide), all)
+                let free = all - length
+                let wanted = place.map { $0 * scale } ?? Double(free) / 2
+                return (min(Int(wanted.rounded()), free) / 2 * 2, length)
+            }
+            let (x, width) = axis(size.width, width, place?.x)
+            let (y, height) = axis(size.height, height, place?.y)
+            return (x, y, width, height)
+        }
     }
 }
