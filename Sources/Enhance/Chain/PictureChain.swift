@@ -28,7 +28,7 @@ public final class PictureChain {
         self.synthesis = synthesis
         sources = StepRun(size: enlarging.session.configuration.size)
         results = StepRun(size: enlarging.session.outputSize)
-        for step in steps { insert(step) }
+        for step in steps { insert(PlacedStep(step, size: step.kind.facts.place == .result ? results.size : sources.size)) }
     }
 
     /// The steps on single pictures that are here.
@@ -38,12 +38,13 @@ public final class PictureChain {
     public func step(_ kind: StepKind) -> (any PictureStep)? { sources.step(kind) ?? results.step(kind) }
 
     /// Adds a step at its place, or puts it in the place of another of its kind.
-    /// - Precondition: it was made for pictures of the size at that place.
-    public func insert(_ step: any PictureStep) {
-        switch step.kind.facts.place {
-        case .source: sources.insert(step)
-        case .result: results.insert(step)
-        case .decoded, .enlargement, .synthesis: preconditionFailure("a \(step.kind.name) step does not stand in a chain")
+    /// - Precondition: it was placed for pictures of the size there.
+    public func insert(_ placed: PlacedStep) {
+        let kind = placed.step.kind
+        switch kind.facts.place {
+        case .source: sources.insert(placed)
+        case .result: results.insert(placed)
+        case .decoded, .enlargement, .synthesis: preconditionFailure("a \(kind.name) step does not stand in a chain")
         }
     }
 

@@ -7,34 +7,14 @@ import Media
 /// time. Without steps a call does nothing. Nothing is allocated after the first few pictures.
 public final class StepRun {
     public let size: PictureSize
-    private var links: [Link] = []
+    private var links: [PlacedStep] = []
     /// What the steps made of the last picture; nil where it stayed as it came.
     private var made: Picture?
-
-    /// A step and memory for its result. The system provides that when it is first written.
-    private struct Link {
-        let step: any PictureStep
-        let kind: StepKind
-        let facts: StepKind.Facts
-        let memory: Picture
-        /// What is known of the pictures that wait in the step.
-        var waiting: [StepParameters] = []
-        /// What calls took that gave no picture.
-        var spent = Nanoseconds.zero
-
-        init(_ step: any PictureStep, size: PictureSize) {
-            self.step = step
-            kind = step.kind
-            facts = kind.facts
-            memory = Picture(size: size)
-            waiting.reserveCapacity(step.lookahead + 1)
-        }
-    }
 
     /// - Parameter steps: of one place, in any order.
     public init(size: PictureSize, _ steps: [any PictureStep] = []) {
         self.size = size
-        for step in steps { insert(step) }
+        for step in steps { insert(PlacedStep(step, size: size)) }
     }
 
     /// The kinds of the steps that are here.
@@ -50,8 +30,9 @@ public final class StepRun {
     public func step(_ kind: StepKind) -> (any PictureStep)? { links.first { $0.kind == kind }?.step }
 
     /// Adds a step, or puts it in the place of another of its kind.
-    public func insert(_ step: any PictureStep) {
-        let link = Link(step, size: size)
+    /// - Precondition: it was placed for pictures of this size.
+    public func insert(_ link: PlacedStep) {
+        precondition(link.memory.map { $0.size == size } ?? true, "a step stands where pictures have its size")
         kinds.insert(link.kind)
         if let place = links.firstIndex(where: { $0.kind == link.kind }) {
             links[place] = link
@@ -114,7 +95,12 @@ public final class StepRun {
         for index in first..<links.count where kinds.contains(links[index].kind) {
             let (step, facts) = (links[index].step, links[index].facts)
             parameters.until = facts.need == .may ? stop : nil
-            let memory = facts.output == .over ? made ?? links[index].memory : links[index].memory
+            guard let own = links[index].memory else { preconditionFailure("\(links[index].kind.name) works in place") }
+            let memory = facts.output == .new ? own : made ?? own
+            if facts.output == .part, made == nil, let picture = unsafe input?.picture {
+                unsafe memory.mutableView.copy(picture)
+                unsafe input = unsafe StepInput(memory.view, before: input?.before)
+            }
             if step.lookahead > 0, unsafe input != nil { links[index].waiting.append(parameters) }
             let start = MonotonicTime.now()
             let outcome = unsafe try step.process(input, into: memory.mutableView, parameters)
@@ -146,5 +132,28 @@ public final class StepRun {
             let outcome = unsafe try link.step.process(StepInput(picture.readOnly), into: picture, parameters)
             if case .written = outcome { times[link.kind] = .now() - start }
         }
+    }
+}
+
+/// A step with memory for its result, to be put into a run. Make it beside the stream. The system provides the memory when it is first
+/// written.
+public struct PlacedStep {
+    public let step: any PictureStep
+    fileprivate let kind: StepKind
+    fileprivate let facts: StepKind.Facts
+    /// Nil for a step on what leaves, which works in place.
+    fileprivate let memory: Picture?
+    /// What is known of the pictures that wait in the step.
+    fileprivate var waiting: [StepParameters] = []
+    /// What calls took that gave no picture.
+    fileprivate var spent = Nanoseconds.zero
+
+    /// - Parameter size: of the pictures at the step's place.
+    public init(_ step: any PictureStep, size: PictureSize) {
+        self.step = step
+        kind = step.kind
+        facts = kind.facts
+        memory = facts.place == .result ? nil : Picture(size: size)
+        waiting.reserveCapacity(step.lookahead + 1)
     }
 }

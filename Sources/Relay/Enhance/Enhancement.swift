@@ -31,8 +31,8 @@ final class Enhancement {
         networks = abilities.networks
         settings = abilities.steps
         chain = PictureChain(
-            try recipe.makeEnlargement(abilities.networks), abilities.synthesises ? try recipe.makeSynthesis() : nil,
-            steps: try recipe.makeSteps(abilities.kinds, abilities.steps))
+            try recipe.makeEnlargement(abilities.networks), abilities.synthesises ? try recipe.makeSynthesis() : nil)
+        for step in try recipe.makeSteps(abilities.kinds, abilities.steps) { chain.insert(step) }
         pool = PicturePool(size: enlargement.output, count: Self.pictures)
         use(settings)
     }

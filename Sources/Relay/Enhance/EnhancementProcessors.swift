@@ -53,11 +53,13 @@ struct EnhancementRecipe: Sendable {
     }
 
     /// Makes some of the steps on single pictures.
-    func makeSteps(_ kinds: StepSet, _ settings: StepSettings) throws(EnhanceError) -> [any PictureStep] {
-        var steps: [any PictureStep] = []
+    func makeSteps(_ kinds: StepSet, _ settings: StepSettings) throws(EnhanceError) -> [PlacedStep] {
+        var steps: [PlacedStep] = []
         for kind in kinds {
             let size = kind.facts.place == .result ? enlargement.output : enlargement.input
-            if let step = try settings.makeStep(kind, size: size, workers: workers) { steps.append(step) }
+            if let step = try settings.makeStep(kind, size: size, workers: workers) {
+                steps.append(PlacedStep(step, size: size))
+            }
         }
         return steps
     }
@@ -90,7 +92,7 @@ struct EnhancementProcessors {
     let wanted: EnhancementAbilities
     var enlarging: PictureEnlargement?
     var synthesis: PictureSynthesis?
-    var steps: [any PictureStep] = []
+    var steps: [PlacedStep] = []
 }
 
 /// Makes processors beside the stream, on a thread of its own with low priority: no frame waits for their memory, nor until

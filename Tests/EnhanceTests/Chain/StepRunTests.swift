@@ -95,7 +95,7 @@ private final class Adding: PictureStep {
 
     @Test func aStepTakesThePlaceOfAnother() throws {
         let run = StepRun(size: size, [Adding(.deinterlace, 1), Adding(.denoise, 10)])
-        run.insert(Adding(.deinterlace, 2))
+        run.insert(PlacedStep(Adding(.deinterlace, 2), size: size))
         var times = times()
         try run.process(StepInput(picture(0).view), StepParameters(StepSettings()), &times)
         #expect(value(run.result) == 12)
@@ -121,6 +121,17 @@ private final class Adding: PictureStep {
         #expect(out.map(\.value) == (0..<count).map { UInt8(20 * $0 + 11) })
         #expect(out.map(\.quantiser) == Array(0..<count))
         #expect(steps[1].quantisers == Array(0..<count))
+    }
+
+    /// A step that changes a part of a picture gets a copy of it, once.
+    @Test func theCallersPictureIsNotWrittenTo() throws {
+        for steps in [[Adding(.sharpen, 10)], [Adding(.denoise, 4), Adding(.sharpen, 6)]] {
+            let run = StepRun(size: size, steps)
+            var times = times()
+            let given = picture(100)
+            try run.process(StepInput(given.view), StepParameters(StepSettings()), &times)
+            #expect(value(run.result) == 110 && given.difference(from: picture(100)) == nil)
+        }
     }
 
     @Test func resultsAreChangedInPlace() throws {
