@@ -73,14 +73,11 @@ final class FileSteps {
         return out == nil ? nil : waiting.removeFirst()
     }
 
-    /// No picture follows: all that wait come out of ``next()``.
-    func finish() { sources.finish() }
-
-    /// The next picture that waits is ``result``.
+    /// No picture follows: the next one that waits is ``result``.
     /// - Returns: what stays with it; nil where none is left.
-    func next() throws(EnhanceError) -> FilePictureFacts? {
+    func drain() throws(EnhanceError) -> FilePictureFacts? {
         var times = StepValues(blank: Nanoseconds.zero)
-        let out = try sources.next(&times)
+        let out = try sources.drain(&times)
         record(times)
         return out == nil ? nil : waiting.removeFirst()
     }

@@ -303,8 +303,7 @@ final class FileWork {
     /// Writes the pictures that are held back and completes the file. Completes it also when that write fails.
     func finish(_ reader: FileReader) throws(FileEnhancementError) -> FileEnhancementReport {
         do throws(FileEnhancementError) {
-            steps.finish()
-            while let facts = try withEnhanceErrors({ () throws(EnhanceError) in try steps.next() }) {
+            while let facts = try withEnhanceErrors({ () throws(EnhanceError) in try steps.drain() }) {
                 if let view = unsafe steps.result { unsafe try enlarge(view, facts) }
             }
             if let synthesis = chain.synthesis, synthesis.lookahead == 1, let lastTime, lastTime != writtenTime {

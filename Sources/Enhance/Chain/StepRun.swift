@@ -72,16 +72,17 @@ public final class StepRun {
     /// The picture that came out last, where a step made it.
     @unsafe public var result: PictureView? { unsafe made?.view }
 
-    /// No picture follows. Call ``next(_:)`` until it gives no more.
-    public func finish() { for link in links { link.step.finish() } }
-
-    /// After ``finish()``: takes the next picture that waits through the rest of the steps. ``result`` has it.
-    /// - Returns: its parameters; nil where none waits.
+    /// No picture follows: takes the next one that waits through the rest of the steps. ``result`` has it.
+    /// - Returns: the parameters of the picture that came out; nil when none is left.
     /// - Throws: as ``process(_:_:_:only:)``.
-    public func next(_ times: inout StepValues<Nanoseconds>) throws(EnhanceError) -> StepParameters? {
-        made = nil
-        guard let first = links.firstIndex(where: { !$0.waiting.isEmpty }) else { return nil }
-        return unsafe try pass(nil, from: first, links[first].waiting[0], &times, only: .all)
+    public func drain(_ times: inout StepValues<Nanoseconds>) throws(EnhanceError) -> StepParameters? {
+        // A step ends when those before it are empty. What they give may first wait in it.
+        while let first = links.firstIndex(where: { !$0.waiting.isEmpty }) {
+            made = nil
+            links[first].step.finish()
+            if let out = unsafe try pass(nil, from: first, links[first].waiting[0], &times, only: .all) { return out }
+        }
+        return nil
     }
 
     /// - Parameter input: nil takes a picture that waits in the first of these steps.

@@ -98,8 +98,7 @@ import Testing
         for picture in noisy(15) where try run.process(StepInput(picture.view), StepParameters(settings), &times) != nil {
             count += 1
         }
-        run.finish()
-        while try run.next(&times) != nil { count += 1 }
+        while try run.drain(&times) != nil { count += 1 }
         #expect(count == 15)
         let luma = steps[0].figures.first { $0.name == "luma_deviation" }
         #expect((5...11).contains(luma?.value ?? 0), "\(steps[0].figures)")

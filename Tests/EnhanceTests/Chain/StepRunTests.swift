@@ -24,6 +24,7 @@ private final class Adding: PictureStep {
         _ input: StepInput?, into output: MutablePictureView, _ parameters: StepParameters
     ) throws(EnhanceError) -> StepOutcome {
         if let input {
+            precondition(!hasEnded, "a picture came after the last one")
             quantisers.append(parameters.quantiser)
             stops.append(parameters.until)
             waiting.append(input.picture.y.row(0)[0])
@@ -116,8 +117,7 @@ private final class Adding: PictureStep {
             out.append((value(run.result), done.quantiser))
         }
         #expect(out.count == max(0, count - run.lookahead))
-        run.finish()
-        while let done = try run.next(&times) { out.append((value(run.result), done.quantiser)) }
+        while let done = try run.drain(&times) { out.append((value(run.result), done.quantiser)) }
         #expect(out.map(\.value) == (0..<count).map { UInt8(20 * $0 + 11) })
         #expect(out.map(\.quantiser) == Array(0..<count))
         #expect(steps[1].quantisers == Array(0..<count))
@@ -148,7 +148,7 @@ private final class Adding: PictureStep {
         var times = times()
         _ = try run.process(StepInput(picture(0).view), StepParameters(StepSettings()), &times)
         run.reset()
-        #expect(try step.resets == 1 && run.next(&times) == nil)
+        #expect(try step.resets == 1 && run.drain(&times) == nil)
     }
 }
 
