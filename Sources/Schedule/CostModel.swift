@@ -256,19 +256,21 @@ public struct CostModel: Sendable, BitwiseCopyable {
         return sum
     }
 
+    // A call copies the whole model where it is not inlined. Most streams have no steps.
+
     /// The least work on a frame between its decoder and its encoder: the base upscale, and the steps that it may not go without.
     /// - Parameter steps: those of the stream.
-    public func leastEnhancement(with steps: StepSet) -> Cost {
+    @inline(__always) public func leastEnhancement(with steps: StepSet) -> Cost {
         var sum = self[.base]
-        for kind in steps.intersection(.must) { sum += self[.step(kind)] }
+        if !steps.isEmpty { sum += self[steps: steps.intersection(.must)] }
         return sum
     }
 
     /// What a synthesised frame costs: making it, and the steps on what leaves.
     /// - Parameter steps: those of the stream.
-    public func synthesis(with steps: StepSet) -> Cost {
+    @inline(__always) public func synthesis(with steps: StepSet) -> Cost {
         var sum = self[.synthesise]
-        for kind in steps.intersection(.must) where kind.facts.place == .result { sum += self[.step(kind)] }
+        if !steps.isEmpty { sum += self[steps: steps.intersection(.must).intersection(.results)] }
         return sum
     }
 }
