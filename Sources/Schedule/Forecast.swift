@@ -30,7 +30,8 @@ struct Forecast {
     private let leastBacklog: Double
 
     init(
-        _ costs: borrowing CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double, spare: Double,
+        _ costs: borrowing CostModel, _ frame: FrameRequest, interval: Double, synthesised usual: Double, cores: Double,
+        spare: Double,
         workers: Double, encoders: Double, margin: Double, tileAllowance: Double, weights: Planner.Weights
     ) {
         base = costs.leastEnhancement(with: frame.steps)

@@ -8,7 +8,8 @@ import Testing
 
     /// Plans a frame after many like it, of which each step took `cost`.
     private func plan(
-        _ steps: StepSet = [.denoise], cost: Nanoseconds = .milliseconds(3), slack: Nanoseconds = .milliseconds(75), frames: Int = 120
+        _ steps: StepSet = [.denoise], cost: Nanoseconds = .milliseconds(3), slack: Nanoseconds = .milliseconds(75),
+        frames: Int = 120
     ) -> (plan: FramePlan, now: MonotonicTime, planner: Planner) {
         let size = PictureSize(width: 640, height: 360)
         var configuration = Planner.Configuration(input: size, output: size.scaled(by: 2), interval: Self.frameTime)
