@@ -139,6 +139,8 @@ public final class StreamCounters: Sendable {
     /// a few hundred times a second.
     private struct Values: ~Copyable {
         var slots: InlineArray<54, Atomic<UInt64>> = .init { _ in Atomic(0) }
+        /// For each kind of step: pictures, and nanoseconds.
+        var steps: InlineArray<32, Atomic<UInt64>> = .init { _ in Atomic(0) }
     }
 
     /// - Parameter map: counts the same for other processes, and goes on from what it has; nil where none read it.
@@ -156,6 +158,21 @@ public final class StreamCounters: Sendable {
     }
 
     public subscript(counter: Counter) -> UInt64 { values.slots[counter.rawValue].load(ordering: .relaxed) }
+
+    /// Counts a picture that a step changed.
+    /// - Parameter time: what that took.
+    public func add(_ step: StepKind, _ time: Nanoseconds) {
+        let (slot, time) = (2 * Int(step.rawValue), UInt64(max(time, .zero).count))
+        values.steps[slot].add(1, ordering: .relaxed)
+        values.steps[slot + 1].add(time, ordering: .relaxed)
+        map?.add(step, time)
+    }
+
+    public subscript(step: StepKind) -> StepFigures {
+        let slot = 2 * Int(step.rawValue)
+        let time = Int64(clamping: values.steps[slot + 1].load(ordering: .relaxed))
+        return StepFigures(pictures: values.steps[slot].load(ordering: .relaxed), time: Nanoseconds(time))
+    }
 }
 
 extension StreamCounters.Counter {
@@ -166,5 +183,18 @@ extension StreamCounters.Counter {
         case .denoise: self = .picturesDenoised
         default: return nil
         }
+    }
+}
+
+/// What a step did.
+public struct StepFigures: Hashable, Sendable {
+    /// Pictures that it changed.
+    public var pictures: UInt64
+    /// What they took together.
+    public var time: Nanoseconds
+
+    public init(pictures: UInt64 = 0, time: Nanoseconds = .zero) {
+        self.pictures = pictures
+        self.time = time
     }
 }

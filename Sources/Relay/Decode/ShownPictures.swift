@@ -74,7 +74,10 @@ final class ShownPictures {
         }
         var cost = MonotonicTime.now() - started
         if let finding = outcome.finding { control.report(.message("\(finding)")) }
-        if outcome.isMade { books.counters.add(.picturesDeinterlaced) }
+        if outcome.isMade {
+            books.counters.add(.picturesDeinterlaced)
+            books.counters.add(.deinterlace, cost)
+        }
         let hasSecondField = outcome.hasSecondField
         activity.picturesPerUnit = hasSecondField ? 2 : 1
         // The first frame may have gone out before the second has its ticket. A bypass must not begin between them.

@@ -386,8 +386,10 @@ final class EnhanceStage {
     /// Counts the steps that were done, and reports their costs.
     private func record(_ times: StepValues<Nanoseconds>) {
         for kind in times.kinds {
+            guard let time = times[kind] else { continue }
+            books.counters.add(kind, time)
             if let counter = StreamCounters.Counter(kind) { books.counters.add(counter) }
-            if !isCold, let time = times[kind] { _ = schedule.withScheduler { $0.observe(.step(kind), time) } }
+            if !isCold { _ = schedule.withScheduler { $0.observe(.step(kind), time) } }
         }
     }
 

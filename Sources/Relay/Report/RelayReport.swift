@@ -12,6 +12,12 @@ public struct RelayReport: Encodable, Sendable {
         public var time: Quantiles
     }
 
+    /// What a step did: pictures that it changed, and milliseconds for one of them on average.
+    public struct Step: Codable, Sendable {
+        public var pictures: UInt64
+        public var meanTime: Double
+    }
+
     public struct Totals: Codable, Sendable {
         public var originals, synthesised, repeated, emitted, bypassed, dropped, inFlight: UInt64
         public var droppedByReason: [String: UInt64]
@@ -119,6 +125,8 @@ public struct RelayReport: Encodable, Sendable {
     public var stages: [Stage]
     public var schedule: Schedule
     public var counters: [String: UInt64]
+    /// By the names of the table of steps. Those that changed no picture are left out.
+    public var steps: [String: Step] = [:]
     public var input: Leg
     /// The first output.
     public var output: Leg
@@ -150,6 +158,11 @@ public struct RelayReport: Encodable, Sendable {
         }
         let counted = StreamCounters.Counter.allCases.map { ($0.name, counters[$0]) }.filter { $0.1 > 0 }
         self.counters = Dictionary(uniqueKeysWithValues: counted)
+        for kind in StepKind.allCases where counters[kind].pictures > 0 {
+            let figures = counters[kind]
+            steps[kind.name] = Step(
+                pictures: figures.pictures, meanTime: figures.time.milliseconds / Double(figures.pictures))
+        }
         self.schedule = schedule
         self.input = input
         output = outputs[0]

@@ -10,6 +10,7 @@ public struct StreamSnapshot: Sendable {
     public var outputs: [OutputFigures] = []
     public var latency = Latency()
     public var counters: [StreamCounters.Counter: UInt64] = [:]
+    public var steps: [StepKind: StepFigures] = [:]
     public var gauges = StreamGauges()
     public var inputLeg = LegFigures()
     /// The first output's.

@@ -1,3 +1,4 @@
+import Media
 import Schedule
 
 /// Where everything lies in a telemetry map. Offsets count words of 64 bits, little endian. docs/design/telemetry-map.md has
@@ -8,7 +9,8 @@ import Schedule
 enum TelemetryLayout {
     /// The bytes "BRNSHMAP".
     static let magic: UInt64 = 0x5041_4D48_534E_5242
-    static let version: UInt64 = 5
+    /// The upper half is the number of kinds of steps, so that each build's steps are its own.
+    static let version: UInt64 = 5 | UInt64(StepKind.allCases.count) << 32
 
     // Header.
     static let magicWord = 0
@@ -66,8 +68,11 @@ enum TelemetryLayout {
     static let peerWords = 6
     static let peersOfALeg = 32
 
+    /// Pictures and nanoseconds of each kind of step.
+    static let steps = 8032
+
     /// Of each reason the frames of each kind. There is room for reasons to come: those of today take 27 words.
-    static let dropped = 8040
+    static let dropped = 8064
     static let dropReasonCapacity = 25
 
     // The ring of records.

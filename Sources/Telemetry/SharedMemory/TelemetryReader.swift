@@ -212,6 +212,11 @@ struct MapWords {
             snapshot.counters[counter] = count(TelemetryLayout.counters + counter.rawValue)
         }
 
+        for step in StepKind.allCases {
+            let start = TelemetryLayout.steps + 2 * Int(step.rawValue)
+            snapshot.steps[step] = StepFigures(pictures: count(start), time: Nanoseconds(Int64(count(start + 1))))
+        }
+
         let gauges = TelemetryLayout.gauges
         if words[gauges] > UInt64(StreamGauges.lastRung) + 1 { faults += 1 }
         snapshot.gauges.rung = (1...UInt64(StreamGauges.lastRung) + 1).contains(words[gauges]) ? UInt8(words[gauges] - 1) : nil

@@ -105,6 +105,12 @@ extension TelemetryMap {
             words.add(n, at: TelemetryLayout.counters + counter.rawValue)
         }
 
+        @inline(__always) func add(_ step: StepKind, _ time: UInt64) {
+            let start = TelemetryLayout.steps + 2 * Int(step.rawValue)
+            words.add(1, at: start)
+            words.add(time, at: start + 1)
+        }
+
         // MARK: Output units; one thread at a time
 
         enum OutputWord: Int { case offered, sent, dropped, queued }

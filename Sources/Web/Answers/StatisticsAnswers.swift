@@ -47,6 +47,16 @@ enum StatisticsAnswers {
                 Dictionary(
                     StreamCounters.Counter.allCases.map { ($0.name, .count(snapshot.counters[$0] ?? 0)) }
                 ) { first, _ in first }),
+            "steps": .object(
+                Dictionary(
+                    StepSet.single.map { step -> (String, JSON) in
+                        let figures = snapshot.steps[step] ?? StepFigures()
+                        return (
+                            step.name,
+                            .object(["pictures": .count(figures.pictures), "seconds": .number(figures.time.seconds)])
+                        )
+                    }
+                ) { first, _ in first }),
             "rung": .optional(gauges.rung) { .count($0) }, "rungs": .list(Rung.all.map { .text($0.name) }),
             "sizes": gauges.outputSize.width == 0
                 ? .null : ["input": text(gauges.inputSize), "output": text(gauges.outputSize)],
@@ -239,6 +249,13 @@ enum StatisticsAnswers {
                         "Frames that were dropped because nobody received the output.", counts(["frames", "originals"])),
                     "units": .object("offered = sent + dropped + queued", counts(["offered", "sent", "dropped", "queued"])),
                     "counters": .object("", counts(StreamCounters.Counter.allCases.map(\.name))),
+                    "steps": .object(
+                        "What each step between decoder and encoder did: pictures that it changed, and the time of that.",
+                        Dictionary(
+                            StepSet.single.map { step -> (String, Schema) in
+                                (step.name, .object("", ["pictures": count, "seconds": .number()]))
+                            }
+                        ) { first, _ in first }),
                     "rung": .nullable(.integer(0...255)), "rungs": .list(.text()),
                     "sizes": .nullable(.object("", ["input": .text(), "output": .text()])),
                     "cores": .object("", ["least": .number(), "synthesising": .number()]),

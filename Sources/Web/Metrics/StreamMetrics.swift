@@ -100,6 +100,12 @@ extension Metrics {
             ]
         },
         .stream(
+            "step_pictures_total", .counter, labels: ["step"], "Pictures that a step between decoder and encoder changed."
+        ) { steps($0) { .count($0.pictures) } },
+        .stream(
+            "step_seconds_total", .counter, unit: "seconds", labels: ["step"], "The time that those took."
+        ) { steps($0) { .number($0.time.seconds) } },
+        .stream(
             "stream_rung", .gauge, "The stream's step on the ladder of quality; 0 is the top."
         ) { $0.snapshot?.gauges.rung.map { [Sample(count: $0)] } ?? [] },
         .stream(
@@ -127,6 +133,12 @@ extension Metrics {
             }
         },
     ]
+
+    /// Samples of each step on single pictures.
+    private static func steps(_ reading: StreamReading, _ value: (StepFigures) -> Sample.Value) -> [Sample] {
+        guard let steps = reading.snapshot?.steps else { return [] }
+        return StepSet.single.map { Sample($0.name, value: value(steps[$0] ?? StepFigures())) }
+    }
 
     /// Samples of each output, with its number from 1.
     private static func outputs(_ reading: StreamReading, _ samples: (String, OutputFigures) -> [Sample]) -> [Sample] {

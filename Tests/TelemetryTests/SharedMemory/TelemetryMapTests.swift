@@ -48,6 +48,9 @@ import Testing
         let writer = try map.writer()
         let counters = StreamCounters(map: writer)
         for counter in StreamCounters.Counter.allCases { counters.add(counter, UInt64(counter.rawValue) + 1) }
+        for kind in StepKind.allCases {
+            for _ in 0...kind.rawValue { counters.add(kind, .milliseconds(2)) }
+        }
         // Two outputs; the map has each, and their sum.
         var output = OutputLedger(outputs: [11, 12], map: writer)
         for _ in 0..<5 { output.countOffered(0) }
@@ -74,6 +77,11 @@ import Testing
         writer.write(figures, of: 99)
         let snapshot = try map.reader().snapshot()
         for counter in StreamCounters.Counter.allCases { #expect(snapshot.counters[counter] == UInt64(counter.rawValue) + 1) }
+        for kind in StepKind.allCases {
+            let count = Int64(kind.rawValue) + 1
+            let figures = StepFigures(pictures: UInt64(count), time: .milliseconds(2) * count)
+            #expect(snapshot.steps[kind] == figures && counters[kind] == figures)
+        }
         let units = snapshot.output
         #expect(units.offered == 8 && units.sent == 3 && units.dropped == 1 && units.queued == 4 && units.balance)
         #expect(snapshot.outputs.map(\.books) == output.books && snapshot.outputs.map(\.books.balance) == [true, true])
