@@ -29,6 +29,15 @@ static void expand(uint8_t *out, const uint8_t *row, int width) {
     }
 }
 
+static void phases(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width) {
+    for (int x = 0; x < width; x += LANES) {
+        const __m128i above = _mm_loadu_si128((const __m128i *)(upper + 2 * x));
+        const __m128i below = _mm_loadu_si128((const __m128i *)(lower + 2 * x));
+        _mm_storeu_si128((__m128i *)(out + 4 * x), _mm_unpacklo_epi16(above, below));
+        _mm_storeu_si128((__m128i *)(out + 4 * x + 16), _mm_unpackhi_epi16(above, below));
+    }
+}
+
 /// Sums of the four outputs of one group for `vectors` times eight pixels. Products are added in 16 bits for the length
 /// of a run, which cannot overflow (see network.h), and widened after it. So vpmaddubsw and vpaddw do most of the work.
 static inline __attribute__((always_inline)) void convolve(__m256i *sums, int vectors, const uint8_t *const *taps,
@@ -175,7 +184,7 @@ static void merge(uint8_t *out, const int16_t *const *rows, const int16_t *weigh
 }
 
 void burnish_network_init_avx2(burnish_network_kernels *kernels) {
-    *kernels = (burnish_network_kernels){expand, layer, residual, cubic, merge};
+    *kernels = (burnish_network_kernels){expand, layer, residual, cubic, merge, phases};
 }
 
 BURNISH_TARGET_END

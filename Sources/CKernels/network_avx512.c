@@ -165,6 +165,14 @@ static void expand(uint8_t *out, const uint8_t *row, int width) {
     for (int x = 0; x < width; x += LANES) store(out + 4 * x, _mm512_shuffle_epi8(quarters(row + x), windows));
 }
 
+static void phases(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width) {
+    for (int x = 0; x < width; x += LANES) {
+        const __m512i above = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(upper + 2 * x)));
+        const __m512i below = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(lower + 2 * x)));
+        store(out + 4 * x, _mm512_or_si512(above, _mm512_slli_epi32(below, 16)));
+    }
+}
+
 static void cubic(int16_t *out, const uint8_t *row, int width) {
     const __m512i even_windows = everywhere(_mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6));
     const __m512i odd_windows = everywhere(_mm_setr_epi8(1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6, 4, 5, 6, 7));
@@ -217,7 +225,7 @@ static void merge(uint8_t *out, const int16_t *const *rows, const int16_t *weigh
 }
 
 void burnish_network_init_avx512(burnish_network_kernels *kernels) {
-    *kernels = (burnish_network_kernels){expand, burnish_network_layer_avx512, residual, cubic, merge};
+    *kernels = (burnish_network_kernels){expand, burnish_network_layer_avx512, residual, cubic, merge, phases};
 }
 
 BURNISH_TARGET_END

@@ -20,6 +20,15 @@ static void expand(uint8_t *out, const uint8_t *row, int width) {
     }
 }
 
+static void phases(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width) {
+    for (int x = 0; x < width; x += 8) {
+        const uint16x8_t above = vreinterpretq_u16_u8(vld1q_u8(upper + 2 * x));
+        const uint16x8_t below = vreinterpretq_u16_u8(vld1q_u8(lower + 2 * x));
+        vst1q_u8(out + 4 * x, vreinterpretq_u8_u16(vzip1q_u16(above, below)));
+        vst1q_u8(out + 4 * x + 16, vreinterpretq_u8_u16(vzip2q_u16(above, below)));
+    }
+}
+
 /// sdot has signed inputs only, and those of a network are unsigned. So 128 is subtracted from each input, and 128
 /// times the sum of an output's weights is added to its bias. Returns four outputs' biases with that sum.
 static inline int32x4_t shifted_bias(const burnish_network_layer *layer, int group) {
@@ -143,7 +152,7 @@ static void merge(uint8_t *out, const int16_t *const *rows, const int16_t *weigh
 }
 
 void burnish_network_init_neon(burnish_network_kernels *kernels) {
-    *kernels = (burnish_network_kernels){expand, layer, residual, cubic, merge};
+    *kernels = (burnish_network_kernels){expand, layer, residual, cubic, merge, phases};
 }
 
 BURNISH_TARGET_END

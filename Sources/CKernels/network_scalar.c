@@ -9,6 +9,14 @@ static void expand(uint8_t *out, const uint8_t *row, int width) {
         for (int k = 0; k < 4; k++) out[4 * x + k] = row[x + k];
 }
 
+static void phases(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width) {
+    for (int x = 0; x < width; x++)
+        for (int c = 0; c < 2; c++) {
+            out[4 * x + c] = upper[2 * x + c];
+            out[4 * x + 2 + c] = lower[2 * x + c];
+        }
+}
+
 /// Output channel c of a group at pixel x, before the last clamp.
 static int32_t output(const uint8_t *const *taps, int x, const burnish_network_layer *layer, int group, int c) {
     const int8_t *weights = layer->weights + (ptrdiff_t)group * layer->steps * 16 + 4 * c;
@@ -56,5 +64,5 @@ static void merge(uint8_t *out, const int16_t *const *rows, const int16_t *weigh
 }
 
 void burnish_network_init_scalar(burnish_network_kernels *kernels) {
-    *kernels = (burnish_network_kernels){expand, layer, residual, cubic, merge};
+    *kernels = (burnish_network_kernels){expand, layer, residual, cubic, merge, phases};
 }

@@ -58,11 +58,14 @@ static void lay_taps(const uint8_t **taps, uint8_t *const *rings, const burnish_
     }
 }
 
+/// Bytes of a row of input samples: two for each pixel of a network that restores.
+static size_t line_size(geometry g) { return 2 * g.pixels + 64; }
+
 size_t burnish_network_scratch(const burnish_network *network, int width) {
     const geometry g = measure(network, width);
     const size_t rings = ring_offset(network, g, network->layer_count);
-    const size_t line = g.pixels + 64, doubled = 2 * g.pixels * sizeof(int16_t);
-    return rings + line + (BASE_ROWS + 2) * doubled + tap_count(network) * sizeof(uint8_t *);
+    const size_t doubled = 2 * g.pixels * sizeof(int16_t);
+    return rings + 2 * line_size(g) + (BASE_ROWS + 2) * doubled + tap_count(network) * sizeof(uint8_t *);
 }
 
 void burnish_network_begin(burnish_network_strip *strip) {
@@ -72,14 +75,53 @@ void burnish_network_begin(burnish_network_strip *strip) {
 
 static int clamp(int value, int low, int high) { return value < low ? low : value > high ? high : value; }
 
-/// Copies `count` samples of the picture's row y from column x on. Samples outside are the nearest one inside.
-static void fetch(const burnish_network_strip *strip, uint8_t *line, int y, int x, int count) {
-    const uint8_t *row = strip->in + clamp(y, 0, strip->picture_height - 1) * strip->in_stride;
-    const int last = strip->picture_width - 1;
+/// Copies `count` samples of a row from column x on. Samples outside are the nearest one inside.
+static void fetch_row(uint8_t *line, const uint8_t *row, int last, int x, int count) {
     const int before = clamp(-x, 0, count), after = clamp(x + count - 1 - last, 0, count);
     memset(line, row[0], (size_t)before);
     if (before + after < count) memcpy(line + before, row + x + before, (size_t)(count - before - after));
     memset(line + count - after, row[last], (size_t)after);
+}
+
+/// The same of the picture's row y.
+static void fetch(const burnish_network_strip *strip, uint8_t *line, int y, int x, int count) {
+    const uint8_t *row = strip->in + clamp(y, 0, strip->picture_height - 1) * strip->in_stride;
+    fetch_row(line, row, strip->picture_width - 1, x, count);
+}
+
+/// The same of the two rows of samples of a row of positions, into two lines.
+static void fetch_phases(const burnish_network_strip *strip, uint8_t *line, size_t size, int y, int x, int count) {
+    const int last = strip->picture_height - 1;
+    const uint8_t *upper = strip->in + clamp(y, 0, last) * strip->in_stride, *lower = upper + strip->in_lower;
+    // Outside, both are the picture's outermost row.
+    if (y < 0 || y > last) {
+        if ((y < 0) == strip->upward) upper = lower;
+        else lower = upper;
+    }
+    fetch_row(line, upper, 2 * strip->picture_width - 1, 2 * x, 2 * count);
+    fetch_row(line + size, lower, 2 * strip->picture_width - 1, 2 * x, 2 * count);
+}
+
+/// Writes an output row: what the four rows' weighted sum and the residual give.
+static void write_row(const burnish_network_strip *strip, const int16_t *const *rows, const int16_t *weights,
+                      const int16_t *residual, int row) {
+    uint8_t *const out = strip->out + row * strip->out_stride + 2 * strip->x;
+    strip->kernels->merge(out, rows, weights, residual, 2 * strip->width);
+    if (strip->copy) memcpy(strip->copy + row * strip->copy_stride + 2 * strip->x, out, 2 * (size_t)strip->width);
+}
+
+/// Adds the rows of the last layer to the input's, which are the base of a network that restores.
+static void restore(const burnish_network_strip *strip, int16_t *wide, const int16_t *upper, const int16_t *lower,
+                    int y) {
+    // `merge` shifts by 5, and the base is in 64ths.
+    static const int16_t weights[4] = {64 << 5, 0, 0, 0};
+    const int16_t *const rows[4] = {wide, wide, wide, wide};
+    for (int phase = 0; phase < 2; phase++) {
+        const ptrdiff_t below = (phase == 1) != strip->upward ? strip->in_lower : 0;
+        const uint8_t *in = strip->in + y * strip->in_stride + below + 2 * strip->x;
+        for (int x = 0; x < 2 * strip->width; x++) wide[x] = in[x];
+        write_row(strip, rows, weights, phase ? lower : upper, 2 * y + phase);
+    }
 }
 
 /// Adds the rows of the last layer to the base. The base's weights are the same in both directions.
@@ -95,10 +137,7 @@ static void finish(burnish_network_strip *strip, uint8_t *base, size_t doubled, 
         const int16_t *rows[4];
         for (int k = 0; k < 4; k++)
             rows[k] = (const int16_t *)(base + (size_t)((y - 2 + phase + k) & (BASE_ROWS - 1)) * doubled);
-        const int row = 2 * y + phase;
-        uint8_t *const out = strip->out + row * strip->out_stride + 2 * strip->x;
-        strip->kernels->merge(out, rows, weights[phase], phase ? lower : upper, 2 * strip->width);
-        if (strip->copy) memcpy(strip->copy + row * strip->copy_stride + 2 * strip->x, out, 2 * (size_t)strip->width);
+        write_row(strip, rows, weights[phase], phase ? lower : upper, 2 * y + phase);
     }
 }
 
@@ -119,14 +158,23 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
     // Row r of layer l needs the rows r - 1 ... r + 1 of the layer before: when input row t is there, layer l can have
     // row t - l, from t = y - count + 2l on. Rows are counted from the first input row, so that a ring's place is row %
     // 3. Outside of the picture all input rows are the same. So are the rows of layer l that depend on no other: those
-    // up to row -l, and from row height - 1 + l on. They are copied from the row before.
+    // up to row -l, and from row height - 1 + l on. They are copied from the row before. The outermost row of phases
+    // is not the same as those outside, which repeat one row of samples.
+    const int apart = network->restores;
     const burnish_network_kernels *const kernels = strip->kernels;
     if (kernels->begin) kernels->begin(&network->layers[1]);
     const int first = strip->y - count, widest = strip->width + 2 * count - 2;
     for (; strip->next < end + count; strip->next++) {
         const int t = strip->next - first;
-        fetch(strip, line, strip->next, strip->x - count, strip->width + 2 * count);
-        kernels->expand(rings[0] + (size_t)(t % 3) * g.plane, line, widest);
+        uint8_t *const input = rings[0] + (size_t)(t % 3) * g.plane;
+        if (network->restores) {
+            const int all = strip->width + 2 * count;
+            fetch_phases(strip, line, line_size(g), strip->next, strip->x - count, all);
+            kernels->phases(input, line, line + line_size(g), all);
+        } else {
+            fetch(strip, line, strip->next, strip->x - count, strip->width + 2 * count);
+            kernels->expand(input, line, widest);
+        }
         const uint8_t **next_taps = taps;
         for (int l = 1; l <= count && t >= 2 * l; l++) {
             const burnish_network_layer *layer = &network->layers[l - 1];
@@ -136,13 +184,15 @@ void burnish_network_advance(burnish_network_strip *strip, int end) {
             if (l < count) {
                 const size_t row = (size_t)layer->groups * g.plane;
                 uint8_t *out = rings[l] + (size_t)((t - l) % 3) * row;
-                if (t > 2 * l && (strip->next <= 0 || strip->next >= strip->picture_height + 2 * l))
+                if (t > 2 * l && (strip->next + apart <= 0 || strip->next - apart >= strip->picture_height + 2 * l))
                     memcpy(out, rings[l] + (size_t)((t - l - 1) % 3) * row, row);
                 else kernels->layer(out, (ptrdiff_t)g.plane, at, width, layer);
             } else {
                 if (strip->upward) kernels->residual(lower, upper, at, width, layer);
                 else kernels->residual(upper, lower, at, width, layer);
-                finish(strip, base, doubled, line, upper, lower, strip->next - count);
+                const int y = strip->next - count;
+                if (network->restores) restore(strip, (int16_t *)base, upper, lower, y);
+                else finish(strip, base, doubled, line, upper, lower, y);
             }
         }
     }

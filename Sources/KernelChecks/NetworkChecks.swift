@@ -7,7 +7,7 @@ extension CheckedKernels {
             NetworkLayerCheck(channels: 8, isLast: false), NetworkLayerCheck(channels: 16, isLast: false),
             NetworkLayerCheck(channels: 32, isLast: false), NetworkLayerCheck(channels: 8, isLast: true),
             NetworkLayerCheck(channels: 16, isLast: true), NetworkLayerCheck(channels: 32, isLast: true),
-            NetworkExpandCheck(), NetworkCubicCheck(), NetworkMergeCheck(),
+            NetworkExpandCheck(), NetworkPhasesCheck(), NetworkCubicCheck(), NetworkMergeCheck(),
         ]
     }
 }
@@ -74,7 +74,7 @@ private final class NetworkLayerCheck: KernelCheck {
                 },
                 bias: (0..<outputChannels).map { _ in Int32(random.number(in: -70000...70000)) },
                 multipliers: (0..<outputChannels).map { _ in Int16(random.number(in: multiplier)) }),
-            isFirst: false, hasTiles: isTiled, buckets: 1)
+            hasOneInput: false, hasTiles: isTiled, buckets: 1)
         input = CheckMemory(width: 4 * (width + 15 + margin), height: 3 * groups)
         input.fill { x, y in content.byte(x: x, y: y, &random) }
         striped = CheckMemory(width: input.width, height: input.height)
@@ -153,6 +153,35 @@ private final class NetworkExpandCheck: KernelCheck {
         for destination in 0..<2 where !isOrdered[destination] { outputs[destination].removeStripes(width: width) }
         return outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width)
     }
+}
+
+private final class NetworkPhasesCheck: KernelCheck {
+    private var input = CheckMemory(width: 1, height: 1)
+    private var outputs: [CheckMemory] = []
+    private var width = 0
+
+    let name = "network.phases"
+    var sizes: [CheckSize] { widths }
+    var benchmarkSize: CheckSize { CheckSize(640) }
+    var unit: WorkUnit { .samples }
+    func work(_ size: CheckSize) -> Double { Double(4 * size.width) }
+    func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.network.phases!, to: UnsafeRawPointer.self)
+    }
+
+    func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        var random = CheckRandom(seed: seed)
+        width = size.width
+        input = CheckMemory(width: 2 * (width + margin), height: 2)
+        input.fill { x, y in content.byte(x: x, y: y, &random) }
+        outputs = (0..<2).map { _ in CheckMemory(width: 4 * (width + margin), height: 1) }
+    }
+
+    func run(_ kernels: Kernels, into destination: Int) {
+        unsafe kernels.table.network.phases(outputs[destination].row(0), input.row(0), input.row(1), Int32(width))
+    }
+
+    func difference() -> String? { outputs[0].clearedDifference(from: outputs[1], beyond: 4 * width) }
 }
 
 private final class NetworkCubicCheck: KernelCheck {

@@ -21,7 +21,7 @@ import Testing
         let input: ArraySlice<UInt8>
         let output: ArraySlice<UInt8>
 
-        init(_ name: String) throws {
+        init(_ name: String, scale: Int) throws {
             let bytes = try NetworkTests.bytes(name)
             try #require(Array(bytes[..<4]) == Array("BNG1".utf8))
             let numbers = (0..<4).map { n in
@@ -31,7 +31,8 @@ import Testing
             let count = width * height
             input = bytes[20..<20 + count]
             // Between them lies the residual, two bytes for each output sample.
-            output = bytes[20 + 9 * count..<20 + 13 * count]
+            let outputs = scale * scale * count
+            output = bytes[20 + count + 2 * outputs..<20 + count + 3 * outputs]
         }
     }
 
@@ -50,21 +51,22 @@ import Testing
     ) -> [CheckMemory] {
         let input = CheckMemory(width: golden.width, height: golden.height)
         input.fill { golden.input[golden.input.startIndex + $1 * golden.width + $0] }
-        let outputs = (0..<2).map { _ in CheckMemory(width: 2 * golden.width, height: 2 * golden.height) }
+        let (width, height) = (golden.width * network.scale / 2, golden.height * network.scale / 2)
+        let outputs = (0..<2).map { _ in CheckMemory(width: 2 * width, height: 2 * height) }
         let planes = outputs.map {
             MutablePlaneView(base: $0.row(0), stride: $0.stride, width: $0.width, height: $0.height)
         }
         let scratch = UnsafeMutableRawPointer.allocate(
             byteCount: network.scratchSize(width: columns), alignment: 64)
         defer { scratch.deallocate() }
-        for y in stride(from: 0, to: golden.height, by: rows) {
-            for x in stride(from: 0, to: golden.width, by: columns) {
-                let end = min(y + rows, golden.height)
+        for y in stride(from: 0, to: height, by: rows) {
+            for x in stride(from: 0, to: width, by: columns) {
+                let end = min(y + rows, height)
                 for direction in [StripDirection.down, .up] {
                     var strip = kernels.strip(
                         network, bucket: golden.bucket,
                         PlaneView(base: input.row(0), stride: input.stride, width: golden.width, height: golden.height),
-                        into: planes[0], copy: planes[1], columns: x..<min(x + columns, golden.width),
+                        into: planes[0], copy: planes[1], columns: x..<min(x + columns, width),
                         firstRow: direction == .down ? y : end - 1, direction: direction, scratch: scratch)
                     let half = direction == .down ? (end - y) / 2 : end - y - (end - y) / 2
                     strip.advance(by: half / 2)
@@ -79,10 +81,11 @@ import Testing
 
     /// The output is equal to the bit, for the whole picture and for strips of awkward sizes, at every level.
     @Test(arguments: names) func networkGivesTheGoldenOutput(name: String) throws {
-        let golden = try Golden(name)
         let network = try Self.network(for: name)
-        let expected = CheckMemory(width: 2 * golden.width, height: 2 * golden.height)
-        expected.fill { golden.output[golden.output.startIndex + $1 * 2 * golden.width + $0] }
+        let golden = try Golden(name, scale: network.scale)
+        let width = network.scale * golden.width
+        let expected = CheckMemory(width: width, height: network.scale * golden.height)
+        expected.fill { golden.output[golden.output.startIndex + $1 * width + $0] }
         for level in CPUFeatures.levels {
             for (columns, rows) in [(64, 64), (16, 8), (23, 11), (1, 5), (9, 100)] {
                 for output in Self.upscale(golden, network, Kernels(limit: level), columns: columns, rows: rows) {
@@ -94,8 +97,8 @@ import Testing
         }
     }
 
-    @Test func everyDamageToTheFileIsAnError() throws {
-        let good = try Self.bytes("random-s.bnw")
+    @Test(arguments: ["random-s.bnw", "random-restore.bnw"]) func everyDamageToTheFileIsAnError(name: String) throws {
+        let good = try Self.bytes(name)
         _ = try Network(good)
         for length in [0, 3, 4, 23, 24, 100, good.count - 1] {
             #expect(throws: NetworkFileError.self) { try Network(Array(good[..<length])) }
@@ -154,5 +157,8 @@ import Testing
         #expect(network.bucket(quantiser: nil) == 0)
         #expect([0, 1, 18, 19, 37, 38, 51, 400].map { network.bucket(quantiser: $0) } == [0, 1, 1, 2, 6, 7, 7, 7])
         #expect(network.multiplicationsPerSample == 2088)
+        let restoring = try Network(Self.bytes("random-restore.bnw"))
+        #expect(restoring.scale == 1 && restoring.multiplicationsPerPosition == 9 * (4 * 16 + 16 * 16 + 16 * 32 + 32 * 4))
+        #expect(restoring.multiplicationsPerSample == restoring.multiplicationsPerPosition / 4)
     }
 }

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 EDGES = (0, 18, 22, 25, 28, 32, 37, 255)
+#: Of networks that restore: pictures of so fine a quantiser stay as they are.
+RESTORING_EDGES = (12, *EDGES[1:])
 BIAS_LIMIT = 1 << 24
 
 
@@ -31,15 +33,15 @@ class Network:
 
     def macs(self) -> int:
         """Multiplications per input pixel."""
-        return sum(layer.weights.size for layer in self.layers)
+        return sum(layer.weights.size for layer in self.layers) // (4 if self.scale == 1 else 1)
 
     def check(self) -> None:
         buckets = len(self.edges)
-        if not 2 <= len(self.layers) <= 16 or self.scale != 2:
-            raise ValueError("2 to 16 layers and scale 2 are supported")
+        if not 2 <= len(self.layers) <= 16 or self.scale not in (1, 2):
+            raise ValueError("2 to 16 layers and scale 1 or 2 are supported")
         if buckets < 1 or self.edges[-1] != 255 or any(a >= b for a, b in zip(self.edges, self.edges[1:])):
             raise ValueError("bucket edges must increase strictly and end in 255")
-        width = 1
+        width = 4 if self.scale == 1 else 1
         for n, layer in enumerate(self.layers):
             out = layer.weights.shape[0]
             if layer.weights.shape != (out, 3, 3, width) or not 1 <= out <= 64:
@@ -53,8 +55,8 @@ class Network:
             if not 0 <= layer.shift <= 15:
                 raise ValueError(f"layer {n}: shift {layer.shift}")
             width = out
-        if width != self.scale**2:
-            raise ValueError("the last layer must give scale squared channels")
+        if width != 4:
+            raise ValueError("the last layer must give four channels")
 
 
 def encode(network: Network) -> bytes:

@@ -11,6 +11,12 @@ import network
 import reference
 
 
+def extended(luma: np.ndarray, radius: int, in_phases: bool) -> torch.Tensor:
+    """What a network of this radius sees of a picture, [1][1][..][..], or [1][4][..][..] of a 2x2 grid's phases."""
+    x = torch.from_numpy(np.pad(luma, 2 * radius if in_phases else radius, mode="edge").astype(np.float32))[None, None]
+    return F.pixel_unshuffle(x, 2) if in_phases else x
+
+
 class Upscaler:
     def __init__(self, weights: bnw.Network):
         self.weights = weights
@@ -23,7 +29,7 @@ class Upscaler:
     @torch.no_grad()
     def __call__(self, luma: np.ndarray, bucket: int) -> np.ndarray:
         radius = len(self.weights.layers)
-        x = torch.from_numpy(np.pad(luma, radius, mode="edge").astype(np.float32))[None, None]
+        x = extended(luma, radius, self.weights.scale == 1)
         a = x
         for n, (layer, kernel) in enumerate(zip(self.weights.layers, self.kernels)):
             bias = torch.from_numpy(layer.bias[bucket].copy())[None, :, None, None]
@@ -45,7 +51,7 @@ class FloatUpscaler:
     @torch.no_grad()
     def __call__(self, luma: np.ndarray, bucket: int) -> np.ndarray:
         radius = len(self.net.layers)
-        x = torch.from_numpy(np.pad(luma, radius, mode="edge").astype(np.float32))[None, None]
+        x = extended(luma, radius, self.net.widths[0] == 4)
         y = network.base(x, radius) + F.pixel_shuffle(self.net(x, torch.tensor([bucket])), 2)
         return (y[0, 0] + 0.5).clamp(0, 255).numpy().astype(np.uint8)
 
@@ -58,6 +64,6 @@ if __name__ == "__main__":  # says whether it is what reference.py says, for the
     for path in sys.argv[1:]:
         weights = bnw.decode(open(path, "rb").read())
         for bucket in range(len(weights.edges)):
-            luma = golden.picture(97, 61, bucket)
+            luma = golden.picture(*((96, 62) if weights.scale == 1 else (97, 61)), bucket)
             assert (Upscaler(weights)(luma, bucket) == reference.upscale(weights, luma, bucket)).all(), (path, bucket)
         print(path, "equal")

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes the golden vectors: for random weights of the shapes of `neural-s` and `neural-m`, of a short
-network with 32 channels, and, where given, the shipped ones, an input picture, a bucket and the exact output. Usage: golden.py OUT_DIR [NAME=WEIGHTS.bnw ...]
+network with 32 channels, of one that restores, and, where given, the shipped ones, an input picture, a bucket and the exact output. Usage: golden.py OUT_DIR [NAME=WEIGHTS.bnw ...]
 
 Each case is NAME-SIZE-BUCKET.golden, or .shipped of the weights that are given, little endian: magic "BNG1", u32 width,
 u32 height, u32 bucket, u32 CRC-32 of the .bnw
 file it belongs to, u8 input[height][width], s16 residual[4][height][width] (the last layer, channel by channel),
-u8 output[2*height][2*width], u32 CRC-32 of all before. The random networks are written beside them as NAME.bnw."""
+u8 output[2*height][2*width], u32 CRC-32 of all before. For networks that restore the residual has half of the sides and the
+output those of the input, which are even. The random networks are written beside them as NAME.bnw."""
 import struct
 import sys
 import zlib
@@ -30,7 +31,7 @@ def random_network(widths: list[int], seed: int) -> bnw.Network:
         target = 700 if last else 110
         mult = np.clip(32768 * target / (spread / 2**shift) * rng.uniform(0.5, 2, (buckets, o)), 1, 32767).astype(np.int16)
         layers.append(bnw.Layer(shift, weights, bias, mult))
-    return bnw.Network(layers)
+    return bnw.Network(layers, scale=1) if widths[0] == 4 else bnw.Network(layers)
 
 
 def picture(width: int, height: int, seed: int) -> np.ndarray:
@@ -46,7 +47,7 @@ def picture(width: int, height: int, seed: int) -> np.ndarray:
 
 def write(folder: Path, name: str, network: bnw.Network, width: int, height: int, bucket: int, kind: str) -> None:
     luma = picture(width, height, bucket * 1000 + width)
-    tile = reference.extend(luma, len(network.layers))
+    tile = reference.extend(luma, len(network.layers) * (2 if network.scale == 1 else 1))
     residual = reference.layers(network, tile, bucket)[-1].transpose(2, 0, 1)
     out = struct.pack("<4s4I", b"BNG1", width, height, bucket, zlib.crc32(bnw.encode(network)))
     out += luma.tobytes() + residual.astype("<i2").tobytes() + reference.upscale(network, luma, bucket).tobytes()
@@ -60,6 +61,7 @@ def main() -> None:
         "random-s": random_network([1, 8, 8, 8, 8, 4], 1),
         "random-m": random_network([1, 16, 16, 16, 16, 16, 16, 4], 2),
         "random-quality": random_network([1, *[32] * 4, 4], 3),
+        "random-restore": random_network([4, 16, 16, 32, 4], 4),
     }
     for name, network in networks.items():
         (folder / f"{name}.bnw").write_bytes(bnw.encode(network))
@@ -69,6 +71,8 @@ def main() -> None:
         networks[name] = bnw.decode(Path(path).read_bytes())
     for name, network in networks.items():
         for width, height, bucket in ((48, 40, 0), (37, 29, 3), (1, 1, 7), (3, 64, 5), (65, 2, 1)):
+            if network.scale == 1:
+                width, height = width + width % 2, height + height % 2
             write(folder, name, network, width, height, bucket, "golden" if name in made else "shipped")
 
 

@@ -24,9 +24,16 @@ def base64ths(tile: np.ndarray, radius: int) -> np.ndarray:
     return twice(h.T, 16, 5).T
 
 
+def phases(picture: np.ndarray) -> np.ndarray:
+    """The four phases of a 2x2 grid, [y][x][2*dy+dx]."""
+    h, w = picture.shape
+    return picture.reshape(h // 2, 2, w // 2, 2).transpose(0, 2, 1, 3).reshape(h // 2, w // 2, 4)
+
+
 def layers(network: Network, tile: np.ndarray, bucket: int) -> list[np.ndarray]:
     """Each layer's output [y][x][channel]: u8 activations, and the last one's residual in 1/64 of a grey level."""
-    outputs, activation = [], tile.astype(np.float64)[..., None]  # float64 holds these integers exactly (and is BLAS)
+    activation = phases(tile) if network.scale == 1 else tile[..., None]
+    outputs, activation = [], activation.astype(np.float64)  # which holds these integers exactly (and is BLAS)
     for n, layer in enumerate(network.layers):
         h, w = activation.shape[0] - 2, activation.shape[1] - 2
         acc = np.zeros((h, w, layer.weights.shape[0]))
@@ -50,8 +57,9 @@ def shuffle(planes: np.ndarray) -> np.ndarray:
 
 
 def upscale(network: Network, luma: np.ndarray, bucket: int) -> np.ndarray:
-    """A whole picture, u8 [h][w] to u8 [2h][2w]."""
+    """A whole picture, u8 [h][w] to u8 [2h][2w]; with scale 1 to u8 [h][w] of even sides."""
     radius = len(network.layers)
-    tile = extend(luma, radius)
+    tile = extend(luma, radius * (2 if network.scale == 1 else 1))
     residual = shuffle(layers(network, tile, bucket)[-1]).astype(np.int32)
-    return np.clip((base64ths(tile, radius) + residual + 32) >> 6, 0, 255).astype(np.uint8)
+    under = luma.astype(np.int32) << 6 if network.scale == 1 else base64ths(tile, radius)
+    return np.clip((under + residual + 32) >> 6, 0, 255).astype(np.uint8)

@@ -1,10 +1,12 @@
-// Small convolutional networks in 8-bit integers that double a luma plane: the neural tiers of super-resolution.
+// Small convolutional networks in 8-bit integers that double a luma plane, or restore it at its size: the neural tiers
+// of super-resolution.
 //
 // tools/train/README.md states the arithmetic, which is the contract between training and kernels: every implementation
 // gives the same bits. Activations are unsigned bytes in planes of four channels, four bytes a pixel, so that one
 // 32-bit lane holds what one output needs at one tap (vpmaddubsw and vpmaddwd, vpdpbusd, sdot). A layer is a list of
-// steps: a tap of one group of four channels. The first layer has one channel, and its four bytes are neighbours in
-// the row instead.
+// steps: a tap of one group of four channels. The first layer of a network that doubles has one channel, and its four
+// bytes are neighbours in the row instead. That of a network that restores has four: the phases of a 2x2 grid. One of
+// its pixels stands for 2x2 samples, so that its four outputs have their places too.
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +22,7 @@ enum {
 };
 
 typedef struct {
-    /// 3 in the first layer (one a row), else 9 taps for each group of four input channels. Taps are numbered by row,
+    /// 3 in a first layer with one channel (one a row), else 9 taps for each group of four input channels. Taps are numbered by row,
     /// then group, then column.
     int steps;
     /// Groups of four output channels. Missing channels have weights of 0.
@@ -64,6 +66,9 @@ typedef struct {
     void (*cubic)(int16_t *out, const uint8_t *row, int width);
     /// The base's vertical pass with the residual, for x < width. `weights` has 4. Writes exactly `width` samples.
     void (*merge)(uint8_t *out, const int16_t *const *rows, const int16_t *weights, const int16_t *residual, int width);
+    /// out[4x + 2k + c] = sample 2x + c of the upper row (k = 0) and of the lower one (k = 1): the first layer's
+    /// activations of a network that restores. They never lie in stripes.
+    void (*phases)(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width);
     /// Whether activations lie in stripes. A row of `width` pixels fills v = ceil(width / 16) vectors of 16 lanes. Each
     /// lane has v neighbours, so that pixel x is in lane x / v of vector x % v. The right neighbours of a vector's
     /// pixels are the next vector, 64 bytes further. Two extra vectors at the end continue the row: they are the first
@@ -79,18 +84,27 @@ typedef struct {
 
 /// A network for one quantiser bucket.
 typedef struct {
+    /// The network keeps the size: it sees and gives the four phases of a 2x2 grid.
+    bool restores;
     int layer_count;
     burnish_network_layer layers[BURNISH_NETWORK_LAYERS];
 } burnish_network;
 
 /// A part of a picture, computed row by row from its top or from its bottom. Only three rows of each layer exist at a
 /// time, so that all of them stay in the core's cache. Only the border at the sides is computed twice.
+///
+/// Input is counted in positions: samples, or the 2x2 samples that are one pixel of a network that restores. Each
+/// position gives 2x2 output samples.
 typedef struct {
     const burnish_network_kernels *kernels;
     const burnish_network *network;
     const uint8_t *in;
+    /// From a row of positions to the next.
     ptrdiff_t in_stride;
-    /// The size of the whole input picture. Samples outside of it are the nearest one inside.
+    /// From the upper row of samples of a row of positions, which `in` points to, to the lower one. Only where the
+    /// network restores.
+    ptrdiff_t in_lower;
+    /// The size of the whole input picture, in positions. Samples outside of it are the nearest one inside.
     int picture_width, picture_height;
     uint8_t *out;
     ptrdiff_t out_stride;
@@ -98,7 +112,7 @@ typedef struct {
     /// next row's computation.
     uint8_t *copy;
     ptrdiff_t copy_stride;
-    /// The strip's columns and first row, in input samples.
+    /// The strip's columns and first row, in positions.
     int x, y, width;
     /// Whether the strip goes up. Then the pointers are at the pictures' last rows, strides are negative, and rows are
     /// counted from the bottom.

@@ -1,21 +1,28 @@
 import CKernels
 import Media
 
-/// A convolutional network that doubles a luma plane, in the kernels' layout. Threads may share it.
+/// A convolutional network that doubles a luma plane, or restores it at its size, in the kernels' layout. Threads may
+/// share it.
 ///
 /// `@unchecked Sendable` is safe because nothing changes after `init`: the pointers in `fixed` are only read through.
 @safe public final class Network: @unchecked Sendable {
     public let layerCount: Int
-    /// Multiplications for one input sample, without those of padding.
-    public let multiplicationsPerSample: Int
+    /// 2 where the network doubles, 1 where it restores.
+    public let scale: Int
+    /// Multiplications for one position, without those of padding. A position is an input sample; of a network that
+    /// restores it is 2x2 of them. Each gives 2x2 output samples.
+    public let multiplicationsPerPosition: Int
+    /// Multiplications for one input sample.
+    public var multiplicationsPerSample: Int { scale == 1 ? multiplicationsPerPosition / 4 : multiplicationsPerPosition }
     /// The upper edges of the quantiser's buckets, in H.264's scale. The first bucket is for input that was never
     /// coded.
     public let edges: [UInt8]
-    /// How many input samples around it an output depends on.
+    /// How many positions around it an output depends on.
     public var radius: Int { layerCount }
 
     /// Whether the layers between the first and the last have the shape that the kernels for matrix units need: 16
-    /// channels into 16. Smaller layers leave so much of a tile register empty that vectors are as fast.
+    /// channels into 16. Smaller layers leave so much of a tile register empty that vectors are as fast. Not where the
+    /// network restores: those kernels need a first layer with one channel.
     let suitsTiles: Bool
 
     private let layers: [PackedLayer]
@@ -27,17 +34,21 @@ import Media
         let file = try NetworkFile(bytes)
         layerCount = file.layers.count
         edges = file.edges
-        multiplicationsPerSample = file.layers.reduce(0) { $0 + $1.weights.count }
+        let scale = file.scale
+        self.scale = scale
+        multiplicationsPerPosition = file.layers.reduce(0) { $0 + $1.weights.count }
         let inner = file.layers.dropFirst().dropLast()
-        let suitsTiles = Self.suitsTiles(inner)
+        let suitsTiles = scale == 2 && Self.suitsTiles(inner)
         self.suitsTiles = suitsTiles
         let layers = file.layers.enumerated().map {
             PackedLayer(
-                $1, isFirst: $0 == 0, hasTiles: suitsTiles && inner.indices.contains($0), buckets: file.edges.count)
+                $1, hasOneInput: $0 == 0 && scale == 2, hasTiles: suitsTiles && inner.indices.contains($0),
+                buckets: file.edges.count)
         }
         self.layers = layers
         fixed = file.edges.indices.map { bucket in
             var network = burnish_network()
+            network.restores = scale == 1
             network.layer_count = Int32(layers.count)
             unsafe withUnsafeMutableBytes(of: &network.layers) { bytes in
                 let fields = unsafe bytes.bindMemory(to: burnish_network_layer.self)
@@ -77,9 +88,10 @@ extension Kernels {
     /// Begins to run a network over columns of a picture, downward or upward from one row on.
     /// ``NetworkStrip/advance(by:)`` goes on.
     /// - Parameters:
-    ///   - output: twice the size of `input`.
+    ///   - input: of even sides where the network restores.
+    ///   - output: twice the size of `input`, or the same size where the network restores.
     ///   - copy: a plane of `output`'s size where every row is written too.
-    ///   - columns: inside of the input.
+    ///   - columns: inside of the input, in positions as `firstRow` too.
     ///   - firstRow: the row to begin with: the top one on the way down, the bottom one on the way up.
     ///   - scratch: ``Network/scratchSize(width:)`` bytes, which no other strip may use until this one is done.
     @unsafe public func strip(
@@ -87,16 +99,21 @@ extension Kernels {
         copy: MutablePlaneView? = nil, columns: Range<Int>, firstRow: Int, direction: StripDirection = .down,
         scratch: UnsafeMutableRawPointer
     ) -> NetworkStrip {
-        unsafe precondition(output.width == 2 * input.width && output.height == 2 * input.height)
-        unsafe precondition(columns.lowerBound >= 0 && !columns.isEmpty && columns.upperBound <= input.width)
-        unsafe precondition((0..<input.height).contains(firstRow))
+        // Rows of samples in a row of positions.
+        let side = 2 / network.scale
+        let (width, height) = unsafe (input.width / side, input.height / side)
+        unsafe precondition(input.width == side * width && input.height == side * height)
+        unsafe precondition(output.width == 2 * width && output.height == 2 * height)
+        precondition(columns.lowerBound >= 0 && !columns.isEmpty && columns.upperBound <= width)
+        precondition((0..<height).contains(firstRow))
         let isUp = direction == .up
         var strip = unsafe burnish_network_strip()
         unsafe strip.upward = isUp
-        unsafe strip.in = unsafe isUp ? input.base + (input.height - 1) * input.stride : input.base
-        unsafe strip.in_stride = unsafe isUp ? -input.stride : input.stride
-        unsafe strip.picture_width = Int32(input.width)
-        unsafe strip.picture_height = Int32(input.height)
+        unsafe strip.in = unsafe isUp ? input.base + (height - 1) * side * input.stride : input.base
+        unsafe strip.in_stride = unsafe isUp ? -side * input.stride : side * input.stride
+        unsafe strip.in_lower = unsafe input.stride
+        unsafe strip.picture_width = Int32(width)
+        unsafe strip.picture_height = Int32(height)
         unsafe strip.out = unsafe isUp ? output.row(output.height - 1) : output.base
         unsafe strip.out_stride = unsafe isUp ? -output.stride : output.stride
         if let copy = unsafe copy {
@@ -105,7 +122,7 @@ extension Kernels {
             unsafe strip.copy_stride = unsafe isUp ? -copy.stride : copy.stride
         }
         unsafe strip.x = Int32(columns.lowerBound)
-        unsafe strip.y = unsafe Int32(isUp ? input.height - 1 - firstRow : firstRow)
+        unsafe strip.y = Int32(isUp ? height - 1 - firstRow : firstRow)
         unsafe strip.width = Int32(columns.count)
         unsafe strip.scratch = unsafe scratch.assumingMemoryBound(to: UInt8.self)
         let kernels = network.suitsTiles ? table.tiled_network : table.network
@@ -134,7 +151,7 @@ extension Kernels {
         unsafe call { unsafe burnish_network_begin($0) }
     }
 
-    /// Computes the next input rows, each of which gives two output rows. They must lie inside of the input.
+    /// Computes the next rows of positions, each of which gives two output rows. They must lie inside of the input.
     public mutating func advance(by rows: Int) {
         unsafe next += Int32(rows)
         let end = unsafe next

@@ -27,6 +27,8 @@ package struct NetworkFile {
         }
     }
 
+    /// 2 where the network doubles, 1 where it restores.
+    let scale: Int
     /// Upper edges of the quantiser's buckets.
     let edges: [UInt8]
     let layers: [Layer]
@@ -35,7 +37,8 @@ package struct NetworkFile {
 
     init(_ bytes: [UInt8]) throws(NetworkFileError) {
         var reader = try WeightsReader(bytes, letters: "BNW1", version: Self.version, leastSize: 24)
-        let scale = try reader.number("scale", in: 2...2)
+        let scale = try reader.number("scale", in: 1...2)
+        self.scale = scale
         let layerCount = try reader.number("layer count", in: 2...16)
         let buckets = try reader.number("bucket count", in: 1...255)
         edges = try reader.bytes("edges", buckets).map { $0 }
@@ -46,8 +49,8 @@ package struct NetworkFile {
         for index in 0..<layerCount {
             layers.append(
                 try reader.layer(
-                    index, inputs: layers.last?.outputs ?? 1, buckets: buckets,
-                    outputs: index == layerCount - 1 ? scale * scale : nil))
+                    index, inputs: layers.last?.outputs ?? (scale == 1 ? 4 : 1), buckets: buckets,
+                    outputs: index == layerCount - 1 ? 4 : nil))
         }
         try reader.finish()
         self.layers = layers

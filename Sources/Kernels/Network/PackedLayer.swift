@@ -15,10 +15,12 @@ import CKernels
     private let multipliers: UnsafeMutablePointer<Int16>
     private let narrow: UnsafeMutablePointer<UInt8>
 
-    /// - Parameter hasTiles: whether to make `tile_weights`. Only layers between the first and the last may have them.
-    package init(_ layer: NetworkFile.Layer, isFirst: Bool, hasTiles: Bool, buckets: Int) {
+    /// - Parameters:
+    ///   - hasOneInput: whether it is a first layer with one channel.
+    ///   - hasTiles: whether to make `tile_weights`. Only layers between the first and the last may have them.
+    package init(_ layer: NetworkFile.Layer, hasOneInput: Bool, hasTiles: Bool, buckets: Int) {
         let inputGroups = (layer.inputs + 3) / 4
-        let steps = isFirst ? 3 : 9 * inputGroups
+        let steps = hasOneInput ? 3 : 9 * inputGroups
         let groups = (layer.outputs + 3) / 4
         self.steps = steps
         self.groups = groups
@@ -32,10 +34,10 @@ import CKernels
         unsafe multipliers = .allocate(capacity: buckets * groups * 16)
         unsafe narrow = .allocate(capacity: buckets * groups)
 
-        /// The weight of byte k at a tap: a row of three neighbours in the first layer, else one of four channels.
+        /// The weight of byte k at a tap: a row of three neighbours of one channel, else one of four channels.
         func weight(_ output: Int, tap: Int, _ k: Int) -> Int8 {
             guard output < layer.outputs else { return 0 }
-            if isFirst { return k < 3 ? layer.weight(output, tap, k, 0) : 0 }
+            if hasOneInput { return k < 3 ? layer.weight(output, tap, k, 0) : 0 }
             let (row, inputGroup, column) = (tap / 3 / inputGroups, tap / 3 % inputGroups, tap % 3)
             let channel = 4 * inputGroup + k
             return channel < layer.inputs ? layer.weight(output, row, column, channel) : 0
