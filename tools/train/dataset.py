@@ -84,8 +84,10 @@ class Arrays:
         (folder / "validation.pickle").write_bytes(pickle.dumps(self.validation))
 
     @staticmethod
-    def load(folder: Path) -> Arrays:
-        return Arrays(*(np.load(folder / f"{name}.npy") for name in ("small", "large", "table")),
+    def load(folder: Path, only_small: bool = False) -> Arrays:
+        """With `only_small` without the large pictures, which nothing then reads."""
+        read = lambda name: np.load(folder / f"{name}.npy")
+        return Arrays(read("small"), np.zeros(0, np.uint8) if only_small else read("large"), read("table"),
                       pickle.loads((folder / "validation.pickle").read_bytes()))
 
     def __add__(self, other: Arrays) -> Arrays:
@@ -105,7 +107,7 @@ class _Collector:
             self.smalls.append(picture.reshape(-1))
             self.position += h * w
         self.larges.append(large.reshape(-1))
-        self.at += 4 * h * w
+        self.at += large.size
 
     def arrays(self, validation: dict) -> Arrays:
         return Arrays(np.concatenate(self.smalls), np.concatenate(self.larges), np.array(self.table, np.int64), validation)
@@ -149,6 +151,21 @@ def clips(data: Path, workers: int, limit: int | None = None) -> Arrays:
     return all.arrays(validation)
 
 
+def whole(data: Path, workers: int, limit: int | None = None) -> Arrays:
+    """The clips of footage.json coded at nearly their own size, for networks that restore. There are no larger pictures."""
+    index = json.loads((data / "index.json").read_text())
+    rng, listed, folder = np.random.default_rng(7), index["footage"], data / "footage"
+    stretches = [footage.whole(s, rng) for c in listed if c["side"] == "train" for s in footage.describe(c, rng)][:limit]
+    all, validation, none = _Collector(), {}, np.zeros(0, np.uint8)
+    with ThreadPoolExecutor(workers) as pool:
+        made = [pool.submit(footage.coded_whole, folder, s) for s in stretches]
+        for found in pool.map(lambda c: footage.validation_whole(folder, c), [c for c in listed if c["side"] == "validation"][:limit]):
+            validation |= found
+        for picture, coded in (frame for job in made for frame in job.result()):
+            all.add(none, picture, coded)
+    return all.arrays(validation)
+
+
 def calls(data: Path, scenes: int, workers: int, limit: int | None = None) -> Arrays:
     """The clips, coded as calls are, and scenes out of photographs, which are coded here."""
     index = json.loads((data / "index.json").read_text())
@@ -178,6 +195,9 @@ class Frames:
         self.validation = arrays.validation
         self.device = device
 
+    #: The deviation of a patch that holds detail enough.
+    least_detail = 3.5
+
     def places(self, size: int, grid: int = 8) -> None:
         """Lists the patches of size x size small samples that hold some detail, by bucket."""
         found = []
@@ -188,7 +208,7 @@ class Frames:
             picture = self.small[s : s + h * w].view(1, 1, h, w).float()
             mean = F.avg_pool2d(picture, size, grid)
             deviation = (F.avg_pool2d(picture**2, size, grid) - mean**2).clamp_min(0).sqrt()[0, 0]
-            y, x = torch.nonzero(deviation >= 3.5, as_tuple=True)
+            y, x = torch.nonzero(deviation >= self.least_detail, as_tuple=True)
             found.append(torch.stack([torch.full_like(y, b), torch.full_like(y, n), y * grid, x * grid], 1))
         found = torch.cat(found)
         found = found[torch.argsort(found[:, 0], stable=True)]
@@ -231,6 +251,8 @@ class Frames:
 class Pairs(Frames):
     """The coded small pictures and the same ones uncoded, for a network that restores at the same size. It sees and gives
     the four phases of a 2x2 grid."""
+
+    least_detail = 1.5
 
     def batch(
         self, count: int, radius: int, chance: torch.Tensor, group: int = 1

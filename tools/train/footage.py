@@ -101,6 +101,16 @@ def at_any_quality(s: dict, rng: np.random.Generator) -> dict:
     return s | {"coded": [{"crf": float(np.round(rng.uniform(13, 41), 1)), "preset": preset} for preset in presets]}
 
 
+def whole(s: dict, rng: np.random.Generator) -> dict:
+    """The same stretch, to be coded at 0.55 to 1 of its size: twice by a quality and once at a rate."""
+    factor = rng.uniform(0.55, 1.0)
+    h, w = (max(144, int(v * factor) // 4 * 4) for v in s["size"])
+    presets = rng.choice(["ultrafast", "veryfast", "medium"], 3, p=[0.2, 0.6, 0.2]).tolist()
+    qualities = [{"crf": float(np.round(v, 1))} for v in rng.uniform(15, 41, 2)]
+    rate = {"rate": float(np.exp(rng.uniform(np.log(500), np.log(5000)))) * h * w / (1280 * 720)}
+    return s | {"size": (h, w), "coded": [how | {"preset": preset} for how, preset in zip([*qualities, rate], presets)]}
+
+
 def lumas(source: list[str], size: tuple[int, int], count: int, filters: str = "null", kind: str = "yuv420p", data: bytes | None = None) -> np.ndarray:
     """Pictures [n][height][width] of what ffmpeg reads. Of a full range only with a `kind` that says so."""
     h, w = size
@@ -163,6 +173,26 @@ def photograph(picture: np.ndarray, index: int, seed: int) -> Made:
         hows[1] = {"crf": s["crf"]}
     coded = [code(smalls, **how) for how in hows]
     return [(larges[t], smalls[t], [(c[t].copy(), smoothed(q, t)) for c, q in coded]) for t in scene.CALL_USED]
+
+
+def coded_whole(folder: Path, s: dict) -> list[tuple[np.ndarray, list[tuple[np.ndarray, float]]]]:
+    """Of each used frame: the picture, and each coded one with the quantiser to tell the network."""
+    pictures = frames(folder, s)
+    coded = [code(pictures, **how) for how in s["coded"]]
+    return [(pictures[t].copy(), [(c[t].copy(), max(1.0, q[t])) for c, q in coded]) for t in s["used"] if t < len(pictures)]
+
+
+def validation_whole(folder: Path, clip: dict) -> dict[str, list[tuple[np.ndarray, np.ndarray, float]]]:
+    """As `validation_by_quality`, coded at the clip's size, which is at most 720 lines."""
+    factor = min(1, 720 / clip["height"])
+    size = tuple(int(clip[k] * factor) // 4 * 4 for k in ("height", "width"))
+    pictures = frames(folder, clip | {"start": 0, "length": LENGTH, "size": size, "flags": "area"})
+    name, none, chosen, out = f"{clip['name']}-whole", np.zeros((0, 0), np.uint8), range(4, len(pictures), 20), {}
+    out[f"{name}/clean"] = [(none, pictures[t].copy(), 0.0) for t in chosen]
+    for crf in (23, 28, 33):
+        coded, q = code(pictures, crf=crf)
+        out[f"{name}/{crf}"] = [(none, coded[t].copy(), max(1.0, q[t])) for t in chosen]
+    return out
 
 
 def validation(folder: Path, clip: dict) -> dict[str, list[tuple[np.ndarray, np.ndarray, float]]]:
