@@ -29,6 +29,17 @@ extension SuperResolutionNetwork {
         }
     }
 
+    /// The weights that take coding artefacts out of pictures that keep their size: `restore-s` for `neuralSmall`,
+    /// `restore-m` for `neuralMedium`. Use them in sessions of the scale factor 1.
+    /// - Returns: nil for the other tiers.
+    public static func shippedRestoration(_ tier: SuperResolutionTier) -> SuperResolutionNetwork? {
+        switch tier {
+        case .base, .quality: nil
+        case .neuralSmall: Shipped.restoreSmall
+        case .neuralMedium: Shipped.restoreMedium
+        }
+    }
+
     /// Reads all that serve this content in live streams now, so that no later call takes that time.
     public static func readShipped(for content: NetworkContent = .general) {
         for tier in SuperResolutionTier.live { _ = shipped(tier, for: content) }
@@ -40,6 +51,11 @@ extension SuperResolutionConfiguration {
     /// `networks[.quality] = .shipped(.quality)`.
     public mutating func useShippedNetworks(for content: NetworkContent = .general) {
         for tier in SuperResolutionTier.live { networks[tier] = SuperResolutionNetwork.shipped(tier, for: content) }
+    }
+
+    /// Uses the networks that come with this library and keep the size, for sessions of the scale factor 1.
+    public mutating func useShippedRestoration() {
+        for tier in SuperResolutionTier.live { networks[tier] = SuperResolutionNetwork.shippedRestoration(tier) }
     }
 }
 
@@ -53,6 +69,8 @@ private enum Shipped {
     static let medium = unsafe mustLoad(burnish_neural_m, SuperResolutionNetwork.init)
     static let mediumForCalls = unsafe mustLoad(burnish_neural_m_calls, SuperResolutionNetwork.init)
     static let quality = unsafe mustLoad(burnish_quality, SuperResolutionNetwork.init)
+    static let restoreSmall = unsafe mustLoad(burnish_restore_s, SuperResolutionNetwork.init)
+    static let restoreMedium = unsafe mustLoad(burnish_restore_m, SuperResolutionNetwork.init)
     static let fusion = unsafe mustLoad(burnish_fusion, FusionNetwork.init)
 
     @unsafe private static func mustLoad<Network>(

@@ -3,22 +3,25 @@ import Media
 
 /// The `base` tier: doubles all three planes with separable filters, in bands that several threads share.
 ///
-/// Luma has eight fitted taps. Chroma has Catmull-Rom, placed where the chroma samples lie.
+/// Luma has eight fitted taps. Chroma has Catmull-Rom, placed where the chroma samples lie. With the scale factor 1 it
+/// copies the planes.
 @safe final class BaseUpscaler {
     /// Output rows of one piece.
     private static let bandHeight = 48
 
     private let kernels: Kernels
     private let size: PictureSize
+    private let scaleFactor: Int
     private let scratch: AlignedMemory
     private let scratchStride: Int
     private let luma: DoublingFilter
     private var chroma: DoublingFilter
     private var chromaLocation: UInt8 = 0
 
-    init(size: PictureSize, kernels: Kernels, threadCount: Int) {
+    init(size: PictureSize, scaleFactor: Int, kernels: Kernels, threadCount: Int) {
         self.kernels = kernels
         self.size = size
+        self.scaleFactor = scaleFactor
         scratchStride = (Kernels.doublingScratch(width: size.width) + 63) & ~63
         scratch = AlignedMemory(byteCount: scratchStride * threadCount)
         luma = BaseFilters.luma
@@ -69,8 +72,15 @@ import Media
             }
         }
 
-        /// Writes the luma of a part of the picture, given in input samples.
+        /// Writes the luma of a part of the picture, given in positions of networks.
         func performLuma(_ region: PictureRegion, worker: Int) {
+            guard upscaler.scaleFactor == 2 else {
+                for y in 2 * region.y..<2 * (region.y + region.height) {
+                    unsafe (destination.y.row(y) + 2 * region.x).update(
+                        from: source.y.row(y) + 2 * region.x, count: 2 * region.width)
+                }
+                return
+            }
             unsafe upscaler.kernels.double(
                 source.y, into: destination.y, columns: region.x..<region.x + region.width,
                 rows: 2 * region.y..<2 * (region.y + region.height), filter: upscaler.luma,
@@ -78,8 +88,9 @@ import Media
         }
     }
 
-    private var lumaBands: Int { (2 * size.height + Self.bandHeight - 1) / Self.bandHeight }
-    private var chromaBands: Int { (2 * size.chroma.height + Self.bandHeight - 1) / Self.bandHeight }
+    private var lumaBands: Int { bands(of: size.height) }
+    private var chromaBands: Int { bands(of: size.chroma.height) }
+    private func bands(of height: Int) -> Int { (scaleFactor * height + Self.bandHeight - 1) / Self.bandHeight }
 
     private func scratch(of worker: Int) -> UnsafeMutableRawPointer { unsafe scratch.pointer(at: worker * scratchStride) }
 
@@ -89,6 +100,10 @@ import Media
         let first = band * Self.bandHeight
         let last = unsafe min(first + Self.bandHeight, output.height)
         guard first < last else { return }
+        guard scaleFactor == 2 else {
+            for y in first..<last { unsafe output.row(y).update(from: input.row(y), count: input.width) }
+            return
+        }
         unsafe kernels.double(input, into: output, rows: first..<last, filter: filter, scratch: scratch(of: worker))
     }
 }

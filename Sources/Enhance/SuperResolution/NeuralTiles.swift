@@ -5,12 +5,17 @@ import Media
 ///
 /// First it makes a complete picture, row by row of tiles: a tile whose last result is still valid is copied, and every
 /// other tile gets `base`. Without a time to stop it leaves out the tiles that networks are going to write.
+///
+/// Everything here is counted in positions of the networks: input samples, or 2x2 of them where networks restore. Each
+/// gives 2x2 samples.
 @safe final class NeuralTiles {
     let grid: TileGrid
     let kernels: Kernels
     let networks: [SuperResolutionTier: Network]
     private let base: BaseUpscaler
     let reusesTiles: Bool
+    /// Networks keep the size.
+    private let restores: Bool
     let history: TileHistory
     private let scratch: AlignedMemory
     private let scratchStride: Int
@@ -35,7 +40,7 @@ import Media
         var time = Nanoseconds.zero
     }
 
-    /// Columns of a strip at most, in samples: its rows of all layers together stay in the second-level cache.
+    /// Columns of a strip at most, in positions: its rows of all layers together stay in the second-level cache.
     private static let stripWidth = 640
     /// With fewer rows of tiles a strip is flat.
     private static let highStrip = 4
@@ -46,6 +51,7 @@ import Media
         reusesTiles: Bool, threadCount: Int
     ) {
         self.reusesTiles = reusesTiles
+        restores = networks.values.contains(where: \.isRestoring)
         self.grid = grid
         self.base = base
         self.kernels = kernels
@@ -53,11 +59,11 @@ import Media
         var radii = SuperResolutionTier.allCases.map { _ in 0 }
         costs = SuperResolutionTier.allCases.map { _ in TileCost(guess: 0) }
         for (tier, network) in networks {
-            radii[Int(tier.rawValue)] = network.radius
+            radii[Int(tier.rawValue)] = network.network.radius
             let speed = kernels.features.isEmpty ? 1.0 : 50.0
-            costs[Int(tier.rawValue)] = TileCost(guess: Double(network.multiplicationsPerSample) / speed)
+            costs[Int(tier.rawValue)] = TileCost(guess: Double(network.network.multiplicationsPerPosition) / speed)
         }
-        history = TileHistory(grid: grid, radii: radii)
+        history = TileHistory(grid: grid, radii: radii, inputScale: restores ? 2 : 1)
         let width = min(grid.size.width, max(Self.stripWidth, grid.tileSize.width))
         scratchStride = networks.values.map { ($0.network.scratchSize(width: width) + 63) & ~63 }.max()!
         scratch = AlignedMemory(byteCount: scratchStride * threadCount)
@@ -91,14 +97,19 @@ import Media
         afterBase: (Nanoseconds) -> MonotonicTime?
     ) {
         let start = MonotonicTime.now()
+        // A last column or row of an odd side has no position.
+        let whole = grid.size.scaled(by: 2)
+        if restores { unsafe destination.y.copy(source.y, beyond: whole) }
         var frame = unsafe Frame(
-            source: source.y, destination: destination.y,
+            source: restores ? source.y.part(whole) : source.y, destination: destination.y.part(whole),
             base: base.frame(source, into: destination, chromaLocation: parameters.chromaLocation),
             until: parameters.until)
         chooseBucket(quantiser: parameters.quantiser)
+        // What was coded finely, or never, needs no restoration.
+        let count = restores && bucket == 0 ? 0 : tiles.count
         if !reusesTiles { history.invalidate() }
         for tile in asked.indices { asked[tile] = .base }
-        for index in tiles.indices { asked[tiles[index].tile] = max(asked[tiles[index].tile], tiles[index].tier) }
+        for index in 0..<count { asked[tiles[index].tile] = max(asked[tiles[index].tile], tiles[index].tier) }
 
         // Without a time to stop chroma is done together with the networks' tiles: it evens out the threads' work.
         let hasStop = frame.until != nil
@@ -110,7 +121,7 @@ import Media
         countReused(&result)
         let refined = MonotonicTime.now()
         result.baseTime = refined - start
-        collect(tiles)
+        collect(tiles, count: count)
         // Without a time to stop all listed tiles must be done, because their rows have no `base`.
         if hasStop, !todo.isEmpty, let better = afterBase(result.baseTime) { frame.until = better }
         refine(&frame, workers, &result)
@@ -179,10 +190,10 @@ import Media
         }
     }
 
-    /// Lists what the caller asks for and no valid result covers, each tile once. `base` asks for nothing.
-    private func collect(_ tiles: Span<TileRequest>) {
+    /// Lists what the caller asks for in the first requests and no valid result covers, each tile once. `base` asks for nothing.
+    private func collect(_ tiles: Span<TileRequest>, count: Int) {
         todo.removeAll(keepingCapacity: true)
-        for index in tiles.indices {
+        for index in 0..<count {
             let request = tiles[index]
             if isListed[request.tile] || request.tier <= outcomes[request.tile].tier { continue }
             isListed[request.tile] = true

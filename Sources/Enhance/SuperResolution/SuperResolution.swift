@@ -61,12 +61,14 @@ public struct TileOutcome: Hashable, Sendable, BitwiseCopyable {
 public struct SuperResolutionConfiguration: FrameProcessorConfiguration {
     /// The input picture.
     public var size: PictureSize
-    /// 1 copies the picture, 2 doubles both sides, which networks need.
+    /// 2 doubles both sides. 1 keeps the size: networks that restore take coding artefacts out of luma, and chroma is
+    /// copied; without such networks the picture is copied.
     public var scaleFactor = 2
     /// The size of the result. Nil is the input's size times ``scaleFactor``; a polyphase filter makes any other size from that.
     public var outputSize: PictureSize?
     /// The networks of the neural tiers. A request for a tier without one is an error. `EnhanceNetworks` adds
-    /// `useShippedNetworks()`.
+    /// `useShippedNetworks()`. With ``scaleFactor`` 1 only those that restore are used, and pictures of which the
+    /// quantiser is fine, or not known, stay as they are.
     public var networks: [SuperResolutionTier: SuperResolutionNetwork] = [:]
     /// How much the finished luma is sharpened: 0 not at all, 1 strongly. What it gains in the eyes of some it loses in
     /// fidelity; docs/measurements/super-resolution.md has figures.
@@ -104,14 +106,28 @@ public struct SuperResolutionConfiguration: FrameProcessorConfiguration {
         }
         try Self.check(sharpness: sharpness)
         try Self.check(outputSize: outputSize)
-        guard scaleFactor == 2 else { return }
+        guard scaleFactor == 2 else { return try check(Self.restoring(networks)) }
         guard networks[.base] == nil else {
             throw EnhanceError(.badParameter, "the base tier has no network; give it to a neural tier")
         }
+        guard networks.values.allSatisfy({ !$0.isRestoring }) else {
+            throw EnhanceError(.badWeights, "a network that restores keeps the size: give it to a session of scale factor 1")
+        }
+        try check(networks)
+    }
+
+    private func check(_ networks: [SuperResolutionTier: SuperResolutionNetwork]) throws(EnhanceError) {
         guard Set(networks.values.map(\.network.edges)).count <= 1 else {
             throw EnhanceError(
                 .badWeights, "the networks divide quantisers differently; give the session networks of one training")
         }
+    }
+
+    /// Those that a session of scale factor 1 uses.
+    static func restoring(
+        _ networks: [SuperResolutionTier: SuperResolutionNetwork]
+    ) -> [SuperResolutionTier: SuperResolutionNetwork] {
+        networks.filter { $0.key > .base && $0.value.isRestoring }
     }
 
     static func check(sharpness: Double) throws(EnhanceError) {

@@ -17,5 +17,7 @@ public struct SuperResolutionNetwork: Sendable {
     /// Multiplications for one input sample.
     public var multiplicationsPerSample: Int { network.multiplicationsPerSample }
     /// How many input samples around it an output sample depends on.
-    public var radius: Int { network.radius }
+    public var radius: Int { isRestoring ? 2 * network.radius + 1 : network.radius }
+    /// Whether it takes coding artefacts out of pictures and keeps their size, in place of doubling them.
+    public var isRestoring: Bool { network.scale == 1 }
 }

@@ -11,10 +11,13 @@ import Media
 /// two at once is a programming error and stops the program. Nothing is allocated after `init`.
 public final class SuperResolutionSession {
     public let configuration: SuperResolutionConfiguration
-    /// The tiles that requests name.
+    /// The tiles that requests name. Where networks restore pictures of odd sides it leaves out the last column or row,
+    /// which stay as they are.
     public let grid: TileGrid
     /// The size of the pictures that are written.
     public let outputSize: PictureSize
+    /// Whether networks take artefacts out of pictures that keep their size. Pictures are then synthesised from the results.
+    public let restores: Bool
 
     private let workers: WorkerPool
     private let base: BaseUpscaler
@@ -47,22 +50,31 @@ public final class SuperResolutionSession {
             resamples
             ? PictureResampler(from: enlargedSize, to: outputSize, kernels: configuration.kernels, workers: workers) : nil
         enlarged = resamples ? Picture(size: enlargedSize) : nil
-        grid = TileGrid(size: configuration.size, tileSize: Self.tileSize)
+        // The positions of networks: input samples, or the 2x2 of them that a network sees at once that restores.
+        let positions = configuration.scaleFactor == 2 ? configuration.size : configuration.size.halved
+        let networks =
+            configuration.scaleFactor == 2
+            ? configuration.networks : positions.isEmpty ? [:] : SuperResolutionConfiguration.restoring(configuration.networks)
+        restores = configuration.scaleFactor == 1 && !networks.isEmpty
+        let side = restores ? 2 : 1
+        grid = TileGrid(
+            size: restores ? positions.scaled(by: side) : configuration.size, tileSize: Self.tileSize.scaled(by: side))
         base = BaseUpscaler(
-            size: configuration.size, kernels: configuration.kernels, threadCount: workers.threadCount)
-        let networks = configuration.scaleFactor == 2 ? configuration.networks : [:]
+            size: configuration.size, scaleFactor: configuration.scaleFactor, kernels: configuration.kernels,
+            threadCount: workers.threadCount)
         tiers = [.base] + networks.keys.sorted()
         neural =
             networks.isEmpty
             ? nil
             : NeuralTiles(
-                grid: grid, networks: networks, base: base, kernels: configuration.kernels,
+                grid: TileGrid(size: restores ? positions : configuration.size, tileSize: Self.tileSize),
+                networks: networks, base: base, kernels: configuration.kernels,
                 reusesTiles: configuration.reusesTiles, threadCount: workers.threadCount)
         sharpener = Sharpener(size: enlargedSize, kernels: configuration.kernels, threadCount: workers.threadCount)
         everything = (0..<grid.count).map { TileRequest(tile: $0, tier: .base) }
     }
 
-    /// A whole tile in input samples.
+    /// A whole tile, in positions of networks.
     static let tileSize = PictureSize(width: 64, height: 32)
 
     /// The tiers that requests may name.
@@ -110,7 +122,7 @@ public final class SuperResolutionSession {
         if sharpness == 0, resampler == nil { finishing = .zero }
         parameters.until = parameters.until.map { $0 - finishing }
         let target = unsafe enlarged?.mutableView ?? destination
-        resampledSource = resampler != nil && configuration.scaleFactor == 1 && sharpness == 0
+        resampledSource = resampler != nil && configuration.scaleFactor == 1 && !restores && sharpness == 0
         if let neural {
             unsafe neural.enhance(source, into: target, tiles: tiles, parameters, with: workers, &result) {
                 afterBase($0 + finishing).map { $0 - finishing }
@@ -216,4 +228,30 @@ extension MutablePlaneView {
     @unsafe func copy(_ source: PlaneView) {
         for y in unsafe 0..<height { unsafe row(y).update(from: source.row(y), count: width) }
     }
+
+    /// Copies the samples to the right of and below a size, of a plane of the same size.
+    @unsafe func copy(_ source: PlaneView, beyond size: PictureSize) {
+        for y in unsafe 0..<height {
+            let x = y < size.height ? size.width : 0
+            unsafe (row(y) + x).update(from: source.row(y) + x, count: width - x)
+        }
+    }
+
+    /// The part of this size at the top left.
+    @unsafe func part(_ size: PictureSize) -> MutablePlaneView {
+        unsafe MutablePlaneView(base: base, stride: stride, width: size.width, height: size.height)
+    }
+}
+
+extension PlaneView {
+    /// The part of this size at the top left.
+    @unsafe func part(_ size: PictureSize) -> PlaneView {
+        unsafe PlaneView(base: base, stride: stride, width: size.width, height: size.height)
+    }
+}
+
+extension PictureSize {
+    /// Both sides halved, rounded down.
+    fileprivate var halved: PictureSize { PictureSize(width: width / 2, height: height / 2) }
+    fileprivate var isEmpty: Bool { width == 0 || height == 0 }
 }

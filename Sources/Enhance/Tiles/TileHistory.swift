@@ -9,8 +9,10 @@ import Media
 /// row. Tiles are independent: several threads may work on different ones at once.
 @safe final class TileHistory {
     private let grid: TileGrid
-    /// How many samples around a tile each tier's result depends on, by the tier's raw value.
+    /// How many positions around a tile each tier's result depends on, by the tier's raw value.
     private let radii: [Int]
+    /// Input samples in a position of the grid, on each side.
+    private let inputScale: Int
     private let stride: Int
     /// The luma of the last frame and of the present one. They change places in ``advance()``.
     private let inputs: AlignedMemory
@@ -19,11 +21,12 @@ import Media
     /// Each tile's tier; `base` where no result is valid.
     private let tiers: UnsafeMutablePointer<SuperResolutionTier>
 
-    init(grid: TileGrid, radii: [Int]) {
+    init(grid: TileGrid, radii: [Int], inputScale: Int) {
         self.grid = grid
         self.radii = radii
+        self.inputScale = inputScale
         stride = (grid.size.width + 63) & ~63
-        inputs = AlignedMemory(byteCount: 2 * stride * grid.size.height)
+        inputs = AlignedMemory(byteCount: 2 * inputScale * stride * inputScale * grid.size.height)
         results = AlignedMemory(byteCount: 4 * stride * grid.size.height)
         unsafe tiers = .allocate(capacity: grid.count)
         unsafe tiers.initialize(repeating: .base, count: grid.count)
@@ -39,7 +42,7 @@ import Media
     /// Makes all results invalid.
     func invalidate() { unsafe tiers.update(repeating: .base, count: grid.count) }
 
-    /// Where results are computed: twice the size of the input.
+    /// Where results are computed: twice the size of the grid.
     @unsafe var plane: MutablePlaneView {
         unsafe MutablePlaneView(
             base: results.pointer().assumingMemoryBound(to: UInt8.self), stride: 2 * stride,
@@ -68,8 +71,8 @@ import Media
             }
         }
         let first = row * grid.tileSize.height
-        for y in first..<min(first + grid.tileSize.height, grid.size.height) {
-            unsafe self.row(y, of: 1 - present).update(from: source.row(y), count: grid.size.width)
+        for y in inputScale * first..<inputScale * min(first + grid.tileSize.height, grid.size.height) {
+            unsafe self.row(y, of: 1 - present).update(from: source.row(y), count: inputScale * grid.size.width)
         }
     }
 
@@ -77,13 +80,15 @@ import Media
     func advance() { present = 1 - present }
 
     private func row(_ y: Int, of input: Int) -> UnsafeMutablePointer<UInt8> {
-        unsafe inputs.pointer(at: (input * grid.size.height + y) * stride).assumingMemoryBound(to: UInt8.self)
+        unsafe inputs.pointer(at: (input * inputScale * grid.size.height + y) * inputScale * stride)
+            .assumingMemoryBound(to: UInt8.self)
     }
 
     private func isUnchanged(_ region: PictureRegion, within radius: Int, _ source: PlaneView) -> Bool {
-        let left = max(region.x - radius, 0)
-        let width = min(region.x + region.width + radius, grid.size.width) - left
-        for y in max(region.y - radius, 0)..<min(region.y + region.height + radius, grid.size.height) {
+        let left = inputScale * max(region.x - radius, 0)
+        let width = inputScale * min(region.x + region.width + radius, grid.size.width) - left
+        let (top, bottom) = (max(region.y - radius, 0), min(region.y + region.height + radius, grid.size.height))
+        for y in inputScale * top..<inputScale * bottom {
             if unsafe memcmp(row(y, of: present) + left, source.row(y) + left, width) != 0 { return false }
         }
         return true
