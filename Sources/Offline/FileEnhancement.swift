@@ -12,6 +12,8 @@ public struct FileEnhancement: Sendable {
     /// The factor of the frame rate: with K, N frames become K·(N−1)+1.
     public var interpolate = 1
     public var tier = SuperResolutionTier.neuralMedium
+    /// The network that takes coding artefacts out of pictures that are not doubled; nil leaves them.
+    public var restoration: Restoration?
     /// For which content the networks are trained.
     public var content = NetworkContent.general
     public var reusesTiles = true
@@ -31,6 +33,21 @@ public struct FileEnhancement: Sendable {
         case split
         /// The same, with the line between them going to and fro.
         case wipe
+    }
+
+    /// A network that restores pictures at their size.
+    public enum Restoration: String, Sendable, CaseIterable {
+        /// About three thousand multiplications for each sample.
+        case small = "s"
+        /// About twenty thousand.
+        case medium = "m"
+
+        var tier: SuperResolutionTier {
+            switch self {
+            case .small: .neuralSmall
+            case .medium: .neuralMedium
+            }
+        }
     }
 
     /// The method of interpolation.
@@ -62,7 +79,7 @@ public struct FileEnhancement: Sendable {
     }
 
     /// Whether the pictures' quantisers matter: to networks, and to steps.
-    var readsQuantisers: Bool { tier > .base || steps.readsQuantisers }
+    var readsQuantisers: Bool { tier > .base || restoration != nil || steps.readsQuantisers }
 
     /// Enhances the file. Blocks until it is done.
     /// - Parameters:

@@ -26,6 +26,7 @@ final class FileWork {
     private var pictures = 0
     private var synthesised = 0
     private var leftOut = 0
+    private var saidNotRestored = false
     private var tilesComputed = 0
     private var tilesReused = 0
     /// How many pictures came in order.
@@ -63,8 +64,12 @@ final class FileWork {
         let shownSize = turning.shownSize
         self.shownSize = shownSize
         let enlargement = Enlargement(from: shownSize, to: settings.size.size(of: shownSize))
-        // The networks only refine doubled pictures.
-        if !enlargement.doubles { settings.tier = .base }
+        // The other networks only refine doubled pictures.
+        if !enlargement.doubles { settings.tier = settings.restoration?.tier ?? .base }
+        if enlargement.doubles, settings.restoration != nil {
+            notice("pictures are enlarged by networks that take artefacts out themselves: they are not restored before")
+            settings.restoration = nil
+        }
         self.settings = settings
         let workers = WorkerPool(threadCount: settings.threads)
         var enlarging = SuperResolutionConfiguration(size: shownSize)
@@ -76,7 +81,9 @@ final class FileWork {
         interpolating.scaleFactor = enlargement.doubles ? 2 : 1
         interpolating.outputSize = enlargement.output
         do throws(EnhanceError) {
-            enlarging.networks[settings.tier] = SuperResolutionNetwork.shipped(settings.tier, for: settings.content)
+            enlarging.networks[settings.tier] =
+                settings.restoration == nil
+                ? .shipped(settings.tier, for: settings.content) : .shippedRestoration(settings.tier)
             let lookingAhead = settings.motion != .lowLatency
             let sources = try settings.steps.makeSteps(
                 at: .source, size: shownSize, lookingAhead: lookingAhead, workers: workers)
@@ -206,6 +213,10 @@ final class FileWork {
     @unsafe private func enlarge(_ view: PictureView, _ facts: FilePictureFacts) throws(FileEnhancementError) {
         do throws(EnhanceError) {
             let started = MonotonicTime.now()
+            if settings.restoration != nil, facts.quantiser == nil, !saidNotRestored {
+                saidNotRestored = true
+                notice("nothing says how coarsely the pictures were coded: they are not restored")
+            }
             let wish = PictureEnlargement.Wish(
                 settings.tier, isWhole: true,
                 SuperResolutionParameters(quantiser: facts.quantiser, chromaLocation: facts.chromaLocation))

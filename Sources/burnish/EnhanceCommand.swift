@@ -34,6 +34,12 @@ struct EnhanceCommand: ParsableCommand {
     @Option(help: "Frames out for each frame in, 1 to 16: K turns N frames into K*(N-1)+1.") var interpolate = 1
     @Option(help: "Quality of the enlargement. quality takes about nine times as long as neural-m.")
     var tier = NetworkTierArgument(.neuralMedium)
+    @Option(
+        help: """
+            Take coding artefacts out of pictures that keep their size, with --scale 1 or --size: by a small network (s), or one \
+            that takes several times as long (m). What was coded finely stays as it is.
+            """)
+    var restore: FileEnhancement.Restoration?
     @Option(help: ArgumentHelp(stringLiteral: StreamKeys.named("content")!.help)) var content = NetworkContent.general
     @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
     @Option(
@@ -79,6 +85,9 @@ struct EnhanceCommand: ParsableCommand {
         }
         guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
         guard scale == nil || size == nil else { throw ValidationError("--size takes the place of --scale: give one") }
+        guard restore == nil || scale == .same || size != nil else {
+            throw ValidationError("--restore is for pictures that keep their size: give --scale 1 or --size")
+        }
         if let size = size?.value, size.width % 2 != 0 || size.height % 2 != 0 || !StreamOptions.isCodable(size) {
             throw ValidationError("--size is an even width and height up to 139264 blocks of 16x16, not \(size)")
         }
@@ -132,6 +141,7 @@ struct EnhanceCommand: ParsableCommand {
         work.size = size.map { .exactly($0.value) } ?? (scale ?? .double).output
         work.interpolate = interpolate
         work.tier = tier.value
+        work.restoration = restore
         work.content = content
         work.steps.sharpness = sharpness
         work.reusesTiles = reuse
@@ -260,6 +270,7 @@ enum FileScale: String, CaseIterable, ExpressibleByArgument {
 
 extension NetworkContent: ExpressibleByArgument {}
 extension FileEnhancement.Motion: ExpressibleByArgument {}
+extension FileEnhancement.Restoration: ExpressibleByArgument {}
 extension FileEnhancement.Comparison: ExpressibleByArgument {}
 
 /// How much noise to take away: 0 to 1, or `auto`.

@@ -44,6 +44,8 @@ import Testing
         ["--input", "a.ts", "--output", "b.mp4", "--output-directory", "."], ["--input", "-", "--output-directory", "."],
         ["--input", "x/a.ts", "y/a.ts", "--output-directory", "."], ["--input", "a.ts", "--output-directory", "."],
         ["--input", "a.ts", "--output", "b.mp4", "--compare", "sideways"],
+        ["--input", "a.ts", "--output", "b.mp4", "--restore", "s"],
+        ["--input", "a.ts", "--output", "b.mp4", "--scale", "1", "--restore", "l"],
     ])
     func wrongFilesAreRefused(arguments: [String]) throws {
         let folder = try folder()
@@ -86,5 +88,6 @@ import Testing
             .joined(separator: " ")
         #expect(help.contains("(values: base, neural-s, neural-m, quality; default: neural-m)"), "\(help)")
         #expect(help.contains("(values: split, wipe)"))
+        #expect(help.contains("--restore") && help.contains("(values: s, m)"))
     }
 }

@@ -83,8 +83,9 @@ public final class PictureChain {
         guard let synthesis else { return }
         // Pictures are synthesised at the size at which networks work, and then brought to the output's.
         let source = unsafe sources.result(of: picture)
-        unsafe try synthesis.append(
-            source, enlarging.session.beforeResampling(source) ?? enlarged, chromaLocation: chromaLocation, until: stop)
+        let session = enlarging.session
+        let enlarged = unsafe session.beforeResampling(source) ?? enlarged
+        unsafe try synthesis.append(session.restores ? enlarged : source, enlarged, chromaLocation: chromaLocation, until: stop)
     }
 
     /// Makes the picture at a phase of the newest two, before result steps.
