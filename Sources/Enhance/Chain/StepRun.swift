@@ -80,7 +80,9 @@ public final class StepRun {
         while let first = links.firstIndex(where: { !$0.waiting.isEmpty }) {
             made = nil
             links[first].step.finish()
+            let count = links[first].waiting.count
             if let out = unsafe try pass(nil, from: first, links[first].waiting[0], &times, only: .all) { return out }
+            precondition(links[first].waiting.count < count, "a step that has ended gives what waits in it")
         }
         return nil
     }
@@ -102,9 +104,10 @@ public final class StepRun {
                 unsafe memory.mutableView.copy(picture)
                 unsafe input = unsafe StepInput(memory.view, before: input?.before)
             }
-            if step.lookahead > 0, unsafe input != nil { links[index].waiting.append(parameters) }
             let start = MonotonicTime.now()
             let outcome = unsafe try step.process(input, into: memory.mutableView, parameters)
+            // A picture that was refused does not wait.
+            if step.lookahead > 0, unsafe input != nil { links[index].waiting.append(parameters) }
             let time = links[index].spent + (MonotonicTime.now() - start)
             switch outcome {
             case .unchanged: continue
