@@ -42,7 +42,8 @@ function entry(address) {
   const name = protocols[address.protocol] ?? address.protocol;
   const item = made("div", { class: "address" }, copyable(address.url, does(address, name), `the ${name} address`));
   for (const secret of address.secrets ?? []) item.append(made("p", { class: "note" }, secrets[secret] ?? `Needs a ${secret}.`));
-  if (address.ffmpeg) item.append(copyable(address.ffmpeg, "with FFmpeg", "the command for FFmpeg"));
+  if (address.ffmpeg) item.append(copyable(
+    address.ffmpeg, isCall(address) ? "with FFmpeg 8 or newer" : "with FFmpeg", "the command for FFmpeg"));
   if (address.obs) item.append(copyable(address.obs, "with OBS", "the settings for OBS"));
   return item;
 }

@@ -18,6 +18,7 @@ export class Pictures {
   #sides = { before: find("before"), after: find("after") };
   #shownAt;
   #fault;
+  #isPlain = false;
 
   constructor() {
     const divider = find("divider");
@@ -60,9 +61,11 @@ export class Pictures {
       const [before, after] = await Promise.all([api.picture(stream, "before", width), api.picture(stream, "after", width)]);
       if (stream !== this.#stream) return;
       this.#fault = undefined;
-      if (!before || !after) return;
+      if (!before) return;
+      // Nothing is enhanced while nobody receives the stream.
+      this.#isPlain = !after;
       this.#show(this.#sides.before, before);
-      this.#show(this.#sides.after, after);
+      this.#show(this.#sides.after, after ?? before);
       this.#shownAt = performance.now();
     } catch (error) {
       if (stream === this.#stream) this.#fault = error.message;
@@ -78,9 +81,11 @@ export class Pictures {
       : this.isBypassed ? "No picture: they go out as they came, and none is decoded." : "No picture yet.";
     if (age == null) text(find("nopicture"), this.#fault ?? why);
     const isOld = age > fresh;
-    find("age").hidden = !isOld;
+    const isPlain = age != null && this.#isPlain;
+    find("age").hidden = !isOld && !isPlain;
     find("frame").classList.toggle("old", isOld);
     if (isOld) text(find("age"), `This picture is ${duration(age / 1000)} old.`);
+    else if (isPlain) text(find("age"), "As it comes in. Nobody receives the stream now, so nothing is enhanced.");
   }
 
   #show(image, blob) {
