@@ -167,9 +167,11 @@ static void expand(uint8_t *out, const uint8_t *row, int width) {
 
 static void phases(uint8_t *out, const uint8_t *upper, const uint8_t *lower, int width) {
     for (int x = 0; x < width; x += LANES) {
-        const __m512i above = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(upper + 2 * x)));
-        const __m512i below = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(lower + 2 * x)));
-        store(out + 4 * x, _mm512_or_si512(above, _mm512_slli_epi32(below, 16)));
+        const __m256i above = _mm256_loadu_si256((const __m256i *)(upper + 2 * x));
+        const __m256i below = _mm256_loadu_si256((const __m256i *)(lower + 2 * x));
+        const __m256i even = _mm256_unpacklo_epi16(above, below), odd = _mm256_unpackhi_epi16(above, below);
+        _mm256_storeu_si256((__m256i *)(out + 4 * x), _mm256_permute2x128_si256(even, odd, 0x20));
+        _mm256_storeu_si256((__m256i *)(out + 4 * x + 32), _mm256_permute2x128_si256(even, odd, 0x31));
     }
 }
 
