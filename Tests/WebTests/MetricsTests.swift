@@ -74,8 +74,8 @@ import Testing
     @Test func labelsAreEscaped() {
         var status = StreamStatus(name: "a\"b\\c\nd", state: .waiting, input: "", outputs: [], settings: [:])
         status.restarts = 3
-        let reading = StreamReading(status: status, snapshot: nil, now: .now(), time: 0)
-        let service = ServiceReading(health: ServiceHealth(), web: .init(), process: .init())
+        let reading = ScrapedStream(status: status, snapshot: nil, now: .now(), time: 0)
+        let service = ScrapedService(health: ServiceHealth(), web: .init(), process: .init())
         let metrics = Metrics.all.filter { $0.name == "burnish_worker_restarts_total" }
         let text = Exposition.text(metrics, service, [reading], .openMetrics)
         #expect(text.contains("# TYPE burnish_worker_restarts counter\n"))

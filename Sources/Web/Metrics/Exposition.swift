@@ -22,7 +22,7 @@ struct Exposition {
     private var text = ""
 
     static func text(
-        _ metrics: [Metric], _ service: ServiceReading, _ streams: [StreamReading], _ format: Format
+        _ metrics: [Metric], _ service: ScrapedService, _ streams: [ScrapedStream], _ format: Format
     ) -> String {
         var exposition = Exposition(format: format)
         for metric in metrics { exposition.write(metric, service, streams) }
@@ -32,7 +32,7 @@ struct Exposition {
 
     private init(format: Format) { self.format = format }
 
-    private mutating func write(_ metric: Metric, _ service: ServiceReading, _ streams: [StreamReading]) {
+    private mutating func write(_ metric: Metric, _ service: ScrapedService, _ streams: [ScrapedStream]) {
         // In OpenMetrics a counter's family has a name without the ending of its only sample.
         var family = metric.name
         if format == .openMetrics, metric.kind == .counter, family.hasSuffix("_total") { family.removeLast(6) }

@@ -44,7 +44,7 @@ extension Metrics {
     }
 
     /// Each leg with its labels. Outputs are counted from 1.
-    private static func places(_ reading: StreamReading) -> [(labels: [String], figures: LegFigures)] {
+    private static func places(_ reading: ScrapedStream) -> [(labels: [String], figures: LegFigures)] {
         guard let snapshot = reading.snapshot else { return [] }
         let outputs = reading.status.outputs
         return [(["input", "", transport(reading.status.input)], snapshot.inputLeg)]

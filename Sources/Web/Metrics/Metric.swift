@@ -9,8 +9,8 @@ struct Metric: Sendable {
 
     /// Where its figures come from.
     enum Source: Sendable {
-        case stream(@Sendable (StreamReading) -> [Sample])
-        case service(@Sendable (ServiceReading) -> [Sample])
+        case stream(@Sendable (ScrapedStream) -> [Sample])
+        case service(@Sendable (ScrapedService) -> [Sample])
     }
 
     /// As Prometheus has it: base unit, and `_total` on counters.
@@ -25,7 +25,7 @@ struct Metric: Sendable {
 
     static func stream(
         _ name: String, _ kind: Kind, unit: String? = nil, labels: [String] = [], _ help: String,
-        _ read: @escaping @Sendable (StreamReading) -> [Sample]
+        _ read: @escaping @Sendable (ScrapedStream) -> [Sample]
     ) -> Metric {
         Metric(
             name: "burnish_" + name, kind: kind, unit: unit, help: help, labels: ["stream"] + labels, source: .stream(read))
@@ -43,7 +43,7 @@ struct Metric: Sendable {
 
     static func service(
         _ name: String, _ kind: Kind, unit: String? = nil, labels: [String] = [], _ help: String,
-        _ read: @escaping @Sendable (ServiceReading) -> [Sample]
+        _ read: @escaping @Sendable (ScrapedService) -> [Sample]
     ) -> Metric {
         Metric(name: "burnish_" + name, kind: kind, unit: unit, help: help, labels: labels, source: .service(read))
     }
@@ -93,7 +93,7 @@ struct Sample: Sendable {
 }
 
 /// What a scrape knows of one stream.
-struct StreamReading: Sendable {
+struct ScrapedStream: Sendable {
     var status: StreamStatus
     /// Nil while the stream has no telemetry.
     var snapshot: StreamSnapshot?
@@ -103,7 +103,7 @@ struct StreamReading: Sendable {
 }
 
 /// What a scrape knows of the service.
-struct ServiceReading: Sendable {
+struct ScrapedService: Sendable {
     var health: ServiceHealth
     var web: WebCounters.Values
     var process: ProcessFigures

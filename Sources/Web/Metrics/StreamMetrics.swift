@@ -141,7 +141,7 @@ extension Metrics {
     }
 
     /// Samples of each output, with its number from 1.
-    private static func outputs(_ reading: StreamReading, _ samples: (String, OutputFigures) -> [Sample]) -> [Sample] {
+    private static func outputs(_ reading: ScrapedStream, _ samples: (String, OutputFigures) -> [Sample]) -> [Sample] {
         (reading.snapshot?.outputs ?? []).enumerated().flatMap { samples("\($0 + 1)", $1) }
     }
 
