@@ -284,6 +284,21 @@ struct CallOfferTests {
         #expect(Fingerprint(.sha256, [0, 1]) == nil)
     }
 
+    /// What has one section need not name it, and the answer does not either.
+    @Test func oneSectionNeedsNoName() throws {
+        let offer = Self.head.replacing("a=group:BUNDLE 0 1\n", with: "") + Self.video.replacing("a=mid:0\n", with: "")
+        let answer = try SessionDescription(parsing: try Self.read(offer).answer(Self.peerAnswer).text)
+        #expect(answer.media.map(\.port) == [8189] && answer.media[0].mid == nil && answer.bundle == [])
+        #expect(answer.media[0].formats == ["109", "114"])
+    }
+
+    /// The names of transports that agents have written over the years (RFC 8829, 5.1.2). The answer repeats them.
+    @Test(arguments: ["UDP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF", "TCP/DTLS/RTP/SAVP", "TCP/TLS/RTP/SAVPF", "RTP/SAVPF", "RTP/SAVP"])
+    func allNamesOfTheTransportAreTaken(name: String) throws {
+        let answer = try Self.read(Self.edited(("UDP/TLS/RTP/SAVPF", name))).answer(Self.peerAnswer)
+        #expect(answer.media.map(\.transport) == [name, name] && answer.media.map(\.port) == [8189, 8189])
+    }
+
     /// The answer's bundle has the offer's order, and is there only where the offer has one.
     @Test func theBundleIsTheOffers() throws {
         func bundle(_ text: String) throws -> [String] {

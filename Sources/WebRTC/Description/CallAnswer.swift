@@ -33,7 +33,7 @@ extension CallOffer {
         if !mids.isEmpty { answer.add("group", (["BUNDLE"] + mids).joined(separator: " ")) }
         answer.add("msid-semantic", " WMS *")
         for section in description.media {
-            let track = tracks.first { track in track.mid == section.mid && track.kind.rawValue == section.kind }
+            let track = tracks.first { track in track.mid == section.mid ?? "" && track.kind.rawValue == section.kind }
             answer.media.append(
                 track.map { track in
                     var section = accepted(track, section, transport)
@@ -60,7 +60,7 @@ extension CallOffer {
             kind: track.kind.rawValue, port: address?.port ?? 9, transport: offered.transport, formats: types.map { String($0) }
         )
         section.connection = address?.host ?? "0.0.0.0"
-        section.add("mid", track.mid)
+        if !track.mid.isEmpty { section.add("mid", track.mid) }
         section.add(kind == .publisher ? "recvonly" : "sendonly")
         section.add("rtcp-mux")
         if offered.hasReducedSizeRTCP { section.add("rtcp-rsize") }

@@ -44,7 +44,7 @@ public struct CallOffer: Sendable {
             guard let kind = CallTrack.Kind(rawValue: section.kind), section.port != 0 || section.has("bundle-only"),
                 !tracks.contains(where: { $0.kind == kind })
             else { continue }
-            switch try Self.track(kind, section, self.kind, rules) {
+            switch try Self.track(kind, section, isAlone: description.media.count == 1, self.kind, rules) {
             case .success(let track): tracks.append(track)
             case .failure(let miss):
                 misses.append("\(section.kind): \(miss.reason)")
@@ -65,15 +65,21 @@ public struct CallOffer: Sendable {
         request = try Self.request(description, mid: bundle.first { mid in tracks.contains { $0.mid == mid } } ?? tracks[0].mid)
     }
 
+    /// What WebRTC's agents write, today and in the past (RFC 8829, 5.1.2). It says nothing: ICE chooses the transport.
+    private static let transports = [
+        "UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF", "TCP/DTLS/RTP/SAVP", "TCP/TLS/RTP/SAVPF", "RTP/SAVPF",
+        "RTP/SAVP",
+    ]
+
     /// Why a section is left out of the answer.
     private struct Miss: Error {
         let reason: String
     }
 
     private static func track(
-        _ kind: CallTrack.Kind, _ section: MediaSection, _ call: CallKind, _ rules: CallRules
+        _ kind: CallTrack.Kind, _ section: MediaSection, isAlone: Bool, _ call: CallKind, _ rules: CallRules
     ) throws(OfferFault) -> Result<CallTrack, Miss> {
-        guard ["UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "RTP/SAVPF"].contains(section.transport) else {
+        guard transports.contains(section.transport) else {
             return .failure(Miss(reason: "the transport \(quoted(section.transport)) is not UDP/TLS/RTP/SAVPF"))
         }
         let direction = section.direction ?? .sendAndReceive
@@ -81,7 +87,9 @@ public struct CallOffer: Sendable {
         guard direction == needed || direction == .sendAndReceive else {
             return .failure(Miss(reason: "it is \(direction.rawValue); \(needed.rawValue) is needed"))
         }
-        guard let mid = section.mid, !mid.isEmpty, mid.utf8.count <= 64 else {
+        // One section alone needs no name.
+        let mid = section.mid ?? ""
+        guard isAlone || !mid.isEmpty, mid.utf8.count <= 64 else {
             throw OfferFault("the \(section.kind) section has no name (a=mid)")
         }
         guard section.hasMultiplexedRTCP else {
@@ -168,7 +176,7 @@ public struct CallOffer: Sendable {
 
     /// What the description says about the transport, in the section or for all of them.
     private static func request(_ description: SessionDescription, mid: String) throws(OfferFault) -> PeerRequest {
-        let section = description.media.first { $0.mid == mid }!
+        let section = description.media.first { ($0.mid ?? "") == mid }!
         guard
             let credentials = ICECredentials(
                 userFragment: section.iceUser ?? description.iceUser ?? "",
