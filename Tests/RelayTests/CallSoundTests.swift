@@ -89,6 +89,23 @@ struct CallSoundTests {
         #expect(counters[.callSoundLate] == 2 && counters[.callSoundBroken] == 1 && counters[.callSoundTranscoded] == 23)
     }
 
+    /// Units of zeros, as some senders write them while they have no sound: one line tells of them, and what follows is heard.
+    @Test func soundThatCannotBeDecodedIsToldOnce() throws {
+        let sound = CallSound(wake: wake, counters, control)
+        let units = try TestSound.aac(frames: 140, start: Self.start)
+        for (number, unit) in units.enumerated() {
+            let zeros = Array(unit.bytes.prefix(7)) + Array(repeating: 0, count: unit.bytes.count - 7)
+            #expect(offer(sound, (5..<120).contains(number) ? zeros : unit.bytes, at: unit.time))
+            while fates <= UInt64(number) { (MonotonicTime.now() + .milliseconds(0.2)).sleep() }
+            while let packet = sound.next() { sound.recycle(packet) }
+        }
+        sound.finish()
+        #expect(counters[.callSoundBroken] >= 100 && counters[.callSoundTranscoded] >= 20 && fates == UInt64(units.count))
+        var lines: [String] = []
+        while let event = control.events.pop(until: MonotonicTime(nanoseconds: 0)) { lines.append("\(event)") }
+        #expect(lines.count { $0.contains("cannot be decoded") } == 1, "\(lines)")
+    }
+
     /// The transcoder is held up: 64 units wait beside the one in hand, and the others are lost.
     @Test func unitsBeyondTheQueueAreCounted() throws {
         let (begun, mayGoOn) = (WakeUp(), WakeUp())

@@ -293,7 +293,9 @@ struct CallOfferTests {
     }
 
     /// The names of transports that agents have written over the years (RFC 8829, 5.1.2). The answer repeats them.
-    @Test(arguments: ["UDP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF", "TCP/DTLS/RTP/SAVP", "TCP/TLS/RTP/SAVPF", "RTP/SAVPF", "RTP/SAVP"])
+    @Test(arguments: [
+        "UDP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF", "TCP/DTLS/RTP/SAVP", "TCP/TLS/RTP/SAVPF", "RTP/SAVPF", "RTP/SAVP",
+    ])
     func allNamesOfTheTransportAreTaken(name: String) throws {
         let answer = try Self.read(Self.edited(("UDP/TLS/RTP/SAVPF", name))).answer(Self.peerAnswer)
         #expect(answer.media.map(\.transport) == [name, name] && answer.media.map(\.port) == [8189, 8189])

@@ -128,6 +128,8 @@ final class CallSound: Sendable {
 private struct TranscodingWork: ~Copyable {
     /// A transcoder that fails so often in a row is not made again.
     private static let mostFailures = 3
+    /// After so many units in a row that cannot be decoded (a second of AAC), a line says so.
+    private static let manyBroken = 50
 
     private let shared: CallSound.Shared
     private let control: StreamControl
@@ -136,6 +138,7 @@ private struct TranscodingWork: ~Copyable {
     private var transcoder: SoundTranscoder?
     /// In a row.
     private var failures = 0
+    private var brokenInARow = 0
     /// The newest presentation that is known with its source time.
     private var origin: (presentation: MediaTime, stamp: MonotonicTime)?
 
@@ -178,6 +181,7 @@ private struct TranscodingWork: ~Copyable {
                 unsafe shared.add(packet, at: time, stamp: Self.stamp(of: time, origin))
             }
             failures = 0
+            record(outcome, unit.codec)
             return switch outcome {
             case .transcoded: .callSoundTranscoded
             case .broken: .callSoundBroken
@@ -201,6 +205,20 @@ private struct TranscodingWork: ~Copyable {
             fail(error)
             failures = Self.mostFailures
         }
+    }
+
+    /// Some senders write units of zeros while they have no sound.
+    private mutating func record(_ outcome: SoundTranscoder.Outcome, _ codec: SoundCodec) {
+        guard outcome == .broken else {
+            if outcome == .transcoded { brokenInARow = 0 }
+            return
+        }
+        brokenInARow += 1
+        guard brokenInARow == Self.manyBroken else { return }
+        control.report(
+            .message(
+                "output: \(Self.manyBroken) units of \(codec.name) in a row cannot be decoded, so calls hear nothing of it;"
+                    + " look at the sender's sound"))
     }
 
     private mutating func fail(_ error: CodecError) {

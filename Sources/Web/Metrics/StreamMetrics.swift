@@ -135,7 +135,7 @@ extension Metrics {
     ]
 
     /// Samples of each step on single pictures.
-    private static func steps(_ reading: StreamReading, _ value: (StepFigures) -> Sample.Value) -> [Sample] {
+    private static func steps(_ reading: ScrapedStream, _ value: (StepFigures) -> Sample.Value) -> [Sample] {
         guard let steps = reading.snapshot?.steps else { return [] }
         return StepSet.single.map { Sample($0.name, value: value(steps[$0] ?? StepFigures())) }
     }
