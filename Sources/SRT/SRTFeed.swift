@@ -82,6 +82,8 @@ import Synchronization
         early = link.isEarly
         window = link.negotiatedWindow
         firstSequence = link.firstSequence.load(ordering: .acquiring)
+        // The first time costs memory, which is not to be taken between messages.
+        lossesBefore = health()?.lost ?? 0
         if !early {
             var events = Int32(bitPattern: SRT_EPOLL_IN.rawValue | SRT_EPOLL_ERR.rawValue)
             unsafe srt_epoll_add_usock(epoll, id, &events)
@@ -201,10 +203,10 @@ import Synchronization
         second.longestSilence = max(second.longestSilence, arrival - lastArrival)
         lastArrival = max(lastArrival, arrival)
         guard now >= secondEnds else { return }
-        if let figures = LegFigures(of: id, window: window) {
-            second.lost = figures.packetsLost - lossesBefore
-            lossesBefore = figures.packetsLost
-            second.roundTripTime = figures.roundTripTime
+        if let (lost, roundTripTime) = health() {
+            second.lost = lost - lossesBefore
+            lossesBefore = lost
+            second.roundTripTime = roundTripTime
         }
         second.window = window
         let fit = policy.judge(second, readEarly: early)
@@ -216,6 +218,10 @@ import Synchronization
         }
         second = IngestPolicy.Second()
         secondEnds = now + .seconds(1)
+    }
+
+    private func health() -> (lost: Int64, roundTripTime: Nanoseconds)? {
+        LegFigures(of: id, window: window).map { ($0.packetsLost, $0.roundTripTime) }
     }
 
     mutating func wait(until limit: MonotonicTime) -> Descriptor.Readiness {
