@@ -1,6 +1,7 @@
 import Endpoint
 import Media
 @testable import Packets
+@testable import SRT
 
 func fuzzURL(_ input: UnsafeRawBufferPointer) {
     guard let url = try? StreamURL(String(decoding: input, as: UTF8.self)) else { return }
