@@ -65,7 +65,9 @@ import Testing
             #expect(ours.difference(from: theirs) == nil, "before picture \(number)")
         }
         chain.forget()
-        #expect(try chain.synthesise(phase: 0.5, into: TestPicture(output).mutableView) == nil)
+        let last = TestPicture(output)
+        let method = try chain.synthesise(phase: 0.5, into: last.mutableView)
+        withExtendedLifetime(last) { #expect(method == nil) }
     }
 
     /// Tiles are reused below a chain without steps as without the chain.
@@ -74,13 +76,15 @@ import Testing
         let chain = PictureChain(try enlarging(output))
         let picture = TestPicture(size, seed: 5)
         let wish = PictureEnlargement.Wish(.neuralMedium, isWhole: false, SuperResolutionParameters())
+        let made = TestPicture(output)
         var results: [SuperResolutionResult] = []
         for _ in 0..<2 {
             var times = StepValues(blank: Nanoseconds.zero)
             results.append(
                 try chain.enlarge(
-                    picture.view, into: TestPicture(output).mutableView, StepParameters(StepSettings()), wish, &times))
+                    picture.view, into: made.mutableView, StepParameters(StepSettings()), wish, &times))
         }
+        withExtendedLifetime((picture, made)) {}
         let count = chain.enlarging.tileCount
         #expect(results[0].tilesMedium == count && results[1].tilesReused == count && results[1].tilesMedium == 0)
         #expect(chain.enlarging.staleTiles == 1)

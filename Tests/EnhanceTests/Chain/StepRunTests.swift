@@ -45,7 +45,18 @@ private final class Adding: PictureStep {
 @Suite struct StepRunTests {
     private let size = PictureSize(width: 6, height: 4)
 
-    private func picture(_ value: UInt8) -> TestPicture { TestPicture(size) { _, _, _ in value } }
+    /// Views of a picture are valid as long as the picture is.
+    private final class Kept {
+        var pictures: [TestPicture] = []
+    }
+    private let kept = Kept()
+
+    /// A picture that lives as long as the test.
+    private func picture(_ value: UInt8) -> TestPicture {
+        let picture = TestPicture(size) { _, _, _ in value }
+        kept.pictures.append(picture)
+        return picture
+    }
 
     private func value(_ view: PictureView?) -> UInt8? { view.map { $0.y.row(0)[0] } }
 
