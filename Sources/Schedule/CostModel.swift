@@ -109,8 +109,9 @@ public struct CostModel: Sendable, BitwiseCopyable {
     /// The least cost, in nanoseconds. It keeps ratios finite whatever is observed.
     static let floor = 1.0
 
-    /// Eight kinds of work, and the kinds of steps.
-    private var entries: InlineArray<24, Entry>
+    // Members rather than one array of all: an index that is known only at run time makes each question copy the array.
+    private var decode, base, synthesise, encode, emit, tileS, tileM: Entry
+    private var steps: InlineArray<16, Entry>
     /// The cores that the stream may count on.
     public var cores: Double
 
@@ -126,47 +127,63 @@ public struct CostModel: Sendable, BitwiseCopyable {
         self.cores = cores
         // No reserve is added to a seed, because work with too high a seed would never be tried.
         func entry(_ cost: Double) -> Entry { Entry(mean: cost, high: cost, low: cost, peak: cost, pace: pace) }
-        entries = InlineArray(repeating: entry(0))
-        entries[Self.slot(.decode)] = entry(pace.decode)
-        entries[Self.slot(.base)] = entry(pace.base)
-        entries[Self.slot(.synthesise)] = entry(seeds.synthesise * pixelsOut)
-        entries[Self.slot(.encode)] = entry(pace.encode)
-        entries[Self.slot(.emit)] = entry(seeds.emit)
-        entries[Self.slot(.tile(.neuralS))] = entry(seeds.tileS * Double(tilePixels))
-        entries[Self.slot(.tile(.neuralM))] = entry(seeds.tileM * Double(tilePixels))
+        decode = entry(pace.decode)
+        base = entry(pace.base)
+        synthesise = entry(seeds.synthesise * pixelsOut)
+        encode = entry(pace.encode)
+        emit = entry(seeds.emit)
+        tileS = entry(seeds.tileS * Double(tilePixels))
+        tileM = entry(seeds.tileM * Double(tilePixels))
+        steps = InlineArray(repeating: entry(0))
         for kind in StepSet.all {
             guard let seed = kind.facts.seed else { continue }
-            entries[Self.slot(.step(kind))] = entry(seed * (kind.facts.place == .result ? pixelsOut : pixelsIn))
+            steps[Int(kind.rawValue)] = entry(seed * (kind.facts.place == .result ? pixelsOut : pixelsIn))
         }
     }
 
-    private static func slot(_ work: Work) -> Int {
+    /// What is known of the work; nil for a tile of ``Tier/base``, which has no tiles.
+    private func entry(_ work: Work) -> Entry? {
         switch work {
-        case .decode: 0
-        case .base: 1
-        case .synthesise: 2
-        case .encode: 3
-        case .emit: 4
-        case .tile(let tier): 5 + Int(tier.rawValue)
-        case .step(let kind): 8 + Int(kind.rawValue)
+        case .decode: decode
+        case .base: base
+        case .synthesise: synthesise
+        case .encode: encode
+        case .emit: emit
+        case .tile(.base): nil
+        case .tile(.neuralS): tileS
+        case .tile(.neuralM): tileM
+        case .step(let kind): steps[Int(kind.rawValue)]
+        }
+    }
+
+    private mutating func set(_ work: Work, _ entry: Entry) {
+        switch work {
+        case .decode: decode = entry
+        case .base: base = entry
+        case .synthesise: synthesise = entry
+        case .encode: encode = entry
+        case .emit: emit = entry
+        case .tile(.base): break
+        case .tile(.neuralS): tileS = entry
+        case .tile(.neuralM): tileM = entry
+        case .step(let kind): steps[Int(kind.rawValue)] = entry
         }
     }
 
     /// The machine's present pace.
-    var pace: Pace { Pace(decode: entries[0].mean, base: entries[1].mean, encode: entries[3].mean, cores: cores) }
+    var pace: Pace { Pace(decode: decode.mean, base: base.mean, encode: encode.mean, cores: cores) }
 
     /// Updates the estimates with one observed cost.
     /// - Parameters:
     ///   - cost: wall-clock time of all units together.
     ///   - units: how many units (tiles) the time covers. The call does nothing when it is 0.
     public mutating func observe(_ work: Work, _ cost: Nanoseconds, units: Int = 1) {
-        guard units > 0 else { return }
-        let slot = Self.slot(work)
+        guard units > 0, var entry = entry(work) else { return }
         var x = max(Double(cost.count) / Double(units), Self.floor)
-        let isKnown = entries[slot].observations > 0
-        entries[slot].lastRatio = isKnown ? x / entries[slot].mean : 1
+        let isKnown = entry.observations > 0
+        entry.lastRatio = isKnown ? x / entry.mean : 1
+        set(work, entry)
         let slowdown = suddenSlowdown
-        var entry = entries[slot]
         let isSudden = slowdown > 1 && entry.lastRatio >= Self.leastSlowdown
         let worst = isKnown ? min(x, entry.mean * Self.largestRatioOfPeak) : x
         if isKnown { x = min(x, entry.mean * (isSudden ? max(slowdown, Self.largestRatio) : Self.largestRatio)) }
@@ -181,13 +198,14 @@ public struct CostModel: Sendable, BitwiseCopyable {
         entry.low = min(entry.low, entry.mean)
         entry.peak += (entry.mean - entry.peak) * max(warmUp, Self.fallOfPeak)
         entry.peak = max(entry.peak, entry.high, worst)
-        entries[slot] = entry
-        entries[slot].pace = pace
+        set(work, entry)
+        entry.pace = pace
+        set(work, entry)
     }
 
     /// The estimated cost of one unit of the work now. A tile of ``Tier/base`` costs nothing, because that tier has no tiles.
     public subscript(work: Work) -> Cost {
-        let entry = entries[Self.slot(work)]
+        guard let entry = entry(work) else { return Cost(mean: 0, high: 0, low: 0, peak: 0) }
         switch work {
         case .decode, .base, .encode:
             return Cost(mean: entry.mean, high: entry.high, low: entry.low, peak: entry.peak)
@@ -203,11 +221,11 @@ public struct CostModel: Sendable, BitwiseCopyable {
     ///
     /// It compares the last observations with the means before them. Base and another kind of work must agree, because one
     /// kind alone is a spike, and decode and encode both rise with the content (a keyframe).
-    var suddenSlowdown: Double { slowdown(ratioOfBase: entries[1].lastRatio) }
+    var suddenSlowdown: Double { slowdown(ratioOfBase: base.lastRatio) }
 
     /// Whether the cost of a base upscale that has not been observed yet shows a sudden slowdown.
     func showsSlowdown(base: Nanoseconds) -> Bool {
-        entries[1].observations > 0 && slowdown(ratioOfBase: Double(base.count) / entries[1].mean) > 1
+        self.base.observations > 0 && slowdown(ratioOfBase: Double(base.count) / self.base.mean) > 1
     }
 
     /// The factor on the estimates with which a synthesised frame is checked again before work on it: 1, or more during a
@@ -218,12 +236,12 @@ public struct CostModel: Sendable, BitwiseCopyable {
     }
 
     private func slowdown(ratioOfBase: Double) -> Double {
-        let slower = min(ratioOfBase, max(entries[0].lastRatio, entries[3].lastRatio))
+        let slower = min(ratioOfBase, max(decode.lastRatio, encode.lastRatio))
         return slower >= Self.leastSlowdown ? min(slower, Self.largestSlowdown) : 1
     }
 
     /// Whether the work has been observed at least once. Before that its cost is the seed's.
-    public func hasObserved(_ work: Work) -> Bool { entries[Self.slot(work)].observations > 0 }
+    public func hasObserved(_ work: Work) -> Bool { (entry(work)?.observations ?? 0) > 0 }
 
     /// Scales the costs to new picture sizes: they are proportional to the pixels until they are observed again. The cost of
     /// a tile stays, because a tile has a fixed size.
@@ -231,21 +249,24 @@ public struct CostModel: Sendable, BitwiseCopyable {
     ///   - inputs: pixels of the new input for each pixel of the old one.
     ///   - outputs: the same of the output.
     public mutating func resize(inputs: Double, outputs: Double) {
-        for index in entries.indices {
-            entries[index].pace.decode *= inputs
-            entries[index].pace.base *= inputs
-            entries[index].pace.encode *= outputs
-        }
         func scale(_ work: Work, _ factor: Double) {
-            entries[Self.slot(work)].mean *= factor
-            entries[Self.slot(work)].high *= factor
-            entries[Self.slot(work)].low *= factor
-            entries[Self.slot(work)].peak *= factor
+            guard var entry = entry(work) else { return }
+            entry.mean *= factor
+            entry.high *= factor
+            entry.low *= factor
+            entry.peak *= factor
+            entry.pace.decode *= inputs
+            entry.pace.base *= inputs
+            entry.pace.encode *= outputs
+            set(work, entry)
         }
         scale(.decode, inputs)
         scale(.base, inputs)
         scale(.synthesise, outputs)
         scale(.encode, outputs)
+        scale(.emit, 1)
+        scale(.tile(.neuralS), 1)
+        scale(.tile(.neuralM), 1)
         for kind in StepSet.all { scale(.step(kind), kind.facts.place == .result ? outputs : inputs) }
     }
 
