@@ -219,10 +219,10 @@ final class AssignedStream: Sendable {
     /// Sets the cores that the stream may count on.
     /// - Parameters:
     ///   - dealt: for its originals.
-    ///   - spare: for optional work, on average.
+    ///   - optional: for optional work, on average.
     ///   - room: for its originals, when its output becomes larger.
-    func share(dealt: Double, spare: Double, room: Double) {
-        let cores = Cores(dealt: max(0, dealt), spare: max(0, dealt), optional: max(0, spare), room: max(0, room))
+    func share(dealt: Double, optional: Double, room: Double) {
+        let cores = Cores(dealt: max(0, dealt), spare: max(0, dealt), optional: max(0, optional), room: max(0, room))
         state.withLock { state in
             if let relay = state.relay { relay.use(cores) } else { state.share = cores }
         }

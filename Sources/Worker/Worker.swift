@@ -133,7 +133,8 @@ public final class Worker: Sendable {
             stream.showPicture(side, width: width, in: descriptor) { count, fault in
                 answer.send(.picture(id: id, byteCount: count, fault: fault))
             }
-        case .share(let name, let dealt, let spare, let room): stream(name)?.share(dealt: dealt, spare: spare, room: room)
+        case .share(let name, let dealt, let optional, let room):
+            stream(name)?.share(dealt: dealt, optional: optional, room: room)
         case .offer(let id, let name, let side, let description, let takesOver):
             offer(OfferedCall(number: id, stream: name, side: side, description: description, takesOver: takesOver))
         case .hangUp(let id): desk?.hangUp(id)

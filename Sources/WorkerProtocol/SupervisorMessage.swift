@@ -22,7 +22,7 @@ public enum SupervisorMessage: ChannelMessage {
     case showPicture(id: UInt64, stream: String, side: PictureSide, width: Int)
     /// The processor cores that a stream may count on: for all work on originals, for optional work, and for originals when its
     /// output becomes larger.
-    case share(stream: String, dealt: Double, spare: Double, room: Double)
+    case share(stream: String, dealt: Double, optional: Double, room: Double)
     /// Answer a peer's offer (SDP), with ``WorkerMessage/answered(id:description:)`` or ``WorkerMessage/refusedCall(id:_:)``. The
     /// call has the number `id` from then on.
     /// A peer that publishes takes the place of one who is still heard where `takesOver` is set.

@@ -84,7 +84,7 @@ import Testing
         let shares = shares(&sharing, of: demands, times: 3)
         #expect(shares.count == 4)
         for share in shares.values {
-            #expect(abs(share.dealt - 1.25 - share.spare) < 1e-9 && abs(share.spare - (2 * 0.92 - 1) / 4) < 1e-9)
+            #expect(abs(share.dealt - 1.25 - share.optional) < 1e-9 && abs(share.optional - (2 * 0.92 - 1) / 4) < 1e-9)
         }
     }
 
@@ -104,12 +104,12 @@ import Testing
         demand.least = 0.6
         let demands = ["a": demand, "b": demand, "c": demand, "d": demand]
         // Two seconds pass before it counts.
-        #expect(shares(&sharing, of: demands, times: 2)["a"]!.spare == 0)
-        let spare = shares(&sharing, of: demands, times: 3)["a"]!.spare
-        #expect(abs(spare - 3 * 0.42 / 4) < 1e-9)
+        #expect(shares(&sharing, of: demands, times: 2)["a"]!.optional == 0)
+        let optional = shares(&sharing, of: demands, times: 3)["a"]!.optional
+        #expect(abs(optional - 3 * 0.42 / 4) < 1e-9)
         // A single stream ends the deal, and the next one begins from the costs again.
         _ = shares(&sharing, of: ["a": demand])
-        #expect(shares(&sharing, of: demands)["a"]!.spare == 0)
+        #expect(shares(&sharing, of: demands)["a"]!.optional == 0)
     }
 
     /// A stream that begins takes what its originals need from the optional work of the others, at once, and does none itself until
@@ -117,27 +117,27 @@ import Testing
     @Test func originalsOfANewStreamComeBeforeOptionalWork() {
         var sharing = CoreSharing()
         let demands = ["a": demand, "b": demand]
-        let before = shares(&sharing, of: demands, idle: 0.3, times: 5)["a"]!.spare
+        let before = shares(&sharing, of: demands, idle: 0.3, times: 5)["a"]!.optional
         #expect(before > 0.6)
         var all = demands
         all["c"] = demand
         for _ in 0..<2 {
             let after = shares(&sharing, of: all, idle: 0)
-            #expect(after["c"]!.spare == 0 && abs(after["a"]!.spare - (before - 0.125)) < 1e-9)
+            #expect(after["c"]!.optional == 0 && abs(after["a"]!.optional - (before - 0.125)) < 1e-9)
             #expect(after["c"]!.dealt >= demand.least)
         }
-        #expect(shares(&sharing, of: all, idle: 0.16)["c"]!.spare > 0.3)
+        #expect(shares(&sharing, of: all, idle: 0.16)["c"]!.optional > 0.3)
     }
 
     /// One original that was lost for want of time is one too many. The share comes back slowly.
     @Test func aLostOriginalTakesAPartOfTheOptionalWorkFromAll() {
         var sharing = CoreSharing()
         var demands = ["a": demand, "b": demand]
-        let before = shares(&sharing, of: demands, idle: 0.16, times: 5)["a"]!.spare
+        let before = shares(&sharing, of: demands, idle: 0.16, times: 5)["a"]!.optional
         demands["b"]?.lost = 1
-        let after = shares(&sharing, of: demands, idle: 0.16)["a"]!.spare
+        let after = shares(&sharing, of: demands, idle: 0.16)["a"]!.optional
         #expect(abs(after - 0.7 * before) < 1e-9)
-        let later = shares(&sharing, of: demands, idle: 1, times: 10)["a"]!.spare
+        let later = shares(&sharing, of: demands, idle: 1, times: 10)["a"]!.optional
         #expect(later > 1.05 * after && later < 1.2 * after)
     }
 }

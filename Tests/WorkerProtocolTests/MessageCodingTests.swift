@@ -30,8 +30,8 @@ import WorkerProtocol
             #"{"showPicture":{"id":4,"side":"after","stream":"cam1","width":640}}"#
         ),
         (
-            .share(stream: "cam1", dealt: 1.5, spare: 0.25, room: 0.5),
-            #"{"share":{"dealt":1.5,"room":0.5,"spare":0.25,"stream":"cam1"}}"#
+            .share(stream: "cam1", dealt: 1.5, optional: 0.25, room: 0.5),
+            #"{"share":{"dealt":1.5,"optional":0.25,"room":0.5,"stream":"cam1"}}"#
         ),
         (
             .offer(id: 5, stream: "cam1", side: .publish, description: "v=0\r\n", takesOver: true),

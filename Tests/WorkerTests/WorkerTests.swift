@@ -152,7 +152,7 @@ import WorkerProtocol
         }
         worker.channel.send(.ping(id: 1))
         #expect(worker.next { if case .alive(1, let stalled) = $0 { stalled.count } else { nil } } == 0)
-        worker.channel.send(.share(stream: "a", dealt: 1, spare: 0.5, room: 0.5))
+        worker.channel.send(.share(stream: "a", dealt: 1, optional: 0.5, room: 0.5))
         worker.channel.send(.end)
         #expect(worker.join()?.code == 0)
         while !sender.isFinished { (MonotonicTime.now() + .milliseconds(2)).sleep() }

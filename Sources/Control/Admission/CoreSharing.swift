@@ -21,13 +21,13 @@ struct CoreSharing: Sendable {
         /// For all originals.
         var dealt: Double
         /// For optional work, on average.
-        var spare: Double
+        var optional: Double
         /// For all originals, when its output becomes larger.
         var room: Double
 
         init(_ cores: Cores) {
             dealt = cores.dealt
-            spare = cores.optional.isFinite ? cores.optional : 0
+            optional = cores.optional.isFinite ? cores.optional : 0
             room = cores.room
         }
     }

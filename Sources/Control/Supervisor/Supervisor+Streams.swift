@@ -71,7 +71,7 @@ extension Supervisor {
                 descriptors: [stream.map.descriptor] + files.map(\.number))
             if supervised.count > 1 {
                 let share = CoreSharing.first(on: capacity.cores, streams: supervised.count)
-                send(.share(stream: name, dealt: share.dealt, spare: share.spare, room: share.room), to: worker)
+                send(.share(stream: name, dealt: share.dealt, optional: share.optional, room: share.room), to: worker)
             }
         case .failure(let fault):
             record(.ended, stream: name, fault.description)

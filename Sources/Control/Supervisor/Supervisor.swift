@@ -250,7 +250,7 @@ public actor Supervisor {
             guard let stream = supervised[name], let worker = workers[stream.worker], worker.started.contains(name) else {
                 continue
             }
-            send(.share(stream: name, dealt: share.dealt, spare: share.spare, room: share.room), to: worker)
+            send(.share(stream: name, dealt: share.dealt, optional: share.optional, room: share.room), to: worker)
         }
         let status = statusLine
         if status != lastStatus { manager.status(status) }
