@@ -92,13 +92,6 @@ extension Metrics {
         .snapshot("deadline_misses_total", .counter, "Frames that were emitted after their deadline.") {
             .count($0.latency.misses)
         },
-        .stream("tiles_total", .counter, labels: ["tier"], "Tiles of super-resolution that were computed.") { reading in
-            guard let counters = reading.snapshot?.counters else { return [] }
-            return [
-                Sample(Tier.neuralS.name, count: counters[.tilesSmall] ?? 0),
-                Sample(Tier.neuralM.name, count: counters[.tilesMedium] ?? 0),
-            ]
-        },
         .stream(
             "step_pictures_total", .counter, labels: ["step"], "Pictures that a step between decoder and encoder changed."
         ) { steps($0) { .count($0.pictures) } },
@@ -145,93 +138,15 @@ extension Metrics {
         (reading.snapshot?.outputs ?? []).enumerated().flatMap { samples("\($0 + 1)", $1) }
     }
 
-    /// One metric for each of the stream's plain counters, and one with a label for those that belong together.
+    /// One metric for each counter, and one with a label for those that belong together. Names and texts are the counters' own.
     static let counters: [Metric] =
-        plain.map { counter, help in
-            .snapshot("\(counter.name)_total", .counter, help) { .count($0.counters[counter] ?? 0) }
+        StreamCounters.Counter.allCases.filter { $0.facts.part == nil }.map { counter in
+            .snapshot("\(counter.name)_total", .counter, counter.facts.help) { .count($0.counters[counter] ?? 0) }
         }
-        + grouped.map { name, label, help, counters in
-            .stream(name, .counter, labels: [label], help) { reading in
+        + StreamCounters.Counter.Family.allCases.map { family in
+            .stream(family.metric.name, .counter, labels: [family.metric.label], family.metric.help) { reading in
                 guard let values = reading.snapshot?.counters else { return [] }
-                return counters.map { value, counter in Sample(value, count: values[counter] ?? 0) }
+                return family.counters.map { Sample($0.facts.part!.label, count: values[$0] ?? 0) }
             }
         }
-
-    /// The counters in ``frames``.
-    static let elsewhere: Set<StreamCounters.Counter> = [.tilesSmall, .tilesMedium]
-
-    static let grouped: [(name: String, label: String, help: String, counters: [(String, StreamCounters.Counter)])] = [
-        (
-            "units_ended_total", "by", "How the end of an access unit of the input was known.",
-            [
-                ("length", .endByLength), ("stuffing", .endByStuffing), ("next_start", .endByNextStart),
-                ("delimiter", .endByDelimiter), ("flush", .endByFlush), ("timer", .endByTimer),
-            ]
-        ),
-        (
-            "passing_units_total", "fate",
-            "Units of sound and data that pass through. Those that are passed on with missing bytes also count as damaged.",
-            [("in", .passingIn), ("out", .passingOut), ("dropped", .passingDropped), ("damaged", .passingDamaged)]
-        ),
-        (
-            "other_program_packets_total", "fate",
-            "Transport packets of other programs of a multiplex, which pass as they are.",
-            [
-                ("in", .otherProgramPacketsIn), ("out", .otherProgramPacketsOut), ("dropped", .otherProgramPacketsDropped),
-            ]
-        ),
-        (
-            "call_sound_units_total", "fate",
-            "Units of sound that were to be transcoded to Opus for calls. Those that are in work have no fate yet.",
-            [
-                ("in", .callSoundIn), ("transcoded", .callSoundTranscoded), ("broken", .callSoundBroken),
-                ("late", .callSoundLate), ("overrun", .callSoundOverrun), ("failed", .callSoundFailed),
-            ]
-        ),
-        (
-            "call_sound_packets_total", "fate", "Packets of Opus that were made of them.",
-            [("out", .callPacketsOut), ("dropped", .callPacketsDropped)]
-        ),
-        (
-            "frames_shed_total", "by", "Originals that were dropped so that newer ones are in time.",
-            [("plan", .shedByPlan), ("before_decoder", .shedBeforeDecoder), ("decoder", .skippedByDecoder)]
-        ),
-    ]
-
-    static let plain: [(StreamCounters.Counter, String)] = [
-        (.inputGaps, "Gaps in the input. What the network never delivered is no frame and is counted here."),
-        (.inputMessagesLost, "Messages that the network is known to have lost."),
-        (.inputPacketsLost, "Transport packets that continuity counters show to be missing. The real number may be higher."),
-        (.inputPacketsBroken, "Packets that are marked as broken, not valid, or (RTP) hold bytes that belong to nothing."),
-        (.inputPacketsScrambled, "Scrambled transport packets."),
-        (.inputUnitsOversized, "Units that were too large to assemble."),
-        (
-            .inputUnitsTorn,
-            "Units of the main video that were handed on before their end, because the multiplex misled about it."
-        ),
-        (.inputPacketsUnused, "Transport packets of streams that are not relayed, and of programs that do not pass."),
-        (.inputConnections, "Connections of the input."),
-        (.outputConnections, "Connections of the output."),
-        (.outputMessagesRefused, "Messages that the output refused because it is full or not connected."),
-        (.picturesDamaged, "Pictures with concealed errors or lost references."),
-        (.picturesDeinterlaced, "Interlaced pictures that were made progressive."),
-        (.picturesConverted, "Pictures that were not 8-bit 4:2:0 and were converted."),
-        (.picturesDenoised, "Pictures that noise was taken out of."),
-        (.captionsPassed, "Pieces of captions (three bytes, without padding) that went out with enhanced pictures."),
-        (.captionsDropped, "Pieces of captions of enhanced pictures that no picture could carry in time."),
-        (.timelineJumps, "How often the source's time stamps jumped while the output's continued."),
-        (.streamsIgnored, "Streams of the program that can be neither enhanced nor passed, each counted once."),
-        (
-            .synthesisSkipped,
-            "Originals without a synthesised frame: by the plan, for lack of time, or because there was no pair."
-        ),
-        (.keyframesForced, "Keyframes that a receiver or a drop made necessary."),
-        (.traceRecordsMissed, "Records of frames that are missing in the trace."),
-        (.tilesReused, "Tiles of super-resolution that were copied from the frame before."),
-        (.tilesLeft, "Tiles of super-resolution that were planned and not reached in time."),
-        (.slates, "Repeated frames that were the grey picture."),
-        (.slotsEmpty, "Slots of a constant rate without a frame."),
-        (.sourceLosses, "How often the source was lost while its output went on."),
-        (.silentUnits, "Units of silence that stood for the sound of a lost source."),
-    ]
 }
