@@ -94,7 +94,8 @@ final class ChosenOutput: Sendable {
         guard need.cores > 0.8 * cores || need.share < 0.8 else {
             return "one thread needs \(Int(need.share * 100)) % of the time \(output): "
         }
-        return "needs \(tenths(need.cores)) of \(tenths(cores)) cores \(output): "
+        let there = tenths(cores)
+        return "needs \(tenths(need.cores)) \(there == "0" ? "cores, and other programs leave none," : "of \(there) cores") \(output): "
     }
 }
 

@@ -15,12 +15,13 @@ export class Addresses {
   #shown;
   #state;
 
-  // Shows the addresses of a stream. The section opens by itself where the stream waits, and closes when it flows.
+  // Shows the addresses of a stream. The section opens by itself where the stream waits. It stays open when the source has come,
+  // since where to watch is looked up then.
   show(stream) {
     const waits = stream.state === "waiting" || stream.state === "starting";
     if (this.#state !== `${stream.name} ${waits}`) {
+      if (waits || !this.#state?.startsWith(`${stream.name} `)) find("addresses").open = waits;
       this.#state = `${stream.name} ${waits}`;
-      find("addresses").open = waits;
       text(find("addresses-title"), waits ? "Where to send" : "Addresses: where to send, where to watch");
     }
     // What is copied just now must not go away.

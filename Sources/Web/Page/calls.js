@@ -6,6 +6,8 @@ import { find, text } from "/page/elements.js";
 import { session, showSignIn } from "/page/signing.js";
 
 const statisticsInterval = 1000;
+// For so long after its end, in ms.
+const ownCallShows = 3000;
 const tellingInterval = 5000;
 // The service's end is ICE-lite with addresses of its own: the peer's own candidates are all that is needed.
 const gatheringLimit = 1000;
@@ -83,6 +85,8 @@ export class Calls {
   #published; #watched; #stream; #serverLatency; #whyNot = {}; #needsToken = {};
   // Whether somebody else publishes, and whether the user wants to take over.
   #isTaken = false; #takesOver = false;
+  // When the user's own call ended. The service's list shows it for a moment longer.
+  #endedAt = -Infinity;
 
   // - serverLatency: gives the service's median latency, in seconds.
   constructor(serverLatency) {
@@ -107,6 +111,7 @@ export class Calls {
     if (JSON.stringify(next) !== JSON.stringify(this.#stream)) {
       this.#end();
       this.#stream = next;
+      this.#endedAt = -Infinity;
       this.#takesOver = false;
       find("call").hidden = !next.input && !next.output;
       find("call-publishing").hidden = !next.input;
@@ -115,7 +120,8 @@ export class Calls {
     const why = ["stopped", "backingOff", "starting"].includes(stream.state)
       ? `The stream does not run now${stream.reason ? `: ${stream.reason}` : "."}` : undefined;
     const publisher = callers.find((each) => each.side === "input" && each.protocol === "whip");
-    const taken = this.#published || stream.state !== "flowing" ? undefined
+    const isOwn = this.#published || performance.now() - this.#endedAt < ownCallShows;
+    const taken = isOwn || stream.state !== "flowing" ? undefined
       : `Somebody publishes already${publisher ? `, from ${publisher.address}` : ""}.`;
     this.#isTaken = !!input && !!taken && !refusal() && !why;
     if (!taken) this.#takesOver = false;
@@ -207,7 +213,10 @@ export class Calls {
   }
 
   #stopPublishing(fault) {
-    if (this.#published) this.#release(this.#published);
+    if (this.#published) {
+      this.#release(this.#published);
+      this.#endedAt = performance.now();
+    }
     this.#published = undefined;
     find("call-before").srcObject = null;
     this.#fault(fault);

@@ -30,6 +30,8 @@ export class Editor {
   // The stream that is changed; nothing where one is added.
   #stream;
   #isSending = false;
+  // The name that stands in addresses of calls.
+  #named = "NAME";
 
   // - done: called with the name of the stream and what to say of it.
   constructor(done) {
@@ -39,6 +41,7 @@ export class Editor {
       for (const kind of Object.keys(kinds)) select.add(new Option(kind, kind));
       select.addEventListener("change", () => this.#fill(key, kinds[select.value]));
     }
+    this.#form.elements.name.addEventListener("input", ({ target }) => this.#rename(target.value));
     find("editing-cancel").addEventListener("click", () => find("editing").close());
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -66,6 +69,7 @@ export class Editor {
     const fields = this.#form.elements;
     fields.name.closest(".field").hidden = !!stream;
     fields.name.disabled = !!stream;
+    this.#named = "NAME";
     if (stream) {
       fields.input.value = stream.input;
       fields.outputs.value = stream.outputs.join("\n");
@@ -82,6 +86,16 @@ export class Editor {
     fields[key].value = key === "outputs" && before ? `${before}\n${url}` : url;
     find(`editing-${key}-kind`).selectedIndex = 0;
     fields[key].focus();
+  }
+
+  // Calls' addresses that were filled in follow the name.
+  #rename(name) {
+    for (const key of ["input", "outputs"]) {
+      const field = this.#form.elements[key];
+      field.value = field.value.split("\n")
+        .map((line) => line === `whip:${this.#named}` || line === `whep:${this.#named}` ? line.slice(0, 5) + (name || "NAME") : line).join("\n");
+    }
+    this.#named = name || "NAME";
   }
 
   // The first port from 9000 on that no stream and no line of this form names.
