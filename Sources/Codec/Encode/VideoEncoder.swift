@@ -114,16 +114,21 @@ import Media
     /// `reconfig_encoder`). x264 counts on the frame rate that it was opened for, so a different one changes what a
     /// picture may take.
     /// - Parameters:
-    ///   - rateControl: differs from the present one in its maximum rate only.
+    ///   - rateControl: differs from the present one in its rate and buffer only.
     ///   - frameRate: pictures a second from now on.
     /// - Returns: false when it needs another encoder: the kind of rate control is another, or the rate exceeds what the
     ///   level in the stream's headers allows. Nothing has changed then.
     public func change(_ rateControl: VideoEncoderConfiguration.RateControl, at frameRate: Rational) -> Bool {
-        guard case .quality(let quality, let rate?, let frames) = rateControl,
-            case .quality(quality, _?, frames) = configuration.rateControl, rate <= rateOfLevel
-        else { return false }
-        let rateAsOpened = Double(rate) * configuration.frameRate.value / frameRate.value
-        unsafe configuration.setBuffer(Int(rateAsOpened), frames, of: context!)
+        guard let rate = rateControl.maximumRate, rate <= rateOfLevel else { return false }
+        let rateAsOpened = Int(Double(rate) * configuration.frameRate.value / frameRate.value)
+        switch (configuration.rateControl, rateControl) {
+        case (.quality(let former, _?, _), .quality(let factor, _?, let frames)) where factor == former:
+            unsafe configuration.setBuffer(rateAsOpened, frames, of: context!)
+        case (.rate, .rate(_, let frames)):
+            unsafe configuration.setBuffer(rateAsOpened, frames, of: context!)
+            unsafe context!.pointee.bit_rate = Int64(rateAsOpened)
+        default: return false
+        }
         configuration.rateControl = rateControl
         return true
     }

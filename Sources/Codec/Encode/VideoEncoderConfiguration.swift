@@ -35,6 +35,10 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
     public var color = ColorDescription()
     public var preset = EncoderPreset.superfast
     public var rateControl = RateControl.quality(23, maximumRate: nil, bufferFrames: 2)
+    /// Pictures are coded no finer, even where bits are left; nil: as fine as the codec can.
+    public var leastQuantiser: Int?
+    /// Moves bits from blocks with much detail to flat ones (libx264's `aq-mode`).
+    public var adaptsQuantiser = true
     /// A picture is cut into as many slices as there are threads, which costs a little rate and saves delay.
     public var threads = 1
     /// A keyframe at least every so many pictures; nil: only the first and those asked for.
@@ -69,6 +73,8 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
             unsafe try set("aud", "1", of: context, at: place)
             unsafe try set("sc_threshold", "0", of: context, at: place)
         }
+        if let leastQuantiser { unsafe context.pointee.qmin = Int32(clamping: leastQuantiser) }
+        if !adaptsQuantiser { unsafe try set("aq-mode", "none", of: context, at: place) }
         unsafe try applyRate(to: context, at: place)
     }
 

@@ -106,6 +106,51 @@ import Testing
         #expect(!encoder.change(.rate(1_000_000, bufferFrames: 4), at: Rational(30)))
     }
 
+    /// Noise takes all that the mean allows, and another mean holds from the next pictures on, with another buffer, too.
+    @Test func theMeanRateChangesWithoutAKeyframe() throws {
+        var configuration = self.configuration()
+        configuration.rateControl = .rate(600_000, bufferFrames: 30)
+        configuration.leastQuantiser = 18
+        configuration.adaptsQuantiser = false
+        let encoder = try VideoEncoder(configuration)
+        var random = SplitMix64(seed: 3)
+        let picture = Picture(size: configuration.size)
+        var index: Int64 = 0
+        func meanRate(_ count: Int) throws -> Double {
+            var bits = 0
+            for _ in 0..<count {
+                let luma = picture.mutableView.y
+                for y in 0..<luma.height {
+                    for x in 0..<luma.width { luma.row(y)[x] = UInt8.random(in: 100...140, using: &random) }
+                }
+                try encoder.encode(picture.view, id: index, at: MediaTime(ticks: index * 3000)) {
+                    bits += 8 * $0.bytes.count
+                    #expect($0.isKeyframe == ($0.id == 0))
+                }
+                index += 1
+            }
+            return Double(bits) / Double(count) * 30
+        }
+        for (rate, frames) in [(600_000, 30.0), (250_000, 10.0), (700_000, 30.0)] {
+            #expect(encoder.change(.rate(rate, bufferFrames: frames), at: Rational(30)))
+            _ = try meanRate(45)
+            let share = try meanRate(60) / Double(rate)
+            #expect(share > 0.7 && share < 1.15, "\(rate): \(share)")
+        }
+        #expect(!encoder.change(.quality(23, maximumRate: 300_000, bufferFrames: 4), at: Rational(30)))
+    }
+
+    /// Pictures that need few bits get no more than the least quantiser takes.
+    @Test func theLeastQuantiserSavesBits() throws {
+        func size(_ least: Int?) throws -> Int {
+            var configuration = self.configuration()
+            configuration.rateControl = .rate(700_000, bufferFrames: 30)
+            configuration.leastQuantiser = least
+            return try encodeUnits(configuration, count: 60, keyframeEvery: 60).map(\.bytes.count).reduce(0, +)
+        }
+        #expect(try size(40) < size(nil) / 2)
+    }
+
     @Test(arguments: [
         (176, 144, 15, 64_000), (320, 192, 30, 768_000), (640, 360, 30, 10_000_000), (1280, 720, 30, 14_000_000),
         (1280, 720, 60, 20_000_000), (1920, 1080, 30, 20_000_000), (3840, 2160, 60, 240_000_000), (16384, 16384, 30, 0),
