@@ -80,19 +80,39 @@ public struct RelayConfiguration: Sendable {
     }
 
     /// The encoder's settings for pictures of one size.
-    /// - Parameter rate: pictures a second.
+    /// - Parameters:
+    ///   - rate: pictures a second.
+    ///   - input: bits a second of the input's video; 0 while they are not known.
     func encoding(
-        of size: PictureSize, color: ColorDescription, rate: Rational, preset: EncoderPreset? = nil,
+        of size: PictureSize, color: ColorDescription, rate: Rational, preset: EncoderPreset? = nil, input: Int = 0,
         _ settings: StreamSettings
     ) -> VideoEncoderConfiguration {
         var encoding = VideoEncoderConfiguration(size: size, frameRate: rate)
         encoding.color = color
         encoding.preset = preset ?? options.preset
         encoding.threads = options.encodeThreads
-        // A tenth of a bit for each sample keeps x264's fastest presets near transparent at these sizes.
-        let bits = settings.bitRate ?? Int(0.1 * Double(size.width * size.height) * rate.value)
-        encoding.rateControl = .quality(23, maximumRate: bits, bufferFrames: 4)
+        let bits = maximumRate(samples: Double(size.samples) * rate.value, input: input, settings)
+        // Figures for all of these: docs/measurements/bits.md.
+        encoding.rateControl = .rate(
+            bits, bufferFrames: settings.bitsAllowed == nil ? 4 : max(4, rate.value * Self.bufferTime.seconds))
+        encoding.leastQuantiser = 18
+        encoding.adaptsQuantiser = false
         return encoding
+    }
+
+    /// Where the limit follows from the input's bits, keyframes may be as large as good ones are, as the input's may. Where somebody
+    /// says what a link carries, the buffer is four frame times.
+    private static let bufferTime = Nanoseconds.seconds(1)
+
+    /// Bits a second that the video may have.
+    /// - Parameter samples: luma samples a second.
+    private func maximumRate(samples: Double, input: Int, _ settings: StreamSettings) -> Int {
+        // A tenth of a bit for each sample keeps x264's fastest presets near transparent at these sizes and 30 pictures a second.
+        // Pictures that come more seldom need more bits each.
+        guard input > 0, let factor = settings.bitsAllowed else { return settings.bitRate ?? Int(0.1 * samples) }
+        // A screen that stands still has next to no bits. What moves then would have none for a second.
+        let allowed = Int(min(max(factor * Double(input), 0.01 * samples), 0.2 * samples))
+        return min(settings.bitRate ?? allowed, allowed)
     }
 
     public init(

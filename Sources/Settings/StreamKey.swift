@@ -19,6 +19,7 @@ public struct StreamKey: Sendable {
         case number(ClosedRange<Double>)
         case time
         case bitRate
+        case factor
         case frameRate
         case size
         /// Anything else, with an example that is not the default.

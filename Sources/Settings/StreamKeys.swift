@@ -110,8 +110,15 @@ public enum StreamKeys {
             help: "When to send a finished frame: eager is at once; paced is evenly, for receivers without a latency window."),
         StreamKey(
             "bitrate", \.settings.bitRate, or: "auto", .live, .bitRate, "bits a second, as 2.5M or 800k",
-            help: "The output video's bit rate. Without one it follows from size and rate.",
+            help: "The output video's bit rate. Without one it follows from size, rate and `bits`.",
             read: BitRateText.read, write: BitRateText.write, isAllowed: { $0 > 0 }),
+        StreamKey(
+            "bits", \.settings.bits, or: "auto", .live, .factor, "0.1x to 100x, as 1.5x",
+            help: """
+                How many times the input video's bits the output's may have at most. auto is 2x, or no such limit where `bitrate` \
+                or `bitrate-floor` is given.
+                """,
+            read: FactorText.read, write: FactorText.write, isAllowed: { FactorText.range.contains($0) }),
         StreamKey(
             "bitrate-floor", \.settings.bitRateFloor, or: "off", .live, .bitRate, "bits a second, as 1M or 500k",
             help: """

@@ -45,6 +45,8 @@ public struct StreamSettings: Hashable, Sendable {
     public var pacing = Pacing.eager
     /// Bits a second of the output's video; nil derives them from size and rate.
     public var bitRate: Int?
+    /// How many times the input's bits the output's video may have; nil leaves it to ``bitsAllowed``.
+    public var bits: Double?
     /// The bit rate follows the outputs' SRT links down to this; nil leaves it as it is.
     public var bitRateFloor: Int?
 
@@ -52,6 +54,12 @@ public struct StreamSettings: Hashable, Sendable {
         // Costs no PSNR.
         steps.sharpness = 0.125
     }
+
+    /// How many times the input's bits the output's video may have where nobody says anything of its rate.
+    static let bitsByDefault = 2.0
+
+    /// How many times the input's bits the output's video may have; nil where its rate is given in another way.
+    public var bitsAllowed: Double? { bits ?? (bitRate == nil && bitRateFloor == nil ? Self.bitsByDefault : nil) }
 
     /// Whether the pictures' quantisers matter: to networks, and to steps.
     public var readsQuantisers: Bool { tier > .base || steps.readsQuantisers }

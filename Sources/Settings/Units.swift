@@ -47,6 +47,20 @@ public enum BitRateText {
     }
 }
 
+/// How many times more, as text: `1.5x`.
+public enum FactorText {
+    static let range = 0.1...100.0
+
+    /// Reads a factor from 0.1 to 100.
+    public static func read(_ text: String) -> Double? {
+        guard text.hasSuffix("x"), let number = Double(text.dropLast()), range.contains(number) else { return nil }
+        return number
+    }
+
+    /// Writes a factor so that ``read(_:)`` gives it again.
+    public static func write(_ factor: Double) -> String { (Int(exactly: factor).map { "\($0)" } ?? "\(factor)") + "x" }
+}
+
 /// Frames a second as text: `30`, `29.97`, `30000/1001`.
 public enum FrameRateText {
     private static let range = 0.01...1000.0

@@ -24,6 +24,7 @@ struct SettingOptions: ParsableArguments {
     @Option(help: .setting("caution")) var caution: String?
     @Option(help: .setting("pacing"), completion: .setting("pacing")) var pacing: String?
     @Option(help: .setting("bitrate")) var bitrate: String?
+    @Option(help: .setting("bits")) var bits: String?
     @Option(help: .setting("bitrate-floor")) var bitrateFloor: String?
     @Option(help: .setting("preset"), completion: .setting("preset")) var preset: String?
     @Option(help: .setting("threads")) var threads: String?

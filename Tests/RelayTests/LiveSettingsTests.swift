@@ -193,7 +193,7 @@ import Transport
         let outcome = try relay(
             try TestStream.video(frames: 30), changes: [9: { $0.bitRate = 200_000 }, 19: { $0.bitRate = 100_000 }])
         #expect(outcome.encodersOpened == 1 && outcome.units.count { $0.isKeyframe } == 1)
-        #expect(outcome.encoding?.rateControl == .quality(23, maximumRate: 100_000, bufferFrames: 4))
+        #expect(outcome.encoding?.rateControl == .rate(100_000, bufferFrames: 4))
     }
 
     /// Whatever changes whenever, each frame has one fate and its place in time.

@@ -1,9 +1,9 @@
 import Media
 import Synchronization
 
-/// Channel: how many bits a second the video may have by what the outputs' links carry.
+/// Channel: how many bits a second the video may have, by what the input has and by what the outputs' links carry.
 ///
-/// - Writers: encode (``ceiling``), the observer (``carried``).
+/// - Writers: encode (``ceiling``), the observer (``carried``), ingest (``input``).
 /// - Readers: the observer, encode.
 /// - Read together: nothing.
 ///
@@ -12,6 +12,13 @@ final class OutputRate: Sendable {
     private let most = Atomic<Int>(0)
     private let links = Atomic<Int>(.max)
     private let calls = Atomic<Int>(.max)
+    private let came = Atomic<Int>(0)
+
+    /// What the input's video has; 0 while it is not known.
+    var input: Int {
+        get { came.load(ordering: .relaxed) }
+        set { came.store(newValue, ordering: .relaxed) }
+    }
 
     /// What the operator allows, or what follows from size and rate; 0 before the first encoder.
     var ceiling: Int {

@@ -26,6 +26,9 @@ final class EncodeStage {
     private let outputRate: OutputRate
     /// What the links carried when the encoder's rate was set.
     private var carried = Int.max
+    /// What the input had then.
+    private var inputRate = 0
+    private var rateCheck = RateCheck()
     private let control: StreamControl
     private let turns: StageTurns
     private let path: PicturePath
@@ -251,6 +254,7 @@ final class EncodeStage {
                 activity.busySince = nil
                 cost = encoded - start
                 outcome = .delivered
+                unsafe checkRate(unit.bytes.count, at: unit.presentationTime)
                 unsafe output.deliver(unit, ticket, encoded: encoded, sourceTime)
             }
             isFailing = false
@@ -289,6 +293,16 @@ final class EncodeStage {
         }
     }
 
+    /// Says once that pictures take more bits than they may.
+    private func checkRate(_ count: Int, at time: MediaTime) {
+        guard let configuration = encoder?.configuration, let limit = configuration.rateControl.maximumRate,
+            let rate = rateCheck.observe(bytes: count, at: time, limit: limit)
+        else { return }
+        let (most, found) = (BitRateText.write(limit), BitRateText.write(rate / 1000 * 1000))
+        let reason = "its pictures of \(configuration.size) cannot be coded with fewer"
+        control.report(.message("the video takes \(found) bits a second, not \(most): \(reason)"))
+    }
+
     private func report(_ error: any Error) {
         // What ends the relay is its last line.
         if !isFailing, control.firstFailure == nil { control.report(.message("\(error)")) }
@@ -299,7 +313,7 @@ final class EncodeStage {
     private func prepare(for size: PictureSize, _ color: ColorDescription, asKeyframe: Bool) throws {
         try output.prepare()
         if keyframes.claim() { needsKeyframe = true }
-        let hasNewSettings = settings.refresh() || outputRate.carried != carried
+        let hasNewSettings = settings.refresh() || outputRate.carried != carried || outputRate.input != inputRate
         if let encoder, encoder.configuration.size == size, encoder.configuration.color == color,
             encoder.configuration.preset == preset,
             !hasNewSettings || takesOverSettings(encoder)
@@ -332,9 +346,10 @@ final class EncodeStage {
 
     /// The encoder's configuration by the present settings.
     private func encoding(of size: PictureSize, _ color: ColorDescription) -> VideoEncoderConfiguration {
+        inputRate = outputRate.input
         var encoding = configuration.encoding(
             of: size, color: color, rate: configuration.outputRate(source: assumedRate, settings.value),
-            preset: preset, settings.value)
+            preset: preset, input: inputRate, settings.value)
         carried = outputRate.carried
         outputRate.ceiling = encoding.rateControl.maximumRate ?? 0
         encoding.rateControl.limit(to: carried)

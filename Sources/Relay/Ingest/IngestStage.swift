@@ -29,6 +29,8 @@ final class IngestStage {
     private let control: StreamControl
     private let chosen: ChosenOutput
     private let available: AvailableCores
+    private let outputRate: OutputRate
+    private var inputRate = InputRate()
     private let turns: StageTurns
     private let path: PicturePath
     private let pace: FilePace?
@@ -112,6 +114,7 @@ final class IngestStage {
         control = channels.control
         chosen = channels.chosen
         available = channels.available
+        outputRate = channels.outputRate
         turns = channels.turns
         path = channels.path
         let isLive = source.url.isLive
@@ -428,6 +431,8 @@ final class IngestStage {
         }
         let decode = unit.decode ?? (!isCall ? nil : order.decode(stamp, rate: arrivals.declaredRate))
         self.reordering.observe(unit.presentation, decode: unit.decode, isKeyframe: unit.isKeyframe, interval: stamps.interval)
+        let count = unsafe unit.bytes.count
+        if inputRate.observe(bytes: count, at: decode ?? stamp) { outputRate.input = inputRate.rate ?? 0 }
         if let due = pace?.due(decode ?? stamp) { turns.sleep(until: due, as: .ingest) }
         if configuration.readsFramesOneByOne { waitForFramesBefore() }
 

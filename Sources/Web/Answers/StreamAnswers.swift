@@ -179,7 +179,7 @@ enum StreamAnswers {
         case .choice(let choices): .nullable(.choice(choices))
         case .integer(let range): .nullable(.either([.integer(Int64(range.lowerBound)...Int64(range.upperBound)), text]))
         case .number(let range): .nullable(.either([.number(range), text]))
-        case .time, .bitRate, .frameRate, .size: .nullable(.either([text, .number()]))
+        case .time, .bitRate, .factor, .frameRate, .size: .nullable(.either([text, .number()]))
         case .text: .nullable(text)
         }
     }
@@ -200,7 +200,7 @@ enum StreamAnswers {
                     case .number(let range):
                         members["least"] = .number(range.lowerBound)
                         members["most"] = .number(range.upperBound)
-                    case .time, .bitRate, .frameRate, .size, .text: break
+                    case .time, .bitRate, .factor, .frameRate, .size, .text: break
                     }
                     return .object(members)
                 })

@@ -2,7 +2,7 @@
 
 const number = "\\d+(?:\\.\\d+)?";
 const forms = {
-  budget: `${number}(ms|us|s|m|h)`, hold: `${number}(ms|us|s|m|h)`, bitrate: `${number}[kMG]`, "bitrate-floor": `${number}[kMG]`,
+  budget: `${number}(ms|us|s|m|h)`, hold: `${number}(ms|us|s|m|h)`, bitrate: `${number}[kMG]`, bits: `${number}x`, "bitrate-floor": `${number}[kMG]`,
   fps: `${number}|\\d+/\\d+`, size: "\\d+x\\d+", "max-size": "\\d+x\\d+",
 };
 

@@ -27,7 +27,11 @@ const fields = [
     key: "pacing", label: "Sending (pacing)", options: { eager: "eager: each frame at once", paced: "paced: evenly" },
     why: "Evenly is for receivers without a latency window, as plain UDP players.",
   },
-  { key: "bitrate", label: "Bit rate", placeholder: "4M", none: "auto", why: "Empty: it follows from size and rate." },
+  { key: "bitrate", label: "Bit rate", placeholder: "4M", none: "auto", why: "Empty: it follows from size, rate and bits." },
+  {
+    key: "bits", label: "Bits allowed (bits)", placeholder: "2x", none: "auto",
+    why: "So many times the input's bits. Empty: 2x, unless a bit rate is given.",
+  },
   {
     key: "bitrate-floor", label: "Lowest bit rate for poor links", placeholder: "1M", none: "off",
     why: "The bit rate goes down to this when a link cannot take more. Empty: it stays.",
