@@ -303,7 +303,8 @@ public final class Relay: Sendable {
     private func status(since start: MonotonicTime) -> RelayStatus {
         RelayStatus(
             seconds: (MonotonicTime.now() - start).seconds, books: channels.books.ledger.books,
-            chosen: channels.chosen.place.flatMap { $0.step > 0 ? $0.text : nil }, rung: channels.schedule.rungs.rung,
+            chosen: channels.chosen.place.flatMap { $0.step > 0 || $0.isOnlyOne ? $0.text : nil },
+            rung: channels.schedule.rungs.rung,
             demand: demand, cores: channels.cores,
             input: source.statistics(), output: sinks[0].statistics(), outputs: sinks.count,
             outputsConnected: sinks.count(where: \.isConnected),

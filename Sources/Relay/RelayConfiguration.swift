@@ -1,3 +1,4 @@
+import Bitstream
 import Codec
 import Endpoint
 import Media
@@ -66,6 +67,19 @@ public struct RelayConfiguration: Sendable {
     public var fitsMachine = false
     /// Whether there is an output to choose.
     var choosesOutput: Bool { fitsMachine && (input.isLive || options.scale == .fit) }
+    /// What pictures of a format are encoded for.
+    func purpose(of format: VideoParameters, _ settings: StreamSettings) -> OutputLadder.Purpose {
+        let changesRate =
+            options.fps != nil || settings.interpolate > 1 || settings.bitRate != nil || settings.bitRateFloor != nil
+            || settings.bits ?? 1 < 1
+        // Not every receiver of H.264 has a decoder for these.
+        let changesFormat = format.codec != .h264 || format.bitDepth > 8 || format.chromaFormat > 1
+        let changesPicture = settings.denoise != 0 || !format.isProgressive && settings.deinterlace != .off
+        if changesRate || changesFormat || changesPicture { return .change }
+        let isSizeAsked = options.size != nil || options.scale != .double && options.scale != .fit
+        return isSizeAsked ? .size : .refinement
+    }
+
     /// What the scheduler weighs against what. The settings' caution replaces that of the weights.
     var weights = Planner.Weights()
     /// Whether what other programs use of the machine counts. Tests about something else use all of it.

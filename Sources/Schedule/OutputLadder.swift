@@ -18,6 +18,9 @@ public struct OutputChoice: Hashable, Sendable, BitwiseCopyable {
 /// Chooses an output that fits the machine: first a faster preset, then pictures of 1.5 times the input's size, then of the input's
 /// own, then bypass.
 ///
+/// Networks refine doubled pictures only. Without them an encode costs bits, and a receiver's own scaler does as well. So where
+/// pictures may pass and nothing else changes them (``Purpose``), the machine chooses no smaller output than a doubled one.
+///
 /// The choice at the start comes from costs that were measured before the first frame. Later ones come from what the frames cost.
 /// Receivers see each change, so there are few: the stream falls when its output has not fitted for a second, and climbs one
 /// step when the next better output has fitted for a long time.
@@ -95,6 +98,16 @@ public struct OutputLadder: Sendable {
         }
     }
 
+    /// What pictures are encoded for.
+    public enum Purpose: Hashable, Sendable {
+        /// To be refined.
+        case refinement
+        /// To be refined, or to leave at the largest size, which somebody asked for.
+        case size
+        /// For something that holds at every size, as another rate.
+        case change
+    }
+
     /// At the start costs are those of synthetic pictures, and real ones may cost more.
     static let limitAtStart = 0.6
     /// A choice that needs more than this does not fit any more.
@@ -138,8 +151,10 @@ public struct OutputLadder: Sendable {
     ///   - preset: the slowest.
     ///   - mayShrink: whether pictures may leave smaller or as they came.
     ///   - mayBypass: false where pictures of this format cannot leave as they came.
+    ///   - purpose: where they can, what they are encoded for.
     public init(
-        _ stream: Stream, best: OutputSize, preset: EncoderPreset, mayShrink: Bool, mayBypass: Bool = true, costs: Costs
+        _ stream: Stream, best: OutputSize, preset: EncoderPreset, mayShrink: Bool, mayBypass: Bool = true,
+        purpose: Purpose = .change, costs: Costs
     ) {
         self.stream = stream
         interval = stream.interval
@@ -147,7 +162,12 @@ public struct OutputLadder: Sendable {
         costsAtStart = costs
         var choices: [OutputChoice] = []
         var least = Double.infinity
-        for size in [best] + (mayShrink ? best.smallerSteps(for: stream.input) : []) {
+        func isWorthIt(_ size: OutputSize) -> Bool {
+            guard mayShrink, mayBypass, purpose != .change else { return true }
+            return purpose == .size && size == best
+                || Enlargement(from: stream.input, to: size.size(of: stream.input)).doubles
+        }
+        for size in [best] + (mayShrink ? best.smallerSteps(for: stream.input) : []) where isWorthIt(size) {
             for preset in [preset, .ultrafast] {
                 // A slower preset for smaller pictures is no step down where it takes as long as a faster one for larger pictures.
                 let choice = OutputChoice(size: size, preset: preset)
@@ -168,6 +188,9 @@ public struct OutputLadder: Sendable {
     }
 
     public var choice: OutputChoice { choices[position] }
+
+    /// No output is worth an encode, whatever the machine has.
+    public var onlyBypasses: Bool { choices.count == 1 && choice.isBypass }
 
     /// What a choice needs, by the present costs.
     public func need(of choice: OutputChoice) -> Need { Self.need(of: choice, stream, interval, costs) }

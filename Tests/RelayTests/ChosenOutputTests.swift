@@ -1,3 +1,4 @@
+import Bitstream
 import Endpoint
 import Media
 import Schedule
@@ -28,6 +29,42 @@ import Transport
         #expect(chosen.current == OutputChoice(size: .oneAndHalf, preset: .ultrafast))
         let bypass = chosen.begin(ladder(encode: 8000), cores: Cores(2))
         #expect(bypass?.hasSuffix("sends pictures as they come") == true && chosen.current?.isBypass == true)
+    }
+
+    @Test func thatNothingIsWorthAnEncodeIsReported() {
+        let stream = OutputLadder.Stream(input: PictureSize(width: 2560, height: 1440), interval: .seconds(1 / 30))
+        let ladder = OutputLadder(
+            stream, best: .oneAndHalf, preset: .superfast, mayShrink: true, purpose: .refinement, costs: .init())
+        let chosen = ChosenOutput()
+        let text = chosen.begin(ladder, cores: Cores(16))
+        let reason = "too large to be doubled, and without that networks do nothing for them"
+        #expect(text == "2560x1440: \(reason); sends pictures as they come")
+        #expect(chosen.place?.text == "pictures as they come: \(reason)" && chosen.current?.isBypass == true)
+    }
+
+    /// What needs an encode whatever the size is.
+    @Test func picturesAreEncodedForAPurpose() {
+        func purpose(
+            _ format: (inout VideoParameters) -> Void = { _ in }, _ adjust: (inout RelayConfiguration) -> Void = { _ in }
+        ) -> OutputLadder.Purpose {
+            var configuration = RelayConfiguration(input: .standardStream, output: .standardStream)
+            adjust(&configuration)
+            var parameters = VideoParameters(codec: .h264, size: PictureSize(width: 1920, height: 1080))
+            format(&parameters)
+            return configuration.purpose(of: parameters, configuration.settings)
+        }
+        #expect(purpose() == .refinement)
+        #expect(purpose({ $0.codec = .hevc }) == .change)
+        #expect(purpose({ $0.bitDepth = 10 }) == .change)
+        #expect(purpose({ $0.isProgressive = false }) == .change)
+        #expect(purpose({ $0.isProgressive = false }, { $0.settings.deinterlace = .off }) == .refinement)
+        #expect(purpose({ _ in }, { $0.options.fps = Rational(60) }) == .change)
+        #expect(purpose({ _ in }, { $0.settings.interpolate = 2 }) == .change)
+        #expect(purpose({ _ in }, { $0.settings.bitRateFloor = 1_000_000 }) == .change)
+        #expect(purpose({ _ in }, { $0.settings.bits = 0.5 }) == .change)
+        #expect(purpose({ _ in }, { $0.settings.denoise = nil }) == .change)
+        #expect(purpose({ _ in }, { $0.options.scale = .same }) == .size)
+        #expect(purpose({ _ in }, { $0.options.size = PictureSize(width: 2880, height: 1620) }) == .size)
     }
 
     /// A transport stream cannot hold VP8, so bypass is no choice for it.

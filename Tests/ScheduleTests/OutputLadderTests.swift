@@ -8,11 +8,12 @@ import Testing
 
     private func ladder(
         _ width: Int, _ height: Int, best: OutputSize = .double, preset: EncoderPreset = .superfast, mayShrink: Bool = true,
-        mayBypass: Bool = true
+        mayBypass: Bool = true, purpose: OutputLadder.Purpose = .change
     ) -> OutputLadder {
         let stream = OutputLadder.Stream(input: PictureSize(width: width, height: height), interval: .seconds(1 / 30))
         return OutputLadder(
-            stream, best: best, preset: preset, mayShrink: mayShrink, mayBypass: mayBypass, costs: OutputLadder.Costs())
+            stream, best: best, preset: preset, mayShrink: mayShrink, mayBypass: mayBypass, purpose: purpose,
+            costs: OutputLadder.Costs())
     }
 
     /// Pictures that are like a choice.
@@ -120,6 +121,42 @@ import Testing
                 #expect(zip(needs, needs.dropFirst()).allSatisfy { $0 > $1 }, "\(needs)")
             }
         }
+    }
+
+    /// Networks refine doubled pictures. The machine chooses no other encode where nothing else needs one.
+    @Test(arguments: [OutputSize.double, .triple]) func anEncodeThatGivesNothingIsNoChoice(best: OutputSize) {
+        let ladder = ladder(1280, 720, best: best, purpose: best == .triple ? .size : .refinement)
+        let sizes = ladder.choices.filter { !$0.isBypass }.map(\.size)
+        #expect(Set(sizes) == (best == .triple ? [.triple, .double] : [.double]))
+        #expect(ladder.choices.last?.isBypass == true)
+        // Another rate, and pictures that must not pass, need an encode at any size.
+        #expect(self.ladder(1280, 720, purpose: .change).choices.contains { $0.size == .same && !$0.isBypass })
+        for (mayShrink, mayBypass) in [(true, false), (false, true)] {
+            let forced = self.ladder(
+                1920, 1080, best: .oneAndHalf, mayShrink: mayShrink, mayBypass: mayBypass, purpose: .refinement)
+            #expect(forced.choices[0].size == .oneAndHalf && !forced.choices[0].isBypass)
+        }
+    }
+
+    @Test func pictures1080LinesHighPassOnTwoCores() {
+        var ladder = ladder(1920, 1080, purpose: .refinement)
+        ladder.begin(cores: Cores(2))
+        #expect(ladder.choice.isBypass && !ladder.onlyBypasses)
+        #expect(run(&ladder, seconds: 600) { _, _ in 1 }.isEmpty)
+        ladder.begin(cores: Cores(16))
+        #expect(ladder.choice.size == .double && !ladder.choice.isBypass)
+    }
+
+    /// Pictures that cannot be doubled pass, unless somebody asked for their size.
+    @Test func aSizeThatIsAskedForIsEncoded() {
+        var asked = ladder(1920, 1080, best: .oneAndHalf, purpose: .size)
+        asked.begin(cores: Cores(16))
+        #expect(asked.choice.size == .oneAndHalf && !asked.choice.isBypass)
+        #expect(Set(asked.choices.filter { !$0.isBypass }.map(\.size)) == [.oneAndHalf])
+        var limited = ladder(1920, 1080, best: .oneAndHalf, purpose: .refinement)
+        limited.begin(cores: Cores(16))
+        #expect(limited.onlyBypasses && limited.choice.isBypass)
+        #expect(run(&limited, seconds: 60) { _, _ in 3 }.isEmpty)
     }
 
     /// Until its entry point comes, the last step costs no more than the one before it either.

@@ -34,13 +34,18 @@ final class ChosenOutput: Sendable {
         /// The input's size.
         var input: PictureSize
 
+        /// Nothing that the machine could do more of would change it.
+        var isOnlyOne: Bool
+
         /// The choice in words.
-        var text: String { choice.text(input) }
+        var text: String { choice.text(input) + (isOnlyOne && choice.isBypass ? ": \(ChosenOutput.whyNothing)" : "") }
     }
 
     /// The present choice among the others; nil while nothing limits the output.
     var place: Place? {
-        ladder.withLock { $0.map { Place(choice: $0.choice, step: $0.position, input: $0.stream.input) } }
+        ladder.withLock {
+            $0.map { Place(choice: $0.choice, step: $0.position, input: $0.stream.input, isOnlyOne: $0.onlyBypasses) }
+        }
     }
 
     /// How often the choice has changed since the first.
@@ -56,6 +61,9 @@ final class ChosenOutput: Sendable {
             ladder = new
             ladder!.begin(cores: cores)
             store(ladder!.choice)
+            if new.onlyBypasses {
+                return "\(new.stream.input): \(Self.whyNothing); sends \(ladder!.choice.text(new.stream.input))"
+            }
             let best = new.choices[0]
             return ladder!.position == 0
                 ? nil : Self.reason(new, best, cores.room) + "sends " + ladder!.choice.text(new.stream.input)
@@ -76,6 +84,8 @@ final class ChosenOutput: Sendable {
             return reason + "sends " + ladder!.choice.text(former.stream.input)
         }
     }
+
+    fileprivate static let whyNothing = "too large to be doubled, and without that networks do nothing for them"
 
     private func store(_ choice: OutputChoice) {
         let size =

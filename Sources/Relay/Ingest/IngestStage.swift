@@ -31,6 +31,8 @@ final class IngestStage {
     private let available: AvailableCores
     private let outputRate: OutputRate
     private var inputRate = InputRate()
+    /// What an output was chosen for last.
+    private var described: (format: VideoParameters, purpose: OutputLadder.Purpose)?
     private let turns: StageTurns
     private let path: PicturePath
     private let pace: FilePace?
@@ -407,6 +409,8 @@ final class IngestStage {
     /// Chooses what the output is made like, by costs that were measured before the first frame.
     private func chooseOutput(for format: VideoParameters) {
         guard configuration.choosesOutput else { return }
+        let purpose = configuration.purpose(of: format, settings.value)
+        described = (format, purpose)
         let options = configuration.options
         let rate = format.frameRate?.value ?? 30
         var stream = OutputLadder.Stream(input: format.size, interval: .seconds(1 / min(max(rate, 1), 240)))
@@ -414,7 +418,7 @@ final class IngestStage {
         stream.encoders = options.encodeThreads
         let ladder = OutputLadder(
             stream, best: options.output(for: format.size), preset: options.preset, mayShrink: !options.keepSize,
-            mayBypass: router.mayChooseBypass, costs: StartCosts.measured.costs)
+            mayBypass: router.mayChooseBypass, purpose: purpose, costs: StartCosts.measured.costs)
         if let text = chosen.begin(ladder, cores: available.cores(at: .now())) { control.report(.message(text)) }
         path.ladderWantsBypass = chosen.current?.isBypass == true
     }
@@ -492,6 +496,9 @@ final class IngestStage {
         guard settings.refresh() else { return }
         deadline.budget = settings.value.budget
         router.change(settings.value.mode)
+        if let described, described.purpose != configuration.purpose(of: described.format, settings.value) {
+            chooseOutput(for: described.format)
+        }
     }
 
     /// Counts a jump of the timeline, and moves the passing units that wait with it.
