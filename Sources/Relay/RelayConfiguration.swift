@@ -74,7 +74,10 @@ public struct RelayConfiguration: Sendable {
             || settings.bits ?? 1 < 1
         // Not every receiver of H.264 has a decoder for these.
         let changesFormat = format.codec != .h264 || format.bitDepth > 8 || format.chromaFormat > 1
-        let changesPicture = settings.denoise != 0 || !format.isProgressive && settings.deinterlace != .off
+        // What is asked of each picture, but for what is done to enlarged ones only.
+        let changesPicture = StepSet.single.contains {
+            !settings.steps.isNeutral($0) && ($0 == .deinterlace ? !format.isProgressive : $0 != .sharpen)
+        }
         if changesRate || changesFormat || changesPicture { return .change }
         let isSizeAsked = options.size != nil || options.scale != .double && options.scale != .fit
         return isSizeAsked ? .size : .refinement
