@@ -3,39 +3,27 @@
 import { contradiction, faultOf } from "/page/checks.js";
 import { made, text } from "/page/elements.js";
 
-// The words in parentheses are those of the configuration file.
+// The words in parentheses are those of the configuration file. What a setting means is said by the service, below each control.
 const fields = [
   { key: "mode", label: "Pictures (mode)", options: { enhance: "enhance", bypass: "bypass: leave them as they came" } },
   {
-    key: "tier", label: "Best quality (tier)", why: "The service takes a lower one by itself when time is short.",
+    key: "tier", label: "Best quality (tier)",
     options: { "neural-m": "neural-m: the best", "neural-s": "neural-s: less work", base: "base: the least work" },
   },
   { key: "content", label: "Quality is made for (content)", options: { general: "any video", calls: "video calls" } },
   { key: "sharpness", label: "Sharpness", range: [0, 1, 0.025] },
-  { key: "denoise", label: "Noise removal (denoise)", placeholder: "0", why: "0 is none, 1 is the most; auto finds it out." },
+  { key: "denoise", label: "Noise removal (denoise)", placeholder: "0" },
   {
     key: "deinterlace", label: "Interlaced pictures (deinterlace)",
     options: { auto: "auto: one frame of each", fields: "fields: two frames of each", off: "off: leave them" },
   },
   { key: "interpolate", label: "Frames out for each frame in", options: { 1: "1", 2: "2: smoother motion" } },
-  { key: "budget", label: "Latency budget", range: [10, 300, 5], unit: "ms", why: "How much time enhancing may take." },
-  {
-    key: "caution", label: "Reserve (caution)", range: [1, 10, 0.5], unit: "x", isBare: true,
-    why: "So many times slower may the machine suddenly become without a late frame.",
-  },
-  {
-    key: "pacing", label: "Sending (pacing)", options: { eager: "eager: each frame at once", paced: "paced: evenly" },
-    why: "Evenly is for receivers without a latency window, as plain UDP players.",
-  },
-  { key: "bitrate", label: "Bit rate", placeholder: "4M", none: "auto", why: "Empty: it follows from size, rate and bits." },
-  {
-    key: "bits", label: "Bits allowed (bits)", placeholder: "2x", none: "auto",
-    why: "So many times the input's bits. Empty: 2x, unless a bit rate is given.",
-  },
-  {
-    key: "bitrate-floor", label: "Lowest bit rate for poor links", placeholder: "1M", none: "off",
-    why: "The bit rate goes down to this when a link cannot take more. Empty: it stays.",
-  },
+  { key: "budget", label: "Latency budget", range: [10, 300, 5], unit: "ms" },
+  { key: "caution", label: "Reserve (caution)", range: [1, 10, 0.5], unit: "x", isBare: true },
+  { key: "pacing", label: "Sending (pacing)", options: { eager: "eager: each frame at once", paced: "paced: evenly" } },
+  { key: "bitrate", label: "Bit rate", placeholder: "4M", none: "auto" },
+  { key: "bits", label: "Bits allowed (bits)", placeholder: "2x", none: "auto" },
+  { key: "bitrate-floor", label: "Lowest bit rate for poor links", placeholder: "1M", none: "off" },
 ];
 
 export class Controls {
@@ -58,10 +46,12 @@ export class Controls {
   know(settings) {
     for (const setting of settings) {
       this.#known.set(setting.name, setting);
+      if (setting.change !== "live") continue;
       // What has no control of its own is a text.
-      if (setting.change !== "live" || this.#fields.has(setting.name)) continue;
-      this.#add({ key: setting.name, label: setting.name, placeholder: setting.default, none: setting.default, why: setting.help },
-        this.#change);
+      if (!this.#fields.has(setting.name)) {
+        this.#add({ key: setting.name, label: setting.name, placeholder: setting.default, none: setting.default }, this.#change);
+      }
+      text(this.#fields.get(setting.name).why, meaning(setting));
     }
   }
 
@@ -70,7 +60,7 @@ export class Controls {
     const fault = made("span", { class: "fault", role: "alert" });
     const input = control(field);
     input.name = field.key;
-    const why = made("small", { id: `why-${field.key}` }, field.why ?? "");
+    const why = made("small", { id: `why-${field.key}` });
     input.setAttribute("aria-describedby", why.id);
     this.#form.append(made("label", {}, made("span", {}, field.label, value), input, why, fault));
     const shown = () => { text(value, field.range ? `${input.value} ${field.unit ?? ""}` : ""); };
@@ -119,9 +109,12 @@ export class Controls {
     const refusals = Object.keys(field.options ?? {}).map((option) => option === this.#settings[key] ? undefined : this.#refusal(key, option));
     refusals.forEach((refusal, index) => { input.options[index].disabled = !!refusal; });
     input.disabled = !isAllowed;
-    text(why, [field.why, refusals.find(Boolean)].filter(Boolean).join(" "));
+    text(why, [meaning(this.#known.get(key)), refusals.find(Boolean)].filter(Boolean).join(" "));
   }
 }
+
+// What the service says of a setting; nothing before it has.
+function meaning(setting) { return setting?.help.replaceAll("`", "") ?? ""; }
 
 function control(field) {
   if (field.options) {
