@@ -33,8 +33,8 @@ public enum StreamKeys {
         .choice(
             "content", \.settings.content, StreamSettings.Content.allCases.map { ($0.rawValue, $0) }, .live,
             help: """
-                What neural-m is trained for: general is any video; calls is pictures that were coded in real time at 100 to 500 \
-                kbit/s, and takes a third more time.
+                What neural-m is trained for: general is any video; calls is pictures that were coded coarsely, as in calls at 100 \
+                to 500 kbit/s, and takes a third more time. auto follows how coarsely the pictures are coded.
                 """),
         .number(
             "sharpness", \.settings.steps.sharpness, 0...1, .live,

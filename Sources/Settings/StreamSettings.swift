@@ -24,6 +24,8 @@ public struct StreamSettings: Hashable, Sendable {
     public var mode = Mode.enhance
     /// What networks are trained for.
     public enum Content: String, Sendable, CaseIterable {
+        /// What suits the pictures, by how coarsely they were coded.
+        case auto
         /// Any video.
         case general
         /// Pictures that were coded in real time at the rates of video calls.
@@ -33,7 +35,7 @@ public struct StreamSettings: Hashable, Sendable {
     /// The best tier of super-resolution that may be used. The scheduler decides frame by frame.
     public var tier = Tier.neuralM
     /// For which content the networks are trained that enlarge pictures.
-    public var content = Content.general
+    public var content = Content.auto
     /// What is asked of the steps between decoder and encoder.
     public var steps = StepSettings()
     /// Frames out for each frame in, where the output has no constant rate: 1 or 2.

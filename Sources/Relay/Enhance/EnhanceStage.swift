@@ -74,6 +74,7 @@ final class EnhanceStage {
     /// A size that cannot be enhanced. It is reported once.
     private var refused: PictureSize?
     private var unseen = UnseenPicture()
+    private var judge = ContentJudge()
 
     /// A picture for somebody who has none is not to fail for a budget that holds between two pictures: processors may have to be
     /// made for it.
@@ -118,7 +119,10 @@ final class EnhanceStage {
         }
         turns.record(.enhance)
         // Read the networks before the first picture, which would have to wait otherwise.
-        if settings.value.tier > .base { SuperResolutionNetwork.readShipped(for: settings.value.content.networks) }
+        if settings.value.tier > .base {
+            let contents = settings.value.content == .auto ? NetworkContent.allCases : [settings.value.content.networks(.general)]
+            for content in contents { SuperResolutionNetwork.readShipped(for: content) }
+        }
         while true {
             let now = MonotonicTime.now()
             turns.record(.enhance, at: now)
@@ -165,7 +169,7 @@ final class EnhanceStage {
     private func enhance(_ frame: consuming DecodedFrame) {
         do throws(EnhanceError) {
             let former = enhancement
-            try prepare(for: frame.picture.size)
+            try prepare(for: frame.picture)
             if let enhancement, enhancement === former, path.runs != runs {
                 control.report(.picture(input: enhancement.input, output: enhancement.output))
             }
@@ -184,8 +188,13 @@ final class EnhanceStage {
 
     /// Makes everything ready for a picture: takes over settings, a choice of the output, and processors that have come since the
     /// last one.
-    private func prepare(for size: PictureSize) throws(EnhanceError) {
+    private func prepare(for picture: borrowing DecodedPicture) throws(EnhanceError) {
+        let size = picture.size
         var isChanged = settings.refresh()
+        if judge.observe(picture.meanQuantiser), settings.value.content == .auto, settings.value.tier > .base {
+            isChanged = true
+            control.report(.message(judge.text))
+        }
         isChanged = try makeEnhancement(for: size) || isChanged
         if configuration.awaitsProcessors { maker.finish() }
         isChanged = takeProcessors(for: size) || isChanged
@@ -275,7 +284,8 @@ final class EnhanceStage {
     /// What the settings ask of an enhancement.
     private func abilities(_ enlargement: Enlargement) -> EnhancementAbilities {
         EnhancementAbilities(
-            for: settings.value, doubles: enlargement.doubles, synthesises: configuration.synthesises(settings.value))
+            for: settings.value, doubles: enlargement.doubles, synthesises: configuration.synthesises(settings.value),
+            found: judge.content)
     }
 
     /// Takes over the settings. One that needs processors holds when they have been made.

@@ -171,8 +171,10 @@ final class Enhancement {
 
 extension StreamSettings.Content {
     /// The content as `EnhanceNetworks` calls it.
-    var networks: NetworkContent {
+    /// - Parameter found: what suits the pictures.
+    func networks(_ found: NetworkContent) -> NetworkContent {
         switch self {
+        case .auto: found
         case .general: .general
         case .calls: .calls
         }

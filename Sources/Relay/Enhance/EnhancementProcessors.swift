@@ -20,9 +20,11 @@ struct EnhancementAbilities: Hashable, Sendable {
 
 extension EnhancementAbilities {
     /// What settings ask for.
-    /// - Parameter doubles: whether pictures are doubled before they get their size. Networks only do that.
-    init(for settings: StreamSettings, doubles: Bool, synthesises: Bool) {
-        networks = settings.tier > .base && doubles ? settings.content.networks : nil
+    /// - Parameters:
+    ///   - doubles: whether pictures are doubled before they get their size. Networks only do that.
+    ///   - found: for which content networks suit the pictures.
+    init(for settings: StreamSettings, doubles: Bool, synthesises: Bool, found: NetworkContent = .general) {
+        networks = settings.tier > .base && doubles ? settings.content.networks(found) : nil
         self.synthesises = synthesises
         steps = settings.steps
     }

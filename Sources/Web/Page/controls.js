@@ -10,7 +10,7 @@ const fields = [
     key: "tier", label: "Best quality (tier)",
     options: { "neural-m": "neural-m: the best", "neural-s": "neural-s: less work", base: "base: the least work" },
   },
-  { key: "content", label: "Quality is made for (content)", options: { general: "any video", calls: "video calls" } },
+  { key: "content", label: "Quality is made for (content)", options: { auto: "what comes in", general: "any video", calls: "video calls" } },
   { key: "sharpness", label: "Sharpness", range: [0, 1, 0.025] },
   { key: "denoise", label: "Noise removal (denoise)", placeholder: "0" },
   {
