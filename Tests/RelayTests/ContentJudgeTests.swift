@@ -20,7 +20,7 @@ import Testing
     @Test func aFirstPictureUnlikeTheOthersIsCorrectedSoon() {
         var judge = ContentJudge()
         let found = changes(&judge, [36] + Array(repeating: 14, count: 500))
-        #expect(found == [64] && judge.content == .general)
+        #expect(found.count == 1 && found[0] < 128 && judge.content == .general)
     }
 
     @Test func whatIsNotKnownChangesNothing() {
