@@ -80,7 +80,8 @@ import Testing
             var settings = StreamSettings()
             adjust(&settings)
             let encoding = RelayConfiguration(input: .standardStream, output: .standardStream).encoding(
-                of: PictureSize(width: 1280, height: 720), color: ColorDescription(), rate: Rational(30), input: 1_000_000, settings)
+                of: PictureSize(width: 1280, height: 720), color: ColorDescription(), rate: Rational(30), input: 1_000_000,
+                settings)
             guard case .rate(_, let frames) = encoding.rateControl else { return nil }
             return frames
         }

@@ -105,7 +105,8 @@ final class ChosenOutput: Sendable {
             return "one thread needs \(Int(need.share * 100)) % of the time \(output): "
         }
         let there = tenths(cores)
-        return "needs \(tenths(need.cores)) \(there == "0" ? "cores, and other programs leave none," : "of \(there) cores") \(output): "
+        return
+            "needs \(tenths(need.cores)) \(there == "0" ? "cores, and other programs leave none," : "of \(there) cores") \(output): "
     }
 }
 

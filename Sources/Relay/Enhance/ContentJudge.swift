@@ -26,7 +26,8 @@ struct ContentJudge {
 
     /// Why the choice is what it is, in words.
     var text: String {
-        let how = "pictures are coded \(content == .calls ? "coarsely" : "finely") (mean quantiser \(Int((mean ?? 0).rounded())))"
+        let how =
+            "pictures are coded \(content == .calls ? "coarsely" : "finely") (mean quantiser \(Int((mean ?? 0).rounded())))"
         return "\(how): networks for \(content == .calls ? "calls" : "any video") enlarge them"
     }
 

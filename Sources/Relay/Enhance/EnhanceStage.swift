@@ -120,7 +120,8 @@ final class EnhanceStage {
         turns.record(.enhance)
         // Read the networks before the first picture, which would have to wait otherwise.
         if settings.value.tier > .base {
-            let contents = settings.value.content == .auto ? NetworkContent.allCases : [settings.value.content.networks(.general)]
+            let contents =
+                settings.value.content == .auto ? NetworkContent.allCases : [settings.value.content.networks(.general)]
             for content in contents { SuperResolutionNetwork.readShipped(for: content) }
         }
         while true {
