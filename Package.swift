@@ -244,7 +244,9 @@ let package = Package(
             name: "MeasureTests", dependencies: ["Measure", "Container", "Codec", "Transport", "Packets", "Endpoint", "Media"]),
         .testTarget(
             name: "OfflineTests",
-            dependencies: ["Offline", "Codec", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams"]),
+            dependencies: [
+                "Offline", "Codec", "EnhanceNetworks", "Enhance", "Telemetry", "Media", "TestStreams", "TestSupport",
+            ]),
         .testTarget(
             name: "SimulationTests", dependencies: ["Simulation", "Schedule", "Telemetry", "Media", "TestSupport"]),
         .testTarget(name: "BenchTests", dependencies: ["Bench", "KernelChecks", "Media"]),

@@ -83,7 +83,8 @@ public struct FileEnhancement: Sendable {
 
     /// Enhances the file. Blocks until it is done.
     /// - Parameters:
-    ///   - notice: called with a line for people when the output cannot hold something of the input, once for each kind.
+    ///   - notice: called with a line for people when the output cannot hold something of the input, once for each kind, and at
+    ///     every change of the pictures' size.
     ///   - progress: called after each input picture with the number of pictures done and, where the file tells, the number of
     ///     all. Return false to end the work; the output is then a complete file up to that picture.
     /// - Throws: an error of the file, the codec or the processors. The pictures written before it can be played.
@@ -105,7 +106,7 @@ public struct FileEnhancement: Sendable {
                     try work.process(picture, at: time, of: reader)
                     pictures += 1
                     if !progress(pictures, reader.video.pictureCount) { return try work.finish(reader) }
-                case .audio(let packet):
+                case .passed(let packet):
                     try work.copy(packet)
                 }
                 started = .now()
@@ -123,7 +124,6 @@ public struct FileEnhancement: Sendable {
 public enum FileEnhancementError: Error {
     case codec(CodecError)
     case enhance(EnhanceError)
-    case sizeChanged(from: PictureSize, to: PictureSize, picture: Int64)
 }
 
 extension FileEnhancementError: CustomStringConvertible {
@@ -131,8 +131,6 @@ extension FileEnhancementError: CustomStringConvertible {
         switch self {
         case .codec(let error): error.description
         case .enhance(let error): "\(error)"
-        case .sizeChanged(let from, let to, let picture):
-            "picture \(picture) is \(to) where the ones before are \(from): cut the file there"
         }
     }
 }

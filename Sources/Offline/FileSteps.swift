@@ -18,7 +18,8 @@ struct FilePictureFacts {
 ///
 /// Confined to one thread at a time. Does not allocate after the first few pictures.
 final class FileSteps {
-    private let decoded: StepRun
+    private var decoded: StepRun
+    private let workers: WorkerPool
     private let sources: StepRun
     private let settings: StepSettings
     /// The picture before, as it came, where a step looks at it.
@@ -31,6 +32,7 @@ final class FileSteps {
     ///   - chain: has the steps on upright pictures.
     init(_ settings: StepSettings, size: PictureSize, _ chain: PictureChain, workers: WorkerPool) throws(EnhanceError) {
         self.settings = settings
+        self.workers = workers
         decoded = StepRun(size: size, try settings.makeSteps(at: .decoded, size: size, workers: workers))
         sources = chain.sources
     }
@@ -38,8 +40,15 @@ final class FileSteps {
     /// How many pictures later than they come pictures come out.
     var lookahead: Int { sources.lookahead }
 
+    /// Prepares for pictures that are coded in another size from here on.
+    func change(to size: PictureSize) throws(EnhanceError) {
+        before = nil
+        if decoded.size == size { return }
+        decoded = StepRun(size: size, try settings.makeSteps(at: .decoded, size: size, workers: workers))
+    }
+
     /// Takes a picture through the steps on those as they are coded.
-    /// - Parameter picture: the next in the order of presentation. All have one size.
+    /// - Parameter picture: the next in the order of presentation, of the size that was named last.
     func treat(_ picture: borrowing DecodedPicture) throws(EnhanceError) {
         let isTopFirst: Bool? =
             switch picture.scan {

@@ -11,6 +11,7 @@ final class FileWork {
     private let video: FileVideo
     /// The size of pictures that are upright.
     private let shownSize: PictureSize
+    private let resizing: FileResizing
     private let turning: FileTurning
     private let transparency: FileTransparency
     private let notice: (String) -> Void
@@ -98,6 +99,7 @@ final class FileWork {
             throw .enhance(error)
         }
         let outputSize = enlargement.output
+        resizing = FileResizing(to: video, workers: workers)
         enlarged = (0..<2).map { _ in Picture(size: outputSize) }
         between = Picture(size: outputSize)
         comparison = settings.comparison.map { [steps] in
@@ -116,7 +118,7 @@ final class FileWork {
         coding.threads = settings.threads
         let (path, described) = (settings.output, output)
         writer = try withCodecErrors { () throws(CodecError) in
-            try MediaFileWriter(path: path, video: described, copyingAudioOf: reader, settings: coding)
+            try MediaFileWriter(path: path, video: described, keeping: reader, settings: coding, notice: notice)
         }
         transparency = FileTransparency(turning, to: outputSize, workers: workers)
     }
@@ -132,9 +134,6 @@ final class FileWork {
     func process(
         _ picture: consuming DecodedPicture, at time: Int64, of reader: FileReader
     ) throws(FileEnhancementError) {
-        guard picture.size == video.size else {
-            throw .sizeChanged(from: video.size, to: picture.size, picture: picture.id)
-        }
         var time = time
         if let data = picture.userData { keep(data) }
         if let newestTime, time <= newestTime {
@@ -147,6 +146,10 @@ final class FileWork {
         }
         if firstTime == nil { firstTime = time }
         newestTime = time
+        if let line = resizing.follow(picture) {
+            notice(line)
+            try withEnhanceErrors { () throws(EnhanceError) in try steps.change(to: resizing.input) }
+        }
         do throws(EnhanceError) { try steps.treat(picture) } catch { throw .enhance(error) }
         tellLosses(picture, reader)
         let facts = FilePictureFacts(
@@ -156,11 +159,13 @@ final class FileWork {
         if let line = turning.follow(picture.color.orientation) { notice(line) }
         if let comparison {
             let started = MonotonicTime.now()
-            unsafe comparison.keep(
-                turning.upright(picture.view), index: arrived, chromaLocation: facts.chromaLocation)
+            let shown = unsafe resizing.resized(picture.view, chromaLocation: picture.color.chromaLocation)
+            unsafe comparison.keep(turning.upright(shown), index: arrived, chromaLocation: facts.chromaLocation)
             compareTimes.record(.now() - started)
         }
-        let view = unsafe turning.upright(steps.treated(picture.view))
+        let treated = unsafe resizing.resized(
+            steps.treated(picture.view), chromaLocation: picture.color.chromaLocation)
+        let view = unsafe turning.upright(treated)
         arrived += 1
         let out = try withEnhanceErrors { () throws(EnhanceError) in unsafe try steps.push(view, facts) }
         if let out { unsafe try enlarge(steps.result(of: view), out) }
@@ -258,7 +263,7 @@ final class FileWork {
         writtenTime = time
     }
 
-    /// Copies a packet of sound to the output.
+    /// Copies a packet of another stream to the output.
     func copy(_ packet: consuming CodedPacket) throws(FileEnhancementError) {
         do throws(CodecError) {
             try writer.write(packet)

@@ -43,7 +43,7 @@ enum Failure {
     static func exit(_ error: FileEnhancementError, in input: String) -> ExitCode {
         switch error {
         case .codec(let error): return exit(error)
-        case .enhance, .sizeChanged:
+        case .enhance:
             StandardError.line("burnish: \(input): \(error)")
             return badInput
         }

@@ -76,19 +76,4 @@ import Testing
             #expect(report.picturesDeinterlaced == 0 && combs.dropFirst().min()! > 1.1, "\(combs)")
         }
     }
-
-    @Test(arguments: [1, 2]) func whatWasWrittenBeforeAFailureCanBePlayed(interpolate: Int) throws {
-        let scratch = try Scratch()
-        let stream =
-            try TestStream.video(frames: 20)
-            + TestStream.video(frames: 4, size: PictureSize(width: 96, height: 64), start: 11)
-        let failure = #expect(throws: FileEnhancementError.self) {
-            _ = try enhance(stream, scratch, interpolate: interpolate)
-        }
-        guard case .sizeChanged = failure else {
-            Issue.record("\(String(describing: failure))")
-            return
-        }
-        #expect(try times(of: scratch.path("out.mp4")).count == (interpolate == 1 ? 20 : 39))
-    }
 }

@@ -1,11 +1,11 @@
 import CFFmpeg
 
-/// A coded packet of a file's audio, on its way to another file untouched.
+/// A coded packet of a stream that is not enhanced, on its way to another file untouched.
 ///
 /// Confined to one thread at a time.
 @safe public struct CodedPacket: ~Copyable {
     var packet: UnsafeMutablePointer<AVPacket>?
-    /// Which of the reader's audio streams it belongs to.
+    /// Which of the reader's ``FileReader/passedStreams`` it belongs to.
     public let stream: Int
 
     init(moving source: UnsafeMutablePointer<AVPacket>, stream: Int) throws(CodecError) {

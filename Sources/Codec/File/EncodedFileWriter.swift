@@ -1,7 +1,7 @@
 import CFFmpeg
 import Media
 
-/// Writes a container of libavformat's: one H.264 stream and copied audio.
+/// Writes a container of libavformat's: one H.264 stream, and all of another file that it can hold.
 ///
 /// Confined to one thread at a time.
 @safe final class EncodedFileWriter {
@@ -13,10 +13,19 @@ import Media
     private var nextID: Int64 = 0
     /// Of the packets written, by output stream.
     private var lastDecodes: [Int64] = []
+    /// The output's stream and what it is, for each of the reader's passed streams; nil where it is left out.
+    private var passed: [(index: Int, stream: PassedStream)?] = []
+    /// Streams of which a packet was refused.
+    private var refusing: Set<Int> = []
+    private let notice: (String) -> Void
     private var isFinished = false
 
-    init(path: String, video: FileVideo, audio: FileReader?, settings: MediaFileWriter.Settings) throws(CodecError) {
+    init(
+        path: String, video: FileVideo, keeping reader: FileReader?, settings: MediaFileWriter.Settings,
+        notice: @escaping (String) -> Void
+    ) throws(CodecError) {
         place = path
+        self.notice = notice
         var configuration = VideoEncoderConfiguration(size: video.size, frameRate: video.frameRate)
         configuration.color = video.color
         configuration.preset = settings.preset
@@ -24,25 +33,52 @@ import Media
         configuration.threads = settings.threads
         configuration.fileTimeBase = video.timeBase
         encoder = try VideoEncoder(configuration)
+        do throws(CodecError) {
+            try open(reader, onlySound: false)
+        } catch {
+            // A muxer may refuse what the container is said to hold. The pictures are not lost for that.
+            guard error.operation == "avformat_write_header", let reader,
+                reader.passedStreams.contains(where: { $0.kind != .sound })
+            else { throw error }
+            close()
+            try open(reader, onlySound: true)
+        }
+    }
+
+    /// Opens the file and writes its header.
+    private func open(_ reader: FileReader?, onlySound: Bool) throws(CodecError) {
         unsafe try check(
-            avformat_alloc_output_context2(&format, nil, nil, "file:\(path)"), "avformat_alloc_output_context2",
+            avformat_alloc_output_context2(&format, nil, nil, "file:\(place)"), "avformat_alloc_output_context2",
             at: place, .unsupportedCodec, advice: "give the file an extension that names a container, such as .mp4")
-        try addVideo()
-        if let audio { try addAudio(of: audio) }
         let output = unsafe format!
+        try addVideo(reader)
+        var covers: [(index: Int, stream: PassedStream)] = []
+        var loss: String?
+        if let reader {
+            let container = unsafe ContainerContents(output.pointee.oformat)
+            let contents = PassedContents(of: reader, in: container, path: place, onlySound: onlySound)
+            loss = contents.loss
+            covers = try add(contents, of: reader, in: container)
+        }
         unsafe try check(
-            avio_open(&output.pointee.pb, "file:\(path)", AVIO_FLAG_WRITE), "avio_open", at: place, .cannotOpen,
+            avio_open(&output.pointee.pb, "file:\(place)", AVIO_FLAG_WRITE), "avio_open", at: place, .cannotOpen,
             advice: "check the path and its permissions")
         unsafe try check(
             avformat_write_header(output, nil), "avformat_write_header", at: place, .unsupportedCodec,
             advice: "choose a container that can hold these streams, such as .mkv")
+        if let loss { notice(loss) }
+        if let reader { for cover in covers { try writeCover(cover, of: reader) } }
     }
 
-    deinit {
+    private func close() {
         guard let output = unsafe format else { return }
         unsafe avio_closep(&output.pointee.pb)
         unsafe avformat_free_context(output)
+        unsafe format = nil
+        (timeBases, lastDecodes, passed) = ([], [], [])
     }
+
+    deinit { close() }
 
     func write(_ picture: PictureView, at time: Int64, carrying userData: PictureUserData?) throws(CodecError) {
         var failure: CodecError?
@@ -54,7 +90,14 @@ import Media
     }
 
     func write(_ packet: borrowing CodedPacket) throws(CodecError) {
-        unsafe try write(packet.packet!, to: packet.stream + 1)
+        guard let (index, stream) = passed[packet.stream] else { return }
+        do throws(CodecError) {
+            unsafe try write(packet.packet!, to: index, isSparse: stream.isSparse)
+        } catch {
+            // A packet that a muxer does not understand is no reason to end the file.
+            guard stream.kind != .sound, [-EINVAL, burnish_averror_invaliddata].contains(error.code) else { throw error }
+            if refusing.insert(index).inserted { notice("a part of \(stream.name) is left out, for it is damaged") }
+        }
     }
 
     /// Completes the file. The index is written whatever else fails, because without it nothing of the file can be
@@ -85,12 +128,15 @@ import Media
                 unsafe try check(av_grow_packet(packet, Int32(added)), "av_grow_packet", at: place)
                 unsafe UnsafeMutableRawPointer(packet.pointee.data!).copyMemory(from: bytes, byteCount: unit.bytes.count)
             }
-            unsafe try write(packet, to: 0)
+            unsafe try write(packet, to: 0, isSparse: false)
             return nil
         } catch { return error }
     }
 
-    private func write(_ packet: UnsafeMutablePointer<AVPacket>, to index: Int) throws(CodecError) {
+    /// - Parameter isSparse: packets may have one time.
+    private func write(
+        _ packet: UnsafeMutablePointer<AVPacket>, to index: Int, isSparse: Bool
+    ) throws(CodecError) {
         let stream = unsafe format!.pointee.streams[index]!
         unsafe packet.pointee.stream_index = Int32(index)
         unsafe packet.pointee.pos = -1
@@ -99,7 +145,7 @@ import Media
         // the first.
         let decode = unsafe packet.pointee.dts
         if index > 0, decode != burnish_nopts {
-            if decode <= lastDecodes[index] { return }
+            if isSparse ? decode < lastDecodes[index] : decode <= lastDecodes[index] { return }
             lastDecodes[index] = decode
         }
         unsafe try check(
@@ -107,7 +153,7 @@ import Media
             advice: "check the space on the disk")
     }
 
-    private func addVideo() throws(CodecError) {
+    private func addVideo(_ reader: FileReader?) throws(CodecError) {
         let output = unsafe format!
         // A negative answer means that the container does not say. Then writing its header will tell.
         guard unsafe avformat_query_codec(output.pointee.oformat, AV_CODEC_ID_H264, FF_COMPLIANCE_NORMAL) != 0 else {
@@ -123,22 +169,123 @@ import Media
         unsafe stream.pointee.time_base = context.pointee.time_base
         unsafe stream.pointee.avg_frame_rate = context.pointee.framerate
         unsafe stream.pointee.sample_aspect_ratio = context.pointee.sample_aspect_ratio
+        if let reader {
+            unsafe stream.pointee.disposition = reader.videoDisposition & ~Int32(AV_DISPOSITION_ATTACHED_PIC)
+            // What counts the coded stream is no longer true, and pictures are upright.
+            unsafe reader.videoTags.add(to: &stream.pointee.metadata) {
+                !["encoder", "duration", "bps", "rotate"].contains($0) && !$0.hasPrefix("number_of_")
+                    && !$0.hasPrefix("_statistics") && !$0.hasPrefix("bps-") && !$0.hasPrefix("duration-")
+            }
+        }
         unsafe timeBases.append(context.pointee.time_base)
         lastDecodes.append(.min)
     }
 
-    private func addAudio(of reader: FileReader) throws(CodecError) {
-        for index in reader.audioStreams {
-            let source = unsafe reader.format!.pointee.streams[index]!
-            let stream = unsafe try check(avformat_new_stream(format, nil), "avformat_new_stream", at: place)
-            unsafe try check(
-                avcodec_parameters_copy(stream.pointee.codecpar, source.pointee.codecpar), "avcodec_parameters_copy",
-                at: place)
-            // Tags belong to the container that the stream comes from.
-            unsafe stream.pointee.codecpar.pointee.codec_tag = 0
-            unsafe stream.pointee.time_base = source.pointee.time_base
-            unsafe timeBases.append(source.pointee.time_base)
-            lastDecodes.append(.min)
+    /// Adds streams, chapters and tags.
+    /// - Returns: covers whose packet is to be written.
+    private func add(
+        _ contents: PassedContents, of reader: FileReader, in container: ContainerContents
+    ) throws(CodecError) -> [(index: Int, stream: PassedStream)] {
+        let output = unsafe format!
+        let input = unsafe reader.format!
+        var covers: [(index: Int, stream: PassedStream)] = []
+        passed = Array(repeating: nil, count: reader.passedStreams.count)
+        for (place, stream) in reader.passedStreams.enumerated()
+        where stream.kind != .timecode && contents.streams.contains(where: { $0.index == stream.index }) {
+            let index = unsafe Int(output.pointee.nb_streams)
+            let source = unsafe input.pointee.streams[stream.index]!
+            if stream.kind == .cover, container.family == .matroska {
+                unsafe try attach(source, stream)
+                continue
+            }
+            let target = unsafe try addStream(like: source)
+            if let language = unsafe FileTags(source.pointee.metadata)["language"] {
+                unsafe av_dict_set(&target.pointee.metadata, "language", container.spelled(language: language), 0)
+            }
+            if stream.hasPackets { passed[place] = (index, stream) }
+            if stream.kind == .cover {
+                unsafe target.pointee.disposition = Int32(AV_DISPOSITION_ATTACHED_PIC)
+                covers.append((index, stream))
+            }
+        }
+        unsafe FileTags(input.pointee.metadata).add(to: &output.pointee.metadata) {
+            !ContainerContents.ownTags.contains($0)
+        }
+        if contents.keepsChapters { try addChapters(of: reader) }
+        return covers
+    }
+
+    @discardableResult
+    private func addStream(
+        like source: UnsafeMutablePointer<AVStream>
+    ) throws(CodecError) -> UnsafeMutablePointer<AVStream> {
+        let stream = unsafe try check(avformat_new_stream(format, nil), "avformat_new_stream", at: place)
+        unsafe try check(
+            avcodec_parameters_copy(stream.pointee.codecpar, source.pointee.codecpar), "avcodec_parameters_copy",
+            at: place)
+        // Tags belong to the container that the stream comes from.
+        unsafe stream.pointee.codecpar.pointee.codec_tag = 0
+        unsafe stream.pointee.time_base = source.pointee.time_base
+        unsafe stream.pointee.disposition = source.pointee.disposition
+        unsafe stream.pointee.sample_aspect_ratio = source.pointee.sample_aspect_ratio
+        unsafe stream.pointee.avg_frame_rate = source.pointee.avg_frame_rate
+        unsafe FileTags(source.pointee.metadata).add(to: &stream.pointee.metadata)
+        unsafe timeBases.append(source.pointee.time_base)
+        lastDecodes.append(.min)
+        return unsafe stream
+    }
+
+    /// Matroska has covers as attachments.
+    private func attach(_ source: UnsafeMutablePointer<AVStream>, _ cover: PassedStream) throws(CodecError) {
+        guard let type = ContainerContents.imageType(cover.codec) else { return }
+        let stream = unsafe try addStream(like: source)
+        let parameters = unsafe stream.pointee.codecpar!
+        let picture = unsafe source.pointee.attached_pic
+        let count = unsafe Int(picture.size)
+        let bytes = unsafe av_mallocz(count + Int(AV_INPUT_BUFFER_PADDING_SIZE))?.assumingMemoryBound(to: UInt8.self)
+        let copy = unsafe try check(bytes, "av_mallocz", at: place)
+        if let data = unsafe picture.data { unsafe copy.update(from: data, count: count) }
+        unsafe av_freep(&parameters.pointee.extradata)
+        unsafe parameters.pointee.extradata = copy
+        unsafe parameters.pointee.extradata_size = Int32(count)
+        unsafe parameters.pointee.codec_type = AVMEDIA_TYPE_ATTACHMENT
+        unsafe stream.pointee.disposition = 0
+        unsafe av_dict_set(&stream.pointee.metadata, "filename", type.name, AV_DICT_DONT_OVERWRITE)
+        unsafe av_dict_set(&stream.pointee.metadata, "mimetype", type.type, AV_DICT_DONT_OVERWRITE)
+    }
+
+    private func writeCover(_ cover: (index: Int, stream: PassedStream), of reader: FileReader) throws(CodecError) {
+        var packet = unsafe av_packet_clone(&reader.format!.pointee.streams[cover.stream.index]!.pointee.attached_pic)
+        let picture = unsafe try check(packet, "av_packet_clone", at: place)
+        defer { unsafe av_packet_free(&packet) }
+        unsafe (picture.pointee.pts, picture.pointee.dts) = (0, 0)
+        unsafe try write(picture, to: cover.index, isSparse: false)
+    }
+
+    private func addChapters(of reader: FileReader) throws(CodecError) {
+        let (input, output) = unsafe (reader.format!, format!)
+        for place in 0..<Int(unsafe input.pointee.nb_chapters) {
+            guard let source = unsafe input.pointee.chapters[place] else { continue }
+            let memory = unsafe av_mallocz(MemoryLayout<AVChapter>.size)?.assumingMemoryBound(to: AVChapter.self)
+            let chapter = unsafe try check(memory, "av_mallocz", at: self.place)
+            let base = unsafe source.pointee.time_base
+            let shift = av_rescale_q(reader.shift, AVRational(num: 1, den: 1_000_000), base)
+            unsafe chapter.pointee.id = source.pointee.id
+            unsafe chapter.pointee.time_base = base
+            unsafe chapter.pointee.start = max(0, source.pointee.start + shift)
+            unsafe chapter.pointee.end = max(0, source.pointee.end + shift)
+            unsafe FileTags(source.pointee.metadata).add(to: &chapter.pointee.metadata)
+            let count = unsafe Int(output.pointee.nb_chapters)
+            let list = unsafe av_realloc_array(
+                output.pointee.chapters, count + 1, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
+            guard let list = unsafe list?.assumingMemoryBound(to: UnsafeMutablePointer<AVChapter>?.self) else {
+                unsafe av_free(chapter)
+                throw CodecError(
+                    .outOfMemory, operation: "av_realloc_array", message: "no memory for a chapter", place: self.place)
+            }
+            unsafe list[count] = chapter
+            unsafe output.pointee.chapters = list
+            unsafe output.pointee.nb_chapters += 1
         }
     }
 }

@@ -1,4 +1,4 @@
-/// What a reader has read before anybody asked: the first picture, and the sound before it.
+/// What a reader has read before anybody asked: the first picture, and the packets of other streams before it.
 struct FileLookahead: ~Copyable {
     /// A place for what cannot be copied.
     private final class Place {
@@ -13,7 +13,7 @@ struct FileLookahead: ~Copyable {
     /// Why nothing more could be read. It is thrown once, behind what was read.
     var failure: CodecError?
 
-    /// A file with so much sound before its first picture is not read further.
+    /// A file with so many packets before its first picture is not read further.
     private static let capacity = 4096
 
     var hasRoom: Bool { !isComplete && places.count < Self.capacity }

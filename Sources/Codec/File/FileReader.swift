@@ -4,20 +4,21 @@ import Glibc
 import Media
 
 /// Reads a media file of any kind that libavformat knows: its main video as 8-bit 4:2:0 pictures in presentation order,
-/// its audio as coded packets to copy. It opens only local files and pipes, whatever a playlist inside asks for.
+/// everything else as coded packets to copy. It opens only local files and pipes, whatever a playlist inside asks for.
 ///
 /// Confined to one thread at a time. Not made for the live path: allocates.
 @safe public final class FileReader {
     public enum Item: ~Copyable {
         /// A picture, its ``DecodedPicture/id`` counting from 0, and when it is shown, in ``FileVideo/timeBase`` units.
         case picture(DecodedPicture, time: Int64)
-        case audio(CodedPacket)
+        /// Of sound, subtitles, data or another video.
+        case passed(CodedPacket)
     }
 
     /// What the first picture says of its samples, and the file of the rest.
     public private(set) var video: FileVideo
     /// How many audio streams there are.
-    public var audioStreamCount: Int { audioStreams.count }
+    public var audioStreamCount: Int { passedStreams.count { $0.kind == .sound } }
     /// How many packets of the video the decoder found damaged so far, and how many stretches of the file could not be
     /// read.
     public private(set) var damagedPackets = 0
@@ -35,8 +36,10 @@ import Media
 
     let place: String
     private(set) var format: UnsafeMutablePointer<AVFormatContext>?
-    /// The container's indices of the audio streams.
-    let audioStreams: [Int]
+    /// All streams but the video, in the container's order.
+    let passedStreams: [PassedStream]
+    /// Microseconds that are added to all stamps, so that the file begins at zero.
+    let shift: Int64
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     private let videoIndex: Int32
@@ -84,13 +87,18 @@ import Media
             videoIndex = unsafe try Self.findVideo(in: format!, &codec, at: place)
             let stream = unsafe format!.pointee.streams[Int(videoIndex)]!
             unsafe video = FileVideo(stream, of: format!)
-            audioStreams = unsafe (0..<Int(format!.pointee.nb_streams)).filter {
-                unsafe format!.pointee.streams[$0]!.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_AUDIO
+            let main = videoIndex
+            let passed = unsafe (0..<Int(format!.pointee.nb_streams)).filter { $0 != main }.compactMap {
+                unsafe PassedStream(format!.pointee.streams[$0]!)
             }
-            for i in 0..<Int(unsafe format!.pointee.nb_streams) where i != videoIndex && !audioStreams.contains(i) {
-                unsafe format!.pointee.streams[i]!.pointee.discard = AVDISCARD_ALL
+            passedStreams = passed
+            for i in 0..<Int(unsafe format!.pointee.nb_streams) where i != videoIndex {
+                let isWanted = passed.contains { $0.index == i && $0.hasPackets }
+                unsafe format!.pointee.streams[i]!.pointee.discard = isWanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL
             }
-            clock = unsafe RecordingClock(start: Self.start(of: audioStreams + [Int(videoIndex)], in: format!))
+            let timed = passed.filter { $0.kind == .sound }.map(\.index) + [Int(videoIndex)]
+            shift = unsafe -max(0, Self.start(of: timed, in: format!))
+            clock = RecordingClock(start: -shift)
             orientation.ofContainer = unsafe Orientation(stream) ?? .upright
             let id = unsafe codec!.pointee.id
             readsOrientation = [AV_CODEC_ID_PNG, AV_CODEC_ID_WEBP, AV_CODEC_ID_TIFF].contains(id)
@@ -137,7 +145,11 @@ import Media
         unsafe avformat_close_input(&format)
     }
 
-    /// The next picture or audio packet, in the file's order; nil at the end. Damaged packets are passed over and
+    /// The tags of the video's stream.
+    var videoTags: FileTags { unsafe FileTags(format!.pointee.streams[Int(videoIndex)]!.pointee.metadata) }
+    var videoDisposition: Int32 { unsafe format!.pointee.streams[Int(videoIndex)]!.pointee.disposition }
+
+    /// The next picture or packet, in the file's order; nil at the end. Damaged packets are passed over and
     /// counted.
     /// - Throws: `noVideo` at the end of a file of which no picture could be decoded.
     public func next() throws(CodecError) -> Item? {
@@ -156,7 +168,7 @@ import Media
                     video.color.sampleAspectRatio = shape
                     ahead.isComplete = true
                     ahead.append(.picture(picture, time: time))
-                case .audio(let packet): ahead.append(.audio(packet))
+                case .passed(let packet): ahead.append(.passed(packet))
                 }
             }
         } catch {
@@ -177,7 +189,7 @@ import Media
                     advice: "check that the file is complete")
             }
             if code == burnish_averror_again {
-                if let audio = try readPacket() { return .audio(audio) }
+                if let passed = try readPacket() { return .passed(passed) }
             } else if code == burnish_averror_invaliddata {
                 damagedPackets += 1
             } else {
@@ -186,7 +198,7 @@ import Media
         }
     }
 
-    /// Reads one packet: the video's goes to the decoder, an audio stream's is returned.
+    /// Reads one packet: the video's goes to the decoder, another stream's is returned.
     private func readPacket() throws(CodecError) -> CodedPacket? {
         let code = unsafe av_read_frame(format, packet)
         if code == burnish_averror_invaliddata, canReadOn() { return nil }
@@ -201,8 +213,9 @@ import Media
         defer { unsafe av_packet_unref(packet) }
         failures = 0
         unsafe ending.record(packet!, of: format!)
-        unsafe bridgeJumps(packet!)
         let index = unsafe packet!.pointee.stream_index
+        let passed = passedStreams.firstIndex { $0.index == Int(index) }
+        unsafe bridgeJumps(packet!, isSparse: passed.map { passedStreams[$0].isSparse } ?? false)
         if index == videoIndex {
             if readsOrientation {
                 unsafe orientation.ofContainer = Orientation(
@@ -214,8 +227,8 @@ import Media
             if sent < 0 { damagedPackets += 1 }
             return nil
         }
-        guard let audio = audioStreams.firstIndex(of: Int(index)) else { return nil }
-        return unsafe try CodedPacket(moving: packet!, stream: audio)
+        guard let passed else { return nil }
+        return unsafe try CodedPacket(moving: packet!, stream: passed)
     }
 
     /// Whether to read on after something in the file that made no sense to libavformat: more may follow.
@@ -227,16 +240,19 @@ import Media
         return failures < Self.maximumFailures
     }
 
-    private func bridgeJumps(_ packet: UnsafeMutablePointer<AVPacket>) {
+    private func bridgeJumps(_ packet: UnsafeMutablePointer<AVPacket>, isSparse: Bool) {
         let index = unsafe Int(packet.pointee.stream_index)
         let base = unsafe format!.pointee.streams[index]!.pointee.time_base
         let bits = unsafe format!.pointee.streams[index]!.pointee.pts_wrap_bits
         let microsecond = AVRational(num: 1, den: 1_000_000)
         func time(_ stamp: Int64) -> Int64? { stamp == burnish_nopts ? nil : av_rescale_q(stamp, base, microsecond) }
         let (decode, presentation) = unsafe (time(packet.pointee.dts), time(packet.pointee.pts))
-        let offset = unsafe clock.offset(
-            stream: index, decode: decode, presentation: presentation, duration: time(packet.pointee.duration) ?? 0,
-            period: (1..<63).contains(bits) ? time(1 << Int64(bits)) : nil)
+        let offset =
+            isSparse
+            ? clock.offset(ofSparse: decode ?? presentation)
+            : unsafe clock.offset(
+                stream: index, decode: decode, presentation: presentation, duration: time(packet.pointee.duration) ?? 0,
+                period: (1..<63).contains(bits) ? time(1 << Int64(bits)) : nil)
         if offset == 0 { return }
         let shift = av_rescale_q(offset, microsecond, base)
         if decode != nil { unsafe packet.pointee.dts += shift }

@@ -2,7 +2,8 @@ import CFFmpeg
 import Media
 
 /// Writes pictures to a file. A `.y4m` file is uncompressed. A `.png`, `.jpg` or `.jpeg` file holds one picture. Any other name
-/// chooses a container of libavformat's, with H.264 (libx264) and, where asked for, another file's audio copied.
+/// chooses a container of libavformat's, with H.264 (libx264) and, where asked for, all else of another file: sound, subtitles,
+/// data, chapters, attachments and tags.
 ///
 /// Confined to one thread at a time. Call ``finish()`` at the end: without it the file has no index and may be
 /// unreadable.
@@ -31,29 +32,29 @@ import Media
     /// Whether what pictures carry for viewers is written.
     public var holdsUserData: Bool { if case .container = target { true } else { false } }
 
-    /// Whether audio packets are written.
-    let copiesAudio: Bool
-
     /// - Parameters:
     ///   - path: its extension chooses the container; `-` is uncompressed on standard output.
     ///   - video: times given to ``write(_:at:)`` are in its time base.
-    ///   - audio: a reader whose audio packets will be written too.
+    ///   - reader: a file of which everything but the pictures is kept, as far as the output can hold it. Its packets are given to
+    ///     ``write(_:)``.
+    ///   - notice: called with a line for people where it cannot.
     /// - Throws: `cannotOpen`, `unsupportedCodec` when the container is unknown or cannot hold the streams,
     ///   `unsupportedFormat` for a size that the codec cannot do.
     public init(
-        path: String, video: FileVideo, copyingAudioOf audio: FileReader? = nil, settings: Settings = Settings()
+        path: String, video: FileVideo, keeping reader: FileReader? = nil, settings: Settings = Settings(),
+        notice: @escaping (String) -> Void = { _ in }
     ) throws(CodecError) {
         LibraryLog.capture()
         if path == "-" || path.lowercased().hasSuffix(".y4m") {
             target = .uncompressed(try Y4MWriter(path: path, video: video))
-            copiesAudio = false
         } else if let kind = PictureFileWriter.Kind(path: path) {
             target = .picture(try PictureFileWriter(kind, path: path, video: video))
-            copiesAudio = false
         } else {
-            target = .container(try EncodedFileWriter(path: path, video: video, audio: audio, settings: settings))
-            copiesAudio = audio.map { $0.audioStreamCount > 0 } ?? false
+            target = .container(
+                try EncodedFileWriter(path: path, video: video, keeping: reader, settings: settings, notice: notice))
+            return
         }
+        if let reader, let loss = PassedContents(of: reader, in: nil, path: path).loss { notice(loss) }
     }
 
     /// Writes the next picture in presentation order.
@@ -71,9 +72,9 @@ import Media
         }
     }
 
-    /// Copies an audio packet; does nothing where the file has no audio.
+    /// Copies a packet; does nothing where the file does not hold its stream.
     public func write(_ packet: consuming CodedPacket) throws(CodecError) {
-        guard copiesAudio, case .container(let writer) = target else { return }
+        guard case .container(let writer) = target else { return }
         try writer.write(packet)
     }
 

@@ -19,8 +19,9 @@ struct RecordingClock {
     private static let crossing: Int64 = 10_000_000
 
     private var streams: [Int: Stream] = [:]
-    /// Of the newest epoch.
+    /// Of the newest epoch, and of the one before.
     private var offset: Int64 = 0
+    private var earlierOffset: Int64?
     private var epoch = 0
     /// - Parameter start: the recording's first stamp.
     init(start: Int64 = 0) { offset = -max(0, start) }
@@ -46,6 +47,7 @@ struct RecordingClock {
             let follows = (-Self.tolerance...Self.crossing).contains(time + offset - newest)
             if stream.epoch == epoch || !follows {
                 epoch += 1
+                earlierOffset = offset
                 let wrapped = period.map { stream.offset + $0 }
                 if let wrapped, abs(time + wrapped - newest) < Self.crossing {
                     offset = wrapped
@@ -62,5 +64,13 @@ struct RecordingClock {
             end = max(end ?? .min, max(time, presentation ?? time) + stream.offset + max(duration, 1))
         }
         return stream.offset
+    }
+
+    /// What is to be added to the stamps of a packet of a stream with gaps, such as subtitles. It says nothing of jumps: around one
+    /// it belongs where it comes nearer to what was read last.
+    /// - Parameter time: of the packet; nil where it has none.
+    func offset(ofSparse time: Int64?) -> Int64 {
+        guard let time, let end, let earlierOffset else { return offset }
+        return abs(time + earlierOffset - end) < abs(time + offset - end) ? earlierOffset : offset
     }
 }

@@ -126,14 +126,14 @@ import Testing
                 "libx264", "-c:a", "aac", "-output_ts_offset", "50000",
             ])
         let reader = try FileReader(path: path)
-        let writer = try MediaFileWriter(path: folder.file("out.mp4").path, video: reader.video, copyingAudioOf: reader)
+        let writer = try MediaFileWriter(path: folder.file("out.mp4").path, video: reader.video, keeping: reader)
         var times: [Double] = []
         while let item = try reader.next() {
             switch consume item {
             case .picture(let picture, let time):
                 times.append(Double(time) * reader.video.timeBase.value)
                 try writer.write(picture.view, at: time)
-            case .audio(let packet): try writer.write(packet)
+            case .passed(let packet): try writer.write(packet)
             }
         }
         try writer.finish()

@@ -22,7 +22,7 @@ import Testing
                 #expect(picture.id == Int64(pictures.count) && picture.size == reader.video.size)
                 pictures.append(samples(picture.view))
                 times.append(time)
-            case .audio: audio += 1
+            case .passed: audio += 1
             }
         }
         return (pictures, times, audio)
@@ -85,15 +85,14 @@ import Testing
         #expect(reader.video.frameRate == Rational(24000, 1001) && reader.audioStreamCount == 1)
         #expect(reader.video.color.primaries == 1 && reader.video.color.range == .limited)
         let path = folder.file("out.\(container)").path
-        let writer = try MediaFileWriter(path: path, video: reader.video, copyingAudioOf: reader)
-        #expect(writer.copiesAudio)
+        let writer = try MediaFileWriter(path: path, video: reader.video, keeping: reader)
         var (count, audio) = (0, 0)
         while let item = try reader.next() {
             switch consume item {
             case .picture(let picture, let time):
                 try writer.write(picture.view, at: time)
                 count += 1
-            case .audio(let packet):
+            case .passed(let packet):
                 try writer.write(packet)
                 audio += 1
             }
@@ -201,11 +200,11 @@ import Testing
 
         let path = folder.file("out.mp4").path
         let again = try FileReader(path: folder.file("whole.ts").path)
-        let writer = try MediaFileWriter(path: path, video: again.video, copyingAudioOf: again)
+        let writer = try MediaFileWriter(path: path, video: again.video, keeping: again)
         while let item = try again.next() {
             switch consume item {
             case .picture(let picture, let time): try writer.write(picture.view, at: time)
-            case .audio(let packet): try writer.write(packet)
+            case .passed(let packet): try writer.write(packet)
             }
         }
         try writer.finish()
