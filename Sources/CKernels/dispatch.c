@@ -7,6 +7,7 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
     burnish_motion_init_scalar(&table->motion);
     burnish_network_init_scalar(&table->network);
     burnish_sharpen_init_scalar(&table->sharpen);
+    burnish_color_init_scalar(&table->color);
     burnish_deinterlace_init_scalar(&table->deinterlace);
     burnish_noise_init_scalar(&table->noise);
     burnish_fusion_init_scalar(&table->fusion);
@@ -16,6 +17,7 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
         burnish_motion_init_avx2(&table->motion);
         burnish_network_init_avx2(&table->network);
         burnish_sharpen_init_avx2(&table->sharpen);
+        burnish_color_init_avx2(&table->color);
         burnish_deinterlace_init_avx2(&table->deinterlace);
         burnish_noise_init_avx2(&table->noise);
         burnish_fusion_init_avx2(&table->fusion);

@@ -22,6 +22,9 @@ void burnish_sharpen_init_scalar(burnish_sharpen_kernels *);
 void burnish_sharpen_init_avx2(burnish_sharpen_kernels *);
 void burnish_sharpen_init_neon(burnish_sharpen_kernels *);
 
+void burnish_color_init_scalar(burnish_color_kernels *);
+void burnish_color_init_avx2(burnish_color_kernels *);
+
 void burnish_deinterlace_init_scalar(burnish_deinterlace_kernels *);
 void burnish_deinterlace_init_avx2(burnish_deinterlace_kernels *);
 

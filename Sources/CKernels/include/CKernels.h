@@ -3,6 +3,7 @@
 // docs/design/kernels.md says how to add one.
 #pragma once
 
+#include "color.h"
 #include "cpu.h"
 #include "deinterlace.h"
 #include "fusion.h"
@@ -21,6 +22,7 @@ typedef struct {
     burnish_network_kernels tiled_network;
     burnish_motion_kernels motion;
     burnish_sharpen_kernels sharpen;
+    burnish_color_kernels color;
     burnish_deinterlace_kernels deinterlace;
     burnish_noise_kernels noise;
     burnish_fusion_kernels fusion;

@@ -1,0 +1,39 @@
+// Colours by a table: what every colour becomes, as Y, U and V.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/// Nodes of the table on each axis, and the distance between two in samples of 10 bits.
+#define BURNISH_COLOR_NODES 33
+#define BURNISH_COLOR_STEP 32
+/// Entries of one component: one for each node (33 x 33 x 33), Y the fastest, then U, then V, and two that a kernel may read.
+#define BURNISH_COLOR_ENTRIES 35939
+/// An entry is a sample of 8 bits times this.
+#define BURNISH_COLOR_ONE 128
+
+/// What the colours at the nodes become. Node n of an axis is the sample 32 n of 10 bits, or 8 n of 8 bits.
+typedef struct {
+    const int16_t *y;
+    /// U in the lower half, V in the upper.
+    const uint32_t *uv;
+} burnish_color_table;
+
+/// Two rows of luma and the row of chroma between them.
+typedef struct {
+    uint8_t *y0, *y1, *u, *v;
+    /// Samples of 8 bits, or of 10 bits in 16.
+    const void *from_y0, *from_y1, *from_u, *from_v;
+    /// What is added to luma and chroma before they are rounded down, for each of 16 samples of a row: 0 ... ONE - 1. The second eight
+    /// are like the first.
+    const int16_t *dither0, *dither1;
+} burnish_color_rows;
+
+typedef struct {
+    /// Looks up two rows. Between nodes the value is that of the tetrahedron around the colour (Sakamoto and Itooka), in whole numbers.
+    /// Each sample of luma is looked up with the chroma that it shares, and chroma with the mean of its four samples of luma. `width` is
+    /// that of luma; chroma has (width + 1) / 2 samples. Where a row or column of luma is missing at an edge, the other one stands for
+    /// it: pass the same row twice. Samples of 10 bits that are larger than 1023 count as 1023.
+    void (*rows8)(const burnish_color_table *table, burnish_color_rows rows, int width);
+    void (*rows10)(const burnish_color_table *table, burnish_color_rows rows, int width);
+} burnish_color_kernels;

@@ -1,0 +1,110 @@
+import CKernels
+import Media
+
+/// What every colour becomes: a table of 33 nodes on each axis.
+///
+/// Immutable, so any thread may use it.
+@safe public final class ColorTable: Sendable {
+    // Written by the initialiser alone.
+    nonisolated(unsafe) private let y: UnsafeMutablePointer<Int16>
+    nonisolated(unsafe) private let uv: UnsafeMutablePointer<UInt32>
+
+    /// Nodes on each axis, and samples of 8 bits between two.
+    public static let nodes = Int(BURNISH_COLOR_NODES)
+    private static let step = Double(BURNISH_COLOR_STEP) / 4
+
+    /// Calls a function for each node, which takes some milliseconds.
+    /// - Parameter value: Y, U and V that a colour becomes, all as samples of 8 bits with fractions. What lies outside of 0…255 counts
+    ///   as its limit.
+    public init(_ value: (ColorVector) -> ColorVector) {
+        let count = Int(BURNISH_COLOR_ENTRIES)
+        unsafe y = .allocate(capacity: count)
+        unsafe uv = .allocate(capacity: count)
+        unsafe y.initialize(repeating: 0, count: count)
+        unsafe uv.initialize(repeating: 0, count: count)
+        let nodes = Self.nodes
+        for v in 0..<nodes {
+            for u in 0..<nodes {
+                for luma in 0..<nodes {
+                    let becomes = value(ColorVector(Double(luma), Double(u), Double(v)) * Self.step)
+                    let index = luma + nodes * (u + nodes * v)
+                    unsafe y[index] = Int16(Self.entry(becomes.x))
+                    unsafe uv[index] = UInt32(Self.entry(becomes.y)) | UInt32(Self.entry(becomes.z)) << 16
+                }
+            }
+        }
+    }
+
+    deinit {
+        unsafe y.deallocate()
+        unsafe uv.deallocate()
+    }
+
+    private static func entry(_ sample: Double) -> Int {
+        Int((min(max(sample, 0), 255) * Double(BURNISH_COLOR_ONE)).rounded())
+    }
+
+    /// As kernels take it; it must not outlive the table.
+    @unsafe package var entries: burnish_color_table { unsafe burnish_color_table(y: y, uv: uv) }
+}
+
+/// A plane whose samples have 8 bits, or up to 10 in 16.
+@unsafe public struct DeepPlane {
+    public let base: UnsafeRawPointer
+    /// Bytes from a row to the next.
+    public let stride: Int
+
+    public init(base: UnsafeRawPointer, stride: Int) {
+        unsafe self.base = base
+        unsafe self.stride = stride
+    }
+
+    fileprivate func row(_ y: Int) -> UnsafeRawPointer { unsafe base + y * stride }
+}
+
+extension Kernels {
+    /// Gives each sample of a 4:2:0 picture what the table has for its colour.
+    /// - Parameters:
+    ///   - source: Y, U and V of the size of `target`'s. They may be the same memory, if they have 8 bits.
+    ///   - isDeep: whether samples have 10 bits.
+    ///   - dithers: whether a pattern of less than half a level breaks up the bands of what is rounded. It is the same in every picture,
+    ///     so still pictures stay still.
+    ///   - rows: of luma; begins with an even one. Nil is all.
+    @unsafe public func mapColors(
+        _ source: (y: DeepPlane, u: DeepPlane, v: DeepPlane), isDeep: Bool, by colors: ColorTable,
+        into target: MutablePictureView, dithers: Bool = true, rows: Range<Int>? = nil
+    ) {
+        let (width, height) = unsafe (target.y.width, target.y.height)
+        let kernel = unsafe isDeep ? table.color.rows10! : table.color.rows8!
+        var entries = unsafe colors.entries
+        let rows = rows ?? 0..<height
+        unsafe (dithers ? Self.dither : Self.half).span.withUnsafeBufferPointer { dither in
+            for row in stride(from: rows.lowerBound, to: rows.upperBound, by: 2) {
+                // An odd picture's last row stands for the one below it.
+                let below = min(row + 1, height - 1)
+                unsafe kernel(
+                    &entries,
+                    burnish_color_rows(
+                        y0: target.y.row(row), y1: target.y.row(below), u: target.u.row(row / 2), v: target.v.row(row / 2),
+                        from_y0: source.y.row(row), from_y1: source.y.row(below), from_u: source.u.row(row / 2),
+                        from_v: source.v.row(row / 2), dither0: dither.baseAddress! + row % 8 * 16,
+                        dither1: dither.baseAddress! + below % 8 * 16),
+                    Int32(width))
+            }
+        }
+    }
+
+    /// Rounds to the nearest.
+    private static let half = [Int16](repeating: Int16(BURNISH_COLOR_ONE / 2), count: 128)
+
+    /// Eight rows of sixteen: Bayer's ordered dither, twice side by side, from 1/128 to 127/128 of a level.
+    private static let dither: [Int16] = (0..<8).flatMap { y in
+        (0..<16).map { x in
+            // The bits of x ^ y and y, from the lowest on, are those of the rank from the highest on.
+            let (a, b) = ((x % 8) ^ y, y)
+            var rank = 0
+            for bit in 0..<3 { rank = rank << 2 | (a >> bit & 1) << 1 | (b >> bit & 1) }
+            return Int16(2 * rank + 1)
+        }
+    }
+}
