@@ -170,7 +170,7 @@ let package = Package(
         .target(name: "Packets", dependencies: ["Endpoint", "Media"], swiftSettings: marked),
         .target(name: "Endpoint", dependencies: ["Media"]),
         .target(name: "Container", dependencies: ["Bitstream", "Media"], swiftSettings: marked),
-        .target(name: "Codec", dependencies: ["CFFmpeg", "Bitstream", "Media"], swiftSettings: marked),
+        .target(name: "Codec", dependencies: ["CFFmpeg", "Kernels", "Bitstream", "Media"], swiftSettings: marked),
         .target(name: "Bitstream", dependencies: ["Media"], swiftSettings: marked),
         .target(name: "Telemetry", dependencies: ["Schedule", "Media"], swiftSettings: marked),
         .target(name: "Schedule", dependencies: ["Media"]),

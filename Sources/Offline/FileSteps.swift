@@ -9,6 +9,7 @@ struct FilePictureFacts {
     var time: Int64
     var quantiser: Int?
     var chromaLocation: UInt8
+    var isFullRange = false
     /// What it carries for viewers, and what pictures before it carried that were left out.
     var userData: PictureUserData?
 }
@@ -76,7 +77,9 @@ final class FileSteps {
     @unsafe func push(_ view: PictureView, _ facts: FilePictureFacts) throws(EnhanceError) -> FilePictureFacts? {
         var times = StepValues(blank: Nanoseconds.zero)
         waiting.append(facts)
-        let parameters = StepParameters(settings, quantiser: facts.quantiser, chromaLocation: facts.chromaLocation)
+        let parameters = StepParameters(
+            settings, quantiser: facts.quantiser, chromaLocation: facts.chromaLocation,
+            isFullRange: facts.isFullRange)
         let out = unsafe try sources.process(StepInput(view), parameters, &times)
         record(times)
         return out == nil ? nil : waiting.removeFirst()

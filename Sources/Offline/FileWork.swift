@@ -14,6 +14,8 @@ final class FileWork {
     private let resizing: FileResizing
     private let turning: FileTurning
     private let transparency: FileTransparency
+    /// What the newest picture's colours were before they became BT.709's.
+    private var colorBefore: ColorDescription?
     private let notice: (String) -> Void
     private let chain: PictureChain
     private let steps: FileSteps
@@ -154,7 +156,8 @@ final class FileWork {
         tellLosses(picture, reader)
         let facts = FilePictureFacts(
             time: time, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
-            chromaLocation: picture.color.upright().chromaLocation, userData: waiting)
+            chromaLocation: picture.color.upright().chromaLocation,
+            isFullRange: picture.color.range == .full, userData: waiting)
         waiting = nil
         if let line = turning.follow(picture.color.orientation) { notice(line) }
         if let comparison {
@@ -196,6 +199,13 @@ final class FileWork {
 
     /// Keeps how transparent the first picture is, and says what no output of this kind can show.
     private func tellLosses(_ picture: borrowing DecodedPicture, _ reader: FileReader) {
+        if let color = picture.colorBefore, color != colorBefore {
+            notice(
+                color.isHDR
+                    ? "pictures are HDR (\(color.colorsInWords)): converted to SDR"
+                    : "pictures have the colours of \(color.colorsInWords): converted to BT.709's")
+            colorBefore = color
+        }
         if let format = picture.convertedFrom, format.isReduced {
             converted += 1
             if format != self.format { notice("pictures are \(format): converted to 8-bit 4:2:0") }

@@ -47,6 +47,21 @@ public enum StreamKeys {
                 shape than the picture's is stretched.
                 """,
             read: StepSettings.Crop.init, write: \.description),
+        .number(
+            "brightness", \.settings.steps.color.brightness, ColorControls.brightnesses, .live,
+            help: "What is added to the light of the picture: -1 makes it black, 1 white, 0 leaves it as it is."),
+        .number(
+            "contrast", \.settings.steps.color.contrast, ColorControls.factors, .live,
+            help: "How far values lie from middle grey: 0 is all grey, 1 as they are, 2 twice as far."),
+        .number(
+            "saturation", \.settings.steps.color.saturation, ColorControls.factors, .live,
+            help: "How much colour there is: 0 is none, 1 as it is, 2 twice as much."),
+        .number(
+            "gamma", \.settings.steps.color.gamma, ColorControls.gammas, .live,
+            help: "Makes middle greys brighter (above 1) or darker, and leaves black and white as they are."),
+        .number(
+            "warmth", \.settings.steps.color.warmth, ColorControls.brightnesses, .live,
+            help: "Makes the picture warmer, with more red and less blue (above 0), or colder."),
         StreamKey(
             "denoise", \.settings.steps.denoise, or: "auto", .live, .number(0...1), "0 to 1",
             help: """
@@ -55,6 +70,16 @@ public enum StreamKeys {
                 """,
             read: { Double($0) }, write: { Int(exactly: $0).map { "\($0)" } ?? "\($0)" },
             isAllowed: { (0...1).contains($0) }),
+        .choice(
+            "hdr", \.settings.hdr, StreamSettings.HDR.allCases.map { ($0.rawValue, $0) }, .live,
+            help: """
+                HDR pictures (PQ, HLG): sdr makes them SDR with BT.709's colours, pass sends them as they came. auto is sdr.
+                """),
+        StreamKey(
+            "hdr-peak", \.settings.hdrPeak, or: "auto", .live, .number(100...10_000), "100 to 10000",
+            help: "The brightest light of PQ pictures in cd/m². auto takes what they say, or else 1000.",
+            read: { Double($0) }, write: { Int(exactly: $0).map { "\($0)" } ?? "\($0)" },
+            isAllowed: { (100...10_000).contains($0) }),
         StreamKey(
             "max-size", \.options.largestOutput, .restart, .size, "a size from 16x16 to 16384x16384, as 3840x2160",
             help: "The largest picture size to enlarge to. A picture that would become larger leaves at a smaller scale.",

@@ -36,6 +36,19 @@ public struct StreamSettings: Hashable, Sendable {
     public var tier = Tier.neuralM
     /// For which content the networks are trained that enlarge pictures.
     public var content = Content.auto
+    /// What becomes of HDR pictures (PQ, HLG).
+    public enum HDR: String, Sendable, CaseIterable {
+        /// What suits most receivers: ``sdr``.
+        case auto
+        /// They become SDR with BT.709's colours.
+        case sdr
+        /// They go out as they came.
+        case pass
+    }
+
+    public var hdr = HDR.auto
+    /// The brightest light of PQ pictures in cd/m², 100 to 10,000; nil: as they say.
+    public var hdrPeak: Double?
     /// What is asked of the steps between decoder and encoder.
     public var steps = StepSettings()
     /// Frames out for each frame in, where the output has no constant rate: 1 or 2.

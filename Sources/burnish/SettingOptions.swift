@@ -11,6 +11,8 @@ struct SettingOptions: ParsableArguments {
     @Option(help: .setting("content"), completion: .setting("content")) var content: String?
     @Option(help: .setting("sharpness")) var sharpness: String?
     @Option(help: .setting("denoise")) var denoise: String?
+    @Option(help: .setting("hdr")) var hdr: String?
+    @Option(help: .setting("hdr-peak")) var hdrPeak: String?
     @OptionGroup var steps: StepOptions
     @Option(help: .setting("max-size")) var maxSize: String?
     @Flag(help: .setting("keep-size")) var keepSize = false

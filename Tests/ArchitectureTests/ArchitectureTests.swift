@@ -52,7 +52,7 @@ import Testing
         "WebRTC": ["Packets", "Endpoint", "CDTLS", "CSRTP", "Media"],
         "Endpoint": ["Media"],
         "Container": ["Bitstream", "Media"],
-        "Codec": ["CFFmpeg", "Bitstream", "Media"],
+        "Codec": ["CFFmpeg", "Kernels", "Bitstream", "Media"],
         "Bitstream": ["Media"],
         "Telemetry": ["Schedule", "Media"],
         "Kernels": ["CKernels", "Media"],

@@ -66,7 +66,8 @@ import Testing
     private static let values = [
         "scale": "1", "size": "854x480", "mode": "bypass", "keep-size": "true", "tier": "neural-s", "content": "calls",
         "sharpness": "0.25",
-        "denoise": "auto",
+        "denoise": "auto", "hdr": "pass", "hdr-peak": "4000",
+        "brightness": "0.25", "contrast": "1.5", "saturation": "0.5", "gamma": "1.25", "warmth": "-0.5",
         "max-size": "1920x1080",
         "deinterlace": "fields",
         "interpolate": "2",

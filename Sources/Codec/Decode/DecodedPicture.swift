@@ -47,6 +47,8 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
     public let scan: Scan
     /// What it was converted from; nil where it was decoded to 8-bit 4:2:0.
     public let convertedFrom: SampleFormat?
+    /// What its colours were before they became SDR with BT.709's; nil where they stayed.
+    public let colorBefore: ColorDescription?
 
     /// The captions and the active format that came with it, as far as libav knows them.
     public var userData: PictureUserData? {
@@ -60,7 +62,7 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
     /// - Parameter pool: where the frame goes when the picture goes away.
     init(
         _ frame: consuming OwnedFrame, from pool: FramePool, id: Int64, isReference: Bool = true, damage: PictureDamage,
-        quantiser: Float? = nil, convertedFrom: SampleFormat? = nil
+        quantiser: Float? = nil, convertedFrom: SampleFormat? = nil, colorBefore: ColorDescription? = nil
     ) {
         self.id = id
         self.isReference = isReference
@@ -74,6 +76,7 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
         meanQuantiser = quantiser
         unsafe scan = Scan(fields)
         self.convertedFrom = convertedFrom
+        self.colorBefore = colorBefore
         self.frame = frame
         self.pool = pool
     }
@@ -89,6 +92,7 @@ public enum Scan: UInt8, Sendable, BitwiseCopyable {
         damage = original.damage
         meanQuantiser = original.meanQuantiser
         convertedFrom = original.convertedFrom
+        colorBefore = original.colorBefore
         self.scan = scan
         self.frame = frame
         self.pool = pool

@@ -3,7 +3,7 @@ import CFFmpeg
 /// Converts pictures of any other sample format to 8-bit 4:2:0 of the same size, by `swscale`, with an allocation or two
 /// inside libav. The fields of interlaced pictures are converted one by one where rows of chroma are merged.
 ///
-/// The description of colours stays: pictures with the PQ or HLG curve keep it, in 8 bits.
+/// The description of colours stays, that of HDR pictures, too: ``ScreenColors`` makes those SDR.
 @safe final class PictureConversion {
     private var scaler: OpaquePointer?
     private let buffers = PictureBuffers()

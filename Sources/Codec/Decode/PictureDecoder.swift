@@ -6,6 +6,8 @@ public protocol PictureDecoder: AnyObject {
     var skipsNonReference: Bool { get set }
     /// Exports the mean quantiser of each picture.
     var exportsQuantisers: Bool { get set }
+    /// The brightest light of PQ pictures in cd/m²; nil: as they say.
+    var hdrPeak: Double? { get set }
 
     /// Decodes one coded picture; see ``VideoDecoder/decode(_:id:flags:)``.
     /// - Returns: false where it was skipped.
@@ -15,6 +17,14 @@ public protocol PictureDecoder: AnyObject {
     func next() throws(CodecError) -> DecoderOutput?
     /// Releases what is held back; see ``VideoDecoder/drain()``.
     func drain()
+}
+
+extension PictureDecoder {
+    // Decoders of tests have no colours.
+    public var hdrPeak: Double? {
+        get { nil }
+        set {}
+    }
 }
 
 extension VideoDecoder: PictureDecoder {}

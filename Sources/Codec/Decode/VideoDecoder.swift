@@ -25,6 +25,8 @@ import Media
         public var exportsQuantisers = false
         /// Pictures with more luma samples than this are refused, because hostile headers ask for gigabytes.
         public var maximumSamples = 4096 * 2304
+        /// The brightest light of PQ pictures in cd/m²; nil: as they say.
+        public var hdrPeak: Double?
 
         public init() {}
     }
@@ -43,6 +45,12 @@ import Media
             let others = unsafe context!.pointee.export_side_data & ~flag
             unsafe context!.pointee.export_side_data = newValue ? others | flag : others
         }
+    }
+
+    /// The brightest light of PQ pictures in cd/m²; nil: as they say. May be changed at any time.
+    public var hdrPeak: Double? {
+        get { screen.peak }
+        set { screen.peak = newValue }
     }
 
     private let codec: VideoCodec
@@ -68,6 +76,7 @@ import Media
     private let pool = FramePool()
     private let buffers = PictureBuffers()
     private let conversion = PictureConversion()
+    private let screen = ScreenColors()
 
     public init(_ configuration: Configuration = Configuration()) throws(CodecError) {
         LibraryLog.capture()
@@ -92,6 +101,7 @@ import Media
         unsafe context.pointee.max_pixels = Int64(configuration.maximumSamples)
         unsafe burnish_carry_numbers(context)
         exportsQuantisers = configuration.exportsQuantisers
+        screen.peak = configuration.hdrPeak
         unsafe buffers.attach(to: context)
         unsafe try check(
             avcodec_open2(context, library, nil), "avcodec_open2", at: place, advice: "lower the number of threads")
@@ -244,11 +254,9 @@ import Media
         if unsafe burnish_is_corrupt(fields) { damage.insert(.corrupt) }
         let quantiser = wantsQuantisers ? unsafe stated ?? meanQuantiser(of: fields) ?? guess.value(of: fields, codec) : nil
         let original = unsafe PictureConversion.source(of: fields)
-        if needsCopy || original != nil {
-            frame = try conversion.convert(frame, pool, at: place)
-        }
+        let before = try screen.shown(&frame, by: conversion, pool, needsCopy: needsCopy || original != nil, at: place)
         return DecodedPicture(
             frame, from: pool, id: id, isReference: isReference, damage: damage, quantiser: quantiser,
-            convertedFrom: original)
+            convertedFrom: original, colorBefore: before)
     }
 }

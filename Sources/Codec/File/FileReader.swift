@@ -60,6 +60,12 @@ import Media
     private var ahead = FileLookahead()
     private var ending = FileEnding()
     /// Attempts in a row that gave no packet and came no further in the file, and how far they came.
+    private let screen = ScreenColors()
+    /// The brightest light of PQ pictures in cd/m²; nil: as they say.
+    public var hdrPeak: Double? {
+        get { screen.peak }
+        set { screen.peak = newValue }
+    }
     private var failures = 0
     private var furthest: Int64 = -1
     /// After so many of them the rest of the file is abandoned.
@@ -267,9 +273,7 @@ import Media
         }
         let original = unsafe PictureConversion.source(of: frame.pointer)
         transparency = readsTransparency ? unsafe try transparencies.read(frame.pointer, at: place) : nil
-        if needsCopy || original != nil {
-            frame = try conversion.convert(frame, pool, at: place)
-        }
+        let before = try screen.shown(&frame, by: conversion, pool, needsCopy: needsCopy || original != nil, at: place)
         let fields = unsafe frame.pointer
         let stamped = unsafe fields.pointee.best_effort_timestamp
         let step = video.timeBase.value > 0 ? max(1, 1 / (video.frameRate.value * video.timeBase.value)) : 1
@@ -280,7 +284,8 @@ import Media
         if unsafe fields.pointee.decode_error_flags != 0 { damage.insert(.concealed) }
         if unsafe burnish_is_corrupt(fields) { damage.insert(.corrupt) }
         var picture = DecodedPicture(
-            frame, from: pool, id: nextID, damage: damage, quantiser: quantiser, convertedFrom: original)
+            frame, from: pool, id: nextID, damage: damage, quantiser: quantiser, convertedFrom: original,
+            colorBefore: before)
         picture.color.orientation = orientation.next(isKeyframe: picture.isKeyframe, said: picture.statedOrientation)
         return .picture(picture, time: time)
     }

@@ -61,18 +61,22 @@ public struct StepParameters: Sendable {
     public var quantiser: Int?
     /// Where its chroma samples lie, as in ``ColorDescription/chromaLocation``.
     public var chromaLocation: UInt8
+    /// Whether its samples use the full range, as in ``ColorDescription/range``.
+    public var isFullRange: Bool
     /// Whether the rows 0, 2, 4 … of an interlaced picture are those of its first field; nil for a progressive one.
     public var topFieldFirst: Bool?
     /// When a step that may be left out is to be done; nil is never.
     public var until: MonotonicTime?
 
     public init(
-        _ settings: StepSettings, quantiser: Int? = nil, chromaLocation: UInt8 = 0, topFieldFirst: Bool? = nil,
+        _ settings: StepSettings, quantiser: Int? = nil, chromaLocation: UInt8 = 0, isFullRange: Bool = false,
+        topFieldFirst: Bool? = nil,
         until: MonotonicTime? = nil
     ) {
         self.settings = settings
         self.quantiser = quantiser
         self.chromaLocation = chromaLocation
+        self.isFullRange = isFullRange
         self.topFieldFirst = topFieldFirst
         self.until = until
     }
@@ -112,6 +116,7 @@ extension StepSettings {
         switch kind {
         case .deinterlace: DeinterlaceStep()
         case .crop: CropStep(crop, size: size, workers: workers)
+        case .color: ColorStep(color, workers: workers)
         case .denoise:
             lookingAhead ? try RecordedNoiseStep(size: size, workers: workers) : try NoiseStep(size: size, workers: workers)
         case .enlarge, .sharpen, .synthesise: nil

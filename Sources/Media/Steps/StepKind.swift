@@ -6,7 +6,8 @@
 public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case deinterlace
     case crop
-    // Colour stands here: before what was trained, and measures noise, on pictures in the right colours.
+    // Before what was trained, and measures noise, on pictures in the right colours.
+    case color
     case denoise
     case enlarge
     case sharpen
@@ -93,6 +94,7 @@ public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
         switch self {
         case .deinterlace: Facts("deinterlace", "deinterlacing", .decoded, .must, .new, memory: .before)
         case .crop: Facts("crop", "cropping", .source, .must, seed: 1, .new)
+        case .color: Facts("color", "changing colours", .source, .must, seed: 2.5, .over)
         case .denoise: Facts("denoise", "denoising", .source, .may, seed: 14, .over, memory: .own)
         case .enlarge: Facts("enlarge", "enlarging", .enlargement, .must, .new, memory: .own)
         case .sharpen: Facts("sharpen", "sharpening", .enlargement, .may, .part)

@@ -14,6 +14,8 @@ public struct StepSettings: Hashable, Sendable {
     public var deinterlace = Deinterlacing.auto
     /// The part that is shown; nil is all of the picture.
     public var crop: Crop?
+    /// How brightness, contrast and colours are changed.
+    public var color = ColorControls()
     /// How much noise is taken out, from 0 (none) to 1; nil finds it out.
     public var denoise: Double? = 0
     /// How much enlarged pictures are sharpened, from 0 (not at all) to 1.
@@ -26,6 +28,7 @@ public struct StepSettings: Hashable, Sendable {
         switch kind {
         case .deinterlace: deinterlace == .off
         case .crop: crop?.isWhole ?? true
+        case .color: color.isNeutral
         case .denoise: denoise == 0
         case .sharpen: sharpness == 0
         // These two follow from sizes and rates.

@@ -167,7 +167,10 @@ final class DecodeStage: Sendable {
             }
         }
         let decoder = run.decoder!
-        if settings.refresh() { decoder.exportsQuantisers = settings.value.readsQuantisers }
+        if settings.refresh() {
+            decoder.exportsQuantisers = settings.value.readsQuantisers
+            decoder.hdrPeak = settings.value.hdrPeak
+        }
         let isKeyframe = unit.isKeyframe
         if unit.record == nil, isKeyframe { admitPrimer() }
         let admission = unit.record.map { admit($0, isKeyframe: isKeyframe) } ?? .decode
@@ -187,6 +190,7 @@ final class DecodeStage: Sendable {
         decoding.codec = codec
         decoding.threads = configuration.options.decodeThreads
         decoding.exportsQuantisers = settings.readsQuantisers
+        decoding.hdrPeak = settings.hdrPeak
         return try configuration.makeDecoder(decoding)
     }
 

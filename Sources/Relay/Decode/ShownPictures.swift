@@ -25,6 +25,8 @@ final class ShownPictures {
     private var orientation = HeldOrientation()
     /// What the newest converted picture was converted from.
     private var format: SampleFormat?
+    /// What its colours were before.
+    private var color: ColorDescription?
 
     init(_ pictures: BoundedQueue<DecodedFrame>, _ channels: StreamChannels) {
         self.pictures = pictures
@@ -44,7 +46,7 @@ final class ShownPictures {
         _ picture: consuming DecodedPicture, _ original: consuming FrameTicket
     ) throws(CodecError) -> Nanoseconds {
         var ticket = original
-        if let format = picture.convertedFrom { report(format) }
+        report(picture)
         ticket.record.presentation = times.settle(ticket.record.presentation)
         var picture = picture
         picture.color.orientation = orientation.next(isKeyframe: picture.isKeyframe, said: picture.statedOrientation)
@@ -119,9 +121,23 @@ final class ShownPictures {
         last = (record.presentation, record.epoch)
     }
 
-    private func report(_ newest: SampleFormat) {
+    /// Counts what was converted, and says once what it was.
+    private func report(_ picture: borrowing DecodedPicture) {
+        let (format, color) = (picture.convertedFrom, picture.colorBefore)
+        guard format != nil || color != nil else { return }
         books.counters.add(.picturesConverted)
-        if newest != format { control.report(.message("pictures are \(newest): converted to 8-bit 4:2:0")) }
-        format = newest
+        if let color {
+            if color != self.color { control.report(.message(Self.text(color))) }
+            self.color = color
+        } else if let format, format != self.format {
+            control.report(.message("pictures are \(format): converted to 8-bit 4:2:0"))
+        }
+        self.format = format ?? self.format
+    }
+
+    private static func text(_ color: ColorDescription) -> String {
+        color.isHDR
+            ? "pictures are HDR (\(color.colorsInWords)): converted to SDR; hdr: pass sends them as they came"
+            : "pictures have the colours of \(color.colorsInWords): converted to BT.709's"
     }
 }

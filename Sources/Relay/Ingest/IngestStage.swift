@@ -17,6 +17,8 @@ final class IngestStage {
     private let source: Source
     private let queue: UnitQueue
     private let router: PictureRouter
+    /// Whether the pictures are, as their headers say.
+    private var isHDR = false
     private let output: any PassedOutput
     private let passing: PassingStreams
     private let configuration: RelayConfiguration
@@ -395,6 +397,8 @@ final class IngestStage {
 
     private func describe(_ format: VideoParameters) {
         router.beginFormat(format)
+        isHDR = format.color.isHDR
+        router.change(mode)
         self.format.describe(format)
         arrivals.declaredRate = format.frameRate
         order.restart(reordering: format.reordering)
@@ -495,11 +499,14 @@ final class IngestStage {
     private func followSettings() {
         guard settings.refresh() else { return }
         deadline.budget = settings.value.budget
-        router.change(settings.value.mode)
+        router.change(mode)
         if let described, described.purpose != configuration.purpose(of: described.format, settings.value) {
             chooseOutput(for: described.format)
         }
     }
+
+    /// What becomes of pictures by the present settings.
+    private var mode: StreamSettings.Mode { isHDR && settings.value.hdr == .pass ? .bypass : settings.value.mode }
 
     /// Counts a jump of the timeline, and moves the passing units that wait with it.
     private func follow(_ mapped: Timeline.Mapped) {

@@ -12,6 +12,11 @@ const fields = [
   },
   { key: "content", label: "Quality is made for (content)", options: { auto: "what comes in", general: "any video", calls: "video calls" } },
   { key: "sharpness", label: "Sharpness", range: [0, 1, 0.025] },
+  { key: "brightness", label: "Brightness", range: [-1, 1, 0.05] },
+  { key: "contrast", label: "Contrast", range: [0, 2, 0.05] },
+  { key: "saturation", label: "Saturation", range: [0, 2, 0.05] },
+  { key: "gamma", label: "Gamma", range: [0.5, 2, 0.05] },
+  { key: "warmth", label: "Warmth", range: [-1, 1, 0.05] },
   { key: "denoise", label: "Noise removal (denoise)", placeholder: "0" },
   {
     key: "deinterlace", label: "Interlaced pictures (deinterlace)",

@@ -1,0 +1,97 @@
+import Foundation
+import Media
+import TestSupport
+import Testing
+
+@testable import Codec
+
+/// HDR and wide-gamut pictures come out of decoders as SDR with BT.709's colours.
+@Suite struct ScreenColorsTests {
+    /// A grey picture of 10 bits, 96x64, with a value of luma, described as `tags` say.
+    private func pictures(luma: Int, tags: String, options: [String] = [], size: String = "96x64") throws -> [[UInt8]] {
+        let folder = try TemporaryFolder()
+        let file = folder.file("a.h264")
+        let made = try runTool(
+            [
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=black:size=\(size):rate=30",
+                "-vf", "format=yuv420p10le,geq=lum=\(luma):cb=512:cr=512", "-frames:v", "3", "-c:v", "libx264", "-qp", "4",
+                "-tune", "zerolatency", "-x264-params", tags,
+            ] + options + ["-bsf:v", "h264_metadata=aud=insert", "-f", "h264", file.path])
+        #expect(made.status == 0, "\(made.errors)")
+        return splitAtDelimiters([UInt8](try Data(contentsOf: file)))
+    }
+
+    private func lumas(_ decoder: VideoDecoder, _ units: [[UInt8]]) throws -> [(
+        mean: Double, color: ColorDescription, before: ColorDescription?
+    )] {
+        var found: [(Double, ColorDescription, ColorDescription?)] = []
+        for (index, unit) in units.enumerated() {
+            try unit.withUnsafeBytes { _ = try decoder.decode($0, id: Int64(index)) }
+            while let output = try decoder.next() {
+                guard case .picture(let picture) = consume output else { continue }
+                let (size, view) = (picture.size, picture.view)
+                var sum = 0
+                for y in 0..<size.height { for x in 0..<size.width { sum += Int(view.y.row(y)[x]) } }
+                found.append((Double(sum) / Double(size.samples), picture.color, picture.colorBefore))
+            }
+        }
+        return found
+    }
+
+    private static let pq = "colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc"
+    private static let hlg = "colorprim=bt2020:transfer=arib-std-b67:colormatrix=bt2020nc"
+
+    /// 10 bits are more than 8 levels: the mean of what is dithered keeps them.
+    @Test(arguments: [(pq, 420), (pq, 421), (pq, 573), (hlg, 397), (hlg, 720)]) func greysBecomeThoseOfSDR(
+        tags: String, luma: Int
+    ) throws {
+        let found = try lumas(VideoDecoder(), try pictures(luma: luma, tags: tags))
+        #expect(found.count == 3)
+        let before = try #require(found.first?.before)
+        #expect(before.isHDR && before.primaries == 9)
+        let map = try #require(ColorConversion(of: before)).makeMapper()
+        let wanted = map([Double(luma) / 4, 128, 128]).x
+        for picture in found {
+            #expect(abs(picture.mean - wanted) < 0.3, "\(picture.mean), \(wanted)")
+            #expect(picture.color == ColorConversion.described(before))
+        }
+    }
+
+    /// The operator's word, and then the pictures' own, before the usual peak.
+    @Test func thePeakIsTheOperatorsOrThePictures() throws {
+        let bright = 700
+        let plain = try pictures(luma: bright, tags: Self.pq)
+        let stated = try pictures(luma: bright, tags: Self.pq + ":cll=4000,400")
+        let mastered = try pictures(
+            luma: bright,
+            tags: Self.pq + ":mastering-display=G(8500,39850)B(6550,2300)R(35400,14600)WP(15635,16450)L(40000000,50)")
+        let absurd = try pictures(luma: bright, tags: Self.pq + ":cll=0,0")
+        func mean(_ units: [[UInt8]], _ peak: Double? = nil) throws -> Double {
+            let decoder = try VideoDecoder()
+            decoder.hdrPeak = peak
+            return try #require(try lumas(decoder, units).last).mean
+        }
+        let (usual, of4000) = (try mean(plain), try mean(plain, 4000))
+        #expect(usual > of4000 + 3)
+        let likeOthers = [
+            (try mean(stated), of4000), (try mean(mastered), of4000), (try mean(absurd), usual),
+            (try mean(stated, 1000), usual),
+        ]
+        for (found, wanted) in likeOthers { #expect(abs(found - wanted) < 0.5) }
+    }
+
+    /// Sizes with a half block, and formats for which the samples are converted first.
+    @Test(arguments: ["98x66", "96x64"], [[], ["-pix_fmt", "yuv422p10le"], ["-pix_fmt", "yuv420p"]])
+    func otherShapesAndFormats(size: String, options: [String]) throws {
+        let found = try lumas(VideoDecoder(), try pictures(luma: 500, tags: Self.pq, options: options, size: size))
+        let before = try #require(found.first?.before)
+        let wanted = try #require(ColorConversion(of: before)).makeMapper()([125, 128, 128]).x
+        #expect(abs(found[0].mean - wanted) < 1, "\(found[0].mean), \(wanted)")
+    }
+
+    @Test func usualPicturesStayAsTheyAre() throws {
+        let tags = "colorprim=bt709:transfer=bt709:colormatrix=bt709"
+        let found = try lumas(VideoDecoder(), try pictures(luma: 500, tags: tags))
+        #expect(found.allSatisfy { $0.before == nil && abs($0.mean - 125) < 0.5 })
+    }
+}
