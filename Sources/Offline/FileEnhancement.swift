@@ -11,6 +11,10 @@ public struct FileEnhancement: Sendable {
     public var size = OutputSize.double
     /// The factor of the frame rate: with K, N frames become K·(N−1)+1.
     public var interpolate = 1
+    /// The constant rate of the output, whatever the input's is; it takes the place of ``interpolate``. nil leaves the rate.
+    public var rate: Rational?
+    /// How many times longer everything takes. Above 1 there is no sound, and the rate is constant: the input's, where none is set.
+    public var slowness = 1
     public var tier = SuperResolutionTier.neuralMedium
     /// The network that takes coding artefacts out of pictures that are not doubled; nil leaves them.
     public var restoration: Restoration?

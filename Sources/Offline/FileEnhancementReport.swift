@@ -9,6 +9,8 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var synthesised = 0
     /// Pictures that were dropped because their time was not after that of the picture before.
     public var picturesLeftOut = 0
+    /// Pictures that repeated the one before: with a constant rate, motion goes past them.
+    public var picturesRepeated = 0
     /// Interlaced pictures that were made progressive.
     public var picturesDeinterlaced = 0
     /// Pictures of which not all bits, or not all samples of chroma, were kept.

@@ -19,13 +19,20 @@ final class FileWork {
     private let notice: (String) -> Void
     private let chain: PictureChain
     private let steps: FileSteps
-    /// The last two enlarged pictures. Two are kept because interpolation may need one picture of lookahead.
+    /// The last three enlarged pictures: a pair, and one that interpolation may look ahead at.
     private let enlarged: [Picture]
     /// What they carry for viewers.
-    private var carried: [PictureUserData?] = [nil, nil]
+    private var carried: [PictureUserData?] = [nil, nil, nil]
+    /// When each was shown last, where pictures behind it repeat it, and whether it repeats the one before it.
+    private var repeatedAt: [Int64?] = [nil, nil, nil]
+    private var rests = [false, false, false]
     private let between: Picture
     private let comparison: SideBySide?
-    private let outputUnit: Int64
+    private var timing: FileTiming
+    private let repeats: RepeatedPictures?
+    private var repeated = 0
+    /// What repeats carry, for the next picture.
+    private var repeatedData: PictureUserData?
     private var pictures = 0
     private var synthesised = 0
     private var leftOut = 0
@@ -37,9 +44,14 @@ final class FileWork {
     /// The time stamps of the first picture, and of the last one that came in order.
     private var firstTime: Int64?
     private var newestTime: Int64?
+    /// How long after the one before the newest picture came.
+    private var step: Int64 = 0
     /// The time stamps of the last picture that was enlarged, and of the last one that was written.
     private var lastTime: Int64?
     private var writtenTime: Int64?
+    private var picturesWritten = 0
+    /// What pictures carry that no slot of a constant rate has shown yet.
+    private var unshown: PictureUserData?
     /// The number of the picture that was written last.
     private var written = 0
     /// What the next picture is to carry.
@@ -74,6 +86,12 @@ final class FileWork {
             settings.restoration = nil
         }
         self.settings = settings
+        let timing = FileTiming(
+            of: FileVideoTimes(frameRate: video.frameRate, timeBase: video.timeBase), interpolate: settings.interpolate,
+            rate: settings.rate, slowness: settings.slowness)
+        self.timing = timing
+        // Beside the enhanced picture stands the one that came with it.
+        repeats = timing.wantsRepeats && settings.comparison == nil ? RepeatedPictures(size: shownSize) : nil
         let workers = WorkerPool(threadCount: settings.threads)
         var enlarging = SuperResolutionConfiguration(size: shownSize)
         enlarging.scaleFactor = enlargement.doubles ? 2 : 1
@@ -93,7 +111,7 @@ final class FileWork {
             let results = try settings.steps.makeSteps(at: .result, size: enlargement.output, workers: workers)
             chain = PictureChain(
                 try PictureEnlargement(enlarging, workers: workers),
-                settings.interpolate > 1
+                timing.synthesises
                     ? PictureSynthesis(between: try settings.motion.makeSession(interpolating, workers)) : nil,
                 steps: sources + results)
             steps = try FileSteps(settings.steps, size: video.size, chain, workers: workers)
@@ -102,22 +120,18 @@ final class FileWork {
         }
         let outputSize = enlargement.output
         resizing = FileResizing(to: video, workers: workers)
-        enlarged = (0..<2).map { _ in Picture(size: outputSize) }
+        enlarged = (0..<3).map { _ in Picture(size: outputSize) }
         between = Picture(size: outputSize)
         comparison = settings.comparison.map { [steps] in
             SideBySide($0, from: shownSize, to: outputSize, lookahead: steps.lookahead, workers: workers)
         }
-        // The time unit of the output is a K-th of the input's, so that all its times are whole numbers.
-        outputUnit = Int64(settings.interpolate)
-        var output = FileVideo(
-            size: outputSize,
-            frameRate: Rational(video.frameRate.numerator * outputUnit, video.frameRate.denominator),
-            timeBase: Rational(video.timeBase.numerator, video.timeBase.denominator * outputUnit))
+        var output = FileVideo(size: outputSize, frameRate: timing.frameRate, timeBase: timing.timeBase)
         output.color = video.color.upright()
         if case .exactly = settings.size { output.color = output.color.shaped(from: enlargement.input, to: enlargement.output) }
         var coding = MediaFileWriter.Settings()
         coding.quality = settings.quality
         coding.threads = settings.threads
+        coding.slowness = settings.slowness
         let (path, described) = (settings.output, output)
         writer = try withCodecErrors { () throws(CodecError) in
             try MediaFileWriter(path: path, video: described, keeping: reader, settings: coding, notice: notice)
@@ -137,7 +151,8 @@ final class FileWork {
         _ picture: consuming DecodedPicture, at time: Int64, of reader: FileReader
     ) throws(FileEnhancementError) {
         var time = time
-        if let data = picture.userData { keep(data) }
+        // Captions of a picture that is left out go with the next one.
+        add(picture.userData, to: &waiting)
         if let newestTime, time <= newestTime {
             // A stamp that is repeated, or goes back a little: the picture is shown right behind the one before it.
             guard hasFineTimes, newestTime - time <= ticksPerSecond else {
@@ -147,6 +162,7 @@ final class FileWork {
             time = newestTime + 1
         }
         if firstTime == nil { firstTime = time }
+        step = newestTime.map { time - $0 } ?? 0
         newestTime = time
         if let line = resizing.follow(picture) {
             notice(line)
@@ -173,14 +189,6 @@ final class FileWork {
         let out = try withEnhanceErrors { () throws(EnhanceError) in unsafe try steps.push(view, facts) }
         if let out { unsafe try enlarge(steps.result(of: view), out) }
         steps.keep(picture)
-    }
-
-    /// Captions of a picture that is left out go with the next one.
-    private func keep(_ data: PictureUserData) {
-        var data = data
-        var all = waiting ?? PictureUserData()
-        if !all.absorb(&data) { captionsDropped += data.validPieces }
-        waiting = all
     }
 
     /// What a picture that is written carries.
@@ -226,6 +234,13 @@ final class FileWork {
 
     /// Enlarges a picture, and writes what can be written then.
     @unsafe private func enlarge(_ view: PictureView, _ facts: FilePictureFacts) throws(FileEnhancementError) {
+        let isRepeat = unsafe repeats?.isRepeat(view) ?? false
+        if isRepeat, let lastTime, Double(facts.time - lastTime) * video.timeBase.value <= Self.longestRepeat {
+            repeated += 1
+            repeatedAt[(pictures - 1) % 3] = facts.time
+            add(facts.userData, to: &repeatedData)
+            return
+        }
         do throws(EnhanceError) {
             let started = MonotonicTime.now()
             if settings.restoration != nil, facts.quantiser == nil, !saidNotRestored {
@@ -235,7 +250,7 @@ final class FileWork {
             let wish = PictureEnlargement.Wish(
                 settings.tier, isWhole: true,
                 SuperResolutionParameters(quantiser: facts.quantiser, chromaLocation: facts.chromaLocation))
-            let target = enlarged[pictures % 2]
+            let target = enlarged[pictures % 3]
             let result = unsafe try chain.enlarging.process(view, into: target.mutableView, wish)
             tilesComputed += result.tilesComputed
             tilesReused += result.tilesReused
@@ -245,7 +260,9 @@ final class FileWork {
         } catch {
             throw .enhance(error)
         }
-        carried[pictures % 2] = facts.userData
+        add(facts.userData, to: &repeatedData)
+        carried[pictures % 3] = repeatedData.take()
+        (repeatedAt[pictures % 3], rests[pictures % 3]) = (nil, isRepeat)
         if chain.synthesis?.lookahead != 1 {
             try emit(pictures, at: facts.time)
         } else if let lastTime {
@@ -265,12 +282,43 @@ final class FileWork {
         steps.record(times)
     }
 
-    /// Writes the frames between the last picture and this one, and then this one, which is one of the last two.
+    /// Motion goes past repeats of a picture within so many seconds, as of an animation at 8 pictures a second. A picture that is
+    /// repeated for longer rests.
+    private static let longestRepeat = 0.13
+
+    /// Writes what is to be shown between the last picture and this one, and then this one, which is one of the last two.
     private func emit(_ index: Int, at time: Int64) throws(FileEnhancementError) {
-        if let writtenTime { try synthesise(from: writtenTime, to: time) }
-        written = index
-        try write(enlarged[index % 2], at: time * outputUnit, carrying: passing(carried[index % 2]))
+        let before = (index + 2) % 3
+        let held = rests[index % 3] ? time : rests[before] ? repeatedAt[before] : nil
+        for shown in timing.add(time, heldUntil: held) { try show(shown, index) }
+        add(carried[index % 3].take(), to: &unshown)
         writtenTime = time
+    }
+
+    /// Writes one picture.
+    /// - Parameter index: of the later of the two that it is made of.
+    private func show(_ shown: FileTiming.Shown, _ index: Int) throws(FileEnhancementError) {
+        switch shown.source {
+        case .earlier: try write(enlarged[(index + 2) % 3], at: shown.time, carrying: unshown.take())
+        case .between(let phase):
+            if try synthesise(phase.value) {
+                try write(between, at: shown.time, carrying: timing.wantsRepeats ? unshown.take() : nil)
+            } else if timing.wantsRepeats {
+                try write(enlarged[phase.value < 0.5 ? (index + 2) % 3 : index % 3], at: shown.time, carrying: unshown.take())
+            }
+        case .later:
+            written = index
+            add(carried[index % 3].take(), to: &unshown)
+            try write(enlarged[index % 3], at: shown.time, carrying: unshown.take())
+        }
+    }
+
+    /// Adds what a picture carries to what others did.
+    private func add(_ data: PictureUserData?, to all: inout PictureUserData?) {
+        guard var data else { return }
+        var sum = all ?? PictureUserData()
+        if !sum.absorb(&data) { captionsDropped += data.validPieces }
+        all = sum
     }
 
     /// Copies a packet of another stream to the output.
@@ -282,25 +330,25 @@ final class FileWork {
         }
     }
 
-    private func synthesise(from last: Int64, to time: Int64) throws(FileEnhancementError) {
-        guard let synthesis = chain.synthesis, synthesis.isReady else { return }
-        for step in 1..<outputUnit {
-            let started = MonotonicTime.now()
-            do throws(EnhanceError) {
-                _ = unsafe try synthesis.make(phase: Double(step) / Double(outputUnit), into: between.mutableView)
-                synthesisTimes.record(.now() - started)
-                try finish(between, nil)
-            } catch {
-                throw .enhance(error)
-            }
-            synthesised += 1
-            try write(between, at: last * outputUnit + (time - last) * step)
+    /// Makes the picture at a phase of the pair.
+    /// - Returns: whether there is a pair.
+    private func synthesise(_ phase: Double) throws(FileEnhancementError) -> Bool {
+        guard let synthesis = chain.synthesis, synthesis.isReady else { return false }
+        let started = MonotonicTime.now()
+        do throws(EnhanceError) {
+            _ = unsafe try synthesis.make(phase: phase, into: between.mutableView)
+            synthesisTimes.record(.now() - started)
+            try finish(between, nil)
+        } catch {
+            throw .enhance(error)
         }
+        synthesised += 1
+        return true
     }
 
     /// - Parameters:
     ///   - time: in the output's unit.
-    ///   - userData: what viewers get beside the samples; nil for synthesised pictures.
+    ///   - userData: what viewers get beside the samples.
     private func write(
         _ picture: Picture, at time: Int64, carrying userData: PictureUserData? = nil
     ) throws(FileEnhancementError) {
@@ -308,14 +356,16 @@ final class FileWork {
         if let comparison {
             let started = MonotonicTime.now()
             shown = comparison.compose(
-                written, picture, at: (Double(time) / Double(outputUnit) - Double(firstTime ?? 0)) * video.timeBase.value)
+                written, picture, at: Double(time) * timing.timeBase.value - Double(firstTime ?? 0) * video.timeBase.value)
             compareTimes.record(.now() - started)
         }
         let started = MonotonicTime.now()
         let clear = transparency.enlarged
+        let data = passing(userData)
         try withCodecErrors { [shown] () throws(CodecError) in
-            unsafe try writer.write(shown.view, at: time, transparency: clear?.view.y, carrying: userData)
+            unsafe try writer.write(shown.view, at: time, transparency: clear?.view.y, carrying: data)
         }
+        picturesWritten += 1
         encodeTimes.record(.now() - started)
     }
 
@@ -336,6 +386,10 @@ final class FileWork {
                 synthesis.finish()
                 try emit(pictures - 1, at: lastTime)
             }
+            add(repeatedData.take(), to: &unshown)
+            // The last picture stands before one that does not come.
+            for shown in timing.end(heldUntil: repeatedAt[(pictures + 2) % 3], lasting: step) { try show(shown, pictures) }
+            if let unshown { captionsDropped += unshown.validPieces }
         } catch {
             try? writer.finish()
             throw error
@@ -343,8 +397,8 @@ final class FileWork {
         try withCodecErrors { () throws(CodecError) in try writer.finish() }
         let none = Quantiles(Histogram())
         var report = FileEnhancementReport(
-            picturesIn: pictures + leftOut, picturesOut: pictures + synthesised, synthesised: synthesised,
-            picturesLeftOut: leftOut, picturesConverted: converted, captionsPassed: captionsPassed,
+            picturesIn: pictures + repeated + leftOut, picturesOut: picturesWritten, synthesised: synthesised,
+            picturesLeftOut: leftOut, picturesRepeated: repeated, picturesConverted: converted, captionsPassed: captionsPassed,
             captionsDropped: captionsDropped,
             isCutOff: reader.isCutOff,
             damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps, tilesComputed: tilesComputed,

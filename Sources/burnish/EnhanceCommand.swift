@@ -32,6 +32,14 @@ struct EnhanceCommand: ParsableCommand {
     )
     var size: SizeArgument?
     @Option(help: "Frames out for each frame in, 1 to 16: K turns N frames into K*(N-1)+1.") var interpolate = 1
+    @Option(help: "The constant rate of the output, whatever the input's is: 60, 29.97, 24000/1001 … Not with --interpolate.")
+    var fps: String?
+    @Option(
+        help: """
+            How many times slower everything is shown, 1 to 16: at the input's rate, or that of --fps, and without sound. Not with \
+            --interpolate.
+            """)
+    var slow = 1
     @Option(help: "Quality of the enlargement. quality takes about nine times as long as neural-m.")
     var tier = NetworkTierArgument(.neuralMedium)
     @Option(
@@ -94,6 +102,15 @@ struct EnhanceCommand: ParsableCommand {
         guard (1...16).contains(interpolate) else {
             throw ValidationError("--interpolate is 1 to 16, not \(interpolate)")
         }
+        guard (1...16).contains(slow) else { throw ValidationError("--slow is 1 to 16, not \(slow)") }
+        guard interpolate == 1 || fps == nil && slow == 1 else {
+            throw ValidationError("--fps and --slow take the place of --interpolate: give one")
+        }
+        if let fps {
+            guard let rate = FrameRateText.read(fps), (1...240).contains(rate.value) else {
+                throw ValidationError("--fps is 1 to 240 frames a second, as 60, 29.97 or 30000/1001, not \(fps)")
+            }
+        }
         guard (1...64).contains(threads) else { throw ValidationError("--threads is 1 to 64, not \(threads)") }
         guard (0...51).contains(quality) else { throw ValidationError("--quality is 0 to 51, not \(quality)") }
     }
@@ -140,6 +157,8 @@ struct EnhanceCommand: ParsableCommand {
         try? steps.apply(to: &work.steps)
         work.size = size.map { .exactly($0.value) } ?? (scale ?? .double).output
         work.interpolate = interpolate
+        work.rate = fps.flatMap(FrameRateText.read)
+        work.slowness = slow
         work.tier = tier.value
         work.restoration = restore
         work.content = content

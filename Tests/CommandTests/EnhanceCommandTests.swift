@@ -46,6 +46,10 @@ import Testing
         ["--input", "a.ts", "--output", "b.mp4", "--compare", "sideways"],
         ["--input", "a.ts", "--output", "b.mp4", "--restore", "s"],
         ["--input", "a.ts", "--output", "b.mp4", "--scale", "1", "--restore", "l"],
+        ["--input", "a.ts", "--output", "b.mp4", "--fps", "fast"],
+        ["--input", "a.ts", "--output", "b.mp4", "--fps", "60", "--interpolate", "2"],
+        ["--input", "a.ts", "--output", "b.mp4", "--slow", "17"],
+        ["--input", "a.ts", "--output", "b.mp4", "--slow", "2", "--interpolate", "2"],
     ])
     func wrongFilesAreRefused(arguments: [String]) throws {
         let folder = try folder()

@@ -107,7 +107,9 @@ import Testing
         arguments += ["-disposition:a:0", "0", "-disposition:a:1", "default"]
         if kind == "mkv" {
             let font = try scratch.write(Array("a font".utf8), to: "a.ttf")
-            arguments += ["-c:s", "srt", "-disposition:s:0", "forced", "-metadata:s:a:1", "title=Comment", "-metadata", "mood=calm"]
+            arguments += [
+                "-c:s", "srt", "-disposition:s:0", "forced", "-metadata:s:a:1", "title=Comment", "-metadata", "mood=calm",
+            ]
             arguments += ["-attach", font, "-metadata:s:t:0", "mimetype=font/ttf", "-metadata:s:t:0", "filename=a.ttf"]
             arguments += ["-attach", cover, "-metadata:s:t:1", "mimetype=image/jpeg", "-metadata:s:t:1", "filename=cover.jpg"]
         } else {
@@ -169,7 +171,8 @@ import Testing
         let data = try scratch.write(Array("data in packets".utf8), to: "in.bin")
         let input = scratch.path("in.ts")
         try ffmpeg([
-            "-f", "lavfi", "-i", Self.video, "-f", "lavfi", "-i", "sine", "-f", "lavfi", "-i", "sine=220", "-f", "data", "-i", data,
+            "-f", "lavfi", "-i", Self.video, "-f", "lavfi", "-i", "sine", "-f", "lavfi", "-i", "sine=220", "-f", "data", "-i",
+            data,
             "-t", "1", "-map", "0", "-map", "1", "-map", "2", "-map", "3", "-c:v", "libx264", "-c:a", "aac", "-c:d", "copy",
             "-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=fra", input,
         ])
@@ -184,7 +187,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("mp4", ["subtitles 3 (subrip, deu)", "the attachment a.ttf", "the tags mood", "an .mkv file can"], ["cover", "chapters"]),
+        (
+            "mp4", ["subtitles 3 (subrip, deu)", "the attachment a.ttf", "the tags mood", "an .mkv file can"],
+            ["cover", "chapters"]
+        ),
         ("ts", ["subtitles 3 (subrip, deu)", "the attachment a.ttf", "the cover", "chapters", "title"], ["sound"]),
         ("y4m", ["sound 1 (aac, eng)", "sound 2 (aac, fra)", "subtitles", "chapters"], ["tags"]),
     ]) func whatCannotBeHeldIsNamedOnce(kind: String, named: [String], kept: [String]) throws {
@@ -243,8 +249,10 @@ import Testing
     @Test func stampsAreExact() throws {
         let scratch = try Scratch()
         let input = scratch.path("in.mp4")
-        try ffmpeg(["-f", "lavfi", "-i", "color=gray:size=16x16:rate=24000/1001", "-t", "60", "-c:v", "libx264", "-preset",
-            "ultrafast", input])
+        try ffmpeg([
+            "-f", "lavfi", "-i", "color=gray:size=16x16:rate=24000/1001", "-t", "60", "-c:v", "libx264", "-preset",
+            "ultrafast", input,
+        ])
         let outcome = try enhance(input, scratch.path("out.mp4"), interpolate: 2)
         let shown = try runTool([
             "ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "stream=time_base:packet=pts", "-of", "csv=p=0",

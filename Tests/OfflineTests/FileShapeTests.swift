@@ -209,6 +209,23 @@ import Testing
         }
     }
 
+    /// Also of originals that no slot shows.
+    @Test(arguments: [10, 24, 60], FileEnhancement.Motion.allCases) func captionsStayAtAnyRate(
+        rate: Int64, motion: FileEnhancement.Motion
+    ) throws {
+        let scratch = try Scratch()
+        let input = try scratch.write(try stream(.upright, frames: 40) { letters($0) }, to: "in.ts")
+        let outcome = try enhance(input, scratch.path("out.mp4")) { ($0.rate, $0.motion) = (Rational(rate), motion) }
+        #expect(outcome.report.captionsPassed == 40 && outcome.report.captionsDropped == 0 && outcome.notices.isEmpty)
+        let reader = try FileReader(path: scratch.path("out.mp4"))
+        var found: [UInt8] = []
+        while case .picture(let picture, _)? = try reader.next() {
+            guard let data = picture.userData else { continue }
+            for piece in 0..<data.pieces where data[3 * piece] == 0xFC { found.append(data[3 * piece + 1]) }
+        }
+        #expect(found == (0..<40).map { UInt8(65 + $0 % 26) })
+    }
+
     @Test func captionsThatAreLostAreSaid() throws {
         let scratch = try Scratch()
         let input = try scratch.write(try stream(.upright, frames: 5) { letters($0) }, to: "in.ts")

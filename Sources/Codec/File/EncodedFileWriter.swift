@@ -18,6 +18,7 @@ import Media
     /// Streams of which a packet was refused.
     private var refusing: Set<Int> = []
     private let notice: (String) -> Void
+    private let slowness: Int32
     private var isFinished = false
 
     init(
@@ -26,6 +27,7 @@ import Media
     ) throws(CodecError) {
         place = path
         self.notice = notice
+        slowness = Int32(settings.slowness)
         var configuration = VideoEncoderConfiguration(size: video.size, frameRate: video.frameRate)
         configuration.color = video.color
         configuration.preset = settings.preset
@@ -56,7 +58,8 @@ import Media
         var loss: String?
         if let reader {
             let container = unsafe ContainerContents(output.pointee.oformat)
-            let contents = PassedContents(of: reader, in: container, path: place, onlySound: onlySound)
+            let contents = PassedContents(
+                of: reader, in: container, path: place, onlySound: onlySound, leavesOutSound: slowness > 1)
             loss = contents.loss
             covers = try add(contents, of: reader, in: container)
         }
@@ -67,6 +70,7 @@ import Media
             avformat_write_header(output, nil), "avformat_write_header", at: place, .unsupportedCodec,
             advice: "choose a container that can hold these streams, such as .mkv")
         if let loss { notice(loss) }
+        if slowness > 1, let reader, reader.audioStreamCount > 0 { notice("sound is left out of slow motion") }
         if let reader { for cover in covers { try writeCover(cover, of: reader) } }
     }
 
@@ -230,7 +234,8 @@ import Media
         unsafe stream.pointee.sample_aspect_ratio = source.pointee.sample_aspect_ratio
         unsafe stream.pointee.avg_frame_rate = source.pointee.avg_frame_rate
         unsafe FileTags(source.pointee.metadata).add(to: &stream.pointee.metadata)
-        unsafe timeBases.append(source.pointee.time_base)
+        let base = unsafe source.pointee.time_base
+        timeBases.append(AVRational(num: base.num * slowness, den: base.den))
         lastDecodes.append(.min)
         return unsafe stream
     }
@@ -271,7 +276,7 @@ import Media
             let base = unsafe source.pointee.time_base
             let shift = av_rescale_q(reader.shift, AVRational(num: 1, den: 1_000_000), base)
             unsafe chapter.pointee.id = source.pointee.id
-            unsafe chapter.pointee.time_base = base
+            unsafe chapter.pointee.time_base = AVRational(num: base.num * slowness, den: base.den)
             unsafe chapter.pointee.start = max(0, source.pointee.start + shift)
             unsafe chapter.pointee.end = max(0, source.pointee.end + shift)
             unsafe FileTags(source.pointee.metadata).add(to: &chapter.pointee.metadata)

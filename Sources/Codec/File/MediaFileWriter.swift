@@ -13,6 +13,8 @@ import Media
         public var quality = 18.0
         public var preset = EncoderPreset.veryfast
         public var threads = 2
+        /// How many times longer what is kept of another file takes. Above 1 its sound is left out.
+        public var slowness = 1
 
         public init() {}
     }

@@ -14,11 +14,15 @@ struct PassedContents {
     ///   - path: of the output.
     ///   - contents: what it holds; nil where it holds pictures alone.
     ///   - onlySound: leave out all other streams, which the output refused.
-    init(of reader: FileReader, in contents: ContainerContents?, path: String, onlySound: Bool = false) {
+    ///   - leavesOutSound: sound is not wanted.
+    init(
+        of reader: FileReader, in contents: ContainerContents?, path: String, onlySound: Bool = false,
+        leavesOutSound: Bool = false
+    ) {
         let format = unsafe reader.format!
         let hasTimecode = reader.videoTags["timecode"] != nil
         var (kept, lost): ([PassedStream], [PassedStream]) = ([], [])
-        for stream in reader.passedStreams {
+        for stream in reader.passedStreams where stream.kind != .sound || !leavesOutSound {
             let isHeld = contents?.holds(stream, hasTimecode: hasTimecode) == true
             if isHeld, !onlySound || stream.kind == .sound { kept.append(stream) } else { lost.append(stream) }
         }

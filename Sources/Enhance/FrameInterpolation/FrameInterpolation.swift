@@ -65,6 +65,25 @@ public class FrameInterpolation {
         return unsafe try engine.synthesise(phase: phase, into: destination, until: stop)
     }
 
+    /// Makes several pictures between two, such as ``RatePlan`` asks for.
+    /// - Parameters:
+    ///   - phases: as for ``synthesise(phase:into:until:)``.
+    ///   - destinations: as many pictures.
+    /// - Throws: `badParameter` where there are more or fewer; else as for one picture. Those before are written then.
+    @discardableResult
+    @unsafe public func synthesise(
+        phases: [Double], into destinations: [MutablePictureView]
+    ) throws(EnhanceError) -> [FrameInterpolationResult] {
+        guard unsafe phases.count == destinations.count else {
+            throw EnhanceError(.badParameter, "give one picture for each phase")
+        }
+        var results: [FrameInterpolationResult] = []
+        for (place, phase) in phases.enumerated() {
+            results.append(unsafe try synthesise(phase: phase, into: destinations[place]))
+        }
+        return results
+    }
+
     /// For checks: the luma that the network saw of the last picture that was made between the current pair. First the picture that
     /// is there without it, then the predictions in the network's order.
     @unsafe package func withFusionPlanes(_ body: (PlaneView) -> Void) { unsafe engine.withFusionPlanes(body) }

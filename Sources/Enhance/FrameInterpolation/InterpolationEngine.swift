@@ -238,8 +238,10 @@ final class InterpolationEngine {
             unsafe synthesis.mix((drafts[0], drafts[1]), into: destination)
         }
         unsafe noise?.shrink(destination, deviation: deviations[age], phase: phase, until: stop)
-        unsafe fusion?.fuse(destination.y, pair, neighbours, phase: phase) {
-            cancellation.isRequested || (stop.map { MonotonicTime.now() >= $0 } ?? false)
+        if FusionNetwork.phases.contains(phase) {
+            unsafe fusion?.fuse(destination.y, pair, neighbours, phase: phase) {
+                cancellation.isRequested || (stop.map { MonotonicTime.now() >= $0 } ?? false)
+            }
         }
         return .motionCompensated
     }

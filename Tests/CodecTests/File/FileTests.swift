@@ -240,6 +240,8 @@ import Testing
         // The picture jumps first, the sound's last packets follow, then it jumps too.
         #expect(offset(0, 1_000_000) == 5_000_000)
         #expect(offset(1, 5_800_000) == 0)
+        // Subtitles belong to the side that they are nearer to.
+        #expect(clock.offset(ofSparse: 5_990_000) == 0 && clock.offset(ofSparse: 1_100_000) == 5_000_000)
         #expect(offset(1, 800_000) == 5_000_000)
         #expect(offset(0, 1_040_000) == 5_000_000 && clock.jumps == 1)
         // And a stream that was not there before.

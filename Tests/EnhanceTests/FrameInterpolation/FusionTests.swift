@@ -44,7 +44,7 @@ import Testing
 
     @Test(arguments: sizes) func equalPicturesGiveTheSameAgain(size: PictureSize) throws {
         let picture = TestPicture(size, seed: 4)
-        for phase in [0.01, 0.5, 0.9] {
+        for phase in [0.01, 0.35, 0.5, 0.9] {
             let (output, result) = try Self.interpolate([picture, picture], Self.random(), phase: phase, finished: true)
             #expect(output.difference(from: picture) == nil)
             #expect(output.paddingIsIntact)
@@ -105,6 +105,15 @@ import Testing
         let (beside, _) = try Self.interpolate([first[1], first[2], first[3], other], Self.random())
         let (alone, _) = try Self.interpolate([first[1], first[2], first[3]], Self.random(), finished: true)
         #expect(beside.difference(from: alone) == nil)
+    }
+
+    /// The network learnt the middle: further away the picture is the one that is there without it.
+    @Test(arguments: [(0.1, false), (0.25, false), (1.0 / 3, true), (0.5, true), (2.0 / 3, true), (0.75, false)])
+    func thePhaseDecides(phase: Double, isFused: Bool) throws {
+        let pictures = Self.scene(PictureSize(width: 160, height: 120))
+        let (plain, _) = try Self.interpolate(pictures, nil, phase: phase)
+        let (fused, _) = try Self.interpolate(pictures, Self.random(), phase: phase)
+        #expect((fused.difference(from: plain) != nil) == isFused)
     }
 
     /// Without time the picture is the one that is there without the network.
