@@ -94,7 +94,8 @@ struct FileTiming {
 
     /// The usual rate that is nearest, where one is within 1 %; else thousandths. Recordings of variable rate state all kinds of means.
     private static func usual(_ rate: Rational) -> Rational {
-        let usual = [24, 25, 30, 48, 50, 60, 100, 120].map { Rational($0) } + [24, 30, 48, 60, 120].map { Rational($0 * 1000, 1001) }
+        let usual =
+            [24, 25, 30, 48, 50, 60, 100, 120].map { Rational($0) } + [24, 30, 48, 60, 120].map { Rational($0 * 1000, 1001) }
         let nearest = usual.min { abs($0.value - rate.value) < abs($1.value - rate.value) }!
         if abs(nearest.value / rate.value - 1) < 0.01 { return nearest }
         return Rational(Int64((min(max(rate.value, 1), 240) * 1000).rounded()), 1000)

@@ -207,13 +207,13 @@ import Testing
         let input = scratch.path("in.mkv")
         try ffmpeg([
             "-f", "lavfi", "-i", Self.video, "-t", "0.4", "-vf",
-            "setparams=range=tv:color_primaries=bt2020:color_trc=bt709:colorspace=bt2020nc,setsar=32/27", "-c:v", "libx264",
-            "-color_primaries", "bt2020", "-color_trc", "bt709", "-colorspace", "bt2020nc", "-color_range", "tv", input,
+            "setparams=range=tv:color_primaries=bt470bg:color_trc=smpte170m:colorspace=bt470bg,setsar=32/27", "-c:v", "libx264",
+            "-color_primaries", "bt470bg", "-color_trc", "smpte170m", "-colorspace", "bt470bg", "-color_range", "tv", input,
         ])
         _ = try enhance(input, scratch.path("out.\(kind)")) { $0.size = .double }
         let video = try probe(scratch.path("out.\(kind)")).all("video")[0]
-        #expect(video.sample_aspect_ratio == "32:27" && video.color_range == "tv" && video.color_space == "bt2020nc")
-        #expect(video.color_primaries == "bt2020" && video.color_transfer == "bt709")
+        #expect(video.sample_aspect_ratio == "32:27" && video.color_range == "tv" && video.color_space == "bt470bg")
+        #expect(video.color_primaries == "bt470bg" && video.color_transfer == "smpte170m")
     }
 
     /// Each change of size is said, and every picture comes out: in its own shape, with black beside it.

@@ -43,7 +43,9 @@ import Testing
         let (kind, motion) = file
         let scratch = try Scratch()
         let input = scratch.path("in.\(kind)")
-        try ffmpeg(["-f", "lavfi", "-i", "testsrc2=size=64x48:rate=\(source),scroll=h=0.02", "-t", "2", "-c:v", "libx264", input])
+        try ffmpeg([
+            "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=\(source),scroll=h=0.02", "-t", "2", "-c:v", "libx264", input,
+        ])
         let outcome = try enhance(input, scratch.path("out.mp4")) { ($0.rate, $0.motion) = (rate, motion) }
         #expect(outcome.notices.isEmpty && outcome.report.picturesRepeated == 0)
         let path = scratch.path("out.mp4")
@@ -60,7 +62,8 @@ import Testing
         let scratch = try Scratch()
         let input = scratch.path("in.mp4")
         try ffmpeg([
-            "-f", "lavfi", "-i", "testsrc2=size=96x64:rate=12,scroll=h=0.02", "-t", "2", "-vf", "fps=24", "-c:v", "libx264", input,
+            "-f", "lavfi", "-i", "testsrc2=size=96x64:rate=12,scroll=h=0.02", "-t", "2", "-vf", "fps=24", "-c:v", "libx264",
+            input,
         ])
         let outcome = try enhance(input, scratch.path("out.y4m")) { ($0.rate, $0.motion) = (Rational(24), motion) }
         #expect(outcome.report.picturesIn == 48 && outcome.report.picturesRepeated == 24)
@@ -108,7 +111,8 @@ import Testing
             Array(";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=1000\ntitle=One\n".utf8), to: "in.txt")
         let input = scratch.path("in.mkv")
         try ffmpeg([
-            "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25,scroll=h=0.02", "-f", "lavfi", "-i", "sine", "-i", subtitles, "-i", facts,
+            "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25,scroll=h=0.02", "-f", "lavfi", "-i", "sine", "-i", subtitles,
+            "-i", facts,
             "-t", "1", "-map", "0", "-map", "1", "-map", "2", "-map_chapters", "3", "-c:v", "libx264", "-c:a", "aac", input,
         ])
         let outcome = try enhance(input, scratch.path("out.mkv")) { ($0.slowness, $0.rate) = (4, rate) }

@@ -75,9 +75,9 @@ import Testing
 
     @Test func colourAspectAndSizeComeThrough() throws {
         var configuration = self.configuration(176, 320)
-        configuration.color.primaries = 9
-        configuration.color.transfer = 14
-        configuration.color.matrix = 9
+        configuration.color.primaries = 5
+        configuration.color.transfer = 6
+        configuration.color.matrix = 5
         configuration.color.range = .full
         configuration.color.chromaLocation = 3
         configuration.color.sampleAspectRatio = Rational(4, 3)

@@ -4,7 +4,9 @@ import Testing
 
 /// Brightness, contrast and colours.
 @Suite struct ColorStepTests {
-    private func run(_ picture: TestPicture, isFullRange: Bool = false, _ adjust: (inout ColorControls) -> Void) throws -> TestPicture {
+    private func run(_ picture: TestPicture, isFullRange: Bool = false, _ adjust: (inout ColorControls) -> Void) throws
+        -> TestPicture
+    {
         var settings = StepSettings()
         adjust(&settings.color)
         let size = picture.size
@@ -23,7 +25,9 @@ import Testing
     }
 
     /// A picture that has one colour.
-    private func plain(_ y: UInt8, _ u: UInt8, _ v: UInt8, _ size: PictureSize = PictureSize(width: 33, height: 19)) -> TestPicture {
+    private func plain(_ y: UInt8, _ u: UInt8, _ v: UInt8, _ size: PictureSize = PictureSize(width: 33, height: 19))
+        -> TestPicture
+    {
         let picture = TestPicture(size)
         let view = picture.mutableView
         for (plane, value) in [(view.y, y), (view.u, u), (view.v, v)] {
@@ -39,16 +43,20 @@ import Testing
             return Int(first)
         }
         return withExtendedLifetime(picture) {
-            guard let y = value(picture.view.y), let u = value(picture.view.u), let v = value(picture.view.v) else { return nil }
+            guard let y = value(picture.view.y), let u = value(picture.view.u), let v = value(picture.view.v) else {
+                return nil
+            }
             return (y, u, v)
         }
     }
 
     private func expect(
-        _ picture: TestPicture, isFullRange: Bool = false, becomes wanted: (Int, Int, Int), _ adjust: (inout ColorControls) -> Void
+        _ picture: TestPicture, isFullRange: Bool = false, becomes wanted: (Int, Int, Int),
+        _ adjust: (inout ColorControls) -> Void
     ) throws {
         let found = try #require(color(try run(picture, isFullRange: isFullRange, adjust)))
-        #expect(abs(found.0 - wanted.0) <= 1 && abs(found.1 - wanted.1) <= 1 && abs(found.2 - wanted.2) <= 1, "\(found), \(wanted)")
+        #expect(
+            abs(found.0 - wanted.0) <= 1 && abs(found.1 - wanted.1) <= 1 && abs(found.2 - wanted.2) <= 1, "\(found), \(wanted)")
     }
 
     @Test func eachControlDoesWhatItSays() throws {
@@ -75,7 +83,9 @@ import Testing
     }
 
     /// What is changed by next to nothing stays but for rounding, sample by sample.
-    @Test(arguments: [PictureSize(width: 64, height: 48), PictureSize(width: 61, height: 35)]) func samplesStayInPlace(size: PictureSize) throws {
+    @Test(arguments: [PictureSize(width: 64, height: 48), PictureSize(width: 61, height: 35)]) func samplesStayInPlace(
+        size: PictureSize
+    ) throws {
         let picture = TestPicture(size, seed: 5)
         let out = try run(picture) { $0.brightness = 1e-9 }
         #expect(out.paddingIsIntact)
