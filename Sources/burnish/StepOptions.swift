@@ -5,11 +5,11 @@ import Settings
 /// The options of steps on pictures, which `burnish relay` and `burnish enhance` share: one for each setting, under its name.
 struct StepOptions: ParsableArguments {
     @Option(help: .setting("crop")) var crop: String?
-    @Option(help: .setting("brightness")) var brightness: String?
+    @Option(parsing: .unconditional, help: .setting("brightness")) var brightness: String?
     @Option(help: .setting("contrast")) var contrast: String?
     @Option(help: .setting("saturation")) var saturation: String?
     @Option(help: .setting("gamma")) var gamma: String?
-    @Option(help: .setting("warmth")) var warmth: String?
+    @Option(parsing: .unconditional, help: .setting("warmth")) var warmth: String?
 
     /// What was given, by the names of the keys.
     var texts: [String: String] { SettingOptions.texts(of: self) }

@@ -100,7 +100,7 @@ import Testing
 
     @Test(arguments: StreamKeys.all.map(\.name)) func aBadValueSaysWhatIsAllowed(name: String) throws {
         let key = try #require(StreamKeys.named(name))
-        for text in ["", "x\ny", "-1", "1e99", String(repeating: "9", count: 1000)] {
+        for text in ["", "x\ny", "-2", "1e99", String(repeating: "9", count: 1000)] {
             var values = StreamValues()
             let fault = #expect(throws: SettingFault.self) { try key.read(text, &values) }
             #expect(values == StreamValues())
