@@ -5,7 +5,7 @@ struct Burnish: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "burnish", abstract: "Relays live video, upscaled and interpolated, under a per-frame deadline.",
         subcommands: [
-            RelayCommand.self, EnhanceCommand.self, TestSourceCommand.self, ProbeCommand.self, ImpairCommand.self,
-            TopCommand.self, RecordsCommand.self, ReplayCommand.self, BenchCommand.self, WorkerCommand.self,
+            RelayCommand.self, EnhanceCommand.self, ThumbnailsCommand.self, TestSourceCommand.self, ProbeCommand.self,
+            ImpairCommand.self, TopCommand.self, RecordsCommand.self, ReplayCommand.self, BenchCommand.self, WorkerCommand.self,
         ])
 }

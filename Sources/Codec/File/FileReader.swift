@@ -44,6 +44,7 @@ import Media
     private var packet: UnsafeMutablePointer<AVPacket>?
     private let videoIndex: Int32
     private let needsCopy: Bool
+    private let onlyKeyframes: Bool
     /// The format whose quantisers are wanted; nil where none are, or where nothing is known of the format's.
     private let quantised: VideoCodec?
     private var guess = QuantiserGuess()
@@ -78,13 +79,16 @@ import Media
     ///   - exportsQuantisers: whether pictures say how coarsely they were coded (``DecodedPicture/meanQuantiser``): as the decoder
     ///     says for H.264, MPEG-1 and MPEG-2, estimated from the bytes for HEVC, AV1, VP8 and VP9.
     ///   - readsTransparency: the first value of ``readsTransparency``.
+    ///   - onlyKeyframes: leave out all other pictures, without decoding them.
     /// - Throws: `cannotOpen`, `noVideo`, `invalidData`, `unsupportedCodec`, `unsupportedFormat`.
     public init(
-        path: String, maximumSamples: Int = 16384 * 8704, exportsQuantisers: Bool = false, readsTransparency: Bool = false
+        path: String, maximumSamples: Int = 16384 * 8704, exportsQuantisers: Bool = false, readsTransparency: Bool = false,
+        onlyKeyframes: Bool = false
     ) throws(CodecError) {
         LibraryLog.capture()
         place = path == "-" ? "standard input" : path
         self.readsTransparency = readsTransparency
+        self.onlyKeyframes = onlyKeyframes
         unsafe format = try Self.open(path, at: place)
         var format: UnsafeMutablePointer<AVFormatContext>? = unsafe self.format
         var context: UnsafeMutablePointer<AVCodecContext>?
@@ -227,6 +231,7 @@ import Media
                 unsafe orientation.ofContainer = Orientation(
                     photograph: UnsafeRawBufferPointer(start: packet!.pointee.data, count: Int(packet!.pointee.size)))
             }
+            if onlyKeyframes, unsafe packet!.pointee.flags & AV_PKT_FLAG_KEY == 0 { return nil }
             if quantised != nil { unsafe guess.record(bytes: Int(packet!.pointee.size)) }
             let sent = unsafe avcodec_send_packet(context, packet)
             if sent == burnish_averror_enomem { try check(sent, "avcodec_send_packet", at: place) }
