@@ -8,6 +8,8 @@ import Media
 public struct FileEnhancement: Sendable {
     public var input: String
     public var output: String
+    /// What is read of the input.
+    public var part = FilePart()
     public var size = OutputSize.double
     /// The factor of the frame rate: with K, N frames become K·(N−1)+1.
     public var interpolate = 1
@@ -95,9 +97,9 @@ public struct FileEnhancement: Sendable {
     public func run(
         notice: @escaping (String) -> Void = { _ in }, progress: (Int, Int?) -> Bool
     ) throws(FileEnhancementError) -> FileEnhancementReport {
-        let (path, exportsQuantisers) = (input, readsQuantisers)
+        let (path, exportsQuantisers, part) = (input, readsQuantisers, part)
         let reader = try withCodecErrors { () throws(CodecError) in
-            try FileReader(path: path, exportsQuantisers: exportsQuantisers, readsTransparency: true)
+            try FileReader(path: path, exportsQuantisers: exportsQuantisers, readsTransparency: true, part: part)
         }
         let work = try FileWork(self, reader, notice: notice)
         do throws(FileEnhancementError) {

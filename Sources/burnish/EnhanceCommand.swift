@@ -1,4 +1,5 @@
 import ArgumentParser
+import Codec
 import Enhance
 import EnhanceNetworks
 import Foundation
@@ -25,6 +26,8 @@ struct EnhanceCommand: ParsableCommand {
             .mkv, .mov or .ts becomes .mp4.
             """)
     var outputDirectory: String?
+    @Option(help: "Where to begin in the file: seconds, or as 1:30 or 1:02:03.5.") var from: PlaceInFile?
+    @Option(help: "Where to end.") var to: PlaceInFile?
     @Option(help: "How many times wider and higher. (default: 2)") var scale: FileScale?
     @Option(
         help:
@@ -72,7 +75,10 @@ struct EnhanceCommand: ParsableCommand {
             """)
     var compare: FileEnhancement.Comparison?
     @Option(help: "Threads that enhance a picture together.") var threads = 2
-    @Option(help: "x264's constant rate factor, 0 to 51, for coded output.") var quality = 18.0
+    @Option(
+        name: [.customLong("crf"), .customLong("quality")],
+        help: "x264's constant rate factor, 0 to 51, for coded output: less is better, and larger.")
+    var quality = 18.0
     @Option(help: "Write a report to this file, as JSON: an object for one file, a list for several.") var report: String?
     @Flag(help: "Print the report as JSON (to standard error where standard output is the pictures).") var json = false
     @Flag(help: "Do not print progress.") var quiet = false
@@ -102,6 +108,7 @@ struct EnhanceCommand: ParsableCommand {
         guard (1...16).contains(interpolate) else {
             throw ValidationError("--interpolate is 1 to 16, not \(interpolate)")
         }
+        if let to, to.seconds <= from?.seconds ?? 0 { throw ValidationError("--to lies behind --from") }
         guard (1...16).contains(slow) else { throw ValidationError("--slow is 1 to 16, not \(slow)") }
         guard interpolate == 1 || fps == nil && slow == 1 else {
             throw ValidationError("--fps and --slow take the place of --interpolate: give one")
@@ -112,7 +119,7 @@ struct EnhanceCommand: ParsableCommand {
             }
         }
         guard (1...64).contains(threads) else { throw ValidationError("--threads is 1 to 64, not \(threads)") }
-        guard (0...51).contains(quality) else { throw ValidationError("--quality is 0 to 51, not \(quality)") }
+        guard (0...51).contains(quality) else { throw ValidationError("--crf is 0 to 51, not \(quality)") }
     }
 
     func run() throws {
@@ -148,6 +155,10 @@ struct EnhanceCommand: ParsableCommand {
             StandardError.line("burnish: \(outcome.cutOff)")
             failure = failure ?? Failure.badInput
         }
+        let failed = outcomes.filter { $0.error != nil }
+        if !failed.isEmpty {
+            StandardError.line("\(failed.count) of \(input.count) files failed: \(failed.map(\.input).joined(separator: ", "))")
+        }
         if let failure { throw failure }
     }
 
@@ -156,6 +167,7 @@ struct EnhanceCommand: ParsableCommand {
         // They were tried when the arguments were read.
         try? steps.apply(to: &work.steps)
         work.size = size.map { .exactly($0.value) } ?? (scale ?? .double).output
+        work.part = FilePart(from: from?.seconds ?? 0, to: to?.seconds)
         work.interpolate = interpolate
         work.rate = fps.flatMap(FrameRateText.read)
         work.slowness = slow
@@ -291,6 +303,24 @@ extension NetworkContent: ExpressibleByArgument {}
 extension FileEnhancement.Motion: ExpressibleByArgument {}
 extension FileEnhancement.Restoration: ExpressibleByArgument {}
 extension FileEnhancement.Comparison: ExpressibleByArgument {}
+
+/// A time in a file: `90`, `1:30`, `1:02:03.5`.
+struct PlaceInFile: ExpressibleByArgument {
+    let seconds: Double
+
+    init?(argument: String) {
+        let parts = argument.split(separator: ":", omittingEmptySubsequences: false).map { Double($0) }
+        guard (1...3).contains(parts.count) else { return nil }
+        var sum = 0.0
+        for (place, part) in parts.enumerated() {
+            guard let part, part.isFinite, part >= 0, part < 60 || place == 0,
+                place == parts.count - 1 || part == part.rounded()
+            else { return nil }
+            sum = 60 * sum + part
+        }
+        seconds = sum
+    }
+}
 
 /// How much noise to take away: 0 to 1, or `auto`.
 struct DenoiseArgument: ExpressibleByArgument {

@@ -27,6 +27,8 @@ import Testing
         let outcome = try enhance(["a.ts", "bad.ts", "b.ts"])
         #expect(outcome.reason == .exit && outcome.code == 65, "\(outcome.errors)")
         #expect(outcome.complaints.count == 1 && outcome.errors.contains("bad.ts: "), "\(outcome.errors)")
+        #expect(
+            outcome.errors.hasSuffix("1 of 3 files failed: \(folder.appending(path: "bad.ts").path)\n"), "\(outcome.errors)")
         // No progress where nobody watches.
         #expect(!outcome.errors.contains(" left") && !outcome.errors.contains("\u{1B}"), "\(outcome.errors)")
         for name in ["a.ts", "b.ts"] {
@@ -49,6 +51,8 @@ import Testing
         ["--input", "a.ts", "--output", "b.mp4", "--fps", "fast"],
         ["--input", "a.ts", "--output", "b.mp4", "--fps", "60", "--interpolate", "2"],
         ["--input", "a.ts", "--output", "b.mp4", "--slow", "17"],
+        ["--input", "a.ts", "--output", "b.mp4", "--from", "2", "--to", "1"],
+        ["--input", "a.ts", "--output", "b.mp4", "--from", "1:75"], ["--input", "a.ts", "--output", "b.mp4", "--crf", "52"],
         ["--input", "a.ts", "--output", "b.mp4", "--slow", "2", "--interpolate", "2"],
     ])
     func wrongFilesAreRefused(arguments: [String]) throws {

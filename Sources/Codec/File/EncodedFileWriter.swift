@@ -177,7 +177,8 @@ import Media
             unsafe stream.pointee.disposition = reader.videoDisposition & ~Int32(AV_DISPOSITION_ATTACHED_PIC)
             // What counts the coded stream is no longer true, and pictures are upright.
             unsafe reader.videoTags.add(to: &stream.pointee.metadata) {
-                !["encoder", "duration", "bps", "rotate"].contains($0) && !$0.hasPrefix("number_of_")
+                !["encoder", "duration", "bps", "rotate"].contains($0) && ($0 != "timecode" || reader.part.start == 0)
+                    && !$0.hasPrefix("number_of_")
                     && !$0.hasPrefix("_statistics") && !$0.hasPrefix("bps-") && !$0.hasPrefix("duration-")
             }
         }
@@ -275,10 +276,19 @@ import Media
             let chapter = unsafe try check(memory, "av_mallocz", at: self.place)
             let base = unsafe source.pointee.time_base
             let shift = av_rescale_q(reader.shift, AVRational(num: 1, den: 1_000_000), base)
+            let length = reader.part.end.map {
+                av_rescale_q($0 - reader.part.start, AVRational(num: 1, den: 1_000_000), base)
+            }
+            let (start, end) = unsafe (max(0, source.pointee.start + shift), min(source.pointee.end + shift, length ?? .max))
+            // Those of other parts.
+            guard end > start else {
+                unsafe av_free(chapter)
+                continue
+            }
             unsafe chapter.pointee.id = source.pointee.id
             unsafe chapter.pointee.time_base = AVRational(num: base.num * slowness, den: base.den)
-            unsafe chapter.pointee.start = max(0, source.pointee.start + shift)
-            unsafe chapter.pointee.end = max(0, source.pointee.end + shift)
+            unsafe chapter.pointee.start = start
+            unsafe chapter.pointee.end = end
             unsafe FileTags(source.pointee.metadata).add(to: &chapter.pointee.metadata)
             let count = unsafe Int(output.pointee.nb_chapters)
             let list = unsafe av_realloc_array(

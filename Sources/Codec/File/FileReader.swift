@@ -38,8 +38,13 @@ import Media
     private(set) var format: UnsafeMutablePointer<AVFormatContext>?
     /// All streams but the video, in the container's order.
     let passedStreams: [PassedStream]
-    /// Microseconds that are added to all stamps, so that the file begins at zero.
+    /// Microseconds that are added to all stamps, so that what is read begins at zero.
     let shift: Int64
+    /// The part that is read, in seconds.
+    let part: FilePart
+    /// No picture of the part is left, and nothing else of it.
+    private var pastPictures = false
+    private var pastAll = false
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     private let videoIndex: Int32
@@ -79,16 +84,18 @@ import Media
     ///   - exportsQuantisers: whether pictures say how coarsely they were coded (``DecodedPicture/meanQuantiser``): as the decoder
     ///     says for H.264, MPEG-1 and MPEG-2, estimated from the bytes for HEVC, AV1, VP8 and VP9.
     ///   - readsTransparency: the first value of ``readsTransparency``.
+    ///   - part: what is read of it. Its pictures are those of exactly this time, and its times count from its beginning.
     ///   - onlyKeyframes: leave out all other pictures, without decoding them.
     /// - Throws: `cannotOpen`, `noVideo`, `invalidData`, `unsupportedCodec`, `unsupportedFormat`.
     public init(
         path: String, maximumSamples: Int = 16384 * 8704, exportsQuantisers: Bool = false, readsTransparency: Bool = false,
-        onlyKeyframes: Bool = false
+        part: FilePart = FilePart(), onlyKeyframes: Bool = false
     ) throws(CodecError) {
         LibraryLog.capture()
         place = path == "-" ? "standard input" : path
         self.readsTransparency = readsTransparency
         self.onlyKeyframes = onlyKeyframes
+        self.part = part
         unsafe format = try Self.open(path, at: place)
         var format: UnsafeMutablePointer<AVFormatContext>? = unsafe self.format
         var context: UnsafeMutablePointer<AVCodecContext>?
@@ -107,8 +114,11 @@ import Media
                 unsafe format!.pointee.streams[i]!.pointee.discard = isWanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL
             }
             let timed = passed.filter { $0.kind == .sound }.map(\.index) + [Int(videoIndex)]
-            shift = unsafe -max(0, Self.start(of: timed, in: format!))
-            clock = RecordingClock(start: -shift)
+            let start = unsafe max(0, Self.start(of: timed, in: format!))
+            shift = -start - part.start
+            clock = RecordingClock(start: start)
+            if part.start > 0 { unsafe part.seek(in: format!, stream: stream, from: start) }
+            if let count = video.pictureCount { video.pictureCount = part.count(of: count, at: video.frameRate) }
             orientation.ofContainer = unsafe Orientation(stream) ?? .upright
             let id = unsafe codec!.pointee.id
             readsOrientation = [AV_CODEC_ID_PNG, AV_CODEC_ID_WEBP, AV_CODEC_ID_TIFF].contains(id)
@@ -187,16 +197,21 @@ import Media
     }
 
     private func read() throws(CodecError) -> Item? {
-        while true {
+        while !pastPictures {
             let frame = try pool.emptyFrame()
             let code = unsafe avcodec_receive_frame(context, frame.pointer)
-            if code == 0 { return try makePicture(frame) }
+            if code == 0 {
+                let time = unsafe time(of: frame.pointer)
+                let place = part.place(of: time, in: video.timeBase)
+                if place == .inside { return try makePicture(frame, at: time - part.ticks(in: video.timeBase)) }
+                pastPictures = place == .after
+                pool.recycle(frame)
+                continue
+            }
             pool.recycle(frame)
             if code == burnish_averror_eof {
                 if nextID > 0 { return nil }
-                throw CodecError(
-                    .noVideo, operation: "avcodec_receive_frame", message: "no picture could be decoded", place: place,
-                    advice: "check that the file is complete")
+                throw part.noPicture(at: place)
             }
             if code == burnish_averror_again {
                 if let passed = try readPacket() { return .passed(passed) }
@@ -206,6 +221,10 @@ import Media
                 try check(code, "avcodec_receive_frame", at: place)
             }
         }
+        if nextID == 0 { throw part.noPicture(at: place) }
+        // Sound that belongs to the last pictures may stand behind them.
+        while !pastAll { if let passed = try readPacket() { return .passed(passed) } }
+        return nil
     }
 
     /// Reads one packet: the video's goes to the decoder, another stream's is returned.
@@ -215,8 +234,9 @@ import Media
         // Some containers report a packet that is not whole as an error of reading.
         let breaksOff = code == burnish_averror_invaliddata || code == -EIO && ending.hasBegun
         if code == burnish_averror_eof || breaksOff {
-            isCutOff = unsafe breaksOff || ending.isCutOff(format!)
-            unsafe avcodec_send_packet(context, nil)
+            pastAll = true
+            isCutOff = unsafe !pastPictures && (breaksOff || ending.isCutOff(format!))
+            if !pastPictures { unsafe avcodec_send_packet(context, nil) }
             return nil
         }
         try check(code, "av_read_frame", at: place, .invalidData)
@@ -226,7 +246,12 @@ import Media
         let index = unsafe packet!.pointee.stream_index
         let passed = passedStreams.firstIndex { $0.index == Int(index) }
         unsafe bridgeJumps(packet!, isSparse: passed.map { passedStreams[$0].isSparse } ?? false)
+        if pastPictures, unsafe part.isFarBehind(packet!, of: format!) {
+            pastAll = true
+            return nil
+        }
         if index == videoIndex {
+            if pastPictures { return nil }
             if readsOrientation {
                 unsafe orientation.ofContainer = Orientation(
                     photograph: UnsafeRawBufferPointer(start: packet!.pointee.data, count: Int(packet!.pointee.size)))
@@ -238,7 +263,7 @@ import Media
             if sent < 0 { damagedPackets += 1 }
             return nil
         }
-        guard let passed else { return nil }
+        guard let passed, unsafe part.moves(packet!, of: format!) else { return nil }
         return unsafe try CodedPacket(moving: packet!, stream: passed)
     }
 
@@ -270,7 +295,16 @@ import Media
         if presentation != nil { unsafe packet.pointee.pts += shift }
     }
 
-    private func makePicture(_ decoded: consuming OwnedFrame) throws(CodecError) -> Item {
+    /// When a decoded picture is shown, in the video's unit.
+    private func time(of frame: UnsafeMutablePointer<AVFrame>) -> Int64 {
+        let stamped = unsafe frame.pointee.best_effort_timestamp
+        let step = video.timeBase.value > 0 ? max(1, 1 / (video.frameRate.value * video.timeBase.value)) : 1
+        let time = stamped != burnish_nopts ? stamped : lastTime.map { $0 + Int64(step.rounded()) } ?? 0
+        lastTime = time
+        return time
+    }
+
+    private func makePicture(_ decoded: consuming OwnedFrame, at time: Int64) throws(CodecError) -> Item {
         var frame = decoded
         // A converted picture has lost what the decoder said of it.
         let quantiser = quantised.flatMap { codec in
@@ -280,10 +314,6 @@ import Media
         transparency = readsTransparency ? unsafe try transparencies.read(frame.pointer, at: place) : nil
         let before = try screen.shown(&frame, by: conversion, pool, needsCopy: needsCopy || original != nil, at: place)
         let fields = unsafe frame.pointer
-        let stamped = unsafe fields.pointee.best_effort_timestamp
-        let step = video.timeBase.value > 0 ? max(1, 1 / (video.frameRate.value * video.timeBase.value)) : 1
-        let time = stamped != burnish_nopts ? stamped : lastTime.map { $0 + Int64(step.rounded()) } ?? 0
-        lastTime = time
         defer { nextID += 1 }
         var damage: PictureDamage = []
         if unsafe fields.pointee.decode_error_flags != 0 { damage.insert(.concealed) }

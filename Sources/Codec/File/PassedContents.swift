@@ -20,7 +20,7 @@ struct PassedContents {
         leavesOutSound: Bool = false
     ) {
         let format = unsafe reader.format!
-        let hasTimecode = reader.videoTags["timecode"] != nil
+        let hasTimecode = reader.videoTags["timecode"] != nil && reader.part.start == 0
         var (kept, lost): ([PassedStream], [PassedStream]) = ([], [])
         for stream in reader.passedStreams where stream.kind != .sound || !leavesOutSound {
             let isHeld = contents?.holds(stream, hasTimecode: hasTimecode) == true
