@@ -25,6 +25,8 @@ public struct FileEnhancement: Sendable {
     public var reusesTiles = true
     /// What is asked of the steps on single pictures.
     public var steps = StepSettings()
+    /// The brightest light of PQ pictures in cd/m²; nil: as they say.
+    public var hdrPeak: Double?
     /// For interpolation, and for steps that may look at later pictures.
     public var motion = Motion.fused
     public var threads = 2
@@ -97,9 +99,10 @@ public struct FileEnhancement: Sendable {
     public func run(
         notice: @escaping (String) -> Void = { _ in }, progress: (Int, Int?) -> Bool
     ) throws(FileEnhancementError) -> FileEnhancementReport {
-        let (path, exportsQuantisers, part) = (input, readsQuantisers, part)
+        let (path, exportsQuantisers, part, hdrPeak) = (input, readsQuantisers, part, hdrPeak)
         let reader = try withCodecErrors { () throws(CodecError) in
-            try FileReader(path: path, exportsQuantisers: exportsQuantisers, readsTransparency: true, part: part)
+            try FileReader(
+                path: path, exportsQuantisers: exportsQuantisers, readsTransparency: true, part: part, hdrPeak: hdrPeak)
         }
         let work = try FileWork(self, reader, notice: notice)
         do throws(FileEnhancementError) {

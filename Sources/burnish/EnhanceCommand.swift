@@ -51,7 +51,13 @@ struct EnhanceCommand: ParsableCommand {
             that takes several times as long (m). What was coded finely stays as it is.
             """)
     var restore: FileEnhancement.Restoration?
-    @Option(help: ArgumentHelp(stringLiteral: StreamKeys.named("content")!.help)) var content = NetworkContent.general
+    @Option(
+        help:
+            "What neural-m is trained for: general is any video; calls is coarsely coded pictures, and takes a third more time."
+    )
+    var content = NetworkContent.general
+    @Option(help: "The brightest light of PQ pictures in cd/m²: 100 to 10000. Without it: as they say, or else 1000.")
+    var hdrPeak: Double?
     @Option(help: "How much to sharpen the enlarged pictures: 0 (not at all) to 1.") var sharpness = 0.0
     @Option(
         help: """
@@ -96,6 +102,9 @@ struct EnhanceCommand: ParsableCommand {
         }
         guard outputDirectory == nil || !input.contains("-") else {
             throw ValidationError("standard input has no name to write it under: give --output")
+        }
+        guard hdrPeak.map({ ColorConversion.peaks.contains($0) }) ?? true else {
+            throw ValidationError("--hdr-peak is 100 to 10000, not \(hdrPeak!)")
         }
         guard (0...1).contains(sharpness) else { throw ValidationError("--sharpness is 0 to 1, not \(sharpness)") }
         guard scale == nil || size == nil else { throw ValidationError("--size takes the place of --scale: give one") }
@@ -177,6 +186,7 @@ struct EnhanceCommand: ParsableCommand {
         work.steps.sharpness = sharpness
         work.reusesTiles = reuse
         work.steps.deinterlace = deinterlace ? .auto : .off
+        work.hdrPeak = hdrPeak
         if let denoise { work.steps.denoise = denoise.strength }
         work.motion = motion
         work.threads = threads

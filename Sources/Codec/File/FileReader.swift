@@ -65,13 +65,8 @@ import Media
     private var clock: RecordingClock
     private var ahead = FileLookahead()
     private var ending = FileEnding()
-    /// Attempts in a row that gave no packet and came no further in the file, and how far they came.
     private let screen = ScreenColors()
-    /// The brightest light of PQ pictures in cd/m²; nil: as they say.
-    public var hdrPeak: Double? {
-        get { screen.peak }
-        set { screen.peak = newValue }
-    }
+    /// Attempts in a row that gave no packet and came no further in the file, and how far they came.
     private var failures = 0
     private var furthest: Int64 = -1
     /// After so many of them the rest of the file is abandoned.
@@ -86,12 +81,14 @@ import Media
     ///   - readsTransparency: the first value of ``readsTransparency``.
     ///   - part: what is read of it. Its pictures are those of exactly this time, and its times count from its beginning.
     ///   - onlyKeyframes: leave out all other pictures, without decoding them.
+    ///   - hdrPeak: the brightest light of PQ pictures in cd/m²; nil: as they say.
     /// - Throws: `cannotOpen`, `noVideo`, `invalidData`, `unsupportedCodec`, `unsupportedFormat`.
     public init(
         path: String, maximumSamples: Int = 16384 * 8704, exportsQuantisers: Bool = false, readsTransparency: Bool = false,
-        part: FilePart = FilePart(), onlyKeyframes: Bool = false
+        part: FilePart = FilePart(), onlyKeyframes: Bool = false, hdrPeak: Double? = nil
     ) throws(CodecError) {
         LibraryLog.capture()
+        screen.peak = hdrPeak
         place = path == "-" ? "standard input" : path
         self.readsTransparency = readsTransparency
         self.onlyKeyframes = onlyKeyframes

@@ -68,8 +68,7 @@ import Testing
                 "log-level=none:" + Self.pq + metadata, file.path,
             ])
             #expect(made.status == 0, "\(made.errors)")
-            let reader = try FileReader(path: file.path)
-            reader.hdrPeak = peak
+            let reader = try FileReader(path: file.path, hdrPeak: peak)
             while let item = try reader.next() {
                 guard case .picture(let picture, time: _) = consume item else { continue }
                 let (size, view) = (picture.size, picture.view)
