@@ -111,7 +111,9 @@ public struct RelayConfiguration: Sendable {
         let bits = maximumRate(samples: Double(size.samples) * rate.value, input: input, settings)
         // Figures for all of these: docs/measurements/bits.md.
         encoding.rateControl = .rate(
-            bits, bufferFrames: settings.bitsAllowed == nil ? 4 : max(4, rate.value * Self.bufferTime.seconds))
+            bits,
+            bufferFrames: settings.bitRate == nil && settings.bitRateFloor == nil
+                ? max(4, rate.value * Self.bufferTime.seconds) : 4)
         encoding.leastQuantiser = 18
         encoding.adaptsQuantiser = false
         return encoding

@@ -31,6 +31,16 @@ import Testing
         #expect(changes == [false, false] && rate.rate == before && before != nil)
     }
 
+    /// What came before a step back counts no more.
+    @Test(arguments: [30, 90, 110]) func aClockThatIsSetBackMovesNoRate(pictures: Int) {
+        var rate = InputRate()
+        for picture in 0..<300 { _ = rate.observe(bytes: 1000, at: time(picture)) }
+        #expect(rate.rate == 240_000)
+        for picture in 300 - pictures..<600 where rate.observe(bytes: 1000, at: time(picture)) {
+            Issue.record("\(rate.rate ?? 0) at \(picture)")
+        }
+    }
+
     @Test func tooManyBitsAreSaidOnce() {
         var check = RateCheck()
         func seconds(_ range: Range<Int>, bytes: Int, limit: Int) -> [Int] {
@@ -42,6 +52,15 @@ import Testing
         #expect(seconds(10..<20, bytes: 3000, limit: 500_000) == [720_000])
         #expect(seconds(20..<30, bytes: 3000, limit: 800_000).isEmpty)
         #expect(seconds(30..<40, bytes: 3000, limit: 600_000) == [720_000])
+    }
+
+    /// A limit that follows something else changes in every second.
+    @Test func tooManyBitsAreSaidWhateverTheLimitDoes() {
+        var check = RateCheck()
+        let said = (0..<900).compactMap { picture in
+            check.observe(bytes: 3000, at: time(picture), limit: picture / 20 % 2 == 0 ? 500_000 : 520_000)
+        }
+        #expect(said == [720_000])
     }
 
     /// One second alone is no reason: an encoder begins with a full buffer.
@@ -88,6 +107,11 @@ import Testing
         #expect(frames { _ in } == 30)
         #expect(frames { $0.bitRate = 1_000_000 } == 4)
         #expect(frames { $0.bitRateFloor = 1_000_000 } == 4)
+        #expect(
+            frames {
+                $0.bits = 1.5
+                $0.bitRate = 1_000_000
+            } == 4)
     }
 
     /// The encoder that is open goes on, and keeps to it.

@@ -32,13 +32,13 @@ struct ContentJudge {
     }
 
     /// - Parameter quantiser: a picture's mean; nil where it is not known.
-    /// - Returns: whether the choice is another one now. The first picture's is no change.
+    /// - Returns: whether the choice is another one now.
     mutating func observe(_ quantiser: Float?) -> Bool {
         guard let quantiser else { return false }
         guard let former = mean else {
             mean = quantiser
             content = quantiser >= (Self.coarse + Self.fine) / 2 ? .calls : .general
-            return false
+            return content != .general
         }
         let mean = former + (quantiser - former) / Self.memory
         self.mean = mean

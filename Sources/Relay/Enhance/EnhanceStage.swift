@@ -192,9 +192,10 @@ final class EnhanceStage {
     private func prepare(for picture: borrowing DecodedPicture) throws(EnhanceError) {
         let size = picture.size
         var isChanged = settings.refresh()
+        let isFirst = judge.mean == nil
         if judge.observe(picture.meanQuantiser), settings.value.content == .auto, settings.value.tier > .base {
             isChanged = true
-            control.report(.message(judge.text))
+            if !isFirst { control.report(.message(judge.text)) }
         }
         isChanged = try makeEnhancement(for: size) || isChanged
         if configuration.awaitsProcessors { maker.finish() }

@@ -6,6 +6,8 @@ import Media
 struct InputRate {
     private static let second = MediaTime.ticksPerSecond
     private static let seconds = 4
+    /// What lies further back is another clock; less than that is the order of decoding, guessed.
+    private static let longestStepBack = second / 2
     /// A longer time between two pictures is a gap, whose bits nobody knows.
     private static let longestStep = 4 * second
     /// A mean that differs by less, as a share, is no other rate.
@@ -23,7 +25,7 @@ struct InputRate {
     /// - Parameter time: when the source wants the picture decoded, or else shown.
     /// - Returns: whether the rate is another one now.
     mutating func observe(bytes: Int, at time: MediaTime) -> Bool {
-        guard let began, abs(time - began) <= Self.longestStep else {
+        guard let began, (-Self.longestStepBack...Self.longestStep).contains(time - began) else {
             (self.began, present) = (time, Double(8 * bytes))
             return false
         }
