@@ -46,6 +46,6 @@ import Testing
         let quantisers = (0..<6_000).map { picture in picture / 150 % 2 == 0 ? Float(10) : 34 }
         let found = changes(&judge, quantisers)
         #expect(!found.isEmpty)
-        #expect(zip(found, found.dropFirst()).allSatisfy { $1 - $0 >= ContentJudge.patience })
+        #expect(zip(found, found.dropFirst()).allSatisfy { $1 - $0 >= ContentJudge.dwell })
     }
 }

@@ -13,14 +13,14 @@ struct ContentJudge {
     /// Quantisers differ between pictures, so many pictures count together.
     private static let memory: Float = 32
     /// A choice holds for at least so many pictures. The first one may be corrected earlier: it is made by a single picture.
-    static let patience = 300
-    private static let firstPatience = 64
+    static let dwell = 300
+    private static let firstDwell = 64
 
     private(set) var content = NetworkContent.general
     /// The mean quantiser of the last pictures, in H.264's scale; nil before the first.
     private(set) var mean: Float?
     private var pictures = 0
-    private var patience = firstPatience
+    private var dwell = firstDwell
 
     init() {}
 
@@ -44,8 +44,8 @@ struct ContentJudge {
         self.mean = mean
         pictures += 1
         let wanted: NetworkContent = mean >= Self.coarse ? .calls : mean < Self.fine ? .general : content
-        guard wanted != content, pictures >= patience else { return false }
-        (content, pictures, patience) = (wanted, 0, Self.patience)
+        guard wanted != content, pictures >= dwell else { return false }
+        (content, pictures, dwell) = (wanted, 0, Self.dwell)
         return true
     }
 }
