@@ -17,6 +17,7 @@ struct InputRate {
     private var completed = 0
     private var present = 0.0
     private var began: MediaTime?
+    private var last = MediaTime(ticks: 0)
     /// Bits a second; nil while too little is known.
     private(set) var rate: Int?
 
@@ -25,7 +26,8 @@ struct InputRate {
     /// - Parameter time: when the source wants the picture decoded, or else shown.
     /// - Returns: whether the rate is another one now.
     mutating func observe(bytes: Int, at time: MediaTime) -> Bool {
-        guard let began, (-Self.longestStepBack...Self.longestStep).contains(time - began) else {
+        defer { last = time }
+        guard let began, time - last >= -Self.longestStepBack, time - began <= Self.longestStep else {
             (self.began, present) = (time, Double(8 * bytes))
             return false
         }
