@@ -2,7 +2,7 @@ import Synchronization
 
 /// Channel: whether anybody receives the output, and how many pictures nobody has received.
 ///
-/// - Writers: ``SendStage``, on whichever of its two threads (`Relay` sets ``isConnected`` once before the stages start); enhance
+/// - Writers: ``SendStage``, on the encode and the send thread (`Relay` sets ``isConnected`` once before the stages start); enhance
 ///   (``countUnseen()``).
 /// - Readers: enhance (which spends no work on a picture that nobody receives), encode (likewise, and for slots; it shows no picture
 ///   again that has become old unseen).

@@ -4,7 +4,7 @@ import Media
 import Telemetry
 
 // Who may enter sending, and where. Each stage gets ``SendStage`` as one of these and can call nothing else of it, so the compiler
-// holds the list. All calls take one lock, under which at most one unit is sent.
+// holds the list. Calls that send or change anything take one lock, under which at most one unit is sent.
 //
 // | thread | enters by | for |
 // |---|---|---|
