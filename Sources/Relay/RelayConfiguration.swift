@@ -116,6 +116,7 @@ public struct RelayConfiguration: Sendable {
                 ? max(4, rate.value * Self.bufferTime.seconds) : 4)
         encoding.leastQuantiser = 18
         encoding.adaptsQuantiser = false
+        encoding.choosesCoefficients = encoding.preset > .ultrafast
         return encoding
     }
 

@@ -39,6 +39,9 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
     public var leastQuantiser: Int?
     /// Moves bits from blocks with much detail to flat ones (libx264's `aq-mode`).
     public var adaptsQuantiser = true
+    /// Keeps a coefficient only where it is worth its bits (libx264's `trellis`). ``EncoderPreset/ultrafast`` has no CABAC, and takes
+    /// twice as long by it.
+    public var choosesCoefficients = false
     /// A picture is cut into as many slices as there are threads, which costs a little rate and saves delay.
     public var threads = 1
     /// A keyframe at least every so many pictures; nil: only the first and those asked for.
@@ -74,6 +77,7 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
             unsafe try set("sc_threshold", "0", of: context, at: place)
         }
         if let leastQuantiser { unsafe context.pointee.qmin = Int32(clamping: leastQuantiser) }
+        if choosesCoefficients { unsafe context.pointee.trellis = 1 }
         if !adaptsQuantiser { unsafe try set("aq-mode", "none", of: context, at: place) }
         unsafe try applyRate(to: context, at: place)
     }

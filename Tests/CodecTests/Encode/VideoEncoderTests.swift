@@ -106,6 +106,29 @@ import Testing
         #expect(!encoder.change(.rate(1_000_000, bufferFrames: 4), at: Rational(30)))
     }
 
+    /// Where coefficients are chosen, those go that cost more than they bring.
+    @Test func coefficientsAreChosen() throws {
+        func bytes(_ chooses: Bool) throws -> Int {
+            var configuration = self.configuration()
+            configuration.rateControl = .quality(30, maximumRate: nil, bufferFrames: 2)
+            configuration.choosesCoefficients = chooses
+            let encoder = try VideoEncoder(configuration)
+            var random = SplitMix64(seed: 5)
+            let picture = Picture(size: configuration.size)
+            var bytes = 0
+            for index in 0..<4 as Range<Int64> {
+                let luma = picture.mutableView.y
+                for y in 0..<luma.height {
+                    for x in 0..<luma.width { luma.row(y)[x] = UInt8.random(in: 90...150, using: &random) }
+                }
+                try encoder.encode(picture.view, id: index, at: MediaTime(ticks: index * 3000)) { bytes += $0.bytes.count }
+            }
+            return bytes
+        }
+        let (usual, chosen) = (try bytes(false), try bytes(true))
+        #expect(chosen < usual, "\(chosen), \(usual)")
+    }
+
     /// Noise takes all that the mean allows, and another mean holds from the next pictures on, with another buffer, too.
     @Test func theMeanRateChangesWithoutAKeyframe() throws {
         var configuration = self.configuration()
