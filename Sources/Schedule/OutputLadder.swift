@@ -22,8 +22,8 @@ public struct OutputChoice: Hashable, Sendable, BitwiseCopyable {
 /// pictures may pass and nothing else changes them (``Purpose``), the machine chooses no smaller output than a doubled one.
 ///
 /// The choice at the start comes from costs that were measured before the first frame. Later ones come from what the frames cost.
-/// Receivers see each change, so there are few: the stream falls when its output has not fitted for a second, and climbs one
-/// step when the next better output has fitted for a long time.
+/// Receivers see each change, so there are few: the stream falls when its output has not fitted for a second, and climbs when the
+/// next better output has fitted for seconds, then to the best that fits.
 ///
 /// A pure value that holds no clock. It is asked a few times a second, not for each frame.
 public struct OutputLadder: Sendable {
@@ -117,8 +117,8 @@ public struct OutputLadder: Sendable {
     static let limitToClimb = 0.7
     /// How long a choice must not have fitted.
     static let timeToFall = Nanoseconds.seconds(1)
-    /// How long a better one must have fitted; doubled for each try that failed.
-    static let timeToClimb = Nanoseconds.seconds(20)
+    /// How long a better one must have fitted; four times as long after each try that failed.
+    static let timeToClimb = Nanoseconds.seconds(8)
     static let longestTimeToClimb = Nanoseconds.seconds(640)
     /// The time in seconds in which two thirds of what bypassed pictures cost before is forgotten.
     static let timeToForget = 30.0
@@ -258,7 +258,12 @@ public struct OutputLadder: Sendable {
         let since = safeSince ?? now
         safeSince = since
         guard now - since >= waits[position - 1] else { return false }
-        position -= 1
+        // Receivers see each change, so all steps that fit are one. What bypassed pictures would cost is known as little as at the start.
+        let limit = choice.isBypass ? Self.limitAtStart : Self.limitToClimb
+        position =
+            (0..<position - 1).first { step in
+                now - since >= waits[step] && need(of: choices[step]).fits(cores.room, limit: limit)
+            } ?? position - 1
         climbed = (position, now)
         change(at: now)
         return true
@@ -296,9 +301,12 @@ public struct OutputLadder: Sendable {
     private mutating func fall(now: MonotonicTime, cores: Double, _ costs: Costs) {
         if let climbed, climbed.to == position {
             let held = now - climbed.at
-            waits[position] = held > waits[position] * 4 ? Self.timeToClimb : min(waits[position] * 2, Self.longestTimeToClimb)
+            waits[position] = held > waits[position] * 4 ? Self.timeToClimb : min(waits[position] * 4, Self.longestTimeToClimb)
         }
-        position = firstThatFits(cores, from: position + 1, limit: Self.limitToFall, costs)
+        let lower = firstThatFits(cores, from: position + 1, limit: Self.limitToFall, costs)
+        // What lies between does not fit either.
+        for step in position..<lower { waits[step] = max(waits[step], waits[position]) }
+        position = lower
         climbed = nil
         change(at: now)
     }
@@ -359,9 +367,9 @@ extension EncoderPreset {
     public var weight: Double {
         switch self {
         case .ultrafast: 1
-        case .superfast: 1.8
-        case .veryfast: 2.7
-        case .faster: 4
+        case .superfast: 2.3
+        case .veryfast: 3.2
+        case .faster: 4.3
         case .medium: 6
         case .slow: 9
         }

@@ -25,7 +25,7 @@ import Transport
         #expect(chosen.begin(ladder(encode: 9), cores: Cores(2)) == nil)
         #expect(chosen.current == OutputChoice(size: .double, preset: .superfast))
         let text = chosen.begin(ladder(encode: 700), cores: Cores(2))
-        #expect(text == "needs 2.3 of 2 cores at 320x192 with superfast: sends 240x144 with ultrafast", "\(text ?? "")")
+        #expect(text == "needs 3 of 2 cores at 320x192 with superfast: sends 240x144 with ultrafast", "\(text ?? "")")
         #expect(chosen.current == OutputChoice(size: .oneAndHalf, preset: .ultrafast))
         let bypass = chosen.begin(ladder(encode: 8000), cores: Cores(2))
         #expect(bypass?.hasSuffix("sends pictures as they come") == true && chosen.current?.isBypass == true)
