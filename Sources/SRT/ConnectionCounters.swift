@@ -61,8 +61,7 @@ final class ConnectionCounters: Sendable {
         state.withLock { ($0.ended.refusals, $0.ended.handshakesDropped) = (refusals, handshakesDropped) }
     }
 
-    /// All connections together. Of the gauges, the round trip time, the window and the waiting time are the largest ones, and the
-    /// number of packets that wait is the sum.
+    /// All connections together.
     func sum() -> LegFigures {
         state.withLock { state in
             var sum = state.ended
@@ -70,9 +69,7 @@ final class ConnectionCounters: Sendable {
                 _ = state.present[index].sample()
                 let now = state.present[index].newest
                 sum.isConnected = true
-                sum.roundTripTime = max(sum.roundTripTime, now.roundTripTime)
-                sum.window = max(sum.window, now.window)
-                sum.packetsBuffered += now.packetsBuffered
+                sum.addGauges(of: now)
                 sum.timeBuffered = max(sum.timeBuffered, now.timeBuffered)
                 sum.addCounters(of: now)
             }

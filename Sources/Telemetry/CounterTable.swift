@@ -101,7 +101,8 @@ extension StreamCounters.Counter {
             .own(
                 "synthesis_skipped",
                 "Originals without a synthesised frame: by the plan, for lack of time, or because there was no pair.")
-        case .keyframesForced: .own("keyframes_forced", "Keyframes outside of the usual interval: somebody asked for one, or encode began anew.")
+        case .keyframesForced:
+            .own("keyframes_forced", "Keyframes outside of the usual interval: somebody asked for one, or encode began anew.")
         case .shedByPlan: .part(of: .shed, "plan", "shed_by_plan", "By the plan.")
         case .shedBeforeDecoder: .part(of: .shed, "before_decoder", "shed_before_decoder", "Before the decoder.")
         case .skippedByDecoder:

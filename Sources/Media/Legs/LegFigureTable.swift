@@ -2,7 +2,7 @@
 /// follow from it.
 ///
 /// To add one, add its line, and set it where the protocol's own statistics are read. The map's version (`TelemetryLayout`) changes
-/// with it.
+/// with it. Connections of one leg are summed: counters and numbers are added, of times the largest one counts.
 public struct LegFigureTable: Sendable {
     public let connections = LegFigure<Int64>(.ofLeg, "How often the leg was connected.")
     public let packetsSent = LegFigure<Int64>(.ofConnections, "Packets sent.")

@@ -66,6 +66,13 @@
         }
     }
 
+    /// Takes in the gauges of another connection that is there now: of times the largest one, of numbers the sum.
+    package mutating func addGauges(of other: LegFigures) {
+        for (place, row) in LegFigureTable.rows.enumerated() where row.kind == .gauge {
+            values[place] = row.isTime ? max(values[place], other.values[place]) : values[place] + other.values[place]
+        }
+    }
+
     /// These figures, with totals that go on from those of an earlier leg in this place.
     package func adding(totalsOf earlier: LegFigures) -> LegFigures {
         var sum = self

@@ -22,8 +22,8 @@ final class StreamBooks: Sendable {
         counters = StreamCounters(map: map)
     }
 
-    /// Ends a frame that does not go out. When it was a keyframe of the source, the next picture has to be one, whatever the
-    /// reason: its receivers would wait for the source's next keyframe otherwise.
+    /// Ends a frame that does not go out. When it was a keyframe of the source, one of the next pictures
+    /// has to be one (``KeyframePace``): its receivers would wait for the source's next keyframe otherwise.
     func drop(_ ticket: consuming FrameTicket, _ reason: DropReason) {
         if ticket.record.isKeyframe, ticket.record.kind == .original { keyframes.wasDropped() }
         ledger.close(ticket, as: .dropped(reason))

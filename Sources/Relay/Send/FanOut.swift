@@ -160,7 +160,7 @@ struct FanOut: ~Copyable {
         var receivers = 0
         /// Receivers that have all of it.
         var whole = 0
-        /// When the first receiver had been sent all of it, and when the last had.
+        /// When the first receiver of a multiplex, or else the last viewer of a call, had been sent all of it, and when the last had.
         var sent = MonotonicTime(nanoseconds: 0)
         var end = MonotonicTime(nanoseconds: 0)
     }

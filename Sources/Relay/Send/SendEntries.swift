@@ -4,11 +4,12 @@ import Media
 import Telemetry
 
 // Who may enter sending, and where. Each stage gets ``SendStage`` as one of these and can call nothing else of it, so the compiler
-// holds the list. Calls that send or change anything take one lock, under which at most one unit is sent.
+// holds the list. Calls that send or change anything take one lock (`SendStage.state`), under which at most one picture is sent, and
+// a few units of passing streams.
 //
 // | thread | enters by | for |
 // |---|---|---|
-// | encode | ``EncodedOutput`` | the encoder's units; it sends one itself where nothing waits before it |
+// | encode | ``EncodedOutput`` | the encoder's units; it sends one itself where nothing waits before it, and passing units that waited for it |
 // | ingest | ``PassedOutput`` | pictures that go out as they came, and packets of other programs, at once |
 // | send | ``SendStage/run()`` | what waits for its turn, the program's other streams, receivers that come and go |
 // | the observer | `Relay`, which owns the stage | figures; ``SendStage/followConnection()`` once before the stages start |
@@ -44,8 +45,8 @@ protocol EncodedOutput: CodedOutput {
 
 /// Sending, for the ingest thread.
 protocol PassedOutput: CodedOutput {
-    /// Sends a coded unit, or queues a copy until its turn. It never waits for a turn: at most for the send thread to finish the
-    /// unit that it is sending. One thread at a time delivers, in decoding order.
+    /// Sends a coded unit, or queues a copy until its turn. It never waits for a turn: at most for whoever holds the
+    /// lock to finish what they send. One thread at a time delivers, in decoding order.
     /// - Parameters:
     ///   - bytes: borrowed for the call.
     ///   - ticket: ends when the unit has left.

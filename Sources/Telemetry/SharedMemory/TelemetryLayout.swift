@@ -4,8 +4,8 @@ import Schedule
 /// Where everything lies in a telemetry map. Offsets count words of 64 bits, little endian. docs/design/telemetry-map.md has
 /// the same as a table, and a golden test holds both to it.
 ///
-/// A change of an offset, or of the number or order of what lies there (counters, reasons, stamps, series), needs a new
-/// ``version``.
+/// A change of an offset, or of the order of what lies there, needs a new ``version``. What comes behind the last counter or drop reason
+/// does not, because it lies in words that were zero.
 enum TelemetryLayout {
     /// The bytes "BRNSHMAP".
     static let magic: UInt64 = 0x5041_4D48_534E_5242
