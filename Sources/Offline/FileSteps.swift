@@ -10,6 +10,7 @@ struct FilePictureFacts {
     var quantiser: Int?
     var chromaLocation: UInt8
     var isFullRange = false
+    var matrix: UInt8 = 2
     /// What it carries for viewers, and what pictures before it carried that were left out.
     var userData: PictureUserData?
 }
@@ -79,7 +80,7 @@ final class FileSteps {
         waiting.append(facts)
         let parameters = StepParameters(
             settings, quantiser: facts.quantiser, chromaLocation: facts.chromaLocation,
-            isFullRange: facts.isFullRange)
+            isFullRange: facts.isFullRange, matrix: facts.matrix)
         let out = unsafe try sources.process(StepInput(view), parameters, &times)
         record(times)
         return out == nil ? nil : waiting.removeFirst()

@@ -173,7 +173,7 @@ final class FileWork {
         let facts = FilePictureFacts(
             time: time, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
             chromaLocation: picture.color.upright().chromaLocation,
-            isFullRange: picture.color.range == .full, userData: waiting)
+            isFullRange: picture.color.range == .full, matrix: picture.color.matrix, userData: waiting)
         waiting = nil
         if let line = turning.follow(picture.color.orientation) { notice(line) }
         if let comparison {

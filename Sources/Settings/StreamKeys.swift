@@ -63,6 +63,11 @@ public enum StreamKeys {
             "warmth", \.settings.steps.color.warmth, ColorControls.brightnesses, .live,
             help: "Makes the picture warmer, with more red and less blue (above 0), or colder."),
         StreamKey(
+            "lut", \.settings.steps.color.lut, or: "off", .live, .text(example: "/srv/media/film.cube"),
+            "the path of a .cube file",
+            help: "A table (.cube) of what colours become, before the controls above.",
+            read: CubeFile.init, write: \.path),
+        StreamKey(
             "denoise", \.settings.steps.denoise, or: "auto", .live, .number(0...1), "0 to 1",
             help: """
                 How much noise to take out of pictures before they are enlarged: 0 is none, 1 is for noise with a standard \

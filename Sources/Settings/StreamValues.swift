@@ -1,3 +1,5 @@
+import Media
+
 /// All settings of one stream: what is fixed while it runs, and what may change.
 public struct StreamValues: Hashable, Sendable {
     public var options = StreamOptions()
@@ -25,6 +27,9 @@ public struct StreamValues: Hashable, Sendable {
         }
         if let fault = contradictions().first { throw fault }
     }
+
+    /// The path of the `.cube` file that is asked for.
+    public var table: String? { settings.steps.color.lut?.path }
 
     /// What differs from the defaults, as text with units.
     public var texts: [String: String] {

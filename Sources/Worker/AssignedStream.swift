@@ -76,8 +76,15 @@ final class AssignedStream: Sendable {
     private func open() throws(StreamEnd) -> Relay {
         var configuration: RelayConfiguration
         do throws(SettingFault) {
-            let values = try StreamValues(assignment.settings)
+            var values = try StreamValues(assignment.settings)
             state.withLock { $0.values = values }
+            try readTable(of: &values.settings, descriptors)
+            // Another may have been set meanwhile.
+            state.withLock { [values] in
+                if $0.values.table == values.table, $0.values.settings.steps.color.lut?.table == nil {
+                    $0.values.settings.steps.color.lut = values.settings.steps.color.lut
+                }
+            }
             configuration = try RelayConfiguration(assignment, values, files: descriptors.dropFirst())
         } catch {
             throw StreamEnd(error)
@@ -90,6 +97,18 @@ final class AssignedStream: Sendable {
         } catch {
             throw StreamEnd(.transport(error))
         }
+    }
+
+    /// Reads the table that settings name, from the last of some descriptors.
+    private func readTable(of settings: inout StreamSettings, _ descriptors: [PassedDescriptor]) throws(SettingFault) {
+        guard var file = settings.steps.color.lut else { return }
+        do throws(CubeFault) {
+            guard let descriptor = descriptors.last else { throw CubeFault("did not come with the settings") }
+            try file.read(descriptor: descriptor.number)
+        } catch {
+            throw SettingFault("lut", "\(file.path): \(error)")
+        }
+        settings.steps.color.lut = file
     }
 
     /// The stream's telemetry map, with what a worker before this one left there.
@@ -191,12 +210,13 @@ final class AssignedStream: Sendable {
     }
 
     /// Changes settings between two frames.
-    /// - Parameter changes: as ``SupervisorMessage/change(id:stream:settings:)`` has them.
+    /// - Parameters: as ``SupervisorMessage/change(id:stream:settings:)`` has them.
     /// - Returns: why nothing was changed; nil when all was.
-    func change(_ changes: [String: String?]) -> String? {
+    func change(_ changes: [String: String?], _ descriptors: [PassedDescriptor]) -> String? {
         state.withLock { state in
             do throws(SettingFault) {
-                let new = try state.values.applying(changes)
+                var new = try state.values.applying(changes)
+                if changes.keys.contains("lut") { try readTable(of: &new.settings, descriptors) }
                 let difference = state.values.difference(to: new)
                 if let key = difference.restart.first {
                     throw SettingFault(key, "holds for as long as the stream runs: restart the stream")

@@ -114,9 +114,12 @@ public final class Worker: Sendable {
         case .hello: break
         case .start(let assignment): start(assignment, descriptors)
         case .change(let id, let name, let settings):
-            let fault = if let stream = stream(name) { stream.change(settings) } else { Self.unknown(name) }
+            let fault = if let stream = stream(name) { stream.change(settings, descriptors) } else { Self.unknown(name) }
             control.send(.changed(id: id, fault: fault))
-            if fault == nil {
+            if let fault, id == 0 {
+                // Nobody waits for the answer.
+                control.send(.event(stream: name, StreamEvent(.message, "settings stay as they were: \(fault)")))
+            } else if fault == nil {
                 let words = settings.keys.sorted().map { "\($0) \((settings[$0] ?? nil) ?? "default")" }
                 control.send(.event(stream: name, StreamEvent(.settings, "in force: " + words.joined(separator: ", "))))
             }

@@ -132,7 +132,11 @@ struct EnhanceCommand: ParsableCommand {
     }
 
     func run() throws {
-        let outputs = try namedOutputs()
+        var settings = StepSettings()
+        // They were tried when the arguments were read.
+        try? steps.apply(to: &settings)
+        try StepOptions.readTable(of: &settings)
+        let outputs = try namedOutputs(settings.color.lut?.path)
         let file = try report.map { try ReportFile(path: $0) }
         EndSignals.onArrival { Self.stopsEarly.store(true, ordering: .relaxed) }
         var outcomes: [FileOutcome] = []
@@ -141,7 +145,7 @@ struct EnhanceCommand: ParsableCommand {
             var outcome = FileOutcome(input: input, output: output)
             var progress = ProgressLine(of: self.input.count > 1 ? input : nil, isWanted: !quiet)
             do throws(FileEnhancementError) {
-                outcome.report = try work(input, output).run(notice: { line in
+                outcome.report = try work(input, output, settings).run(notice: { line in
                     progress.clear()
                     StandardError.line("in \(input): \(line)")
                 }) { done, all in
@@ -171,10 +175,9 @@ struct EnhanceCommand: ParsableCommand {
         if let failure { throw failure }
     }
 
-    private func work(_ input: String, _ output: String) -> FileEnhancement {
+    private func work(_ input: String, _ output: String, _ settings: StepSettings) -> FileEnhancement {
         var work = FileEnhancement(input: input, output: output)
-        // They were tried when the arguments were read.
-        try? steps.apply(to: &work.steps)
+        work.steps = settings
         work.size = size.map { .exactly($0.value) } ?? (scale ?? .double).output
         work.part = FilePart(from: from?.seconds ?? 0, to: to?.seconds)
         work.interpolate = interpolate
@@ -196,10 +199,12 @@ struct EnhanceCommand: ParsableCommand {
     }
 
     /// The file that each input's result goes to. Makes the folder for them.
+    /// - Parameter table: the path of `--lut`.
     /// - Throws: after one line on standard error, an exit code.
-    private func namedOutputs() throws -> [String] {
+    private func namedOutputs(_ table: String?) throws -> [String] {
         var files = NamedFiles()
         for input in input { try files.read(input, "--input") }
+        try files.read(table, "--lut")
         var outputs: [String] = []
         if let output {
             try files.write(output, "--output")

@@ -10,6 +10,7 @@ struct StepOptions: ParsableArguments {
     @Option(help: .setting("saturation")) var saturation: String?
     @Option(help: .setting("gamma")) var gamma: String?
     @Option(parsing: .unconditional, help: .setting("warmth")) var warmth: String?
+    @Option(help: .setting("lut"), completion: .file(extensions: ["cube"])) var lut: String?
 
     /// What was given, by the names of the keys.
     var texts: [String: String] { SettingOptions.texts(of: self) }
@@ -19,6 +20,17 @@ struct StepOptions: ParsableArguments {
         var values = StreamValues()
         values.settings.steps = steps
         steps = try values.applying(texts.mapValues { $0 }).settings.steps
+    }
+
+    /// Reads the table that was given.
+    /// - Throws: after one line on standard error, an exit code.
+    static func readTable(of steps: inout StepSettings) throws {
+        guard var file = steps.color.lut else { return }
+        do throws(CubeFault) { try file.read() } catch {
+            StandardError.line("burnish: --lut: \(file.path): \(error)")
+            throw Failure.badInput
+        }
+        steps.color.lut = file
     }
 
     func validate() throws {

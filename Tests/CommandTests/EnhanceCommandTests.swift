@@ -41,6 +41,29 @@ import Testing
         #expect((last["enlarge"] as? [String: Any])?["p95"] is Double)
     }
 
+    /// Files and relays read the table before anything else. One that gives everything the same colour shows it.
+    @Test func aTableChangesColours() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (good, bad) = (folder.appending(path: "grey.cube"), folder.appending(path: "bad.cube"))
+        try Data("LUT_1D_SIZE 2\n0.5 0.5 0.5\n0.5 0.5 0.5\n".utf8).write(to: good)
+        try Data("LUT_1D_SIZE 2\n0.5 0.5 nan\n".utf8).write(to: bad)
+        let out = folder.appending(path: "out.y4m")
+        for command in ["enhance", "relay"] {
+            let outcome = try Program.run([command, "--input", CommandTests.stream, "--output", out.path, "--lut", bad.path])
+            #expect(outcome.code == 65 && outcome.complaints == ["burnish: --lut: \(bad.path): line 2: nan is no number"])
+            #expect(!FileManager.default.fileExists(atPath: out.path))
+        }
+        let arguments = ["--input", CommandTests.stream, "--scale", "1", "--tier", "base", "--lut", good.path]
+        let outcome = try Program.run(["enhance", "--output", out.path, "--saturation", "0"] + arguments)
+        #expect(outcome.code == 0, "\(outcome.errors)")
+        // (0.5 * 219 + 16), and no colour.
+        let end = [UInt8](try Data(contentsOf: out).suffix(1000))
+        #expect(end.allSatisfy { $0 == 128 })
+        let same = try Program.run(["enhance", "--output", good.path] + arguments)
+        #expect(same.code == 64, "\(same.errors)")
+    }
+
     @Test(arguments: [
         ["--input", "a.ts", "b.ts", "--output", "c.mp4"], ["--input", "a.ts"],
         ["--input", "a.ts", "--output", "b.mp4", "--output-directory", "."], ["--input", "-", "--output-directory", "."],

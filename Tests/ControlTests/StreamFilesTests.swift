@@ -1,5 +1,6 @@
 import Foundation
 import ServiceConfiguration
+import Settings
 import Testing
 import WorkerProtocol
 
@@ -131,5 +132,25 @@ import WorkerProtocol
         #expect(throws: StreamFiles.Fault.self) {
             _ = try StreamFiles.open(of: output, configured: configured, below: [folder.path])
         }
+    }
+
+    /// A table comes last. It may lie anywhere where the configuration file names it, for the stream or for all of them.
+    @Test func theTableOfTheSettingsComesLast() throws {
+        let (folder, outside) = (try Folder(), try Folder())
+        for place in [folder, outside] { try Data("x".utf8).write(to: place.file("a.cube")) }
+        func stream(_ table: String) throws -> StreamDefinition {
+            var stream = try definition(input: "udp://127.0.0.1:9", output: folder.path + "/out.ts")
+            stream.values = try StreamValues(["lut": table])
+            return stream
+        }
+        let (own, other) = (folder.path + "/a.cube", outside.path + "/a.cube")
+        #expect(StreamFiles.areNeeded(for: try stream(own)))
+        let files = try StreamFiles.open(of: stream(own), configured: nil, below: [folder.path])
+        #expect(try files.map { try target($0.number) } == [folder.path + "/out.ts", own])
+        #expect(throws: StreamFiles.Fault.self) {
+            _ = try StreamFiles.open(of: stream(other), configured: nil, below: [folder.path])
+        }
+        #expect(try StreamFiles.open(of: stream(other), configured: nil, tables: [other], below: [folder.path]).count == 2)
+        #expect(throws: StreamFiles.Fault.self) { _ = try StreamFiles.open(table: other, tables: [own], below: [folder.path]) }
     }
 }

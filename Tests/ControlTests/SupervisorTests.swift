@@ -250,6 +250,38 @@ final class SupervisorBench: Sendable {
         await supervisor.end()
     }
 
+    /// A worker cannot open it.
+    @Test func theFileOfATableGoesWithTheSettings() async throws {
+        let bench = try SupervisorBench(["a"])
+        let other = try Folder()
+        for folder in [bench.folder, other] { try Data("x".utf8).write(to: folder.file("film.cube")) }
+        func yaml(_ table: String) -> String {
+            "files: {folders: \(bench.folder.path)}\n" + SupervisorBench.yaml(["a"], ["lut": table])
+        }
+        let (own, outside) = (bench.folder.path + "/film.cube", other.path + "/film.cube")
+        let supervisor = bench.supervisor
+        await supervisor.start()
+        await bench.event(.started, of: "a")
+        bench.write(text: yaml("off"))
+        try await supervisor.reload()
+        let status = try await supervisor.change("a", ["lut": own], restarting: false)
+        #expect(status.settings["lut"] == own)
+        for path in [outside, bench.folder.path + "/missing.cube", "film.cube", bench.folder.path + "/film.png"] {
+            await #expect(throws: ServiceFault.self, "\(path)") {
+                _ = try await supervisor.change("a", ["lut": path], restarting: false)
+            }
+        }
+        #expect(try await supervisor.stream("a").settings["lut"] == own)
+        // The configuration may name any file.
+        bench.write(text: yaml(outside))
+        try await supervisor.reload()
+        #expect(try await supervisor.stream("a").settings["lut"] == outside)
+        bench.write(text: yaml(other.path + "/missing.cube"))
+        try await supervisor.reload()
+        await bench.event(.message, of: "a") { $0.text.contains("missing.cube: No such file or directory") }
+        await supervisor.end()
+    }
+
     @Test func whoAsksAHangingWorkerGetsAnAnswer() async throws {
         let bench = try SupervisorBench(["hang-1"])
         await bench.supervisor.start()

@@ -80,7 +80,9 @@ import WorkerProtocol
             sockets.removeValue(forKey: stream).map { _ = close($0) }
             channel.send(.ended(stream: stream, code: 0, reason: "stopped"))
         case .change(let id, _, let settings):
-            channel.send(.changed(id: id, fault: settings["sharpness"] == "refused" ? "it is refused" : nil))
+            let lacksTable = (settings["lut"] ?? nil) != nil && descriptors.count != 1
+            channel.send(
+                .changed(id: id, fault: settings["sharpness"] == "refused" ? "it is refused" : lacksTable ? "no table" : nil))
         case .resolved(_, let addresses, let fault):
             channel.send(.event(stream: "resolve-1", StreamEvent(.message, "resolved \(addresses) \(fault ?? "")")))
         case .listCallers(let id, let stream):

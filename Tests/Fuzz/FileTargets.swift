@@ -23,6 +23,21 @@ private func crc32(_ bytes: some Sequence<UInt8>) -> UInt32 {
     return ~register
 }
 
+/// The input is a `.cube` file. Colours within its domain, at its ends and far beyond are looked up.
+func fuzzCube(_ input: UnsafeRawBufferPointer) {
+    do throws(CubeFault) {
+        let table = try CubeReader.read(Array(input))
+        for level in [-1e9, -0.1, 0, 0.3, 1, 1.2, 1e9] {
+            for color in [ColorVector(level, 0.5, 0.2), ColorVector(1, level, 0), ColorVector(repeating: level)] {
+                let found = table(color)
+                for channel in 0..<3 { precondition(found[channel].isFinite, "a colour becomes \(found)") }
+            }
+        }
+    } catch {
+        precondition(!error.description.contains("\n"), "a fault of several lines")
+    }
+}
+
 /// The input is a trace without its header line.
 func fuzzTrace(_ input: UnsafeRawBufferPointer) {
     let text = Trace.header + "\n" + String(decoding: input, as: UTF8.self)

@@ -25,6 +25,7 @@ enum FuzzTarget: String, CaseIterable {
     case vp9
     case photograph
     case sound
+    case cube
     case weights
     case trace
     case telemetryMap = "telemetry-map"
@@ -53,6 +54,7 @@ enum FuzzTarget: String, CaseIterable {
         case .vp9: fuzzUnits(input, .vp9)
         case .photograph: fuzzPhotograph(input)
         case .sound: fuzzSound(input)
+        case .cube: fuzzCube(input)
         case .weights: fuzzWeights(input)
         case .trace: fuzzTrace(input)
         case .telemetryMap: fuzzTelemetryMap(input)

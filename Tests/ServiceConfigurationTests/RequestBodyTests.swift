@@ -68,6 +68,23 @@ import Testing
             }?.contains("has no files.folders") == true)
     }
 
+    @Test func callersOfTheAPINameTablesBelowTheFolders() throws {
+        let configuration = try configuration("files: {folders: /srv/media}\ndefaults: {lut: /etc/burnish/house.cube}\n")
+        let places = ["input": "udp://:1", "output": "udp://h:1"]
+        func table(_ path: String?) throws -> String? {
+            try configuration.stream("a", places.merging(path.map { ["lut": $0] } ?? [:]) { $1 }, beside: []).values.table
+        }
+        // The configuration's own may lie anywhere.
+        #expect(try table(nil) == "/etc/burnish/house.cube")
+        #expect(try table("/srv/media/film.cube") == "/srv/media/film.cube")
+        #expect(try table("off") == nil)
+        for path in ["/etc/film.cube", "/srv/media/../film.cube", "/srv/media//film.cube"] {
+            #expect(fault { _ = try table(path) }?.contains("not below one of") == true, "\(path)")
+        }
+        #expect(fault { _ = try table("film.cube") } == "lut: is 'film.cube'; right here is an absolute path")
+        #expect(fault { _ = try table("/srv/media/film.png") }?.hasPrefix("lut: is the path of a .cube file, or off") == true)
+    }
+
     @Test func severalOutputsAreMadeAndChanged() throws {
         let configuration = try configuration()
         let urls = "srt://:9001?mode=listener\nudp://h:2"

@@ -148,7 +148,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 5")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 6")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -162,7 +162,7 @@ import WorkerProtocol
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
             MessageCoding.fault(ofVersion: 7)
-                == "the other end speaks version 7 of the worker protocol and this one version 5: install burnish and burnishd "
+                == "the other end speaks version 7 of the worker protocol and this one version 6: install burnish and burnishd "
                 + "of the same release")
     }
 }

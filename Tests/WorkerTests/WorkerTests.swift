@@ -193,6 +193,41 @@ import WorkerProtocol
         #expect(worker.join()?.code == 0)
     }
 
+    /// The worker reads it from a descriptor, when the stream starts and with a change.
+    @Test func aTableIsReadFromItsDescriptor() throws {
+        let scratch = try Scratch()
+        func descriptor(_ text: String) throws -> Int32 {
+            open(try scratch.write(Array(text.utf8), to: "\(text.count)"), O_RDONLY)
+        }
+        let (good, bad) = (try descriptor("LUT_1D_SIZE 2\n0 0 0\n1 1 1\n"), try descriptor("LUT_1D_SIZE 2\n0 0 0\n"))
+        defer { for number in [good, bad] { close(number) } }
+        let fault = "lut: /a.cube: ends after 1 of 2 rows: it is cut off, get the whole file"
+        let worker = try WorkerUnderTest()
+        let assignment = WorkerAssignment(
+            stream: "a", input: "srt://127.0.0.1:0?mode=listener&latency=20", outputs: ["udp://127.0.0.1:9"],
+            settings: ["lut": "/a.cube"])
+        let map = try TelemetryMap.create()
+        defer { close(map) }
+        worker.channel.send(.start(assignment), descriptors: [map, bad])
+        #expect(worker.ended("a") == .ended(stream: "a", code: 78, reason: fault))
+        worker.channel.send(.start(assignment), descriptors: [map, good])
+        let port = try #require(worker.next { if case .started("a", let port, _) = $0 { port } else { nil } })
+        try send(frames: 5, to: port)
+        func change(_ path: String?, _ descriptors: [Int32] = []) -> String? {
+            worker.channel.send(.change(id: 5, stream: "a", settings: ["lut": path]), descriptors: descriptors)
+            return worker.next { if case .changed(5, let fault) = $0 { fault ?? "" } else { nil } }
+        }
+        #expect(change("/a.cube", [bad]) == fault)
+        #expect(change("/a.cube") == "lut: /a.cube: did not come with the settings")
+        #expect(change("/b.cube", [good]) == "")
+        #expect(change(nil) == "")
+        worker.channel.send(.change(id: 0, stream: "a", settings: ["lut": "/a.cube"]), descriptors: [bad])
+        let said = StreamEvent(.message, "settings stay as they were: " + fault)
+        #expect(worker.next { if case .event("a", said) = $0 { true } else { nil } } == true)
+        worker.channel.send(.end)
+        _ = worker.join()
+    }
+
     @Test func anEventShowsNoSecret() throws {
         let worker = try WorkerUnderTest()
         worker.channel.send(

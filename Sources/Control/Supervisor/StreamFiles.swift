@@ -1,9 +1,10 @@
 import Endpoint
 import Glibc
 import ServiceConfiguration
+import Settings
 import WorkerProtocol
 
-/// Opens the files that a stream's URLs name, since a worker cannot.
+/// Opens the files that a stream's URLs and settings name, since a worker cannot.
 enum StreamFiles {
     struct Fault: Error, CustomStringConvertible {
         var description: String
@@ -16,6 +17,8 @@ enum StreamFiles {
         var path: String
         var use: Use
 
+        init(reading path: String) { (self.path, use) = (path, .read) }
+
         init?(_ url: StreamURL, isInput: Bool) {
             switch url {
             case .file(let path): (self.path, use) = (path, isInput ? .read : .append)
@@ -26,17 +29,18 @@ enum StreamFiles {
     }
 
     static func areNeeded(for definition: StreamDefinition) -> Bool {
-        definition.legs.contains { Place($0.url, isInput: true) != nil }
+        definition.values.table != nil || definition.legs.contains { Place($0.url, isInput: true) != nil }
     }
 
     /// May block, for as long as a disk or a network file system takes.
     /// - Parameters:
     ///   - configured: what the configuration file says of the stream. A leg that it names may lie anywhere.
-    ///   - folders: where the files of other legs must lie: the API names them. Links are followed first, so that none leads out.
-    /// - Returns: descriptors that do not block, the input's first. An output is appended to: a stream that starts again must not
-    ///   lose what it has recorded. A session description is written anew.
+    ///   - tables: paths of tables that may lie anywhere, since the configuration file names them.
+    ///   - folders: where other files must lie: the API names them. Links are followed first, so that none leads out.
+    /// - Returns: descriptors that do not block, the input's first, and that of a table last. An output is appended to: a stream that
+    ///   starts again must not lose what it has recorded. A session description is written anew.
     static func open(
-        of definition: StreamDefinition, configured: StreamDefinition?, below folders: [String]
+        of definition: StreamDefinition, configured: StreamDefinition?, tables: Set<String> = [], below folders: [String]
     ) throws(Fault) -> [PassedDescriptor] {
         var files: [PassedDescriptor] = []
         for (index, leg) in definition.legs.enumerated() {
@@ -45,7 +49,14 @@ enum StreamFiles {
             let isConfigured = isInput ? configured?.input == leg : configured?.outputs.contains(leg) ?? false
             files.append(try open(place, below: isConfigured ? nil : folders))
         }
+        if let path = definition.values.table { files.append(try open(table: path, tables: tables, below: folders)) }
         return files
+    }
+
+    /// Opens the file of a table. May block.
+    /// - Parameters: as of ``open(of:configured:tables:below:)``.
+    static func open(table path: String, tables: Set<String>, below folders: [String]) throws(Fault) -> PassedDescriptor {
+        try open(Place(reading: path), below: tables.contains(path) ? nil : folders)
     }
 
     private static func open(_ place: Place, below folders: [String]?) throws(Fault) -> PassedDescriptor {

@@ -43,14 +43,35 @@ extension Supervisor {
         if worker.leaving.contains(stream.name) { return }
         stream.starts += 1
         let (name, start, definition, configured) = (stream.name, stream.starts, stream.definition, stream.configured)
-        let folders = configuration.folders
+        let (folders, tables) = (configuration.folders, tables(of: stream))
         guard StreamFiles.areNeeded(for: definition) else { return begin(name, start, .success([])) }
         // A disk or a network file system may take its time.
         StageThread(name: "files") { [weak self, loop] in
             let files = Result { () throws(StreamFiles.Fault) in
-                try StreamFiles.open(of: definition, configured: configured, below: folders)
+                try StreamFiles.open(of: definition, configured: configured, tables: tables, below: folders)
             }
             loop.execute { [weak self] in self?.assumeIsolated { $0.begin(name, start, files) } }
+        }.detach()
+    }
+
+    /// The tables that a stream has by the configuration file.
+    private func tables(of stream: SupervisedStream) -> Set<String> {
+        Set([stream.configured?.values.table, configuration.defaults.table].compactMap { $0 })
+    }
+
+    /// Opens the file of a table that settings name, on a thread of its own. Calls back in this actor.
+    /// - Parameter opened: gets nothing where they name none.
+    func openTable(
+        in changes: [String: String?], of stream: SupervisedStream,
+        _ opened: @escaping @Sendable (Result<[PassedDescriptor], StreamFiles.Fault>) -> Void
+    ) {
+        guard let path = changes["lut"] ?? nil else { return opened(.success([])) }
+        let (folders, tables) = (configuration.folders, tables(of: stream))
+        StageThread(name: "files") { [loop] in
+            let file = Result { () throws(StreamFiles.Fault) in
+                [try StreamFiles.open(table: path, tables: tables, below: folders)]
+            }
+            loop.execute { opened(file) }
         }.detach()
     }
 
@@ -161,11 +182,21 @@ extension Supervisor {
             self.restart(stream)
         } else if !difference.live.isEmpty {
             record(.changed, stream: stream.name, Self.words(difference.live))
-            if let worker = workers[stream.worker], worker.started.contains(stream.name) {
-                // Nobody waits for the answer.
-                send(.change(id: 0, stream: stream.name, settings: difference.live), to: worker)
-            }
+            let (name, changes) = (stream.name, difference.live)
+            openTable(in: changes, of: stream) { [weak self] files in self?.assumeIsolated { $0.tell(name, changes, files) } }
             restartIfStopped(stream)
+        }
+    }
+
+    /// Tells a stream's worker of other settings. Nobody waits for the answer.
+    private func tell(
+        _ name: String, _ changes: [String: String?], _ files: Result<[PassedDescriptor], StreamFiles.Fault>
+    ) {
+        guard let stream = supervised[name], let worker = workers[stream.worker], worker.started.contains(name) else { return }
+        switch files {
+        case .success(let files):
+            send(.change(id: 0, stream: name, settings: changes), to: worker, descriptors: files.map(\.number))
+        case .failure(let fault): record(.message, stream: name, "settings stay as they were: lut: \(fault)")
         }
     }
 

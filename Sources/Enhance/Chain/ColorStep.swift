@@ -1,20 +1,37 @@
 import Kernels
 import Media
 
-/// Changes brightness, contrast and colours, by one table for all of them.
+/// Changes brightness, contrast and colours, by one table for all of them, a `.cube` file's among them.
 @safe public final class ColorStep: PictureStep {
     public let kind = StepKind.color
     private let controls: ColorControls
     /// For the limited range, and for the full one.
-    private let tables: (limited: ColorTable, full: ColorTable)
+    private typealias Tables = (limited: ColorTable, full: ColorTable)
+    private let tables: Tables
+    /// For pictures with BT.601's matrix, where that matters.
+    private let tables601: Tables?
     private let workers: WorkerPool
 
     public init(_ controls: ColorControls, workers: WorkerPool) {
         self.controls = controls
         self.workers = workers
-        tables = (
-            ColorTable { controls.apply(to: $0, isFullRange: false) }, ColorTable { controls.apply(to: $0, isFullRange: true) }
-        )
+        func tables(_ weights: LumaWeights) -> Tables {
+            (
+                ColorTable { controls.apply(to: $0, isFullRange: false, weights: weights) },
+                ColorTable { controls.apply(to: $0, isFullRange: true, weights: weights) }
+            )
+        }
+        self.tables = tables(.bt709)
+        tables601 = controls.lut?.table == nil ? nil : tables(.bt601)
+    }
+
+    /// Pictures without a matrix have the usual one of their size.
+    private static func isBT601(_ matrix: UInt8, height: Int) -> Bool {
+        switch matrix {
+        case 5, 6: true
+        case 2: height < 720
+        default: false
+        }
     }
 
     /// The tables are those of one setting.
@@ -24,8 +41,9 @@ import Media
         _ input: StepInput?, into output: MutablePictureView, _ parameters: StepParameters
     ) throws(EnhanceError) -> StepOutcome {
         guard let input = unsafe input else { return .pending }
-        let table = parameters.isFullRange ? tables.full : tables.limited
         let height = unsafe output.y.height
+        let tables = Self.isBT601(parameters.matrix, height: height) ? tables601 ?? tables : tables
+        let table = parameters.isFullRange ? tables.full : tables.limited
         unsafe workers.run(
             Bands(picture: input.picture, output: output, table: table),
             pieces: (height + Bands.height - 1) / Bands.height)

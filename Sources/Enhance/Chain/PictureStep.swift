@@ -63,6 +63,8 @@ public struct StepParameters: Sendable {
     public var chromaLocation: UInt8
     /// Whether its samples use the full range, as in ``ColorDescription/range``.
     public var isFullRange: Bool
+    /// How its Y, U and V follow from red, green and blue, as in ``ColorDescription/matrix``.
+    public var matrix: UInt8
     /// Whether the rows 0, 2, 4 … of an interlaced picture are those of its first field; nil for a progressive one.
     public var topFieldFirst: Bool?
     /// When a step that may be left out is to be done; nil is never.
@@ -70,13 +72,13 @@ public struct StepParameters: Sendable {
 
     public init(
         _ settings: StepSettings, quantiser: Int? = nil, chromaLocation: UInt8 = 0, isFullRange: Bool = false,
-        topFieldFirst: Bool? = nil,
-        until: MonotonicTime? = nil
+        matrix: UInt8 = 2, topFieldFirst: Bool? = nil, until: MonotonicTime? = nil
     ) {
         self.settings = settings
         self.quantiser = quantiser
         self.chromaLocation = chromaLocation
         self.isFullRange = isFullRange
+        self.matrix = matrix
         self.topFieldFirst = topFieldFirst
         self.until = until
     }

@@ -135,7 +135,7 @@ final class Enhancement {
     private func parameters(_ picture: borrowing DecodedPicture, _ plan: FramePlan) -> StepParameters {
         StepParameters(
             settings, quantiser: picture.meanQuantiser.map { Int($0.rounded()) }, chromaLocation: picture.color.chromaLocation,
-            isFullRange: picture.color.range == .full, until: plan.stepsBy)
+            isFullRange: picture.color.range == .full, matrix: picture.color.matrix, until: plan.stepsBy)
     }
 
     /// Appends a picture and its enlarged version to the sequence that frames are synthesised from.

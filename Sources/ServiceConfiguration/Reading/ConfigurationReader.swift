@@ -156,6 +156,10 @@ struct ConfigurationReader {
                 fault(entry.line, "defaults", SettingFault(key.name, "is \(key.allowedTexts), not \(entry.value.kind)"))
             }
         }
+        if let table = values.table, !table.hasPrefix("/") {
+            let line = entries.first { $0.key == "lut" }?.line ?? section.line
+            fault(line, "defaults", SettingFault("lut", "is \(table.excerpt); right here is an absolute path"))
+        }
         // What has no effect beside other defaults may have one beside a stream's own settings.
         for fault in values.faults(given: []) {
             self.fault(entries.first { $0.key == fault.key }?.line ?? section.line, "defaults", fault)

@@ -76,6 +76,9 @@ struct StreamReading {
                 fault(entry.line, error)
             }
         }
+        if given.contains("lut"), let table = values.table, table != base.table, let text = faultOf(table: table) {
+            fault(entries["lut"]?.line ?? line, SettingFault("lut", text))
+        }
         for fault in values.faults(given: given) { self.fault(entries[fault.key]?.line ?? line, fault) }
         return values
     }
@@ -131,6 +134,14 @@ struct StreamReading {
 
     private func faultOf(path: String, _ place: StreamURL.Place) -> String? {
         guard path.hasPrefix("/") else { return "is \(quoted(path)); right here are \(place.kinds)" }
+        return folderFault(ofFile: path)
+    }
+
+    private func faultOf(table path: String) -> String? {
+        path.hasPrefix("/") ? folderFault(ofFile: path) : "is \(quoted(path)); right here is an absolute path"
+    }
+
+    private func folderFault(ofFile path: String) -> String? {
         guard case .api(let folders) = origin else { return nil }
         guard !folders.isEmpty else { return "names a file, and the configuration allows none: it has no files.folders" }
         // Links are the supervisor's care: it opens the file.

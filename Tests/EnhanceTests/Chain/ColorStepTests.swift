@@ -4,15 +4,15 @@ import Testing
 
 /// Brightness, contrast and colours.
 @Suite struct ColorStepTests {
-    private func run(_ picture: TestPicture, isFullRange: Bool = false, _ adjust: (inout ColorControls) -> Void) throws
-        -> TestPicture
-    {
+    private func run(
+        _ picture: TestPicture, isFullRange: Bool = false, matrix: UInt8 = 2, _ adjust: (inout ColorControls) -> Void
+    ) throws -> TestPicture {
         var settings = StepSettings()
         adjust(&settings.color)
         let size = picture.size
         let run = StepRun(size: size, try settings.makeSteps(at: .source, size: size, workers: WorkerPool(threadCount: 2)))
         var times = StepValues(blank: Nanoseconds.zero)
-        let parameters = StepParameters(settings, isFullRange: isFullRange)
+        let parameters = StepParameters(settings, isFullRange: isFullRange, matrix: matrix)
         let out = TestPicture(size)
         try withExtendedLifetime(picture) {
             _ = try run.process(StepInput(picture.view), parameters, &times)
@@ -51,10 +51,10 @@ import Testing
     }
 
     private func expect(
-        _ picture: TestPicture, isFullRange: Bool = false, becomes wanted: (Int, Int, Int),
+        _ picture: TestPicture, isFullRange: Bool = false, matrix: UInt8 = 2, becomes wanted: (Int, Int, Int),
         _ adjust: (inout ColorControls) -> Void
     ) throws {
-        let found = try #require(color(try run(picture, isFullRange: isFullRange, adjust)))
+        let found = try #require(color(try run(picture, isFullRange: isFullRange, matrix: matrix, adjust)))
         #expect(
             abs(found.0 - wanted.0) <= 1 && abs(found.1 - wanted.1) <= 1 && abs(found.2 - wanted.2) <= 1, "\(found), \(wanted)")
     }
@@ -94,6 +94,22 @@ import Testing
                 for x in 0..<size.width { #expect(abs(Int(picture.view.y.row(y)[x]) - Int(out.view.y.row(y)[x])) <= 1) }
             }
         }
+    }
+
+    /// A table that exchanges colours, before the controls.
+    @Test(arguments: [(UInt8(1), 63, 102, 240), (5, 82, 90, 240), (2, 82, 90, 240)])
+    func aTableChangesColoursBeforeTheControls(matrix: UInt8, y: UInt8, u: UInt8, v: UInt8) throws {
+        // Blue, green and red: what is red becomes blue.
+        let rows = (0..<27).map { "\(Double($0 / 9) / 2) \(Double($0 / 3 % 3) / 2) \(Double($0 % 3) / 2)" }
+        var file = try #require(CubeFile(path: "a.cube"))
+        file.table = try CubeReader.read(Array(("LUT_3D_SIZE 3\n" + rows.joined(separator: "\n")).utf8))
+        let blue = matrix == 1 ? (32, 240, 118) : (41, 240, 110)
+        try expect(plain(y, u, v), matrix: matrix, becomes: blue) { $0.lut = file }
+        try expect(plain(y, u, v), matrix: matrix, becomes: (blue.0 + 22, 128, 128)) {
+            ($0.lut, $0.brightness, $0.saturation) = (file, 0.1, 0)
+        }
+        try expect(plain(100, 128, 128), matrix: matrix, becomes: (100, 128, 128)) { $0.lut = file }
+        try expect(plain(254, 128, 128), isFullRange: true, matrix: matrix, becomes: (254, 128, 128)) { $0.lut = file }
     }
 
     @Test func whatIsNeutralIsNotThere() throws {
