@@ -7,6 +7,12 @@ public protocol AccessUnitReader: Sendable {
     mutating func read(_ unit: UnsafeRawBufferPointer) -> AccessUnitSummary
     /// How many pictures the newest picture's sequence may hold back to reorder them; nil where it does not say.
     var reordering: Int? { get }
+    /// What is stated of the colours of the newest sequence; nil where nothing is known.
+    var color: StatedColor? { get }
     /// Forgets the pictures so far and keeps the parameter sets.
     mutating func reset()
+}
+
+extension AccessUnitReader {
+    public var color: StatedColor? { nil }
 }

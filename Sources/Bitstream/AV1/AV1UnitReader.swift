@@ -14,6 +14,7 @@ struct AV1UnitReader: AccessUnitReader {
     init() {}
 
     var reordering: Int? { 0 }
+    var color: StatedColor? { sequence.map { StatedColor($0.parameters.color) } }
 
     mutating func reset() {
         hasStarted = false

@@ -5,6 +5,7 @@ struct H264UnitReader: AccessUnitReader {
     init() {}
 
     var reordering: Int? { detector.reordering }
+    var color: StatedColor? { detector.parameterSets.newest.map { StatedColor($0.parameters.color) } }
 
     mutating func reset() { detector.reset() }
 

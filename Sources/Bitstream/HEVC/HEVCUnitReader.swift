@@ -10,6 +10,9 @@ struct HEVCUnitReader: AccessUnitReader {
     private var sequenceEnded = false
 
     private(set) var reordering: Int?
+    /// Of the newest unit at which decoding can begin.
+    private var light = LightMessages()
+    var color: StatedColor? { sets.newest.map { StatedColor($0.parameters.color, light) } }
 
     init() {}
 
@@ -22,6 +25,7 @@ struct HEVCUnitReader: AccessUnitReader {
         var summary = AccessUnitSummary()
         // What ends a sequence stands behind the slices of the unit before, or comes first where that unit was delivered early.
         var beginsSequence = sequenceEnded
+        var messages = LightMessages()
         var next = unsafe NALScanner.nextUnit(in: unit, from: 0)
         while let at = next {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: unit[at...])
@@ -30,11 +34,13 @@ struct HEVCUnitReader: AccessUnitReader {
                 if !summary.hasSlice { unsafe readSlice(rest, type, beginsSequence: beginsSequence, &summary) }
                 // Of a unit's end only the last bytes matter.
                 sequenceEnded = unsafe endsSequence(unit)
+                if type.isEntryPoint { light = messages }
                 return summary
             }
             if type.endsSequence { beginsSequence = true }
             next = unsafe NALScanner.nextUnit(in: unit, from: at)
             let nal = unsafe UnsafeRawBufferPointer(rebasing: unit[at..<(next.map { $0 - 3 } ?? unit.count)])
+            if type.isSupplemental { unsafe SupplementalInformation.readLight(in: nal, into: &messages) }
             if type.isSupplemental, summary.recoveryFrameCount == nil {
                 summary.recoveryFrameCount = unsafe SupplementalInformation.recoveryFrameCount(in: nal, headerBytes: 2)
             } else {

@@ -2,6 +2,9 @@
 enum SupplementalInformation {
     private static let registeredUserData = 4
     private static let recoveryPoint = 6
+    private static let masteringDisplay = 137
+    private static let contentLight = 144
+    private static let alternativeTransfer = 147
 
     /// Calls `body` for each message of registered user data (H.264, D.1.6; H.265, D.2.6).
     /// - Parameters:
@@ -34,6 +37,25 @@ enum SupplementalInformation {
             reader.skipBytes(size)
         }
         return nil
+    }
+
+    /// Reads HEVC's messages of light (H.265, D.2.28, D.2.35, D.2.38).
+    /// - Parameter nal: as of the other functions, with HEVC's header.
+    static func readLight(in nal: UnsafeRawBufferPointer, into light: inout LightMessages) {
+        var reader = unsafe RBSPReader(nal, headerBytes: 2)
+        while let (type, size) = messageHeader(&reader) {
+            var message = reader
+            switch (type, size) {
+            case (alternativeTransfer, 1...): light.transfer = message.alignedByte()
+            case (contentLight, 4...): light.ofContent = Double(message.bits(16))
+            case (masteringDisplay, 24...):
+                // Three colours and white.
+                message.skipBytes(16)
+                light.ofDisplay = Double(message.bits(32)) / 10_000
+            default: break
+            }
+            reader.skipBytes(size)
+        }
     }
 
     /// Reads a message's type and size.

@@ -1,21 +1,33 @@
+import Bitstream
 import CFFmpeg
 import Kernels
 import Media
 
-/// Makes pictures that usual screens cannot show right, HDR or wide-gamut ones, into SDR with BT.709's colours, by a table that is made
-/// when they first come.
+/// Makes pictures that usual screens cannot show right, HDR or wide-gamut ones, into SDR with BT.709's colours, by a table.
 ///
 /// Confined to one thread at a time. Allocates nothing per picture outside libav.
 @safe final class ScreenColors {
     /// The brightest light of PQ pictures in cd/m², as somebody says; nil: as the pictures say.
     var peak: Double?
 
-    private var conversion: ColorConversion?
-    private var table: ColorTable?
+    private let tables: ColorTables
     private let buffers = PictureBuffers()
     /// What the newest metadata says. Not every picture carries it.
     private var stated: Double?
     private var description = ColorDescription()
+    /// What headers said last.
+    private var expected: StatedColor?
+
+    init(isLive: Bool = false) {
+        tables = ColorTables(isExact: !isLive)
+    }
+
+    /// Prepares for pictures that are about to come, by what headers say of them.
+    func expect(_ stated: StatedColor) {
+        if stated == expected { return }
+        expected = stated
+        if let wanted = ColorConversion(of: stated.color, peak: peak ?? stated.peak) { tables.expect(wanted) }
+    }
 
     /// Gives a frame the samples and the colours that all behind the decoder take: 8-bit 4:2:0 that usual screens show right.
     /// - Parameters:
@@ -30,11 +42,26 @@ import Media
         guard needsCopy || isNeeded else { return nil }
         var given = try pool.emptyFrame()
         swap(&given, &frame)
-        if unsafe !isNeeded || !Self.takes(given.pointer) { given = try samples.convert(given, pool, at: place) }
+        if needsCopy, unsafe !isNeeded || !Self.takes(given.pointer) { given = try samples.convert(given, pool, at: place) }
         if isNeeded { given = try convert(given, pool, at: place) }
         swap(&given, &frame)
         pool.recycle(given)
         return before
+    }
+
+    /// A frame with memory for 8-bit 4:2:0 of the limited range, that says all else that another one does.
+    private func emptyFrame(
+        like source: UnsafeMutablePointer<AVFrame>, _ pool: FramePool, at place: String
+    ) throws(CodecError) -> OwnedFrame {
+        let result = try pool.emptyFrame()
+        let target = unsafe result.pointer
+        unsafe try check(av_frame_copy_props(target, source), "av_frame_copy_props", at: place)
+        let (width, height) = unsafe (Int(source.pointee.width), Int(source.pointee.height))
+        unsafe (target.pointee.width, target.pointee.height) = unsafe (source.pointee.width, source.pointee.height)
+        unsafe target.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+        unsafe target.pointee.color_range = AVCOL_RANGE_MPEG
+        unsafe try check(buffers.fill(target, width: width, height: height), "av_buffer_pool_get", at: place)
+        return result
     }
 
     private func areNeeded(for frame: UnsafeMutablePointer<AVFrame>) -> Bool {
@@ -58,22 +85,13 @@ import Media
         let source = unsafe frame.pointer
         let color = unsafe ColorDescription(source)
         guard let wanted = ColorConversion(of: color, peak: peak ?? stated) else { return frame }
-        if wanted != conversion || table == nil {
-            let map = wanted.makeMapper()
-            table = ColorTable { map($0) }
-            conversion = wanted
-        }
-        let result = try pool.emptyFrame()
+        let table = tables.table(for: wanted)
+        let result = try unsafe emptyFrame(like: source, pool, at: place)
         let target = unsafe result.pointer
-        unsafe try check(av_frame_copy_props(target, source), "av_frame_copy_props", at: place)
         let (width, height) = unsafe (Int(source.pointee.width), Int(source.pointee.height))
-        unsafe (target.pointee.width, target.pointee.height) = unsafe (source.pointee.width, source.pointee.height)
-        unsafe target.pointee.format = AV_PIX_FMT_YUV420P.rawValue
         unsafe target.pointee.color_primaries = AVCOL_PRI_BT709
         unsafe target.pointee.color_trc = AVCOL_TRC_BT709
         unsafe target.pointee.colorspace = AVCOL_SPC_BT709
-        unsafe target.pointee.color_range = AVCOL_RANGE_MPEG
-        unsafe try check(buffers.fill(target, width: width, height: height), "av_buffer_pool_get", at: place)
         let (from, fromLines) = unsafe (source.pointee.data, source.pointee.linesize)
         let (to, toLines) = unsafe (target.pointee.data, target.pointee.linesize)
         let chroma = PictureSize(width: width, height: height).chroma
@@ -82,7 +100,7 @@ import Media
             (
                 DeepPlane(base: from.0!, stride: Int(fromLines.0)), DeepPlane(base: from.1!, stride: Int(fromLines.1)),
                 DeepPlane(base: from.2!, stride: Int(fromLines.2))
-            ), isDeep: isDeep, by: table!,
+            ), isDeep: isDeep, by: table,
             into: MutablePictureView(
                 y: MutablePlaneView(base: to.0!, stride: Int(toLines.0), width: width, height: height),
                 u: MutablePlaneView(base: to.1!, stride: Int(toLines.1), width: chroma.width, height: chroma.height),

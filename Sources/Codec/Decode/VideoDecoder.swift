@@ -27,6 +27,8 @@ import Media
         public var maximumSamples = 4096 * 2304
         /// The brightest light of PQ pictures in cd/m²; nil: as they say.
         public var hdrPeak: Double?
+        /// A picture may be shown by the peak of the one before while a table for its own is made.
+        public var isLive = false
 
         public init() {}
     }
@@ -76,11 +78,12 @@ import Media
     private let pool = FramePool()
     private let buffers = PictureBuffers()
     private let conversion = PictureConversion()
-    private let screen = ScreenColors()
+    private let screen: ScreenColors
 
     public init(_ configuration: Configuration = Configuration()) throws(CodecError) {
         LibraryLog.capture()
         codec = configuration.codec
+        screen = ScreenColors(isLive: configuration.isLive)
         place = "\(codec.name) decoder"
         reader = codec.makeUnitReader()
         spare = try pool.emptyFrame()
@@ -136,6 +139,7 @@ import Media
     private func decodePlain(_ unit: UnsafeRawBufferPointer, id: Int64, flags: UnitFlags) throws(CodecError) -> Bool {
         if isDraining { reopen() }
         let summary = unsafe reader.read(unit)
+        if summary.isCleanStart, let stated = reader.color { screen.expect(stated) }
         if summary.precedesEntryPoint {
             ledger.skipped(id: id, .awaitingKeyframe)
             // Else the picture behind it in the order of display would wait for it.

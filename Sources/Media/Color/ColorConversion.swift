@@ -46,6 +46,12 @@ public struct ColorConversion: Hashable, Sendable {
             }
     }
 
+    /// Whether the pictures are the same but for how bright they become.
+    public func differsInPeakAlone(from other: ColorConversion) -> Bool {
+        guard case .pq = kind, case .pq = other.kind else { return false }
+        return weights == other.weights && isFull == other.isFull && primaries == other.primaries
+    }
+
     /// How the pictures that come of it are described. What does not concern colours stays.
     public static func described(_ color: ColorDescription) -> ColorDescription {
         var result = color

@@ -191,6 +191,7 @@ final class DecodeStage: Sendable {
         decoding.threads = configuration.options.decodeThreads
         decoding.exportsQuantisers = settings.readsQuantisers
         decoding.hdrPeak = settings.hdrPeak
+        decoding.isLive = true
         return try configuration.makeDecoder(decoding)
     }
 

@@ -30,4 +30,25 @@ import Testing
         #expect(read([5, 255, 255, 255, 1, 6, 1]) == nil)
         #expect(read([UInt8](repeating: 255, count: 600)) == nil)
     }
+
+    /// HEVC's messages of light, among others, and cut off.
+    @Test func messagesOfLight() {
+        func light(_ messages: [UInt8]) -> LightMessages {
+            var light = LightMessages()
+            ([0x4E, 0x01] + messages + [0x80]).withUnsafeBytes {
+                unsafe SupplementalInformation.readLight(in: $0, into: &light)
+            }
+            return light
+        }
+        let display: [UInt8] = [137, 24] + [UInt8](repeating: 7, count: 16) + [0x02, 0x62, 0x5A, 0x04, 1, 1, 1, 1]
+        let content: [UInt8] = [144, 4, 0x07, 0xD0, 1, 0x90]
+        #expect(light([147, 1, 18]).transfer == 18)
+        #expect(light(content).peak == 2000)
+        #expect(abs((light(display).peak ?? 0) - 4000) < 1)
+        // The content's comes first, where it is no nonsense.
+        #expect(light(display + [6, 1, 0xAA] + content).peak == 2000)
+        #expect(abs((light([144, 4, 0, 0, 0, 0] + display).peak ?? 0) - 4000) < 1)
+        #expect(light([6, 1, 0xAA]) == LightMessages() && light([144, 3, 1, 1, 1]).peak == nil)
+        for count in 0..<display.count { _ = light(Array(display.prefix(count))) }
+    }
 }

@@ -102,4 +102,44 @@ import Testing
         let found = try lumas(VideoDecoder(), try pictures(luma: 500, tags: tags))
         #expect(found.allSatisfy { $0.before == nil && abs($0.mean - 125) < 0.5 })
     }
+
+    /// SDR, HDR and SDR again: each picture has the colours of its kind, from the first one on.
+    @Test func picturesOfTwoKindsInOneStream() throws {
+        let sdr = "colorprim=bt709:transfer=bt709:colormatrix=bt709"
+        let parts = try [sdr, Self.pq, sdr, Self.hlg].map { try pictures(luma: 573, tags: $0, options: ["-g", "1"]) }
+        for isLive in [true, false] {
+            var configuration = VideoDecoder.Configuration()
+            configuration.isLive = isLive
+            let found = try lumas(VideoDecoder(configuration), parts.flatMap { $0 })
+            #expect(found.count == 12)
+            for (index, picture) in found.enumerated() {
+                let conversion = picture.before.flatMap { ColorConversion(of: $0) }
+                #expect((conversion != nil) == (index / 3 % 2 == 1))
+                let wanted = conversion.map { $0.makeMapper()([573.0 / 4, 128, 128]).x } ?? 573.0 / 4
+                #expect(abs(picture.mean - wanted) < 0.6, "\(index): \(picture.mean), \(wanted)")
+            }
+        }
+    }
+
+    /// A live picture whose peak is another need not wait. Those of files do.
+    @Test(arguments: [true, false]) func theTableOfTheFormerPeakServesUntilTheNextIsThere(isExact: Bool) throws {
+        var color = ColorDescription()
+        (color.primaries, color.transfer, color.matrix) = (9, ColorDescription.pq, 9)
+        let peaks = try [1000.0, 4000].map { try #require(ColorConversion(of: color, peak: $0)) }
+        #expect(peaks[0].differsInPeakAlone(from: peaks[1]))
+        let tables = ColorTables(isExact: isExact)
+        tables.expect(peaks[0])
+        let first = tables.table(for: peaks[0])
+        #expect(tables.table(for: peaks[0]) === first)
+        var second = tables.table(for: peaks[1])
+        #expect(!isExact || second !== first)
+        while second === first { second = tables.table(for: peaks[1]) }
+        #expect(tables.table(for: peaks[1]) === second)
+        color.transfer = ColorDescription.hlg
+        let hlg = try #require(ColorConversion(of: color))
+        #expect(!hlg.differsInPeakAlone(from: peaks[1]))
+        #expect(tables.table(for: hlg) !== second)
+        tables.expect(peaks[0])
+        #expect(tables.table(for: hlg) !== second)
+    }
 }
