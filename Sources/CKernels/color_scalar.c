@@ -13,3 +13,10 @@ void burnish_color_init_scalar(burnish_color_kernels *kernels) {
     kernels->rows8 = rows8;
     kernels->rows10 = rows10;
 }
+
+void burnish_color_limit(uint8_t *to, const uint8_t *from, int width, int range, int middle) {
+    // The factor in 1/65536, and what begins the range or its middle, with a half for rounding.
+    const uint32_t factor = (uint32_t)((range * 65536 + 127) / 255);
+    const uint32_t offset = (middle ? (uint32_t)middle * 65536 - (uint32_t)middle * factor : 16 * 65536) + 32768;
+    for (int x = 0; x < width; x++) to[x] = (uint8_t)((from[x] * factor + offset) >> 16);
+}

@@ -94,6 +94,21 @@ extension Kernels {
         }
     }
 
+    /// Gives samples of the full range (0…255) that of 16…235, or 16…240 for chroma, rounded to the nearest.
+    /// - Parameters:
+    ///   - source: the first sample.
+    ///   - sourceStride: bytes from a row to the next; so is `stride`.
+    ///   - size: of the plane.
+    @unsafe public static func limitRange(
+        of source: UnsafePointer<UInt8>, _ sourceStride: Int, _ size: PictureSize, isLuma: Bool,
+        into target: UnsafeMutablePointer<UInt8>, _ stride: Int
+    ) {
+        for row in 0..<size.height {
+            unsafe burnish_color_limit(
+                target + row * stride, source + row * sourceStride, Int32(size.width), isLuma ? 219 : 224, isLuma ? 0 : 128)
+        }
+    }
+
     /// Rounds to the nearest.
     private static let half = [Int16](repeating: Int16(BURNISH_COLOR_ONE / 2), count: 128)
 

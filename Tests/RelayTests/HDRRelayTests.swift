@@ -70,4 +70,24 @@ import Testing
         let frames = try relay(try Self.stream("bt709"), scratch, .pass).report.frames
         #expect(frames.emitted == 30 || frames.bypassed == 0, "\(frames)")
     }
+
+    @Test func theFullRangeLeavesLimitedAndSaysSo() throws {
+        let scratch = try Scratch()
+        let made = try runTool([
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=white:size=160x96:rate=30:duration=0.5,format=yuvj420p",
+            "-c:v",
+            "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-f", "mpegts", scratch.path("made.ts"),
+        ])
+        #expect(made.status == 0, "\(made.errors)")
+        let (report, lines) = try relay(try scratch.read("made.ts"), scratch, .auto)
+        #expect(report.frames.emitted == 15 && report.frames.balance, "\(report.frames)")
+        #expect(lines.contains("pictures have the full range: converted to the limited one"), "\(lines)")
+        let reader = try FileReader(path: scratch.path("out.ts"))
+        #expect(reader.video.color.range != .full)
+        guard case .picture(let picture, time: _)? = try reader.next() else {
+            Issue.record("there is no picture")
+            return
+        }
+        #expect(abs(Int(picture.view.y.row(40)[40]) - 235) <= 1)
+    }
 }

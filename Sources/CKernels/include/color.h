@@ -37,3 +37,7 @@ typedef struct {
     void (*rows8)(const burnish_color_table *table, burnish_color_rows rows, int width);
     void (*rows10)(const burnish_color_table *table, burnish_color_rows rows, int width);
 } burnish_color_kernels;
+
+/// Samples of the full range in the limited one: 16 + range / 255 of a sample, so that `middle` stays where it is if it is not 0. Rounds to
+/// the nearest. The compiler makes vectors of it.
+void burnish_color_limit(uint8_t *to, const uint8_t *from, int width, int range, int middle);

@@ -3,13 +3,17 @@ import CFFmpeg
 import Kernels
 import Media
 
-/// Makes pictures that usual screens cannot show right, HDR or wide-gamut ones, into SDR with BT.709's colours, by a table.
+/// Makes pictures that usual screens cannot show right, HDR or wide-gamut ones, into SDR with BT.709's colours, by a table, and those of
+/// the full range into the limited one, which all receivers know.
 ///
 /// Confined to one thread at a time. Allocates nothing per picture outside libav.
 @safe final class ScreenColors {
     /// The brightest light of PQ pictures in cd/m², as somebody says; nil: as the pictures say.
     var peak: Double?
 
+    /// Of live streams: the tables need not be those of exactly a picture's peak, and pictures of the full range get the limited one. A
+    /// file's receivers read what it says.
+    private let isLive: Bool
     private let tables: ColorTables
     private let buffers = PictureBuffers()
     /// What the newest metadata says. Not every picture carries it.
@@ -19,6 +23,7 @@ import Media
     private var expected: StatedColor?
 
     init(isLive: Bool = false) {
+        self.isLive = isLive
         tables = ColorTables(isExact: !isLive)
     }
 
@@ -38,15 +43,36 @@ import Media
         _ frame: inout OwnedFrame, by samples: PictureConversion, _ pool: FramePool, needsCopy: Bool, at place: String
     ) throws(CodecError) -> ColorDescription? {
         let isNeeded = unsafe areNeeded(for: frame.pointer)
-        let before = unsafe isNeeded ? ColorDescription(frame.pointer) : nil
-        guard needsCopy || isNeeded else { return nil }
+        let isFull = unsafe isLive && ColorDescription(frame.pointer).range == .full
+        let before = unsafe isNeeded || isFull ? ColorDescription(frame.pointer) : nil
+        guard needsCopy || isNeeded || isFull else { return nil }
         var given = try pool.emptyFrame()
         swap(&given, &frame)
         if needsCopy, unsafe !isNeeded || !Self.takes(given.pointer) { given = try samples.convert(given, pool, at: place) }
-        if isNeeded { given = try convert(given, pool, at: place) }
+        if isNeeded {
+            given = try convert(given, pool, at: place)
+        } else if isFull {
+            given = try limit(given, pool, at: place)
+        }
         swap(&given, &frame)
         pool.recycle(given)
         return before
+    }
+
+    /// Gives a frame of 8-bit 4:2:0 the limited range, and recycles it.
+    /// - Parameter pool: of both frames.
+    private func limit(_ frame: consuming OwnedFrame, _ pool: FramePool, at place: String) throws(CodecError) -> OwnedFrame {
+        let source = unsafe frame.pointer
+        let result = try unsafe emptyFrame(like: source, pool, at: place)
+        let target = unsafe result.pointer
+        let (from, fromLines) = unsafe (source.pointee.data, source.pointee.linesize)
+        let (to, toLines) = unsafe (target.pointee.data, target.pointee.linesize)
+        let size = unsafe PictureSize(width: Int(source.pointee.width), height: Int(source.pointee.height))
+        unsafe Kernels.limitRange(of: from.0!, Int(fromLines.0), size, isLuma: true, into: to.0!, Int(toLines.0))
+        unsafe Kernels.limitRange(of: from.1!, Int(fromLines.1), size.chroma, isLuma: false, into: to.1!, Int(toLines.1))
+        unsafe Kernels.limitRange(of: from.2!, Int(fromLines.2), size.chroma, isLuma: false, into: to.2!, Int(toLines.2))
+        pool.recycle(frame)
+        return result
     }
 
     /// A frame with memory for 8-bit 4:2:0 of the limited range, that says all else that another one does.

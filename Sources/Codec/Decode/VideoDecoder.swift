@@ -27,7 +27,8 @@ import Media
         public var maximumSamples = 4096 * 2304
         /// The brightest light of PQ pictures in cd/m²; nil: as they say.
         public var hdrPeak: Double?
-        /// A picture may be shown by the peak of the one before while a table for its own is made.
+        /// Pictures of the full range get the limited one, and a picture may be shown by the peak of the one before while a table for
+        /// its own is made.
         public var isLive = false
 
         public init() {}

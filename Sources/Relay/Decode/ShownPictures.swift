@@ -136,7 +136,8 @@ final class ShownPictures {
     }
 
     private static func text(_ color: ColorDescription) -> String {
-        color.isHDR
+        if ColorConversion(of: color) == nil { return "pictures have the full range: converted to the limited one" }
+        return color.isHDR
             ? "pictures are HDR (\(color.colorsInWords)): converted to SDR; hdr: pass sends them as they came"
             : "pictures have the colours of \(color.colorsInWords): converted to BT.709's"
     }

@@ -103,6 +103,24 @@ import Testing
         #expect(found.allSatisfy { $0.before == nil && abs($0.mean - 125) < 0.5 })
     }
 
+    /// Live receivers may not know the full range.
+    @Test(arguments: [["-pix_fmt", "yuv420p"], ["-pix_fmt", "yuv422p"], ["-pix_fmt", "yuv420p10le"]], [true, false])
+    func theFullRangeBecomesTheLimitedOneLive(options: [String], isLive: Bool) throws {
+        var configuration = VideoDecoder.Configuration()
+        configuration.isLive = isLive
+        let tags = "colorprim=bt709:transfer=bt709:colormatrix=bt709:fullrange=on"
+        // FFmpeg has no range here that it could convert.
+        let found = try lumas(VideoDecoder(configuration), try pictures(luma: 720, tags: tags, options: options))
+        #expect(found.count == 3)
+        for picture in found {
+            let wanted = isLive ? 16 + 180 * 219.0 / 255 : 180
+            #expect(abs(picture.mean - wanted) < 1, "\(picture.mean), \(wanted)")
+            #expect(picture.color.range == (isLive ? .limited : .full))
+            #expect(picture.before?.range == (isLive ? .full : nil))
+            #expect(picture.color.matrix == 1 && picture.color.primaries == 1)
+        }
+    }
+
     /// SDR, HDR and SDR again: each picture has the colours of its kind, from the first one on.
     @Test func picturesOfTwoKindsInOneStream() throws {
         let sdr = "colorprim=bt709:transfer=bt709:colormatrix=bt709"
