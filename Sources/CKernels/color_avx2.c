@@ -35,15 +35,42 @@ static inline place find(__m256i y, __m256i base, __m256i fu, __m256i fv) {
     };
 }
 
-/// Eight sums, times STEP.
-static inline __m256i luma(const burnish_color_table *table, place at) {
-    __m256i sum = _mm256_setzero_si256();
-    for (int i = 0; i < 4; i++) {
-        // Each lane holds the entry and the one behind it, whose weight is 0.
-        const __m256i entry = _mm256_i32gather_epi32((const int *)table->y, at.node[i], 2);
-        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(entry, at.weight[i]));
-    }
-    return sum;
+/// What the chroma of eight colours says of where they lie: the three nodes on the way along U and V at the lower luma, and between which
+/// fractions of luma each counts.
+typedef struct {
+    __m256i base, first, last, most, least;
+} chroma_place;
+
+static inline chroma_place find_chroma(__m256i base, __m256i fu, __m256i fv) {
+    // Of equal fractions either way is right: the node between them has no weight.
+    const __m256i step = _mm256_blendv_epi8(set(U), set(V), _mm256_cmpgt_epi32(fv, fu));
+    return (chroma_place){base, _mm256_add_epi32(base, step), _mm256_add_epi32(base, set(U + V)),
+                          _mm256_max_epi32(fu, fv), _mm256_min_epi32(fu, fv)};
+}
+
+static inline chroma_place spread(chroma_place at, __m256i lanes) {
+    return (chroma_place){_mm256_permutevar8x32_epi32(at.base, lanes), _mm256_permutevar8x32_epi32(at.first, lanes),
+                          _mm256_permutevar8x32_epi32(at.last, lanes), _mm256_permutevar8x32_epi32(at.most, lanes),
+                          _mm256_permutevar8x32_epi32(at.least, lanes)};
+}
+
+/// A node of chroma counts from one fraction to another. What lies below that of luma is the share of the upper luma.
+static inline __m256i share(const burnish_color_table *table, __m256i node, __m256i from, __m256i to, __m256i luma) {
+    // Each lane holds the entry and the one behind it, which is the next luma's.
+    const __m256i entry = _mm256_i32gather_epi32((const int *)table->y, node, 2);
+    const __m256i middle = _mm256_max_epi32(_mm256_min_epi32(luma, to), from);
+    const __m256i upper = _mm256_slli_epi32(_mm256_sub_epi32(middle, from), 16);
+    return _mm256_madd_epi16(entry, _mm256_or_si256(upper, _mm256_sub_epi32(to, middle)));
+}
+
+/// Eight sums, times STEP. The way through the tetrahedron has one step along luma, so three pairs of entries hold its four nodes.
+static inline __m256i luma(const burnish_color_table *table, __m256i y, chroma_place at) {
+    const __m256i fy = _mm256_and_si256(y, set(STEP - 1)), low = _mm256_srli_epi32(y, SHIFT);
+    const __m256i zero = _mm256_setzero_si256();
+    const __m256i below = share(table, _mm256_add_epi32(at.base, low), at.most, set(STEP), fy);
+    const __m256i between = share(table, _mm256_add_epi32(at.first, low), at.least, at.most, fy);
+    const __m256i above = share(table, _mm256_add_epi32(at.last, low), zero, at.least, fy);
+    return _mm256_add_epi32(below, _mm256_add_epi32(between, above));
 }
 
 static inline __m256i load(const void *row, int x, int is_deep) {
@@ -73,25 +100,22 @@ static inline void rows(const burnish_color_table *table, burnish_color_rows row
         const __m256i fu = _mm256_and_si256(u, set(STEP - 1)), fv = _mm256_and_si256(v, set(STEP - 1));
         const __m256i base = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_srli_epi32(u, SHIFT), set(U)),
                                               _mm256_mullo_epi32(_mm256_srli_epi32(v, SHIFT), set(V)));
-        const __m256i fu0 = _mm256_permutevar8x32_epi32(fu, low), fu1 = _mm256_permutevar8x32_epi32(fu, high);
-        const __m256i fv0 = _mm256_permutevar8x32_epi32(fv, low), fv1 = _mm256_permutevar8x32_epi32(fv, high);
-        const __m256i base0 = _mm256_permutevar8x32_epi32(base, low), base1 = _mm256_permutevar8x32_epi32(base, high);
+        const chroma_place at = find_chroma(base, fu, fv);
+        const chroma_place left = spread(at, low), right = spread(at, high);
         const __m256i y00 = load(rows.from_y0, x, is_deep), y01 = load(rows.from_y0, x + 8, is_deep);
         const __m256i y10 = load(rows.from_y1, x, is_deep), y11 = load(rows.from_y1, x + 8, is_deep);
-        const __m128i above = narrow(luma(table, find(y00, base0, fu0, fv0)), luma(table, find(y01, base1, fu1, fv1)),
-                                     rows.dither0);
-        const __m128i below = narrow(luma(table, find(y10, base0, fu0, fv0)), luma(table, find(y11, base1, fu1, fv1)),
-                                     rows.dither1);
+        const __m128i above = narrow(luma(table, y00, left), luma(table, y01, right), rows.dither0);
+        const __m128i below = narrow(luma(table, y10, left), luma(table, y11, right), rows.dither1);
         _mm_storeu_si128((__m128i *)(rows.y0 + x), above);
         _mm_storeu_si128((__m128i *)(rows.y1 + x), below);
         const __m256i pairs = _mm256_hadd_epi32(_mm256_add_epi32(y00, y10), _mm256_add_epi32(y01, y11));
         const __m256i mean = _mm256_srli_epi32(_mm256_add_epi32(_mm256_permute4x64_epi64(pairs, 0xd8), set(2)), 2);
-        const place at = find(mean, base, fu, fv);
+        const place colour = find(mean, base, fu, fv);
         __m256i sum_u = _mm256_setzero_si256(), sum_v = _mm256_setzero_si256();
         for (int i = 0; i < 4; i++) {
-            const __m256i entry = _mm256_i32gather_epi32((const int *)table->uv, at.node[i], 4);
-            sum_u = _mm256_add_epi32(sum_u, _mm256_madd_epi16(entry, at.weight[i]));
-            sum_v = _mm256_add_epi32(sum_v, _mm256_madd_epi16(entry, _mm256_slli_epi32(at.weight[i], 16)));
+            const __m256i entry = _mm256_i32gather_epi32((const int *)table->uv, colour.node[i], 4);
+            sum_u = _mm256_add_epi32(sum_u, _mm256_madd_epi16(entry, colour.weight[i]));
+            sum_v = _mm256_add_epi32(sum_v, _mm256_madd_epi16(entry, _mm256_slli_epi32(colour.weight[i], 16)));
         }
         const __m128i chroma = narrow(sum_u, sum_v, rows.dither0);
         _mm_storel_epi64((__m128i *)(rows.u + x / 2), chroma);
