@@ -11,7 +11,8 @@ import Testing
             samples.withUnsafeBufferPointer { from in
                 limited.withUnsafeMutableBufferPointer { to in
                     Kernels.limitRange(
-                        of: from.baseAddress!, 0, PictureSize(width: width, height: 2), isLuma: isLuma, into: to.baseAddress!, 256)
+                        of: from.baseAddress!, 0, PictureSize(width: width, height: 2), isLuma: isLuma, into: to.baseAddress!,
+                        256)
                 }
             }
             for x in 0..<256 {

@@ -5,24 +5,25 @@ import Media
 @safe public final class ColorStep: PictureStep {
     public let kind = StepKind.color
     private let controls: ColorControls
-    /// For the limited range, and for the full one.
-    private typealias Tables = (limited: ColorTable, full: ColorTable)
-    private let tables: Tables
-    /// For pictures with BT.601's matrix, where that matters.
-    private let tables601: Tables?
+    /// For pictures with BT.709's matrix and with BT.601's, which matter to a file's table alone.
+    private typealias Tables = (bt709: ColorTable, bt601: ColorTable)
+    private let limited: Tables
+    /// No picture of a live stream needs them.
+    private lazy var full = Self.tables(controls, isFullRange: true)
     private let workers: WorkerPool
 
     public init(_ controls: ColorControls, workers: WorkerPool) {
         self.controls = controls
         self.workers = workers
-        func tables(_ weights: LumaWeights) -> Tables {
-            (
-                ColorTable { controls.apply(to: $0, isFullRange: false, weights: weights) },
-                ColorTable { controls.apply(to: $0, isFullRange: true, weights: weights) }
-            )
+        limited = Self.tables(controls, isFullRange: false)
+    }
+
+    private static func tables(_ controls: ColorControls, isFullRange: Bool) -> Tables {
+        func table(_ weights: LumaWeights) -> ColorTable {
+            ColorTable { controls.apply(to: $0, isFullRange: isFullRange, weights: weights) }
         }
-        self.tables = tables(.bt709)
-        tables601 = controls.lut?.table == nil ? nil : tables(.bt601)
+        let bt709 = table(.bt709)
+        return (bt709, controls.lut?.table == nil ? bt709 : table(.bt601))
     }
 
     /// Pictures without a matrix have the usual one of their size.
@@ -42,8 +43,8 @@ import Media
     ) throws(EnhanceError) -> StepOutcome {
         guard let input = unsafe input else { return .pending }
         let height = unsafe output.y.height
-        let tables = Self.isBT601(parameters.matrix, height: height) ? tables601 ?? tables : tables
-        let table = parameters.isFullRange ? tables.full : tables.limited
+        let tables = parameters.isFullRange ? full : limited
+        let table = Self.isBT601(parameters.matrix, height: height) ? tables.bt601 : tables.bt709
         unsafe workers.run(
             Bands(picture: input.picture, output: output, table: table),
             pieces: (height + Bands.height - 1) / Bands.height)

@@ -72,7 +72,8 @@ public struct CubeReader {
             cube.domain = try range(words.rest)
             hasRanges.cube = true
         default:
-            throw fault("\(Self.shown(first)) is no keyword that is known here: delete the line if the table is right without it")
+            throw fault(
+                "\(Self.shown(first)) is no keyword that is known here: delete the line if the table is right without it")
         }
     }
 

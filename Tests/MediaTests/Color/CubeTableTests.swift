@@ -51,7 +51,8 @@ import Testing
     @Test func remarksTitlesAndLineEndsDoNotMatter() throws {
         let rows = plain(3)
         let texts = [
-            "LUT_3D_SIZE 3\n" + rows, "# by hand\n\nTITLE \"a \u{e9} film\"\n  LUT_3D_SIZE   3\t\n# rows:\n" + rows + "\n\n# end",
+            "LUT_3D_SIZE 3\n" + rows,
+            "# by hand\n\nTITLE \"a \u{e9} film\"\n  LUT_3D_SIZE   3\t\n# rows:\n" + rows + "\n\n# end",
             "\u{FEFF}LUT_3D_SIZE 3\r\n" + rows.replacing("\n", with: "\r\n"),
             "LUT_3D_SIZE 3\r" + rows.replacing("\n", with: "\r"), "LUT_3D_SIZE 3\n" + rows.dropLast(),
             "DOMAIN_MIN 0.0 0 0e0\nDOMAIN_MAX +1 1. 10e-1\nLUT_3D_SIZE 3 # nodes\n" + rows,
@@ -112,10 +113,14 @@ import Testing
         ("LUT_1D_SIZE 2\n0 0,5 0\n", "line 2: 0,5 is no number"), ("LUT_1D_SIZE 2\n0 0 -\n", "line 2: - is no number"),
         ("LUT_1D_SIZE 2\n0 0\n", "line 2: there are 2 numbers, and 3 belong here"),
         ("LUT_1D_SIZE 2\n0 0 0 0\n", "line 2: there are 4 numbers, and 3 belong here"),
-        ("LUT_1D_SIZE 2\nDOMAIN_MIN 0 2 0\n0 0 0\n1 1 1",
-            "has a domain or range that is empty: its end lies beyond its beginning for each colour"),
-        ("LUT_IN_VIDEO_RANGE\n",
-            "line 1: LUT_IN_VIDEO_RANGE is no keyword that is known here: delete the line if the table is right without it"),
+        (
+            "LUT_1D_SIZE 2\nDOMAIN_MIN 0 2 0\n0 0 0\n1 1 1",
+            "has a domain or range that is empty: its end lies beyond its beginning for each colour"
+        ),
+        (
+            "LUT_IN_VIDEO_RANGE\n",
+            "line 1: LUT_IN_VIDEO_RANGE is no keyword that is known here: delete the line if the table is right without it"
+        ),
     ]
 
     @Test(arguments: faults)
@@ -161,6 +166,8 @@ import Testing
             var folder = unread
             try folder.read(descriptor: open("/tmp", O_RDONLY))
         }
-        for path in ["", "a.png", "a\n.cube", String(repeating: "a", count: 5000) + ".cube"] { #expect(CubeFile(path: path) == nil) }
+        for path in ["", "a.png", "a\n.cube", String(repeating: "a", count: 5000) + ".cube"] {
+            #expect(CubeFile(path: path) == nil)
+        }
     }
 }
