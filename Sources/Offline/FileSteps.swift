@@ -60,7 +60,10 @@ final class FileSteps {
             }
         var times = StepValues(blank: Nanoseconds.zero)
         unsafe try decoded.process(
-            StepInput(picture.view, before: before?.view), StepParameters(settings, topFieldFirst: isTopFirst), &times)
+            StepInput(picture.view, before: before?.view),
+            StepParameters(
+                settings, isFullRange: picture.color.range == .full, orientation: picture.color.orientation,
+                topFieldFirst: isTopFirst), &times)
         record(times)
     }
 

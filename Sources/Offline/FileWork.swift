@@ -178,7 +178,9 @@ final class FileWork {
         if let line = turning.follow(picture.color.orientation) { notice(line) }
         if let comparison {
             let started = MonotonicTime.now()
-            let shown = unsafe resizing.resized(picture.view, chromaLocation: picture.color.chromaLocation)
+            // A picture as it came is shown with its masks.
+            let came = unsafe settings.steps.holdsBypass ? steps.treated(picture.view) : picture.view
+            let shown = unsafe resizing.resized(came, chromaLocation: picture.color.chromaLocation)
             unsafe comparison.keep(turning.upright(shown), index: arrived, chromaLocation: facts.chromaLocation)
             compareTimes.record(.now() - started)
         }

@@ -60,7 +60,7 @@ public final class Relay: Sendable {
         }
         self.sinks = sinks
         output = SendStage(sinks: sinks, passing: passing, channels: channels)
-        desk = PictureDesk(channels.pictures, timeout: configuration.pictureTimeout)
+        desk = PictureDesk(channels.pictures, channels.settings, timeout: configuration.pictureTimeout)
     }
 
     deinit { desk.close() }

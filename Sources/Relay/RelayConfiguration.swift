@@ -1,6 +1,7 @@
 import Bitstream
 import Codec
 import Endpoint
+import Enhance
 import Media
 import Schedule
 import Settings
@@ -88,7 +89,8 @@ public struct RelayConfiguration: Sendable {
     /// Whether what other programs use of the machine counts. Tests about something else use all of it.
     var watchesMachine = true
 
-    /// Make the codecs. Tests make some that fail.
+    /// Makes what masks pictures, and the codecs. Tests make some that fail.
+    var makeMask: @Sendable () -> any PictureStep = { MaskStep() }
     var makeDecoder: @Sendable (VideoDecoder.Configuration) throws(CodecError) -> any PictureDecoder = {
         (configuration) throws(CodecError) in try VideoDecoder(configuration)
     }

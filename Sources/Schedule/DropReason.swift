@@ -21,6 +21,8 @@ public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case outputDown
     /// The relay was asked to stop before it could emit the frame.
     case shutdown
+    /// A privacy mask is set, and the frame could not be masked, or was made before.
+    case masked
 
     /// The name in reports and traces.
     public var name: String {
@@ -34,6 +36,7 @@ public enum DropReason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
         case .discontinuity: "discontinuity"
         case .outputDown: "output_down"
         case .shutdown: "shutdown"
+        case .masked: "masked"
         }
     }
 }

@@ -41,6 +41,8 @@ public struct StreamKey: Sendable {
     private let parse: @Sendable (String, inout StreamValues) -> Bool
     private let isAllowed: @Sendable (StreamValues) -> Bool
     private let show: @Sendable (StreamValues) -> String
+    /// What is wrong with a text that cannot be read, where more can be said than what is allowed.
+    var complaint: @Sendable (String) -> String? = { _ in nil }
 
     /// The default as text.
     public var defaultText: String { write(StreamValues()) }
@@ -51,7 +53,7 @@ public struct StreamKey: Sendable {
     public func read(_ text: String, _ values: inout StreamValues) throws(SettingFault) {
         var new = values
         guard parse(text, &new), isAllowed(new) else {
-            throw SettingFault(name, "is \(allowedTexts), not \(text.excerpt)")
+            throw SettingFault(name, complaint(text) ?? "is \(allowedTexts), not \(text.excerpt)")
         }
         values = new
     }
@@ -94,7 +96,8 @@ extension StreamKey {
     init<Value>(
         _ name: String, _ path: Path<Value?>, or absent: String, _ change: Change, _ kind: Kind, _ allowed: String,
         help: String, read: @escaping @Sendable (String) -> Value?, write: @escaping @Sendable (Value) -> String,
-        isAllowed: @escaping @Sendable (Value) -> Bool = { _ in true }
+        isAllowed: @escaping @Sendable (Value) -> Bool = { _ in true },
+        complaint: @escaping @Sendable (String) -> String? = { _ in nil }
     ) {
         self.init(
             name: name, help: help, kind: kind, allowed: allowed, absent: absent, change: change, onCommandLine: nil,
@@ -106,6 +109,7 @@ extension StreamKey {
             },
             isAllowed: { $0[keyPath: path].map(isAllowed) ?? true },
             show: { $0[keyPath: path].map(write) ?? absent })
+        self.complaint = complaint
     }
 
     static func integer(

@@ -47,6 +47,16 @@ public enum StreamKeys {
                 shape than the picture's is stretched.
                 """,
             read: StepSettings.Crop.init, write: \.description),
+        StreamKey(
+            "mask", \.settings.steps.mask, or: "off", .live,
+            .text(example: "30%x20%+10%+5%:pixelate=16,20%x20%+70%+70%:fill=black"),
+            "up to \(PrivacyMask.mostAreas) areas as 30%x20%+10%+5%:pixelate=16 (from left and top), with blur=16 or fill=black",
+            help: """
+                Areas of the picture that nobody is to recognise, before anything is cut off. N is a block's side in samples. No \
+                picture leaves without it, so what cannot be enhanced is not sent.
+                """,
+            read: { try? PrivacyMask.read($0)?.get() }, write: \.description,
+            complaint: { if case .failure(let fault) = PrivacyMask.read($0) { fault.text } else { nil } }),
         .number(
             "brightness", \.settings.steps.color.brightness, ColorControls.brightnesses, .live,
             help: "What is added to the light of the picture: -1 makes it black, 1 white, 0 leaves it as it is."),

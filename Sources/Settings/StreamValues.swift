@@ -84,6 +84,14 @@ public struct StreamValues: Hashable, Sendable {
         if options.keepSize, settings.mode == .bypass {
             faults.append(SettingFault("keep-size", "forbids `mode` bypass: a bypassed stream has the input's size"))
         }
+        if settings.steps.holdsBypass {
+            if settings.mode == .bypass {
+                faults.append(SettingFault("mask", "forbids `mode` bypass: bypassed pictures cannot be masked"))
+            }
+            if settings.hdr == .pass {
+                faults.append(SettingFault("mask", "forbids `hdr` pass: pictures that go out as they came cannot be masked"))
+            }
+        }
         if options.size != nil, options.scale != .double || given.contains("scale") {
             faults.append(SettingFault("size", "takes the place of `scale`: give one"))
         }

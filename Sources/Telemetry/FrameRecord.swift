@@ -49,6 +49,9 @@ public struct FrameRecord: Sendable, BitwiseCopyable {
     public var epoch: UInt32 = 0
     /// Counts the senders and the clocks of each sender. Estimates from one clock do not hold for the next.
     public var sourceClock: UInt32 = 0
+    /// The number of the privacy mask that its picture has (``Relay``'s live settings count them). 0 is that of a picture that nobody
+    /// has masked.
+    public var maskNumber = 0
     /// When the sender made it, on this machine's clock; nil where the input has no source times. Its deadline counts from it.
     public var sourceTime: MonotonicTime?
     /// When it should be emitted.

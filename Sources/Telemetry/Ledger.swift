@@ -59,6 +59,7 @@ public final class Ledger: Sendable {
         ticket.record.deadline = original.deadline.map { $0 + offset }
         ticket.record.epoch = original.epoch
         ticket.record.sourceClock = original.sourceClock
+        ticket.record.maskNumber = original.maskNumber
         ticket.record.sourceTime = original.sourceTime.map { $0 + offset }
         ticket.record.isLateUnit = original.isLateUnit
         ticket.record[.lastPacket] = original[.lastPacket]

@@ -5,6 +5,7 @@ import Settings
 /// The options of steps on pictures, which `burnish relay` and `burnish enhance` share: one for each setting, under its name.
 struct StepOptions: ParsableArguments {
     @Option(help: .setting("crop")) var crop: String?
+    @Option(help: .setting("mask")) var mask: String?
     @Option(parsing: .unconditional, help: .setting("brightness")) var brightness: String?
     @Option(help: .setting("contrast")) var contrast: String?
     @Option(help: .setting("saturation")) var saturation: String?

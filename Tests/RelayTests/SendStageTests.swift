@@ -248,7 +248,7 @@ import Transport
 
     /// A source that can wait waits for room with a picture in its hands, which is in flight and not held.
     @Test func aFullHoldOpensBesideThePictureInHand() {
-        let line = BypassLine(output: output, books: channels.books, path: channels.path)
+        let line = BypassLine(output: output, channels)
         try? output.prepare()
         line.hold()
         let before = ticket(0)

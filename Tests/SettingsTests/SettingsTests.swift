@@ -130,7 +130,7 @@ import Testing
 @Suite struct StreamValuesTests {
     @Test func textsHoldOnlyWhatDiffersAndComeBack() throws {
         #expect(StreamValues().texts.isEmpty)
-        for without in [["interpolate", "keep-size", "size"], ["fps", "mode", "scale"]] {
+        for without in [["interpolate", "keep-size", "mask", "size"], ["fps", "hdr", "mode", "scale"]] {
             let texts = StreamKeyTests.others.filter { !without.contains($0.key) }
             let values = try StreamValues(texts)
             #expect(values.texts == texts)

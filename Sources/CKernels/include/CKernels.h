@@ -7,6 +7,7 @@
 #include "cpu.h"
 #include "deinterlace.h"
 #include "fusion.h"
+#include "mask.h"
 #include "network.h"
 #include "motion.h"
 #include "noise.h"

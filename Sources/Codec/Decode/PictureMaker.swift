@@ -10,11 +10,13 @@ public final class PictureMaker {
 
     public init() {}
 
-    /// Makes a progressive picture that says the same of itself as `original`.
-    /// - Parameter fill: writes all samples. The view must not outlive the call.
+    /// Makes a picture that says the same of itself as `original`.
+    /// - Parameters:
+    ///   - scan: its own.
+    ///   - fill: writes all samples. The view must not outlive the call.
     /// - Throws: when there is no memory.
     public func make(
-        like original: borrowing DecodedPicture, fill: (MutablePictureView) -> Void
+        like original: borrowing DecodedPicture, scan: Scan = .progressive, fill: (MutablePictureView) -> Void
     ) throws(CodecError) -> DecodedPicture {
         let frame = try pool.emptyFrame()
         let fields = unsafe frame.pointer
@@ -30,6 +32,6 @@ public final class PictureMaker {
                 y: MutablePlaneView(base: data.0!, stride: Int(stride.0), width: size.width, height: size.height),
                 u: MutablePlaneView(base: data.1!, stride: Int(stride.1), width: chroma.width, height: chroma.height),
                 v: MutablePlaneView(base: data.2!, stride: Int(stride.2), width: chroma.width, height: chroma.height)))
-        return DecodedPicture(frame, from: pool, like: original, scan: .progressive)
+        return DecodedPicture(frame, from: pool, like: original, scan: scan)
     }
 }

@@ -108,4 +108,12 @@ public final class PictureChain {
 
     /// The next picture has nothing to do with those before.
     public func forget() { synthesis?.reset() }
+
+    /// Nothing of the pictures before is to be seen in those that follow.
+    public func forgetAll() {
+        forget()
+        sources.reset()
+        results.reset()
+        enlarging.session.reset()
+    }
 }

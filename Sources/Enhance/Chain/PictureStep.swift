@@ -65,6 +65,8 @@ public struct StepParameters: Sendable {
     public var isFullRange: Bool
     /// How its Y, U and V follow from red, green and blue, as in ``ColorDescription/matrix``.
     public var matrix: UInt8
+    /// How the picture is to be turned for display.
+    public var orientation: Orientation
     /// Whether the rows 0, 2, 4 … of an interlaced picture are those of its first field; nil for a progressive one.
     public var topFieldFirst: Bool?
     /// When a step that may be left out is to be done; nil is never.
@@ -72,13 +74,14 @@ public struct StepParameters: Sendable {
 
     public init(
         _ settings: StepSettings, quantiser: Int? = nil, chromaLocation: UInt8 = 0, isFullRange: Bool = false,
-        matrix: UInt8 = 2, topFieldFirst: Bool? = nil, until: MonotonicTime? = nil
+        matrix: UInt8 = 2, orientation: Orientation = .upright, topFieldFirst: Bool? = nil, until: MonotonicTime? = nil
     ) {
         self.settings = settings
         self.quantiser = quantiser
         self.chromaLocation = chromaLocation
         self.isFullRange = isFullRange
         self.matrix = matrix
+        self.orientation = orientation
         self.topFieldFirst = topFieldFirst
         self.until = until
     }
@@ -117,6 +120,7 @@ extension StepSettings {
     ) throws(EnhanceError) -> (any PictureStep)? {
         switch kind {
         case .deinterlace: DeinterlaceStep()
+        case .mask: MaskStep()
         case .crop: CropStep(crop, size: size, workers: workers)
         case .color: ColorStep(color, workers: workers)
         case .denoise:

@@ -216,7 +216,7 @@ extension SuperResolutionSession: @unsafe FrameProcessor {
 
 extension MutablePictureView {
     /// Copies every sample of a picture of the same size.
-    @unsafe func copy(_ source: PictureView) {
+    @unsafe package func copy(_ source: PictureView) {
         unsafe y.copy(source.y)
         unsafe u.copy(source.u)
         unsafe v.copy(source.v)

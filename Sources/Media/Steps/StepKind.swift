@@ -5,6 +5,8 @@
 /// docs/design/chain.md says how a step is added.
 public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case deinterlace
+    // Before all that keeps pictures, enlarges them or shows them: none of it sees what is hidden.
+    case mask
     case crop
     // Before what was trained, and measures noise, on pictures in the right colours.
     case color
@@ -12,7 +14,7 @@ public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case enlarge
     case sharpen
     case synthesise
-    // Masks and overlays stand here: on top of all.
+    // Overlays stand here: on top of all.
 
     /// There is room for so many kinds wherever one value is kept for each.
     public static let capacity = 16
@@ -71,7 +73,7 @@ public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
         public let seed: Double?
         public let output: Output
         public let memory: Memory
-        /// While it is on, no picture may pass untouched.
+        /// While it is on, no picture may pass untouched: none goes out as it came, or as settings before it made it.
         public let holdsBypass: Bool
 
         init(
@@ -89,10 +91,11 @@ public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
         }
     }
 
-    // Deinterlacing counts as decoding, and sharpening as enlarging, whose costs the planner has apart; so has synthesis.
+    // Deinterlacing and masks count as decoding, and sharpening as enlarging, whose costs the planner has apart; so has synthesis.
     public var facts: Facts {
         switch self {
         case .deinterlace: Facts("deinterlace", "deinterlacing", .decoded, .must, .new, memory: .before)
+        case .mask: Facts("mask", "masking", .decoded, .must, .part, holdsBypass: true)
         case .crop: Facts("crop", "cropping", .source, .must, seed: 1, .new)
         case .color: Facts("color", "changing colours", .source, .must, seed: 2.5, .over)
         case .denoise: Facts("denoise", "denoising", .source, .may, seed: 14, .over, memory: .own)

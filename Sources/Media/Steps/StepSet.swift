@@ -13,6 +13,10 @@ public struct StepSet: Hashable, Sendable, BitwiseCopyable, ExpressibleByArrayLi
     public static let results = StepSet(
         bits: StepKind.allCases.reduce(0) { $0 | ($1.facts.place == .result ? bit($1) : 0) })
 
+    /// Those that no picture may pass untouched.
+    public static let holdingBypass = StepSet(
+        bits: StepKind.allCases.reduce(0) { $0 | ($1.facts.holdsBypass ? bit($1) : 0) })
+
     /// Those on single pictures.
     public static let single = StepSet(
         bits: StepKind.allCases.reduce(0) {

@@ -12,6 +12,8 @@ public struct StepSettings: Hashable, Sendable {
     }
 
     public var deinterlace = Deinterlacing.auto
+    /// What nobody is to recognise; nil is nothing.
+    public var mask: PrivacyMask?
     /// The part that is shown; nil is all of the picture.
     public var crop: Crop?
     /// How brightness, contrast and colours are changed.
@@ -27,6 +29,7 @@ public struct StepSettings: Hashable, Sendable {
     public func isNeutral(_ kind: StepKind) -> Bool {
         switch kind {
         case .deinterlace: deinterlace == .off
+        case .mask: mask?.areas.isEmpty ?? true
         case .crop: crop?.isWhole ?? true
         case .color: color.isNeutral
         case .denoise: denoise == 0
@@ -38,6 +41,15 @@ public struct StepSettings: Hashable, Sendable {
 
     /// Whether the quantisers of pictures matter: to noise that is found out.
     public var readsQuantisers: Bool { denoise == nil }
+
+    /// Whether a step is on that no picture may pass untouched.
+    public var holdsBypass: Bool { StepSet.holdingBypass.contains { !isNeutral($0) } }
+
+    /// Whether all that other settings hide is hidden in the same way by these.
+    public func hides(allOf other: StepSettings) -> Bool {
+        guard let hidden = other.mask else { return true }
+        return mask?.contains(hidden) ?? hidden.areas.isEmpty
+    }
 
     /// The steps at a place that change something.
     public func active(at place: StepKind.Place) -> StepSet {

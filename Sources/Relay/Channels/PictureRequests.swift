@@ -1,11 +1,14 @@
 import Codec
 import Media
 import Synchronization
+import Telemetry
 
 /// One frame's picture as it came in and as it goes out, shared with the stages that work with it.
 struct TappedPictures: ~Copyable, Sendable {
     /// The frame's number.
     let frame: UInt64
+    /// The number of the mask that they have.
+    let maskNumber: Int
     let color: ColorDescription
     let before: DecodedPicture
     /// Nil where nobody receives the output, so that nothing is enhanced.
@@ -28,17 +31,18 @@ final class PictureRequests: Sendable {
     var isWanted: Bool { wanted.load(ordering: .relaxed) }
 
     /// Hands over the pictures of a frame if they are still wanted. Neither is copied.
-    func offer(_ frame: UInt64, before: borrowing DecodedPicture, after: borrowing PictureLease) {
+    func offer(_ frame: FrameRecord, before: borrowing DecodedPicture, after: borrowing PictureLease) {
         offer(frame, before, after.share())
     }
 
     /// Hands over the picture of a frame that is not enhanced, if it is still wanted.
-    func offer(_ frame: UInt64, before: borrowing DecodedPicture) { offer(frame, before, nil) }
+    func offer(_ frame: FrameRecord, before: borrowing DecodedPicture) { offer(frame, before, nil) }
 
-    private func offer(_ frame: UInt64, _ before: borrowing DecodedPicture, _ after: consuming PictureLease?) {
+    private func offer(_ frame: FrameRecord, _ before: borrowing DecodedPicture, _ after: consuming PictureLease?) {
         let color = before.color
         guard let share = before.share(), wanted.exchange(false, ordering: .relaxed) else { return }
-        _ = tapped.offer(TappedPictures(frame: frame, color: color, before: share, after: after))
+        _ = tapped.offer(
+            TappedPictures(frame: frame.id, maskNumber: frame.maskNumber, color: color, before: share, after: after))
     }
 
     // MARK: The desk's thread

@@ -256,7 +256,7 @@ final class DecodeStage: Sendable {
         _ = schedule.withScheduler { $0.observe(.decode, cost) }
     }
 
-    /// - Returns: how long it took to deinterlace what came out.
+    /// - Returns: how long it took to deinterlace and mask what came out.
     private func collectPictures(of decoder: any PictureDecoder, _ run: inout Run) throws(CodecError) -> Nanoseconds {
         var deinterlacing = Nanoseconds.zero
         while let output = try decoder.next() {
@@ -330,7 +330,11 @@ final class DecodeStage: Sendable {
     ) {
         // A transport stream cannot hold VP8.
         guard configuration.options.keepSize || run.codec == .vp8 else {
-            control.report(.message("\(reason()), so the pictures go out as they come"))
+            let consequence =
+                settings.holdsBypass
+                ? "and mask forbids that they go out as they come: the pictures are dropped"
+                : "so the pictures go out as they come"
+            control.report(.message("\(reason()), \(consequence)"))
             return path.insert(obstacle, from: frame)
         }
         guard !run.hasToldLoss else { return }

@@ -5,7 +5,7 @@ import Settings
 import Telemetry
 
 /// Hands decoded pictures on to the enhance stage, in presentation order: progressive ones as they are, interlaced ones as
-/// one frame or as two. Reports and counts what was converted or deinterlaced.
+/// one frame or as two, and all masked as is asked. Reports and counts what was converted or deinterlaced.
 ///
 /// Confined to the decode thread.
 final class ShownPictures {
@@ -15,6 +15,7 @@ final class ShownPictures {
     private let turns: StageTurns
     private let control: StreamControl
     private let path: PicturePath
+    private let masking: PictureMasking
     private var settings: LiveSettings.Copy
     /// Nil until a picture is marked as interlaced.
     private var deinterlacing: StreamDeinterlacing?
@@ -35,13 +36,14 @@ final class ShownPictures {
         turns = channels.turns
         control = channels.control
         path = channels.path
+        masking = PictureMasking(channels)
         settings = LiveSettings.Copy(of: channels.settings)
     }
 
     /// The next picture does not follow those before.
     func forget() { deinterlacing?.forget() }
 
-    /// - Returns: how long it took to deinterlace it.
+    /// - Returns: how long it took to deinterlace and mask it.
     func show(
         _ picture: consuming DecodedPicture, _ original: consuming FrameTicket
     ) throws(CodecError) -> Nanoseconds {
@@ -53,8 +55,7 @@ final class ShownPictures {
         followTimes(ticket.record)
         if picture.scan.isInterlaced, deinterlacing == nil { deinterlacing = StreamDeinterlacing() }
         guard let deinterlacing else {
-            push(picture, ticket)
-            return .zero
+            return push(picture, ticket)
         }
         return try show(picture, ticket, deinterlacing)
     }
@@ -85,19 +86,26 @@ final class ShownPictures {
         // The first frame may have gone out before the second has its ticket. A bypass must not begin between them.
         if hasSecondField { path.beginMaking() }
         defer { if hasSecondField { path.endMaking() } }
-        push(outcome.intoPicture(), ticket)
+        cost = cost + push(outcome.intoPicture(), ticket)
         guard hasSecondField, let interval else { return cost }
         let startedAgain = MonotonicTime.now()
         let second = try deinterlacing.secondField()
         cost = cost + (MonotonicTime.now() - startedAgain)
-        push(second, openTicket(beside: original, after: interval / 2))
-        return cost
+        return cost + push(second, openTicket(beside: original, after: interval / 2))
     }
 
-    private func push(_ picture: consuming DecodedPicture, _ ticket: consuming FrameTicket) {
+    /// - Returns: how long it took to mask the picture.
+    private func push(_ picture: consuming DecodedPicture, _ ticket: consuming FrameTicket) -> Nanoseconds {
+        let started = MonotonicTime.now()
+        guard let masked = masking.mask(picture, of: &ticket.record) else {
+            books.drop(ticket, .masked)
+            return .zero
+        }
         ticket.stamp(.decodeOut)
-        let frame = DecodedFrame(ticket: ticket, picture: picture)
+        let cost = ticket.record[.decodeOut]! - started
+        let frame = DecodedFrame(ticket: ticket, picture: masked)
         if let refused = turns.push(frame, to: pictures, as: .decode) { books.drop(refused.intoTicket(), .shutdown) }
+        return cost
     }
 
     /// Opens a ticket for the frame that shows the second field of an original.

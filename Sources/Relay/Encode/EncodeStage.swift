@@ -36,7 +36,10 @@ final class EncodeStage {
     private var runs = 0
     /// Pictures in a row that could not be encoded.
     private var failures = 0
+    private let live: LiveSettings
     private var settings: LiveSettings.Copy
+    /// The number of the newest picture's mask.
+    private var maskNumber: Int
     /// Of the newest picture.
     private var preset: EncoderPreset
 
@@ -94,7 +97,9 @@ final class EncodeStage {
         control = channels.control
         turns = channels.turns
         path = channels.path
-        settings = LiveSettings.Copy(of: channels.settings)
+        live = channels.settings
+        settings = LiveSettings.Copy(of: live)
+        maskNumber = settings.maskNumber
         let options = configuration.options
         preset = options.preset
         goesOn = configuration.goesOn
@@ -159,6 +164,7 @@ final class EncodeStage {
             return books.drop(frame.intoTicket(), .encodeError)
         }
         let (turn, color, time) = (frame.turn, frame.color, frame.ticket.record.presentation)
+        let maskNumber = frame.ticket.record.maskNumber
         let isNews = frame.ticket.record.kind != .repeated
         fillSlots(before: frame.ticket.record, turn: turn)
         // What was filled has the former size, and keeps its encoder.
@@ -170,7 +176,8 @@ final class EncodeStage {
             picture.picture.view.even, color, frame.intoTicket(), sourceTime: isNews ? .turn(turn) : .overdue(turn),
             showing: original)
         guard outcome != .failed, let slots else { return }
-        slots.show(picture, color, at: time, isOnTime: isOnTime, now: now)
+        slots.show(
+            SlotFiller.Shown(picture: picture, color: color, maskNumber: maskNumber), at: time, isOnTime: isOnTime, now: now)
         // Without a constant rate, what was filled says nothing of the times from here on.
         if slots.repeater == nil, filledSlot.newest != nil { filledSlot.newest = nil }
         if isNews { endAbsence(slots, now) }
@@ -193,6 +200,8 @@ final class EncodeStage {
     /// Why a finished picture is not worth encoding; nil when it is.
     private func obstacle(to record: FrameRecord, _ now: MonotonicTime) -> DropReason? {
         if !connection.isConnected { return .outputDown }
+        // It was made before the mask was set that holds now.
+        if record.maskNumber < live.maskNumber { return .masked }
         // Pictures are encoded in the order in which they are shown. One that is shown earlier belongs to a time that is gone.
         if record.presentation <= newest { return .discontinuity }
         // Somebody has none yet.
@@ -229,6 +238,9 @@ final class EncodeStage {
         var outcome = Outcome.nothing
         var cost: Nanoseconds?
         do {
+            // What was coded before another mask may not go out any more, so nothing refers to it.
+            if record.maskNumber != maskNumber { needsKeyframe = true }
+            maskNumber = record.maskNumber
             let isKeyframe = wantsKeyframe(record) && pace.allows(at: record.presentation)
             unsafe try prepare(for: picture.size, color, asKeyframe: isKeyframe)
             let asKeyframe = needsKeyframe || isKeyframe
@@ -377,8 +389,8 @@ final class EncodeStage {
     }
 
     /// Whether the newest picture of the output is the encoder's own: what is bypassed cannot be repeated here, and after a
-    /// bypass nothing from before it is.
-    private var mayRepeat: Bool { !path.isBypassed && path.runs == runs }
+    /// bypass nothing from before it is. Beside a mask nothing is bypassed: what would be is dropped.
+    private var mayRepeat: Bool { (!path.isBypassed || live.holdsBypass) && path.runs == runs }
 
     /// Until when to wait for a picture.
     private func nextPoll(_ now: MonotonicTime) -> MonotonicTime {
@@ -399,6 +411,8 @@ final class EncodeStage {
         // While packets of the source come, it is there, and so is what its last picture shows.
         slots.restartHold(now: arrivals.heard)
         let (likely, safe) = schedule.withScheduler { $0.timeToEmit(record.kind) } ?? (.zero, .zero)
+        // In a moment the picture comes that this frame has: the one before must not be shown again.
+        if let shown = slots.shown?.maskNumber, shown < record.maskNumber { return }
         while true {
             let now = MonotonicTime.now()
             let isLate = record.deadline.map { now + likely > $0 } ?? false
@@ -491,17 +505,22 @@ final class EncodeStage {
         deadline: MonotonicTime?
     ) {
         guard connection.isConnected, slot > newest, let shown = slots.shown.take() else { return }
+        let maskNumber = live.maskNumber
+        // What was made before the mask was set that holds now is not shown again.
+        let isOld = shown.maskNumber < maskNumber
+        let isSlate = filler.isSlate || isOld
+        guard let picture = (isSlate ? slots.slate : nil) ?? (isOld ? nil : shown.picture.picture) else { return }
         var ticket = books.ledger.open(.repeated, presentation: slot)
         ticket.stamp(.planned)
         ticket.record.deadline = deadline
+        ticket.record.maskNumber = maskNumber
         if slots.needsEntry(at: slot) { needsKeyframe = true }
-        let picture = filler.isSlate ? slots.slate ?? shown.picture.picture : shown.picture.picture
         let outcome = unsafe encode(picture.view.even, shown.color, ticket, sourceTime: sourceTime)
         // After a failure nothing is repeated until there is another picture.
         if outcome == .failed { return }
         slots.shown = consume shown
-        if filler.isSlate, outcome == .delivered { books.counters.add(.slates) }
-        if configuration.options.keepOutput { countRepeat(slots, isSlate: filler.isSlate, .now()) }
+        if isSlate, outcome == .delivered { books.counters.add(.slates) }
+        if configuration.options.keepOutput { countRepeat(slots, isSlate: isSlate, .now()) }
     }
 }
 

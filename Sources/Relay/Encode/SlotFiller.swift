@@ -11,6 +11,8 @@ final class SlotFiller {
     struct Shown: ~Copyable {
         let picture: PictureLease
         let color: ColorDescription
+        /// The number of the mask that it has.
+        let maskNumber: Int
     }
 
     /// Decides which slots to fill; nil while there are none.
@@ -59,11 +61,9 @@ final class SlotFiller {
 
     /// Keeps a picture that went to the encoder, to repeat it.
     /// - Parameter isOnTime: it is shown at its own time, not in a slot after it.
-    func show(
-        _ picture: consuming PictureLease, _ color: ColorDescription, at slot: MediaTime, isOnTime: Bool, now: MonotonicTime
-    ) {
+    func show(_ picture: consuming Shown, at slot: MediaTime, isOnTime: Bool, now: MonotonicTime) {
         lastShown = (slot, now)
-        shown = Shown(picture: picture, color: color)
+        shown = consume picture
         if isConstant || !isOnTime { repeater?.show(slot, now: now) } else { repeater = nil }
     }
 

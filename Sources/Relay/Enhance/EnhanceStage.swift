@@ -48,6 +48,9 @@ final class EnhanceStage {
     /// The machine's cores that this process may use.
     private let cores: Int
     private let workers: WorkerPool
+    private let masking: PictureMasking
+    /// The number of the newest picture's mask.
+    private var maskNumber: Int
     private var settings: LiveSettings.Copy
     private let maker = ProcessorMaker()
     private var enhancement: Enhancement?
@@ -103,7 +106,9 @@ final class EnhanceStage {
         turns = channels.turns
         cores = channels.cores
         workers = WorkerPool(threadCount: configuration.options.threads)
+        masking = PictureMasking(channels)
         settings = LiveSettings.Copy(of: channels.settings)
+        maskNumber = settings.maskNumber
         isSynthesising = configuration.synthesises(settings.value)
         cadence = Cadence(
             configuration.grid.map { .constant($0) } ?? .multiple(settings.value.interpolate),
@@ -138,10 +143,11 @@ final class EnhanceStage {
         }
     }
 
-    private func receive(_ frame: consuming DecodedFrame) {
+    private func receive(_ decoded: consuming DecodedFrame) {
+        guard let frame = masked(decoded) else { return }
         // Spend no work on a picture that nobody receives.
         guard connection.isConnected else {
-            if taps.isWanted { taps.offer(frame.ticket.record.id, before: frame.picture) }
+            if taps.isWanted { taps.offer(frame.ticket.record, before: frame.picture) }
             enhancement?.forget()
             connection.countUnseen()
             if configuration.input.isLive {
@@ -151,6 +157,18 @@ final class EnhanceStage {
         }
         unseen.forget()
         enhance(frame)
+    }
+
+    /// Gives a picture that was decoded before a mask was set that mask.
+    /// - Returns: nil where it could not be masked. It was dropped then.
+    private func masked(_ frame: consuming DecodedFrame) -> DecodedFrame? {
+        if masking.isCurrent(frame.ticket.record) { return frame }
+        var ticket = frame.ticket
+        guard let picture = masking.mask(frame.picture, of: &ticket.record) else {
+            books.drop(ticket, .masked)
+            return nil
+        }
+        return DecodedFrame(ticket: ticket, picture: picture)
     }
 
     /// Gives whoever has come in a pause the newest picture, which nobody received. A source that is gone has nothing to show, unless
@@ -163,7 +181,9 @@ final class EnhanceStage {
         defer { path.endMaking() }
         guard !path.isBypassed else { return unseen.forget() }
         let deadline = now + max(settings.value.budget, Self.leastTimeToShow)
-        guard let frame = unseen.take(runs: path.runs, at: now, deadline: deadline, books.ledger) else { return }
+        guard let unseen = unseen.take(runs: path.runs, at: now, deadline: deadline, books.ledger),
+            let frame = masked(unseen)
+        else { return }
         enhance(frame)
     }
 
@@ -179,6 +199,10 @@ final class EnhanceStage {
             refused = frame.picture.size
             if !configuration.options.keepSize { path.insert(.enhancement, from: frame.ticket.record.id) }
             return books.drop(frame.intoTicket(), .decodeError)
+        }
+        if frame.ticket.record.maskNumber != maskNumber {
+            maskNumber = frame.ticket.record.maskNumber
+            enhancement!.forgetAll()
         }
         process(frame, with: enhancement!)
         isCold = false
@@ -347,7 +371,7 @@ final class EnhanceStage {
         frame.ticket.stamp(.enhanceOut)
         record(made.times)
         record(made.enlarging, plan.tier, in: &frame.ticket)
-        if taps.isWanted { taps.offer(frame.ticket.record.id, before: frame.picture, after: target) }
+        if taps.isWanted { taps.offer(frame.ticket.record, before: frame.picture, after: target) }
 
         let record = frame.ticket.record
         let color =

@@ -167,6 +167,9 @@ final class Enhancement {
 
     /// The next picture has nothing to do with those before.
     func forget() { chain.forget() }
+
+    /// Nothing of the pictures before is to be seen in those that follow.
+    func forgetAll() { chain.forgetAll() }
 }
 
 extension StreamSettings.Content {

@@ -59,6 +59,7 @@ struct UnseenPicture: ~Copyable {
         let passed = MediaTime.ticks(in: now - found.since - Self.room)
         var ticket = ledger.open(.repeated, presentation: found.record.presentation + passed)
         ticket.record.epoch = found.record.epoch
+        ticket.record.maskNumber = found.record.maskNumber
         ticket.record.sourceClock = found.record.sourceClock
         ticket.record.deadline = deadline
         return DecodedFrame(ticket: ticket, picture: picture)

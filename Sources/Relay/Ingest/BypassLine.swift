@@ -8,6 +8,8 @@ import Telemetry
 /// When a bypass begins, pictures that came before it may still be on their way through the encoder. Then units are *held* here
 /// until all of those have their fate. Otherwise nothing waits or is copied.
 ///
+/// Beside a privacy mask nothing leaves here: units are dropped.
+///
 /// Confined to the ingest thread.
 final class BypassLine {
     private struct HeldUnit: ~Copyable, Sendable {
@@ -22,16 +24,20 @@ final class BypassLine {
     private let output: any PassedOutput
     private let books: StreamBooks
     private let path: PicturePath
+    private let settings: LiveSettings
     private let held = BoundedQueue<HeldUnit>(capacity: 256)
     private let buffers = UnitBufferPool(count: 256, capacity: 1024)
     private(set) var isHolding = false
     /// Units that did not fit were dropped: those up to the next entry point are of no use.
     private(set) var awaitsEntry = false
+    /// The last unit was dropped because a mask is set.
+    private(set) var isMasked = false
 
-    init(output: any PassedOutput, books: StreamBooks, path: PicturePath) {
+    init(output: any PassedOutput, _ channels: StreamChannels) {
         self.output = output
-        self.path = path
-        self.books = books
+        path = channels.path
+        books = channels.books
+        settings = channels.settings
     }
 
     /// How many units are held, and whether one more can be.
@@ -53,7 +59,7 @@ final class BypassLine {
         guard isHolding || awaitsEntry else { return unsafe send(bytes.bytes, unit, ticket, source) }
         guard !awaitsEntry, let buffer = buffers.claim() else {
             awaitsEntry = true
-            return books.drop(ticket, .overload)
+            return books.drop(ticket, isMasked ? .masked : .overload)
         }
         unsafe buffer.fill(bytes)
         if let refused = held.offer(HeldUnit(ticket: ticket, buffer: buffer, unit: unit, source: source)) {
@@ -83,6 +89,12 @@ final class BypassLine {
     }
 
     private func send(_ bytes: RawSpan, _ unit: CodedUnit, _ ticket: consuming FrameTicket, _ source: MonotonicTime) {
+        ticket.record.maskNumber = settings.maskNumber
+        isMasked = settings.holdsBypass
+        guard !isMasked else {
+            awaitsEntry = true
+            return books.drop(ticket, .masked)
+        }
         output.deliver(bytes, unit, ticket, encoded: .now(), .turn(source))
     }
 }

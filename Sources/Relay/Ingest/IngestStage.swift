@@ -34,7 +34,7 @@ final class IngestStage {
     private let outputRate: OutputRate
     private var inputRate = InputRate()
     /// What an output was chosen for last.
-    private var described: (format: VideoParameters, purpose: OutputLadder.Purpose)?
+    private var described: (format: VideoParameters, purpose: OutputLadder.Purpose, mayBypass: Bool)?
     private let turns: StageTurns
     private let path: PicturePath
     private let pace: FilePace?
@@ -43,6 +43,7 @@ final class IngestStage {
     private var timeline: Timeline
     private var deadline: Deadline
     private var line = PresentationLine()
+    private let live: LiveSettings
     private var settings: LiveSettings.Copy
     /// The number of the present sender and its clock.
     private var sourceClock: UInt32 = 0
@@ -53,6 +54,8 @@ final class IngestStage {
     private var stamps = PictureStamps()
     /// Of a call, whose packets do not say when pictures are to be decoded.
     private var order = DecodingOrder()
+    /// Those of them that may show pictures.
+    private var pictorial: Set<Int> = []
     /// Among the streams of sound that are described: the place and the codec of each PID.
     private var sounds: [Int: (slot: Int, codec: StreamCodec)] = [:]
     /// The newest keyframe's time.
@@ -80,6 +83,7 @@ final class IngestStage {
         let rawValue: UInt8
         static let wrongCounters = Remarks(rawValue: 1)
         static let wrongChecksums = Remarks(rawValue: 2)
+        static let masked = Remarks(rawValue: 4)
     }
     private var remarks: Remarks = []
     /// What the transport has lost, and what continuity counters show besides.
@@ -127,7 +131,8 @@ final class IngestStage {
         losses = LossReports(of: source.url, witness: .transport)
         hiddenLosses = LossReports(of: source.url, witness: .counters)
         pace = isLive || !configuration.pacesFiles ? nil : FilePace()
-        settings = LiveSettings.Copy(of: channels.settings)
+        live = channels.settings
+        settings = LiveSettings.Copy(of: live)
         router = PictureRouter(
             queue: queue, output: output, mode: settings.value.mode, mayWait: !isLive, channels: channels)
         deadline = Deadline(budget: settings.value.budget)
@@ -350,6 +355,7 @@ final class IngestStage {
         // Receivers find a stream where it was, also when the source returns with other packet identifiers.
         layout.keepIdentifiers(of: passing.layout)
         passed = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
+        pictorial = Set(streams.filter(\.codec.mayShowPictures).map(\.id))
         format.describe(passing: streams.map(\.codec))
         let heard = streams.filter(\.codec.isSound).prefix(InputFormat.mostSounds)
         sounds = Dictionary(uniqueKeysWithValues: heard.enumerated().map { ($1.id, (slot: $0, codec: $1.codec)) })
@@ -360,7 +366,9 @@ final class IngestStage {
             router.beginStream(main)
             if main.codec.video == nil {
                 control.report(
-                    .message("input: its video is \(main.codec.name), which cannot be decoded: it passes as it comes"))
+                    .message(
+                        "input: its video is \(main.codec.name), which cannot be decoded: it "
+                            + (live.holdsBypass ? "is not sent, because a mask is set" : "passes as it comes")))
             }
         } else if program.mainVideo == nil, video != nil || !hasProgram {
             control.report(.message("input: no video in it; its other streams pass"))
@@ -388,11 +396,16 @@ final class IngestStage {
     /// Sends packets of other programs on. Where only calls take the output, nobody has a use for them.
     private func pass(_ packets: TransportPackets) {
         let count = UInt64(packets.count)
+        if live.holdsBypass { reportMasked() }
         guard output.takesOtherPrograms else { return books.counters.add(.inputPacketsUnused, count) }
         books.counters.add(.otherProgramPacketsIn, count)
         let isSent = unsafe output.pass(
             packets.bytes.bytes, arrival: packets.arrival, source: packets.sourceTime ?? packets.arrival)
         books.counters.add(isSent ? .otherProgramPacketsOut : .otherProgramPacketsDropped, count)
+    }
+
+    private func reportMasked() {
+        report(.masked) { "other programs and further video are not sent: mask covers the main video alone" }
     }
 
     private func describe(_ format: VideoParameters) {
@@ -414,7 +427,7 @@ final class IngestStage {
     private func chooseOutput(for format: VideoParameters) {
         guard configuration.choosesOutput else { return }
         let purpose = configuration.purpose(of: format, settings.value)
-        described = (format, purpose)
+        described = (format, purpose, router.mayChooseBypass)
         let options = configuration.options
         let rate = format.frameRate?.value ?? 30
         var stream = OutputLadder.Stream(input: format.size, interval: .seconds(1 / min(max(rate, 1), 240)))
@@ -500,7 +513,10 @@ final class IngestStage {
         guard settings.refresh() else { return }
         deadline.budget = settings.value.budget
         router.change(mode)
-        if let described, described.purpose != configuration.purpose(of: described.format, settings.value) {
+        if let described,
+            described.purpose != configuration.purpose(of: described.format, settings.value)
+                || described.mayBypass != router.mayChooseBypass
+        {
             chooseOutput(for: described.format)
         }
     }
@@ -539,14 +555,19 @@ final class IngestStage {
         books.counters.add(.passingIn)
         if unit.damage.contains(.packetsLost) { books.counters.add(.passingDamaged) }
         if let sound = sounds[unit.stream] { unsafe format.recordSound(unit.bytes, sound.codec, in: sound.slot) }
-        guard let index = passed[unit.stream], offer(unit, as: index) else {
+        let mayShowPictures = pictorial.contains(unit.stream)
+        if mayShowPictures, live.holdsBypass {
+            reportMasked()
+            return books.counters.add(.passingDropped)
+        }
+        guard let index = passed[unit.stream], offer(unit, as: index, mayShowPictures: mayShowPictures) else {
             return books.counters.add(.passingDropped)
         }
     }
 
     /// Queues a passing unit for the send stage.
     /// - Returns: false when the unit is lost.
-    private func offer(_ unit: StreamUnit, as index: Int) -> Bool {
+    private func offer(_ unit: StreamUnit, as index: Int, mayShowPictures: Bool) -> Bool {
         var presentation: MediaTime?
         if let stamp = unit.presentation {
             if hasProgram, video == nil, index == 0 {
@@ -565,7 +586,8 @@ final class IngestStage {
             header: unit.header, unit.bytes, stream: index, presentation: presentation,
             reordering: Self.reordering(presentation: unit.presentation, decode: unit.decode),
             provisionalEpoch: timeline.provisionalEpoch,
-            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: emitBy(origin) + line.earliness)
+            arrival: unit.lastArrival, sourceTime: unit.lastSourceTime, emitBy: emitBy(origin) + line.earliness,
+            mayShowPictures: mayShowPictures)
     }
 
     /// How many ticks before it is shown a unit of another video is to be decoded.

@@ -32,6 +32,7 @@ final class PictureRouter {
     private let books: StreamBooks
     private let control: StreamControl
     private let turns: StageTurns
+    private let settings: LiveSettings
     private let keepsSize: Bool
     private let mayWait: Bool
     /// Receivers of calls get the pictures, too. They take H.264 alone, in the order in which it is shown.
@@ -48,11 +49,12 @@ final class PictureRouter {
     /// What was said of the present format.
     private var remarks: CallRemarks = []
 
-    /// What receivers of calls mean for pictures that they cannot show.
+    /// What receivers of calls mean for pictures that they cannot show, and a mask for all.
     private struct CallRemarks: OptionSet {
         let rawValue: UInt8
         static let modeDoesNotHold = CallRemarks(rawValue: 1)
         static let noPicture = CallRemarks(rawValue: 2)
+        static let isMasked = CallRemarks(rawValue: 4)
     }
 
     /// Since when leading pictures have been awaited, and why pictures are bypassed after them.
@@ -82,13 +84,14 @@ final class PictureRouter {
         self.queue = queue
         self.output = output
         self.mayWait = mayWait
-        line = BypassLine(output: output, books: channels.books, path: channels.path)
+        line = BypassLine(output: output, channels)
         path = channels.path
         keyframes = channels.keyframes
         captions = channels.captions
         books = channels.books
         control = channels.control
         turns = channels.turns
+        settings = channels.settings
         feedsCalls = output.feedsCalls
         asksSource =
             switch channels.configuration.input {
@@ -113,7 +116,7 @@ final class PictureRouter {
     private var areShown: Bool { !feedsCalls || format?.codec == .h264 && !areReordered }
 
     /// Whether they may go out as they came although they could be enhanced.
-    var mayChooseBypass: Bool { mayBypass && areShown }
+    var mayChooseBypass: Bool { mayBypass && areShown && !settings.holdsBypass }
 
     /// How many pictures are held.
     var held: Int { line.count }
@@ -181,8 +184,9 @@ final class PictureRouter {
         if !isCoded {
             wishes.isForced = true
         } else if mayBypass {
-            wishes.mode = areShown && mode == .bypass
-            wishes.ladder = areShown && path.ladderWantsBypass
+            let mayChoose = mayChooseBypass
+            wishes.mode = mayChoose && mode == .bypass
+            wishes.ladder = mayChoose && path.ladderWantsBypass
             wishes.isForced = !path.obstacles.isEmpty
         }
         return wishes
@@ -235,7 +239,9 @@ final class PictureRouter {
         hasNoEntries = entries.areMissing(upTo: presentation, isEntry: isStart)
         if isStart, path.obstacles == .start { path.removeObstacles(from: books.ledger.nextFrame) }
         let wishes = wishes(isCoded: unit.codec != nil)
-        if unit.codec != nil, mayBypass, !areShown, mode == .bypass { say(.modeDoesNotHold) }
+        if unit.codec != nil, mayBypass, mode == .bypass {
+            if !areShown { say(.modeDoesNotHold) } else if settings.holdsBypass { sayMasked() }
+        }
         entries.observe(isTimed: isTimed)
         var picture = PathSwitch.Picture(presentation)
         // In the steady state nobody asks what a unit is.
@@ -256,13 +262,19 @@ final class PictureRouter {
         control.report(.message("\(consequence): calls cannot take the source's own pictures, which \(reason)"))
     }
 
+    /// Says once for each format that nothing goes out as it came.
+    private func sayMasked() {
+        guard remarks.insert(.isMasked).inserted else { return }
+        control.report(.message("pictures do not go out as they came: mask forbids mode bypass and hdr pass"))
+    }
+
     /// Pictures go out as they came, from now on.
     private func beginBypass(_ wishes: PathSwitch.Wishes) {
         guard !path.isBypassed else { return }
         path.beginBypass()
         needsParameterSets = true
         if let size { control.report(.picture(input: size, output: size)) }
-        control.report(.message(Self.beginning(wishes)))
+        control.report(.message(Self.beginning(wishes, isMasked: settings.holdsBypass)))
     }
 
     /// Sends a picture the way that was decided.
@@ -350,7 +362,8 @@ final class PictureRouter {
         line.abandon()
     }
 
-    private static func beginning(_ wishes: PathSwitch.Wishes) -> String {
+    private static func beginning(_ wishes: PathSwitch.Wishes, isMasked: Bool) -> String {
+        if isMasked { return "pictures are not sent: they cannot be enhanced, and mask forbids that they go out as they come" }
         let reason =
             if wishes.isForced { "they cannot be enhanced" } else if wishes.mode { "mode is bypass" } else {
                 "the machine has no time for more"

@@ -5,7 +5,7 @@ import Media
 /// encodes them as JPEG.
 ///
 /// Both sides of a frame are encoded together. A request for the other side that comes soon after the first gets the picture of
-/// the same frame.
+/// the same frame. A picture that was made before a mask was set is not shown.
 ///
 /// Thread-safe. At most one request for each side is on its way.
 final class PictureDesk: Sendable {
@@ -30,10 +30,12 @@ final class PictureDesk: Sendable {
         let side: StreamPicture.Side
         let width: Int
         let time: MonotonicTime
+        let maskNumber: Int
         let result: Result<StreamPicture, PictureFault>
     }
 
     private let pictures: PictureRequests
+    private let settings: LiveSettings
     private let requests = BoundedQueue<Request>(capacity: StreamPicture.Side.allCases.count)
     private let state = Lock(State())
     /// How long a request waits for a frame.
@@ -41,8 +43,9 @@ final class PictureDesk: Sendable {
     /// How long the other side of a frame is kept for its request.
     private let pairTimeout: Nanoseconds
 
-    init(_ pictures: PictureRequests, timeout: Nanoseconds) {
+    init(_ pictures: PictureRequests, _ settings: LiveSettings, timeout: Nanoseconds) {
         self.pictures = pictures
+        self.settings = settings
         self.timeout = timeout
         pairTimeout = Nanoseconds(timeout.count / 2)
     }
@@ -83,13 +86,22 @@ final class PictureDesk: Sendable {
     private func answer(_ request: Request, _ kept: inout Kept?) -> Result<StreamPicture, PictureFault> {
         let former = kept.take()
         if let former, former.side == request.side, former.width == request.width,
-            MonotonicTime.now() - former.time < pairTimeout
+            MonotonicTime.now() - former.time < pairTimeout, former.maskNumber >= settings.maskNumber
         {
             return former.result
         }
-        guard let tapped = pictures.next(until: request.deadline) else {
-            return .failure(state.withLock { $0.isClosed } ? .ended : .timeout)
+        while let tapped = pictures.next(until: request.deadline) {
+            let maskNumber = tapped.maskNumber
+            let answer = show(tapped, for: request, &kept)
+            if maskNumber >= settings.maskNumber { return answer }
         }
+        return .failure(state.withLock { $0.isClosed } ? .ended : .timeout)
+    }
+
+    /// Encodes both sides of a frame, and keeps the one that was not asked for.
+    private func show(
+        _ tapped: consuming TappedPictures, for request: Request, _ kept: inout Kept?
+    ) -> Result<StreamPicture, PictureFault> {
         let time = MonotonicTime.now()
         let before = encode(tapped.before.size, tapped.color, tapped.frame, width: request.width) { color throws(CodecError) in
             unsafe try JPEGEncoder.encode(tapped.before.view, color, width: request.width)
@@ -102,7 +114,8 @@ final class PictureDesk: Sendable {
         }
         let (wanted, other) = request.side == .before ? (before, after) : (after, before)
         kept = Kept(
-            side: request.side == .before ? .after : .before, width: request.width, time: time, result: other)
+            side: request.side == .before ? .after : .before, width: request.width, time: time,
+            maskNumber: tapped.maskNumber, result: other)
         return wanted
     }
 

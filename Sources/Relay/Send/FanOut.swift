@@ -202,6 +202,12 @@ struct FanOut: ~Copyable {
         for output in outputs { ledger.countDropped(output, .notConnected) }
     }
 
+    /// A unit of video must not go out. Nobody can use those up to the next keyframe.
+    mutating func withhold() {
+        for index in receivers.indices where receivers[index].takesPictures { receivers[index].keyframe.owe() }
+        _ = unsafe sendVideo(isKeyframe: false, stamp: .now()) { _ in }
+    }
+
     private mutating func settle(_ index: Int, wasSent: Bool, isKeyframe: Bool) {
         let output = receivers[index].output
         receivers[index].books.offered += 1

@@ -72,13 +72,13 @@ final class PassingStreams: Sendable {
     func offer(
         header: UnsafeRawBufferPointer = unsafe UnsafeRawBufferPointer(start: nil, count: 0), _ bytes: UnsafeRawBufferPointer,
         stream: Int, presentation: MediaTime?, reordering: Int64 = 0, provisionalEpoch: UInt32? = nil,
-        arrival: MonotonicTime, sourceTime: MonotonicTime?, emitBy: MonotonicTime
+        arrival: MonotonicTime, sourceTime: MonotonicTime?, emitBy: MonotonicTime, mayShowPictures: Bool = false
     ) -> Bool {
         guard let buffer = buffers.claim() else { return false }
         unsafe buffer.fill(header, bytes)
         let (number, form) = described.withLock { ($0.number, $0.form(of: stream, arrival: arrival)) }
         let unit = PassingUnit(
-            buffer: buffer, headerCount: header.count, stream: stream, layoutNumber: number,
+            buffer: buffer, headerCount: header.count, mayShowPictures: mayShowPictures, stream: stream, layoutNumber: number,
             forCalls: form,
             presentation: presentation,
             reordering: reordering, provisionalEpoch: provisionalEpoch, arrival: arrival, sourceTime: sourceTime, emitBy: emitBy

@@ -5,6 +5,8 @@ import Media
     let buffer: UnitBuffer
     /// So many bytes in the buffer are the header of the PES packet that it came in.
     let headerCount: Int
+    /// It may show pictures, which must not go out beside a mask.
+    var mayShowPictures = false
     /// Its stream's index among the output's passing streams.
     let stream: Int
     /// The number of the layout that it belongs to.

@@ -72,6 +72,7 @@ extension SendStage.State {
     private mutating func send(_ entry: PassingShelf.Entry) -> Bool {
         let unit = entry.unit
         let presentation = passing.presentation(of: unit)
+        if unit.mayShowPictures, live.holdsBypass { return false }
         if !entry.isSettled, !sound.observe(unit, at: presentation) { return false }
         guard connection.isConnected, let muxer = program.muxer, unit.layoutNumber == program.number,
             unit.stream < muxer.layout.passedStreams.count
@@ -127,7 +128,7 @@ extension SendStage.State {
     /// Sends packets of other programs at once.
     /// - Returns: whether a receiver got all of them.
     mutating func sendOthers(_ packets: RawSpan, arrival: MonotonicTime, source: MonotonicTime) -> Bool {
-        guard outputs.hasReceivers else { return false }
+        guard outputs.hasReceivers, !live.holdsBypass else { return false }
         if program.muxer == nil {
             let (layout, number) = passing.numberedLayout
             program.adoptBeforePictures(layout, number)

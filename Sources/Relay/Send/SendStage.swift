@@ -26,6 +26,7 @@ final class SendStage: EncodedOutput, PassedOutput {
     private let control: StreamControl
     private let turns: StageTurns
     private let captures: CaptureClock
+    private let settings: LiveSettings
     let feedsCalls: Bool
     let takesOtherPrograms: Bool
     private let state: Lock<State>
@@ -44,6 +45,7 @@ final class SendStage: EncodedOutput, PassedOutput {
         state = Lock(State(sinks, passing, waiting, channels))
         books = channels.books
         captures = channels.captures
+        settings = channels.settings
         schedule = channels.schedule
         keyframes = channels.keyframes
         connection = channels.connection
@@ -244,6 +246,7 @@ final class SendStage: EncodedOutput, PassedOutput {
         _ bytes: RawSpan, _ unit: CodedUnit, _ stamp: MonotonicTime, _ ticket: consuming FrameTicket, due: MonotonicTime,
         _ state: inout State
     ) {
+        guard ticket.record.maskNumber >= settings.maskNumber else { return withhold(unit, ticket, &state) }
         let muxer = state.program.multiplexer(for: unit)
         state.sound.follow(state.program)
         state.times.pictureGoes(unit, stamp)
@@ -272,6 +275,13 @@ final class SendStage: EncodedOutput, PassedOutput {
         if unit.isKeyframe || unit.beginsAnywhere { keyframes.hasGoneOut() }
         requestKeyframe(&state)
         if outcome.whole > 0 { books.ledger.close(ticket, as: unit.fate) } else { books.drop(ticket, .outputDown) }
+    }
+
+    /// Drops a unit that was made before the mask was set that holds now. The encoder goes on with a keyframe.
+    private func withhold(_ unit: CodedUnit, _ ticket: consuming FrameTicket, _ state: inout State) {
+        state.outputs.withhold()
+        state.times.skip(to: unit.presentation)
+        books.drop(ticket, .masked)
     }
 
     /// What was waited for a frame's turn is no work, and took nothing from its slack. What a repeated frame costs says nothing

@@ -25,6 +25,7 @@ extension SendStage {
         var shelf: PassingShelf
         var outputs: FanOut
         var calls: CallSender
+        let live: LiveSettings
         var settings: LiveSettings.Copy
         var isFinished = false
 
@@ -40,7 +41,8 @@ extension SendStage {
             shelf = PassingShelf(capacity: passing.capacity)
             outputs = FanOut(sinks, map: channels.books.map)
             calls = CallSender(passing, channels.books.counters, channels.control)
-            settings = LiveSettings.Copy(of: channels.settings)
+            live = channels.settings
+            settings = LiveSettings.Copy(of: live)
         }
     }
 

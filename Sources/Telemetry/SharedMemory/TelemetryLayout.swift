@@ -10,7 +10,7 @@ enum TelemetryLayout {
     /// The bytes "BRNSHMAP".
     static let magic: UInt64 = 0x5041_4D48_534E_5242
     /// The upper half is the number of kinds of steps, so that each build's steps are its own.
-    static let version: UInt64 = 5 | UInt64(StepKind.allCases.count) << 32
+    static let version: UInt64 = 6 | UInt64(StepKind.allCases.count) << 32
 
     // Header.
     static let magicWord = 0
@@ -71,7 +71,7 @@ enum TelemetryLayout {
     /// Pictures and nanoseconds of each kind of step.
     static let steps = 8032
 
-    /// Of each reason the frames of each kind. There is room for reasons to come: those of today take 27 words.
+    /// Of each reason the frames of each kind. There is room for reasons to come: those of today take 30 words.
     static let dropped = 8064
     static let dropReasonCapacity = 25
 

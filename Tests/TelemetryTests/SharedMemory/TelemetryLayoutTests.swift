@@ -48,12 +48,12 @@ import Testing
 
     /// What lies in the map in the order of an enumeration.
     @Test func theEnumerationsAreThoseOfThisVersion() {
-        #expect(TelemetryLayout.version & 0xFFFF_FFFF == 5)
+        #expect(TelemetryLayout.version & 0xFFFF_FFFF == 6)
         #expect(FrameKind.allCases.map(\.name) == ["original", "synthesised", "repeated"])
         #expect(
             DropReason.allCases.map(\.name) == [
                 "late", "overload", "cadence", "no_keyframe", "decode_error", "encode_error", "discontinuity", "output_down",
-                "shutdown",
+                "shutdown", "masked",
             ])
         #expect(Stamp.allCases.count == FrameRecord.stampCount && FrameRecord.stampCount == 11)
         #expect(

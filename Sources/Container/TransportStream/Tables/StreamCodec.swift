@@ -55,6 +55,9 @@ public enum StreamCodec: Hashable, Sendable {
         }
     }
 
+    /// Whether a stream of it may show pictures: video, and whatever is not known.
+    public var mayShowPictures: Bool { if case .unknown = self { true } else { isVideo } }
+
     public var isSound: Bool {
         switch self {
         case .aacADTS, .aacLATM, .opus, .mpegAudio, .ac3, .eac3, .dts: true
