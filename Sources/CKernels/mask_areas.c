@@ -1,7 +1,7 @@
 #include "mask.h"
 
 /// Values between samples are times this: 12 bits of samples, twice these 8, and the sign fit into 32.
-enum { ONE = 256 };
+enum { ONE = 256, FINE = 4096 };
 
 int burnish_mask_blocks(int length, int block) { return length < 2 * block ? 1 : length / block; }
 

@@ -74,9 +74,9 @@ void NAME(burnish_mask_blur)(burnish_mask_part part, int block, uint16_t *means,
         while (above + 1 < rows && 2 * y >= middle(above + 1, rows, block, part.height)) above++;
         const int below = above + 1 < rows ? above + 1 : above;
         const int from = middle(above, rows, block, part.height), to = middle(below, rows, block, part.height);
-        const int way = to > from && 2 * y > from ? ((2 * y - from) * ONE + (to - from) / 2) / (to - from) : 0;
+        const int way = to > from && 2 * y > from ? ((2 * y - from) * FINE + (to - from) / 2) / (to - from) : 0;
         const uint16_t *top = means + above * columns, *bottom = means + below * columns;
-        for (int c = 0; c < columns; c++) line[c] = top[c] * (ONE - way) + bottom[c] * way;
+        for (int c = 0; c < columns; c++) line[c] = (top[c] * (FINE - way) + bottom[c] * way) / (FINE / ONE);
         NAME(stretch)(NAME(row)(part, y), part.width, line, columns, block);
     }
 }

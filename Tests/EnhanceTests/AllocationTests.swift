@@ -21,7 +21,8 @@ import Testing
         var expected = ["allocations of 1000 runs: 0", "allocations of an array: 1"]
         if Self.isOptimised {
             let processors = [
-                "super-resolution", "interpolation", "fusion", "extrapolation", "noise filtering", "a chain without steps",
+                "super-resolution", "masks", "interpolation", "fusion", "extrapolation", "noise filtering",
+                "a chain without steps",
                 "a chain",
             ]
             expected += processors.map { "allocations of \($0): 0" }
@@ -93,6 +94,19 @@ import Testing
             }
             for index in 0..<6 { try enlarge(index) }
             try report("super-resolution") { for index in 0..<12 { try enlarge(index) } }
+
+            var masking = StepSettings()
+            masking.mask = PrivacyMask([
+                PrivacyMask.Area(x: 0, y: 0, width: 40, height: 40, .blur(8)),
+                PrivacyMask.Area(x: 50, y: 50, width: 40, height: 40, .pixelate(16)),
+            ])
+            let masks = StepRun(size: size, try masking.makeSteps(at: .decoded, size: size, workers: workers))
+            var times = StepValues(blank: Nanoseconds.zero)
+            func mask(_ index: Int) throws {
+                try masks.process(StepInput(pictures[index % 2].view), StepParameters(masking), &times, only: [.mask])
+            }
+            for index in 0..<2 { try mask(index) }
+            try report("masks") { for index in 0..<8 { try mask(index) } }
 
             var interpolating = FrameInterpolationConfiguration(size: size)
             interpolating.scaleFactor = 2
