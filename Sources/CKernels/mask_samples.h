@@ -4,79 +4,65 @@ static inline SAMPLE *NAME(row)(burnish_mask_part part, int y) {
     return (SAMPLE *)((char *)part.samples + y * part.stride);
 }
 
-/// The rounded mean of a block.
-static inline SAMPLE NAME(mean)(burnish_mask_part part, int x, int y, int width, int height) {
-    uint64_t sum = 0;
+/// The sums of some rows, for each column.
+static void NAME(sum)(uint32_t *sums, burnish_mask_part part, int y, int height) {
+    memset(sums, 0, (size_t)part.width * sizeof *sums);
     for (int row = y; row < y + height; row++) {
-        const SAMPLE *from = NAME(row)(part, row) + x;
-        uint32_t line = 0;
-        for (int i = 0; i < width; i++) line += from[i];
-        sum += line;
-    }
-    const uint64_t count = (uint64_t)width * (uint64_t)height;
-    return (SAMPLE)((sum + count / 2) / count);
-}
-
-static inline void NAME(set)(burnish_mask_part part, int x, int y, int width, int height, SAMPLE value) {
-    for (int row = y; row < y + height; row++) {
-        SAMPLE *to = NAME(row)(part, row) + x;
-        for (int i = 0; i < width; i++) to[i] = value;
+        const SAMPLE *from = NAME(row)(part, row);
+        for (int x = 0; x < part.width; x++) sums[x] += from[x];
     }
 }
 
 void NAME(burnish_mask_fill)(burnish_mask_part part, int value) {
-    NAME(set)(part, 0, 0, part.width, part.height, (SAMPLE)value);
+    for (int y = 0; y < part.height; y++) {
+        SAMPLE *to = NAME(row)(part, y);
+        for (int x = 0; x < part.width; x++) to[x] = (SAMPLE)value;
+    }
 }
 
-void NAME(burnish_mask_pixelate)(burnish_mask_part part, int block) {
-    const int columns = burnish_mask_blocks(part.width, block), rows = burnish_mask_blocks(part.height, block);
+void NAME(burnish_mask_pixelate)(burnish_mask_part part, int block, burnish_mask_memory memory) {
+    const int columns = blocks(part.width, block), rows = blocks(part.height, block);
     for (int r = 0; r < rows; r++) {
         const int y = r * block, height = span(r, rows, block, part.height);
+        NAME(sum)(memory.sums, part, y, height);
+        SAMPLE *first = NAME(row)(part, y);
         for (int c = 0; c < columns; c++) {
             const int x = c * block, width = span(c, columns, block, part.width);
-            NAME(set)(part, x, y, width, height, NAME(mean)(part, x, y, width, height));
+            const SAMPLE value = (SAMPLE)mean(memory.sums + x, width, height);
+            for (int i = x; i < x + width; i++) first[i] = value;
+        }
+        for (int row = y + 1; row < y + height; row++) {
+            memcpy(NAME(row)(part, row), first, (size_t)part.width * sizeof *first);
         }
     }
 }
 
-/// Writes a row from the values in the middles of its blocks, which are times ONE.
-static inline void NAME(stretch)(SAMPLE *row, int width, const int32_t *line, int columns, int block) {
-    int x = 0;
-    for (int c = 0; c < columns; c++) {
-        const int from = middle(c, columns, block, width);
-        const int last = c + 1 == columns;
-        const int to = last ? 2 * width : middle(c + 1, columns, block, width);
-        const SAMPLE own = (SAMPLE)((line[c] + ONE / 2) / ONE);
-        if (c == 0) {
-            for (; 2 * x < from; x++) row[x] = own;
+void NAME(burnish_mask_blur)(burnish_mask_part part, int block, burnish_mask_memory memory) {
+    const int rows = blocks(part.height, block);
+    const int32_t round = 1 << (LINE_BITS + WAY_BITS - 1);
+    int32_t *above = memory.lines, *below = memory.lines + part.width;
+    int y = 0;
+    // Rows are written up to the middle of a block whose sums have been taken.
+    for (int r = 0; r <= rows; r++) {
+        if (r < rows) {
+            NAME(sum)(memory.sums, part, r * block, span(r, rows, block, part.height));
+            stretch(below, memory.sums, part.width, span(r, rows, block, part.height), block);
         }
-        if (last) {
-            for (; x < width; x++) row[x] = own;
-            return;
+        const int32_t *top = r == 0 ? below : above, *bottom = r == rows ? above : below;
+        const int from = middle(r == 0 ? 0 : r - 1, rows, block, part.height);
+        const int to = r == rows ? 2 * part.height : middle(r, rows, block, part.height);
+        for (; 2 * y < to; y++) {
+            const int32_t way = r == 0 || r == rows
+                                    ? 0
+                                    : ((2 * y - from) * (1 << WAY_BITS) + (to - from) / 2) / (to - from);
+            SAMPLE *row = NAME(row)(part, y);
+            for (int x = 0; x < part.width; x++) {
+                row[x] = (SAMPLE)((top[x] * ((1 << WAY_BITS) - way) + bottom[x] * way + round) >>
+                                  (LINE_BITS + WAY_BITS));
+            }
         }
-        // Twice the step, because places are in halves of samples.
-        const int32_t step = (line[c + 1] - line[c]) * (2 * ONE) / (to - from);
-        int32_t value = line[c] * ONE + step / 2 * (2 * x - from) + ONE * ONE / 2;
-        for (; 2 * x < to; x++, value += step) row[x] = (SAMPLE)((uint32_t)value / (ONE * ONE));
-    }
-}
-
-void NAME(burnish_mask_blur)(burnish_mask_part part, int block, uint16_t *means, int32_t *line) {
-    const int columns = burnish_mask_blocks(part.width, block), rows = burnish_mask_blocks(part.height, block);
-    for (int r = 0; r < rows; r++) {
-        for (int c = 0; c < columns; c++) {
-            means[r * columns + c] = NAME(mean)(part, c * block, r * block, span(c, columns, block, part.width),
-                                                span(r, rows, block, part.height));
-        }
-    }
-    int above = 0;
-    for (int y = 0; y < part.height; y++) {
-        while (above + 1 < rows && 2 * y >= middle(above + 1, rows, block, part.height)) above++;
-        const int below = above + 1 < rows ? above + 1 : above;
-        const int from = middle(above, rows, block, part.height), to = middle(below, rows, block, part.height);
-        const int way = to > from && 2 * y > from ? ((2 * y - from) * FINE + (to - from) / 2) / (to - from) : 0;
-        const uint16_t *top = means + above * columns, *bottom = means + below * columns;
-        for (int c = 0; c < columns; c++) line[c] = (top[c] * (FINE - way) + bottom[c] * way) / (FINE / ONE);
-        NAME(stretch)(NAME(row)(part, y), part.width, line, columns, block);
+        int32_t *spare = above;
+        above = below;
+        below = spare;
     }
 }

@@ -13,12 +13,12 @@ import Media
     }
 }
 
-/// Makes parts of planes unrecognisable. Has memory for a blur's means, which grows with the largest part.
+/// Makes parts of planes unrecognisable. Has memory for the sums of a row of blocks, which grows with the widest part.
 ///
 /// Confined to one thread at a time.
 @safe public final class MaskKernels {
-    private var means: [UInt16] = []
-    private var line: [Int32] = []
+    private var sums: [UInt32] = []
+    private var lines: [Int32] = []
 
     public init() {}
 
@@ -28,24 +28,33 @@ import Media
     }
 
     /// Gives each block of a part its mean.
-    /// - Parameter block: samples on a side. The last block of a row or column takes what is left.
+    /// - Parameter block: samples on a side, at most 256. The last block of a row or column takes what is left.
     @unsafe public func pixelate(_ part: MaskPart, block: Int) {
-        unsafe part.isDeep
-            ? burnish_mask_pixelate16(part.part, Int32(block)) : burnish_mask_pixelate8(part.part, Int32(block))
+        unsafe withMemory(for: part) { memory in
+            unsafe part.isDeep
+                ? burnish_mask_pixelate16(part.part, Int32(block), memory)
+                : burnish_mask_pixelate8(part.part, Int32(block), memory)
+        }
     }
 
     /// Leaves nothing of a part but the means of its blocks, and a smooth way from each to the next.
     /// - Parameter block: as of ``pixelate(_:block:)``.
     @unsafe public func blur(_ part: MaskPart, block: Int) {
-        let columns = unsafe Int(burnish_mask_blocks(part.part.width, Int32(block)))
-        let rows = unsafe Int(burnish_mask_blocks(part.part.height, Int32(block)))
-        if means.count < columns * rows { means = [UInt16](repeating: 0, count: columns * rows) }
-        if line.count < columns { line = [Int32](repeating: 0, count: columns) }
-        unsafe means.withUnsafeMutableBufferPointer { means in
-            unsafe line.withUnsafeMutableBufferPointer { line in
-                unsafe part.isDeep
-                    ? burnish_mask_blur16(part.part, Int32(block), means.baseAddress!, line.baseAddress!)
-                    : burnish_mask_blur8(part.part, Int32(block), means.baseAddress!, line.baseAddress!)
+        unsafe withMemory(for: part) { memory in
+            unsafe part.isDeep
+                ? burnish_mask_blur16(part.part, Int32(block), memory) : burnish_mask_blur8(part.part, Int32(block), memory)
+        }
+    }
+
+    private func withMemory(for part: MaskPart, _ body: (burnish_mask_memory) -> Void) {
+        let width = unsafe Int(part.part.width)
+        if sums.count < width {
+            sums = [UInt32](repeating: 0, count: width)
+            lines = [Int32](repeating: 0, count: 2 * width)
+        }
+        unsafe sums.withUnsafeMutableBufferPointer { sums in
+            unsafe lines.withUnsafeMutableBufferPointer { lines in
+                unsafe body(burnish_mask_memory(sums: sums.baseAddress, lines: lines.baseAddress))
             }
         }
     }

@@ -52,8 +52,8 @@ public enum StreamKeys {
             .text(example: "30%x20%+10%+5%:pixelate=16,20%x20%+70%+70%:fill=black"),
             "up to \(PrivacyMask.mostAreas) areas as 30%x20%+10%+5%:pixelate=16 (from left and top), with blur=16 or fill=black",
             help: """
-                Areas of the picture that nobody is to recognise, before anything is cut off. N is a block's side in samples. No \
-                picture leaves without it, so what cannot be enhanced is not sent.
+                Areas that nobody is to recognise, of the whole picture as people see it. No picture leaves without them, so none \
+                goes out as it came.
                 """,
             read: { try? PrivacyMask.read($0)?.get() }, write: \.description,
             complaint: { if case .failure(let fault) = PrivacyMask.read($0) { fault.text } else { nil } }),
