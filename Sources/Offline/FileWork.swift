@@ -132,6 +132,7 @@ final class FileWork {
         coding.quality = settings.quality
         coding.threads = settings.threads
         coding.slowness = settings.slowness
+        coding.leavesOutPictures = settings.steps.holdsBypass
         let (path, described) = (settings.output, output)
         writer = try withCodecErrors { () throws(CodecError) in
             try MediaFileWriter(path: path, video: described, keeping: reader, settings: coding, notice: notice)

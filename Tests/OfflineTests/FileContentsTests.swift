@@ -144,6 +144,20 @@ import Testing
         #expect(after.all("video")[0].tags?["DURATION"] != before.all("video")[0].tags?["DURATION"])
     }
 
+    /// A mask covers the pictures that are enhanced. What else may show pictures is left out, and a line says so.
+    @Test func aMaskLeavesOutOtherPictures() throws {
+        let scratch = try Scratch()
+        var work = FileEnhancement(input: try rich(scratch, "mkv"), output: scratch.path("out.mkv"))
+        (work.tier, work.size) = (.base, .same)
+        work.steps.mask = PrivacyMask([.init(x: 0, y: 0, width: 50, height: 50, .pixelate(8))])
+        var notices: [String] = []
+        _ = try work.run(notice: { notices.append($0) }) { _, _ in true }
+        let after = try probe(scratch.path("out.mkv"))
+        #expect(after.all("video").count == 1 && after.all("audio").count == 2 && after.all("subtitle").count == 1)
+        #expect(after.all("attachment").map { $0.tags?["filename"] } == ["a.ttf"])
+        #expect(notices.count == 1 && notices[0].hasPrefix("left out beside a mask: the cover"), "\(notices)")
+    }
+
     /// QuickTime's own files have no place for a cover.
     @Test(arguments: ["mp4", "mov"]) func anMP4FileKeepsAll(kind: String) throws {
         let scratch = try Scratch()

@@ -64,6 +64,9 @@ import Transport
         #expect(purpose({ _ in }, { $0.settings.bits = 0.5 }) == .change)
         #expect(purpose({ _ in }, { $0.settings.steps.denoise = nil }) == .change)
         #expect(purpose({ _ in }, { $0.settings.steps.crop = .init("50%x50%") }) == .change)
+        #expect(
+            purpose({ _ in }, { $0.settings.steps.mask = PrivacyMask([.init(x: 0, y: 0, width: 9, height: 9, .blur(8))]) })
+                == .change)
         #expect(purpose({ _ in }, { $0.options.scale = .same }) == .size)
         #expect(purpose({ _ in }, { $0.options.size = PictureSize(width: 2880, height: 1620) }) == .size)
     }

@@ -6,6 +6,7 @@ import Foundation
 import Media
 import Schedule
 import Settings
+import Telemetry
 import TestStreams
 import Testing
 import Transport
@@ -260,6 +261,34 @@ import Transport
             #expect(pictures == 1)
         }
         thread.join()
+    }
+
+    /// A picture that was handed over before a mask was set is not shown: the next one is.
+    @Test func aPictureFromBeforeTheMaskIsNotShown() throws {
+        var settings = StreamSettings()
+        settings.steps.mask = Self.mask
+        let requests = PictureRequests()
+        let desk = PictureDesk(requests, LiveSettings(settings), timeout: .seconds(60))
+        defer { desk.close() }
+        let answers = BoundedQueue<Result<StreamPicture, PictureFault>>(capacity: 1)
+        desk.request(.before, width: 100) { _ = answers.push($0) }
+        let decoder = try VideoDecoder()
+        for (number, unit) in TestStream.payloads(in: try TestStream.video(frames: 1)).enumerated() {
+            _ = try unit.withUnsafeBytes { try decoder.decode($0, id: Int64(number)) }
+        }
+        decoder.drain()
+        var record = FrameRecord(id: 7, kind: .original, presentation: MediaTime(ticks: 0))
+        while let output = try decoder.next() {
+            guard case .picture(let picture) = consume output else { continue }
+            for _ in 0..<2 {
+                while !requests.isWanted {}
+                requests.offer(record, before: picture)
+                record.id += 1
+                record.maskNumber = 1
+            }
+            break
+        }
+        #expect(try answers.pop(until: .now() + .seconds(60))?.get().frame == 8)
     }
 
     /// A mask's number grows where more is hidden, and a picture that nobody has masked has none.

@@ -19,6 +19,7 @@ import Media
     private var refusing: Set<Int> = []
     private let notice: (String) -> Void
     private let slowness: Int32
+    private let leavesOutPictures: Bool
     private var isFinished = false
 
     init(
@@ -28,6 +29,7 @@ import Media
         place = path
         self.notice = notice
         slowness = Int32(settings.slowness)
+        leavesOutPictures = settings.leavesOutPictures
         var configuration = VideoEncoderConfiguration(size: video.size, frameRate: video.frameRate)
         configuration.color = video.color
         configuration.preset = settings.preset
@@ -59,7 +61,8 @@ import Media
         if let reader {
             let container = unsafe ContainerContents(output.pointee.oformat)
             let contents = PassedContents(
-                of: reader, in: container, path: place, onlySound: onlySound, leavesOutSound: slowness > 1)
+                of: reader, in: container, path: place, onlySound: onlySound, leavesOutSound: slowness > 1,
+                leavesOutPictures: leavesOutPictures)
             loss = contents.loss
             covers = try add(contents, of: reader, in: container)
         }
@@ -71,6 +74,8 @@ import Media
             advice: "choose a container that can hold these streams, such as .mkv")
         if let loss { notice(loss) }
         if slowness > 1, let reader, reader.audioStreamCount > 0 { notice("sound is left out of slow motion") }
+        let pictures = leavesOutPictures ? reader?.passedStreams.filter(\.mayShowPictures) ?? [] : []
+        if !pictures.isEmpty { notice("left out beside a mask: \(pictures.map(\.name).joined(separator: "; "))") }
         if let reader { for cover in covers { try writeCover(cover, of: reader) } }
     }
 

@@ -15,6 +15,8 @@ import Media
         public var threads = 2
         /// How many times longer what is kept of another file takes. Above 1 its sound is left out.
         public var slowness = 1
+        /// Whether what may show pictures is left out of what is kept of another file: further video, covers and the like.
+        public var leavesOutPictures = false
 
         public init() {}
     }

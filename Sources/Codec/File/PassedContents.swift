@@ -15,14 +15,16 @@ struct PassedContents {
     ///   - contents: what it holds; nil where it holds pictures alone.
     ///   - onlySound: leave out all other streams, which the output refused.
     ///   - leavesOutSound: sound is not wanted.
+    ///   - leavesOutPictures: what may show pictures is not wanted.
     init(
         of reader: FileReader, in contents: ContainerContents?, path: String, onlySound: Bool = false,
-        leavesOutSound: Bool = false
+        leavesOutSound: Bool = false, leavesOutPictures: Bool = false
     ) {
         let format = unsafe reader.format!
         let hasTimecode = reader.videoTags["timecode"] != nil && reader.part.start == 0
         var (kept, lost): ([PassedStream], [PassedStream]) = ([], [])
-        for stream in reader.passedStreams where stream.kind != .sound || !leavesOutSound {
+        for stream in reader.passedStreams {
+            if leavesOutSound && stream.kind == .sound || leavesOutPictures && stream.mayShowPictures { continue }
             let isHeld = contents?.holds(stream, hasTimecode: hasTimecode) == true
             if isHeld, !onlySound || stream.kind == .sound { kept.append(stream) } else { lost.append(stream) }
         }

@@ -23,6 +23,7 @@ struct PassedStream {
     let codec: AVCodecID
     /// How the container names the format.
     let tag: UInt32
+    private let isFont: Bool
     /// For people, as `subtitles 3 (subrip, eng)`.
     let name: String
 
@@ -49,6 +50,10 @@ struct PassedStream {
             (kind, word) = tag == Self.timecodeTag ? (.timecode, "time code") : (.data, "data")
         }
         let tags = unsafe FileTags(stream.pointee.metadata)
+        let media = tags["mimetype"] ?? ""
+        isFont =
+            codec == AV_CODEC_ID_TTF || codec == AV_CODEC_ID_OTF || media.hasPrefix("font/")
+            || ["application/x-truetype-font", "application/x-font", "application/vnd.ms-opentype"].contains(media)
         let format = codec == AV_CODEC_ID_NONE ? "unknown" : unsafe String(cString: avcodec_get_name(codec))
         if kind == .attachment, let file = tags["filename"] {
             name = "\(word) \(file)"
@@ -66,6 +71,15 @@ struct PassedStream {
         switch kind {
         case .sound, .subtitles, .video, .data: true
         case .timecode, .cover, .thumbnails, .attachment: false
+        }
+    }
+
+    /// Whether people may see pictures in it.
+    var mayShowPictures: Bool {
+        switch kind {
+        case .video, .cover, .thumbnails: true
+        case .attachment: !isFont
+        case .sound, .subtitles, .data, .timecode: false
         }
     }
 

@@ -432,7 +432,8 @@ final class EncodeStage {
         defer { path.endMaking() }
         guard mayRepeat else { return }
         let now = MonotonicTime.now()
-        slots.restartHold(now: arrivals.heard)
+        // What comes beside a mask and cannot be enhanced gives no pictures.
+        if !path.isBypassed { slots.restartHold(now: arrivals.heard) }
         if !goesOn { return showAgain(slots, now) }
         if slots.repeater == nil, let loss = timeOfLoss(slots), now >= loss, !hasFramesComing { beginSlots(slots) }
         let filler = slots.fillOverdueSlot(now: now, arrivals.expectation, hasFramesInFlight: hasFramesComing)
