@@ -273,7 +273,7 @@ public final class Relay: Sendable {
     }
 
     private func write(_ figures: inout MapFigures?) {
-        figures?.record(channels.chosen.place)
+        figures?.record(channels.chosen.place, channels.chosen.content)
         figures?.write(
             rung: channels.schedule.rungs.rung, demand: demand, input: source.statistics(),
             outputs: sinks)

@@ -1,5 +1,6 @@
 import Bitstream
 import Endpoint
+import EnhanceNetworks
 import Media
 import Schedule
 import Settings
@@ -27,8 +28,19 @@ import Transport
         let text = chosen.begin(ladder(encode: 700), cores: Cores(2))
         #expect(text == "needs 3 of 2 cores at 320x192 with superfast: sends 240x144 with ultrafast", "\(text ?? "")")
         #expect(chosen.current == OutputChoice(size: .oneAndHalf, preset: .ultrafast))
+        let better = chosen.place?.better
+        #expect(better?.choice == OutputChoice(size: .double, preset: .ultrafast) && better.map { $0.cores > 0.7 } == true)
         let bypass = chosen.begin(ladder(encode: 8000), cores: Cores(2))
         #expect(bypass?.hasSuffix("sends pictures as they come") == true && chosen.current?.isBypass == true)
+    }
+
+    @Test func theContentIsKnown() {
+        let chosen = ChosenOutput()
+        #expect(chosen.content == nil)
+        for content in [NetworkContent.calls, .general, nil] {
+            chosen.content = content
+            #expect(chosen.content == content)
+        }
     }
 
     @Test func thatNothingIsWorthAnEncodeIsReported() {

@@ -1,11 +1,12 @@
+import EnhanceNetworks
 import Media
 import Schedule
 import Synchronization
 
 /// Channel: what the output is made like, so that it fits the machine.
 ///
-/// - Writers: ingest (``begin(_:cores:)``, when the size of the pictures is known) and the observer
-///   (``update(at:_:cores:)``, five times a second).
+/// - Writers: ingest (``begin(_:cores:)``, when the size of the pictures is known), the observer (``update(at:_:cores:)``, five times
+///   a second), and enhance (``content``).
 /// - Readers: enhance (for each picture; the preset goes with the picture to encode), the observer.
 /// - Read together: the size and the preset of ``current``.
 ///
@@ -27,10 +28,25 @@ final class ChosenOutput: Sendable {
             isBypass: word >> 4 & 1 == 1)
     }
 
+    /// For what content the networks are that enlarge the pictures; nil before the first.
+    var content: NetworkContent? {
+        get {
+            switch enlarging.load(ordering: .relaxed) {
+            case 1: .general
+            case 2: .calls
+            default: nil
+            }
+        }
+        set { enlarging.store(newValue.map { $0 == .calls ? 2 : 1 } ?? 0, ordering: .relaxed) }
+    }
+    private let enlarging = Atomic<Int>(0)
+
     /// A choice, and how many better ones there are.
     struct Place {
         var choice: OutputChoice
         var step: Int
+        /// The next better choice, and the cores that it would need.
+        var better: (choice: OutputChoice, cores: Double)?
         /// The input's size.
         var input: PictureSize
 
@@ -44,7 +60,12 @@ final class ChosenOutput: Sendable {
     /// The present choice among the others; nil while nothing limits the output.
     var place: Place? {
         ladder.withLock {
-            $0.map { Place(choice: $0.choice, step: $0.position, input: $0.stream.input, isOnlyOne: $0.onlyBypasses) }
+            $0.map { ladder in
+                let better = ladder.position > 0 ? ladder.choices[ladder.position - 1] : nil
+                return Place(
+                    choice: ladder.choice, step: ladder.position, better: better.map { ($0, ladder.need(of: $0).cores) },
+                    input: ladder.stream.input, isOnlyOne: ladder.onlyBypasses)
+            }
         }
     }
 

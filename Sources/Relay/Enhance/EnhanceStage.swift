@@ -217,7 +217,9 @@ final class EnhanceStage {
         let size = picture.size
         var isChanged = settings.refresh()
         let isFirst = judge.mean == nil
-        if judge.observe(picture.meanQuantiser), settings.value.content == .auto, settings.value.tier > .base {
+        let isOther = judge.observe(picture.meanQuantiser)
+        chosen.content = settings.value.tier == .base ? nil : settings.value.content.networks(judge.content)
+        if isOther, settings.value.content == .auto, settings.value.tier > .base {
             isChanged = true
             if !isFirst { control.report(.message(judge.text)) }
         }

@@ -1,3 +1,4 @@
+import EnhanceNetworks
 import Media
 import Packets
 import Schedule
@@ -23,8 +24,14 @@ struct MapFigures {
         (gauges.inputSize, gauges.outputSize) = (input, output)
     }
 
-    mutating func record(_ output: ChosenOutput.Place?) {
+    mutating func record(_ output: ChosenOutput.Place?, _ content: NetworkContent?) {
         gauges.output = output.map { StreamGauges.Output(step: UInt8(clamping: $0.step), preset: $0.choice.preset) }
+        gauges.better = output.flatMap { place in
+            place.better.map { choice, cores in
+                StreamGauges.Better(size: choice.size.size(of: place.input), preset: choice.preset, cores: cores)
+            }
+        }
+        gauges.content = content.map { $0 == .calls ? .calls : .general }
     }
 
     /// - Parameter rate: frames a second that went out in the last second.

@@ -70,6 +70,32 @@ public struct StreamGauges: Sendable, BitwiseCopyable {
             self.preset = preset
         }
     }
+    /// The next better output, which would take the present one's place if it fitted the machine; nil where there is none.
+    public var better: Better?
+
+    /// An output that needs more of the machine.
+    public struct Better: Hashable, Sendable, BitwiseCopyable {
+        public var size: PictureSize
+        public var preset: EncoderPreset
+        /// How many cores its originals would need.
+        public var cores: Double
+
+        public init(size: PictureSize, preset: EncoderPreset, cores: Double) {
+            (self.size, self.preset, self.cores) = (size, preset, cores)
+        }
+    }
+
+    /// For what content the networks are that enlarge pictures: any video, or what is coded coarsely, as in calls. Nil while none
+    /// enlarges them.
+    public var content: Content?
+
+    public enum Content: UInt8, CaseIterable, Sendable, BitwiseCopyable {
+        case general = 1
+        case calls = 2
+
+        public var name: String { self == .calls ? "calls" : "general" }
+    }
+
     /// When the map was last written by the observer.
     public var writtenAt = MonotonicTime(nanoseconds: 0)
 

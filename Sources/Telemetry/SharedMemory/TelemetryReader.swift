@@ -232,6 +232,16 @@ struct MapWords {
         } else if words[gauges + 7] != 0 {
             faults += 1
         }
+        snapshot.gauges.content = UInt8(exactly: words[gauges + 8]).flatMap { StreamGauges.Content(rawValue: $0) }
+        if words[gauges + 8] != 0, snapshot.gauges.content == nil { faults += 1 }
+        let better = words[gauges + 9]
+        if better > 0, better <= UInt64(EncoderPreset.allCases.count) {
+            snapshot.gauges.better = StreamGauges.Better(
+                size: size(gauges + 10), preset: EncoderPreset.allCases[Int(better) - 1],
+                cores: share(gauges + 11, Bounds.cores))
+        } else if better != 0 {
+            faults += 1
+        }
 
         var checked = CheckedWords(words)
         snapshot.inputLeg = OutputWords.leg(&checked, at: TelemetryLayout.legs)

@@ -190,6 +190,10 @@ extension TelemetryMap {
             words.store(Self.word(gauges.outputSize), at: start + 5)
             words.store(UInt64(signed: MonotonicTime.now().nanoseconds), at: start + 6)
             words.store(gauges.output.map { UInt64($0.step) + 1 | UInt64($0.preset.place) << 8 } ?? 0, at: start + 7)
+            words.store(UInt64(gauges.content?.rawValue ?? 0), at: start + 8)
+            words.store(gauges.better.map { UInt64($0.preset.place) + 1 } ?? 0, at: start + 9)
+            words.store(gauges.better.map { Self.word($0.size) } ?? 0, at: start + 10)
+            words.store((gauges.better?.cores ?? 0).bitPattern, at: start + 11)
         }
 
         private static func word(_ size: PictureSize) -> UInt64 {
@@ -259,7 +263,7 @@ extension StreamGauges {
     fileprivate var ofANewWriter: StreamGauges {
         var gauges = self
         gauges.rate = 0
-        gauges.output = nil
+        (gauges.output, gauges.better, gauges.content) = (nil, nil, nil)
         return gauges
     }
 }

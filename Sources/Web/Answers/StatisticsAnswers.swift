@@ -60,7 +60,11 @@ enum StatisticsAnswers {
             "rung": .optional(gauges.rung) { .count($0) }, "rungs": .list(Rung.all.map { .text($0.name) }),
             "sizes": gauges.outputSize.width == 0
                 ? .null : ["input": text(gauges.inputSize), "output": text(gauges.outputSize)],
+            "content": .optional(gauges.content) { .text($0.name) },
             "cores": ["least": .number(gauges.coresLeast), "synthesising": .number(gauges.coresSynthesising)],
+            "betterOutput": .optional(gauges.better) { better in
+                ["size": text(better.size), "preset": .text(better.preset.rawValue), "cores": .number(better.cores)]
+            },
             "input": .object(members(snapshot.inputLeg).merging(input(stream)) { first, _ in first }),
             "output": .object(members(snapshot.outputLeg).merging(output(0, stream, gauges)) { first, _ in first }),
             "outputs": .list(
@@ -258,7 +262,12 @@ enum StatisticsAnswers {
                         ) { first, _ in first }),
                     "rung": .nullable(.integer(0...255)), "rungs": .list(.text()),
                     "sizes": .nullable(.object("", ["input": .text(), "output": .text()])),
+                    "content": .nullable(.choice(StreamGauges.Content.allCases.map(\.name))),
                     "cores": .object("", ["least": .number(), "synthesising": .number()]),
+                    "betterOutput": .nullable(
+                        .object(
+                            "What would be sent if the machine had room for it, and the cores that its originals would need.",
+                            ["size": .text(), "preset": .text(), "cores": .number()])),
                     "input": .named("InputLeg"), "output": .named("OutputLeg"), "outputs": .list(.named("Output")),
                 ]),
         ]

@@ -66,6 +66,8 @@ import Testing
         gauges.inputSize = PictureSize(width: 640, height: 360)
         gauges.outputSize = PictureSize(width: 1280, height: 720)
         gauges.output = StreamGauges.Output(step: 2, preset: .superfast)
+        gauges.better = StreamGauges.Better(size: PictureSize(width: 1280, height: 720), preset: .medium, cores: 1.75)
+        gauges.content = .calls
         writer.write(gauges)
         writer.write(numberedLeg(10), of: .input)
         writer.write(numberedLeg(50), of: .output)
@@ -90,7 +92,8 @@ import Testing
         #expect(snapshot.gauges.rung == 3 && snapshot.gauges.coresLeast == 0.25 && snapshot.gauges.coresSynthesising == 1.5)
         #expect(snapshot.gauges.rate == 59.94 && snapshot.gauges.inputSize == gauges.inputSize)
         #expect(snapshot.gauges.outputSize == gauges.outputSize && snapshot.gauges.writtenAt.nanoseconds > 0)
-        #expect(snapshot.gauges.output == gauges.output)
+        #expect(snapshot.gauges.output == gauges.output && snapshot.gauges.better == gauges.better)
+        #expect(snapshot.gauges.content == .calls)
         #expect("\(snapshot.inputLeg)" == "\(numberedLeg(10))" && "\(snapshot.outputLeg)" == "\(numberedLeg(50))")
         #expect(snapshot.writers == 1 && snapshot.process == getpid() && snapshot.faults == 0)
         // The two clocks drift by less than a second in a test.
