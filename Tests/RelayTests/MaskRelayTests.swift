@@ -3,6 +3,7 @@ import Container
 import Endpoint
 import Enhance
 import Foundation
+import Measure
 import Media
 import Schedule
 import Settings
@@ -158,6 +159,33 @@ import Transport
         func process(
             _ input: StepInput?, into output: MutablePictureView, _ parameters: StepParameters
         ) throws(EnhanceError) -> StepOutcome { throw EnhanceError(.cancelled, "injected failure") }
+    }
+
+    /// Where the output goes on, the slate stands for what cannot be enhanced, while the source still sends.
+    @Test func theSlateStandsForWhatIsNotSent() throws {
+        let scratch = try Scratch()
+        let running = try SRTRelayTests.Running(
+            input: "srt://127.0.0.1:0?mode=listener&latency=20", output: scratch.path("out.ts")
+        ) {
+            $0.options.keepOutput = true
+            $0.options.hold = .milliseconds(200)
+            $0.settings.budget = .milliseconds(80)
+            $0.settings.tier = .base
+            $0.settings.steps.mask = Self.mask
+            $0.makeDecoder = { (configuration) throws(CodecError) in try FailingDecoder(configuration) { $0 >= 15 } }
+        }
+        let sink = try Sink(try StreamURL("srt://127.0.0.1:\(running.relay.inputPort)?latency=20"))
+        try sink.awaitConnection(until: .now() + .seconds(20))
+        var source = TestSourceConfiguration()
+        source.size = PictureSize(width: 160, height: 96)
+        func slates() -> UInt64 { running.relay.report(since: .now()).counters["slates"] ?? 0 }
+        _ = try LiveTestSource(source, to: sink).run(stopped: { slates() >= 10 }, event: { _ in })
+        let report = try #require(running.stop())
+        #expect(report.frames.bypassed == 0 && dropped(report) > 0 && report.frames.balance, "\(report.frames)")
+        #expect(running.events.contains { $0.contains("mask forbids that they go out as they come") })
+        // Masked at first, then grey.
+        let masked = try masked(try scratch.read("out.ts"))
+        #expect(masked.first == true && masked.last == false && UInt64(masked.count { !$0 }) == slates())
     }
 
     /// Without the mask, pictures that cannot be enhanced go out again from the next entry point on.

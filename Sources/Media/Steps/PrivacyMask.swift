@@ -111,7 +111,7 @@ extension PrivacyMask: CustomStringConvertible {
     }
 
     /// Reads areas with commas between them: `30%x20%+10%+5%:pixelate=16,20%x20%+70%+70%:fill=black`.
-    /// - Throws: what is wrong; nil where the text is of another form.
+    /// - Returns: the areas, or what is wrong; nil where the text is of another form.
     public static func read(_ text: String) -> Result<PrivacyMask, Fault>? {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         var areas: [Area] = []
