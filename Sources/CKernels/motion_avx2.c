@@ -228,6 +228,29 @@ static void mix(uint8_t *out, const uint8_t *a, const uint8_t *b, int width) {
     for (; x < width; x++) out[x] = (uint8_t)((out[x] + 2 * a[x] + b[x] + 2) >> 2);
 }
 
+static void add_weighted(uint16_t *sum, const uint8_t *in, int weight, int width) {
+    const __m256i weights = _mm256_set1_epi16((short)weight);
+    int x = 0;
+    for (; x + 16 <= width; x += 16) {
+        __m256i *at = (__m256i *)(sum + x);
+        __m256i samples = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(in + x)));
+        _mm256_storeu_si256(at, _mm256_add_epi16(_mm256_loadu_si256(at), _mm256_mullo_epi16(samples, weights)));
+    }
+    for (; x < width; x++) sum[x] = (uint16_t)(sum[x] + weight * in[x]);
+}
+
+static void mean(uint8_t *out, const uint16_t *sum, int width) {
+    const __m256i half = _mm256_set1_epi16(128);
+    int x = 0;
+    for (; x + 16 <= width; x += 16) {
+        // The sum and a half stay below 65536.
+        __m256i samples = _mm256_srli_epi16(_mm256_add_epi16(_mm256_loadu_si256((const __m256i *)(sum + x)), half), 8);
+        samples = _mm256_permute4x64_epi64(_mm256_packus_epi16(samples, samples), 0x08);
+        _mm_storeu_si128((__m128i *)(out + x), _mm256_castsi256_si128(samples));
+    }
+    for (; x < width; x++) out[x] = (uint8_t)((sum[x] + 128) >> 8);
+}
+
 BURNISH_TARGET_END
 
 void burnish_motion_init_avx2(burnish_motion_kernels *kernels) {
@@ -239,5 +262,7 @@ void burnish_motion_init_avx2(burnish_motion_kernels *kernels) {
     kernels->predict_each = predict_each;
     kernels->blend = blend;
     kernels->mix = mix;
+    kernels->add_weighted = add_weighted;
+    kernels->mean = mean;
 }
 #endif

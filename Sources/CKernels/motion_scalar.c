@@ -109,6 +109,14 @@ static void mix(uint8_t *out, const uint8_t *a, const uint8_t *b, int width) {
     for (int x = 0; x < width; x++) out[x] = (uint8_t)((out[x] + 2 * a[x] + b[x] + 2) >> 2);
 }
 
+static void add_weighted(uint16_t *sum, const uint8_t *in, int weight, int width) {
+    for (int x = 0; x < width; x++) sum[x] = (uint16_t)(sum[x] + weight * in[x]);
+}
+
+static void mean(uint8_t *out, const uint16_t *sum, int width) {
+    for (int x = 0; x < width; x++) out[x] = (uint8_t)((sum[x] + 128) >> 8);
+}
+
 void burnish_motion_init_scalar(burnish_motion_kernels *kernels) {
     kernels->halve = halve;
     kernels->patch = patch;
@@ -118,4 +126,6 @@ void burnish_motion_init_scalar(burnish_motion_kernels *kernels) {
     kernels->predict_each = predict_each;
     kernels->blend = blend;
     kernels->mix = mix;
+    kernels->add_weighted = add_weighted;
+    kernels->mean = mean;
 }

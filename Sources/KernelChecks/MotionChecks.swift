@@ -4,7 +4,8 @@ import Kernels
 extension CheckedKernels {
     static func motion() -> [any KernelCheck] {
         [
-            HalveCheck(), MixCheck(), PatchCheck(), MatchCheck(), DifferCheck(), PredictCheck(isOfEach: false),
+            HalveCheck(), MixCheck(), AddWeightedCheck(), MeanCheck(), PatchCheck(), MatchCheck(), DifferCheck(),
+            PredictCheck(isOfEach: false),
             PredictCheck(isOfEach: true), BlendCheck(count: 1),
             BlendCheck(count: 2), BlendCheck(count: 5), BlendCheck(count: 16),
         ]
@@ -89,6 +90,54 @@ private final class MixCheck: MotionCheck {
     override func run(_ kernels: Kernels, into destination: Int) {
         unsafe kernels.table.motion.mix(
             outputs[destination].row(0), inputs[0].row(0), inputs[0].row(1), Int32(size.width))
+    }
+}
+
+private final class AddWeightedCheck: MotionCheck {
+    private var weight: Int32 = 0
+    init() { super.init("add_weighted", sizes: widths, benchmarkSize: CheckSize(640)) }
+    override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
+        ([size], CheckSize(2 * size.width))
+    }
+    override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.motion.add_weighted!, to: UnsafeRawPointer.self)
+    }
+    override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        super.prepare(size, content: content, seed: seed)
+        weight = Int32([1, 256, random.number(in: 1...256)][random.number(in: 0...2)])
+        // No sum overflows: what is there has the rest of the weight.
+        for destination in outputs {
+            destination.fill { x, y in
+                let most = (256 - Int(weight)) * 255
+                return UInt8(x % 2 == 0 ? most & 255 : most >> 8)
+            }
+        }
+    }
+    override func run(_ kernels: Kernels, into destination: Int) {
+        unsafe outputs[destination].row(0).withMemoryRebound(to: UInt16.self, capacity: size.width) {
+            unsafe kernels.table.motion.add_weighted($0, inputs[0].row(0), weight, Int32(size.width))
+        }
+    }
+}
+
+private final class MeanCheck: MotionCheck {
+    init() { super.init("mean", sizes: widths, benchmarkSize: CheckSize(640)) }
+    override func shapes(_ size: CheckSize) -> (inputs: [CheckSize], output: CheckSize) {
+        ([CheckSize(2 * size.width)], size)
+    }
+    override func implementation(_ kernels: Kernels) -> UnsafeRawPointer {
+        unsafe unsafeBitCast(kernels.table.motion.mean!, to: UnsafeRawPointer.self)
+    }
+    override func prepare(_ size: CheckSize, content: CheckContent, seed: UInt64) {
+        super.prepare(size, content: content, seed: seed)
+        // Sums are numbers of two bytes. The largest is 256 · 255.
+        inputs[0] = CheckMemory(width: 2 * size.width, height: 1, misalignment: 2 * Int(seed % 32))
+        inputs[0].fill { x, _ in x % 2 == 0 ? random.byte() : min(content.byte(x: x, y: 0, &random), 254) }
+    }
+    override func run(_ kernels: Kernels, into destination: Int) {
+        unsafe inputs[0].row(0).withMemoryRebound(to: UInt16.self, capacity: size.width) {
+            unsafe kernels.table.motion.mean(outputs[destination].row(0), $0, Int32(size.width))
+        }
     }
 }
 

@@ -72,6 +72,19 @@ public struct MotionCell: Sendable, BitwiseCopyable {
     }
 }
 
+/// A sum for each sample of a plane, in 16 bits, that somebody else owns.
+@unsafe public struct PlaneSums {
+    public let base: UnsafeMutablePointer<UInt16>
+    public let width: Int
+
+    @inlinable public init(base: UnsafeMutablePointer<UInt16>, width: Int) {
+        unsafe self.base = base
+        unsafe self.width = width
+    }
+
+    @inlinable public func row(_ y: Int) -> UnsafeMutablePointer<UInt16> { unsafe base + y * width }
+}
+
 extension PlaneView {
     var motion: burnish_motion_plane {
         unsafe burnish_motion_plane(origin: base, stride: stride, width: Int32(width), height: Int32(height))
@@ -184,6 +197,18 @@ extension Kernels {
     /// Mixes rows of two planes into a third; the first gets half of the weight.
     @unsafe public func mix(_ a: PlaneView, _ b: PlaneView, into output: MutablePlaneView, rows: Range<Int>) {
         for y in rows { unsafe table.motion.mix(output.row(y), a.row(y), b.row(y), Int32(output.width)) }
+    }
+
+    /// Adds rows of a plane to sums, so many times. The weights of a sum are at most 256 together.
+    @unsafe public func add(_ plane: PlaneView, weight: Int, to sums: PlaneSums, rows: Range<Int>) {
+        unsafe precondition(plane.width <= sums.width)
+        for y in rows { unsafe table.motion.add_weighted(sums.row(y), plane.row(y), Int32(weight), Int32(plane.width)) }
+    }
+
+    /// Writes rows of sums, divided by 256.
+    @unsafe public func writeMean(_ sums: PlaneSums, into output: MutablePlaneView, rows: Range<Int>) {
+        unsafe precondition(output.width <= sums.width)
+        for y in rows { unsafe table.motion.mean(output.row(y), sums.row(y), Int32(output.width)) }
     }
 
     /// Writes rows of blocks of a plane between two others. There is one more row of blocks than of cells; the first

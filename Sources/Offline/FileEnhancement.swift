@@ -17,6 +17,9 @@ public struct FileEnhancement: Sendable {
     public var rate: Rational?
     /// How many times longer everything takes. Above 1 there is no sound, and the rate is constant: the input's, where none is set.
     public var slowness = 1
+    /// How long the shutter is open that pictures are blurred by, as per cent of the time between two: 1 to 100; 0 leaves them. It
+    /// goes with neither ``interpolate`` nor ``rate`` nor ``slowness``.
+    public var motionBlur = 0.0
     public var tier = SuperResolutionTier.neuralMedium
     /// The network that takes coding artefacts out of pictures that are not doubled; nil leaves them.
     public var restoration: Restoration?

@@ -7,6 +7,8 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var picturesIn = 0
     public var picturesOut = 0
     public var synthesised = 0
+    /// Pictures that were blurred along their motion.
+    public var picturesBlurred = 0
     /// Pictures that were dropped because their time was not after that of the picture before.
     public var picturesLeftOut = 0
     /// Pictures that repeated the one before: with a constant rate, motion goes past them.
@@ -27,8 +29,8 @@ public struct FileEnhancementReport: Codable, Sendable {
     /// How many tiles of all pictures a network computed, and how many were copied from the picture before.
     public var tilesComputed = 0
     public var tilesReused = 0
-    /// Milliseconds for one picture in each stage: reading and decoding, deinterlacing, enlarging, synthesising, and encoding and
-    /// writing.
+    /// Milliseconds for one picture in each stage: reading and decoding, deinterlacing, enlarging, synthesising (or blurring), and
+    /// encoding and writing.
     public var decode: Quantiles
     public var deinterlace: Quantiles
     /// nil where noise was left.

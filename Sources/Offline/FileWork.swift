@@ -35,6 +35,7 @@ final class FileWork {
     private var repeatedData: PictureUserData?
     private var pictures = 0
     private var synthesised = 0
+    private var picturesBlurred = 0
     private var leftOut = 0
     private var saidNotRestored = false
     private var tilesComputed = 0
@@ -109,11 +110,16 @@ final class FileWork {
             let sources = try settings.steps.makeSteps(
                 at: .source, size: shownSize, lookingAhead: lookingAhead, workers: workers)
             let results = try settings.steps.makeSteps(at: .result, size: enlargement.output, workers: workers)
+            let synthesis: PictureSynthesis? =
+                if timing.synthesises {
+                    PictureSynthesis(between: try settings.motion.makeSession(interpolating, workers))
+                } else if settings.motionBlur > 0 {
+                    PictureSynthesis(blurring: try MotionBlur(interpolating, workers: workers))
+                } else {
+                    nil
+                }
             chain = PictureChain(
-                try PictureEnlargement(enlarging, workers: workers),
-                timing.synthesises
-                    ? PictureSynthesis(between: try settings.motion.makeSession(interpolating, workers)) : nil,
-                steps: sources + results)
+                try PictureEnlargement(enlarging, workers: workers), synthesis, steps: sources + results)
             steps = try FileSteps(settings.steps, size: video.size, chain, workers: workers)
         } catch {
             throw .enhance(error)
@@ -244,6 +250,11 @@ final class FileWork {
             add(facts.userData, to: &repeatedData)
             return
         }
+        if settings.motionBlur > 0, let lastTime, Double(facts.time - lastTime) * video.timeBase.value > Self.longestPair {
+            // Too far apart for motion between them.
+            chain.synthesis?.finish()
+            try emit(pictures - 1, at: lastTime)
+        }
         do throws(EnhanceError) {
             let started = MonotonicTime.now()
             if settings.restoration != nil, facts.quantiser == nil, !saidNotRestored {
@@ -259,7 +270,7 @@ final class FileWork {
             tilesReused += result.tilesReused
             enlargeTimes.record(.now() - started)
             unsafe try chain.append(view, target.view, chromaLocation: facts.chromaLocation)
-            try finish(target, facts)
+            if settings.motionBlur == 0 { try finish(target, facts) }
         } catch {
             throw .enhance(error)
         }
@@ -268,7 +279,7 @@ final class FileWork {
         (repeatedAt[pictures % 3], rests[pictures % 3]) = (nil, isRepeat)
         if chain.synthesis?.lookahead != 1 {
             try emit(pictures, at: facts.time)
-        } else if let lastTime {
+        } else if let lastTime, lastTime != writtenTime {
             try emit(pictures - 1, at: lastTime)
         }
         pictures += 1
@@ -288,6 +299,8 @@ final class FileWork {
     /// Motion goes past repeats of a picture within so many seconds, as of an animation at 8 pictures a second. A picture that is
     /// repeated for longer rests.
     private static let longestRepeat = 0.13
+    /// Motion is not followed between pictures further apart, in seconds.
+    private static let longestPair = 0.25
 
     /// Writes what is to be shown between the last picture and this one, and then this one, which is one of the last two.
     private func emit(_ index: Int, at time: Int64) throws(FileEnhancementError) {
@@ -312,8 +325,24 @@ final class FileWork {
         case .later:
             written = index
             add(carried[index % 3].take(), to: &unshown)
-            try write(enlarged[index % 3], at: shown.time, carrying: unshown.take())
+            try write(try blurred() ?? enlarged[index % 3], at: shown.time, carrying: unshown.take())
         }
+    }
+
+    /// The picture that leaves next, blurred; nil where pictures are not.
+    private func blurred() throws(FileEnhancementError) -> Picture? {
+        guard settings.motionBlur > 0 else { return nil }
+        let started = MonotonicTime.now()
+        do throws(EnhanceError) {
+            let result = unsafe try chain.synthesis?.blur(strength: settings.motionBlur, into: between.mutableView)
+            if let result, result.before + result.after > 0 { picturesBlurred += 1 }
+            // Motion was found when the picture after this one came.
+            synthesisTimes.record((.now() - started) + (result?.flowTime ?? .zero))
+            try finish(between, nil)
+        } catch {
+            throw .enhance(error)
+        }
+        return between
     }
 
     /// Adds what a picture carries to what others did.
@@ -401,7 +430,8 @@ final class FileWork {
         let none = Quantiles(Histogram())
         var report = FileEnhancementReport(
             picturesIn: pictures + repeated + leftOut, picturesOut: picturesWritten, synthesised: synthesised,
-            picturesLeftOut: leftOut, picturesRepeated: repeated, picturesConverted: converted, captionsPassed: captionsPassed,
+            picturesBlurred: picturesBlurred, picturesLeftOut: leftOut, picturesRepeated: repeated,
+            picturesConverted: converted, captionsPassed: captionsPassed,
             captionsDropped: captionsDropped,
             isCutOff: reader.isCutOff,
             damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps, tilesComputed: tilesComputed,

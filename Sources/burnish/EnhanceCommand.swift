@@ -43,6 +43,12 @@ struct EnhanceCommand: ParsableCommand {
             --interpolate.
             """)
     var slow = 1
+    @Option(
+        help: """
+            Blur pictures along their motion, as a camera does whose shutter is open for so many per cent of the time between two: \
+            1 to 100; 50 is a shutter of 180 degrees. Not with --interpolate, --fps or --slow.
+            """)
+    var motionBlur: Double?
     @Option(help: "Quality of the enlargement. quality takes about nine times as long as neural-m.")
     var tier = NetworkTierArgument(.neuralMedium)
     @Option(
@@ -122,6 +128,12 @@ struct EnhanceCommand: ParsableCommand {
         guard interpolate == 1 || fps == nil && slow == 1 else {
             throw ValidationError("--fps and --slow take the place of --interpolate: give one")
         }
+        if let motionBlur {
+            guard (1...100).contains(motionBlur) else { throw ValidationError("--motion-blur is 1 to 100, not \(motionBlur)") }
+            guard interpolate == 1, fps == nil, slow == 1 else {
+                throw ValidationError("--motion-blur is for pictures as they come: not with --interpolate, --fps or --slow")
+            }
+        }
         if let fps {
             guard let rate = FrameRateText.read(fps), (1...240).contains(rate.value) else {
                 throw ValidationError("--fps is 1 to 240 frames a second, as 60, 29.97 or 30000/1001, not \(fps)")
@@ -183,6 +195,7 @@ struct EnhanceCommand: ParsableCommand {
         work.interpolate = interpolate
         work.rate = fps.flatMap(FrameRateText.read)
         work.slowness = slow
+        work.motionBlur = motionBlur ?? 0
         work.tier = tier.value
         work.restoration = restore
         work.content = content

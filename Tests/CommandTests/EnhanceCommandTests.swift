@@ -74,6 +74,8 @@ import Testing
         ["--input", "a.ts", "--output", "b.mp4", "--fps", "fast"],
         ["--input", "a.ts", "--output", "b.mp4", "--fps", "60", "--interpolate", "2"],
         ["--input", "a.ts", "--output", "b.mp4", "--slow", "17"],
+        ["--input", "a.ts", "--output", "b.mp4", "--motion-blur", "0"],
+        ["--input", "a.ts", "--output", "b.mp4", "--motion-blur", "50", "--fps", "60"],
         ["--input", "a.ts", "--output", "b.mp4", "--from", "2", "--to", "1"],
         ["--input", "a.ts", "--output", "b.mp4", "--from", "1:75"], ["--input", "a.ts", "--output", "b.mp4", "--crf", "52"],
         ["--input", "a.ts", "--output", "b.mp4", "--slow", "2", "--interpolate", "2"],

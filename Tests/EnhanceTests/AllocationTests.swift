@@ -21,9 +21,8 @@ import Testing
         var expected = ["allocations of 1000 runs: 0", "allocations of an array: 1"]
         if Self.isOptimised {
             let processors = [
-                "super-resolution", "masks", "interpolation", "fusion", "extrapolation", "noise filtering",
-                "a chain without steps",
-                "a chain",
+                "super-resolution", "masks", "interpolation", "fusion", "extrapolation", "motion blur", "noise filtering",
+                "a chain without steps", "a chain",
             ]
             expected += processors.map { "allocations of \($0): 0" }
         }
@@ -134,6 +133,14 @@ import Testing
             }
             for index in 0..<4 { try extrapolate(index) }
             try report("extrapolation") { for index in 0..<8 { try extrapolate(index) } }
+
+            let shutter = try MotionBlur(interpolating, workers: workers)
+            func blur(_ index: Int) throws {
+                try shutter.push(pictures[index % 2].view, enhanced: large[index % 2].view)
+                if shutter.isReady { try shutter.blur(strength: 50, into: output.mutableView) }
+            }
+            for index in 0..<4 { try blur(index) }
+            try report("motion blur") { for index in 0..<8 { try blur(index) } }
 
             let filter = try TemporalNoiseFilter(TemporalNoiseConfiguration(size: size), workers: workers)
             let filtered = Picture(size: size)

@@ -92,6 +92,10 @@ typedef struct {
                   const burnish_motion_window *windows, int count, int width, int rows);
     /// out[x] = (out[x] + 2 · a[x] + b[x] + 2) >> 2 for x < width. Writes nothing beyond.
     void (*mix)(uint8_t *out, const uint8_t *a, const uint8_t *b, int width);
+    /// sum[x] += weight · in[x] for x < width. The weights of a sum are at most 256 together. Writes nothing beyond.
+    void (*add_weighted)(uint16_t *sum, const uint8_t *in, int weight, int width);
+    /// out[x] = (sum[x] + 128) >> 8 for x < width. Writes nothing beyond.
+    void (*mean)(uint8_t *out, const uint16_t *sum, int width);
 } burnish_motion_kernels;
 
 /// One direction of flow at one level.

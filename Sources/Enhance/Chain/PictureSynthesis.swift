@@ -1,6 +1,6 @@
 import Media
 
-/// The synthesis of a chain: makes pictures between two enlarged ones, or beyond the newest.
+/// The synthesis of a chain: makes pictures between two enlarged ones, or beyond the newest, or blurs them.
 ///
 /// It sees what came out of the enlargement, before the steps on results: what stands on a picture is not moved with it. Confined to
 /// one thread at a time. Does not allocate after `init`.
@@ -8,6 +8,7 @@ public final class PictureSynthesis {
     private enum Method {
         case between(FrameInterpolation)
         case ahead(FrameExtrapolation)
+        case blur(MotionBlur)
     }
 
     private let method: Method
@@ -16,12 +17,15 @@ public final class PictureSynthesis {
     public init(between session: FrameInterpolation) { method = .between(session) }
     /// Makes pictures beyond the newer one, which leaves first.
     public init(ahead session: FrameExtrapolation) { method = .ahead(session) }
+    /// Blurs pictures along their motion. The blurred one leaves in place of the other.
+    public init(blurring session: MotionBlur) { method = .blur(session) }
 
-    /// How many pictures after the two that it makes new ones between must have been given.
+    /// How many pictures after the two that it makes new ones between, or after the one that it blurs, must have been given.
     public var lookahead: Int {
         switch method {
         case .between(let session): session.lookahead
         case .ahead: 0
+        case .blur(let session): session.lookahead
         }
     }
 
@@ -30,6 +34,7 @@ public final class PictureSynthesis {
         switch method {
         case .between(let session): session.isReady
         case .ahead: true
+        case .blur(let session): session.isReady
         }
     }
 
@@ -49,6 +54,9 @@ public final class PictureSynthesis {
         case .ahead(let session):
             session.chromaLocation = chromaLocation
             unsafe try session.push(picture, enhanced: enlarged, until: stop)
+        case .blur(let session):
+            session.chromaLocation = chromaLocation
+            unsafe try session.push(picture, enhanced: enlarged)
         }
     }
 
@@ -62,17 +70,35 @@ public final class PictureSynthesis {
         return switch method {
         case .between(let session): unsafe try session.synthesise(phase: phase, into: output, until: stop).method
         case .ahead(let session): unsafe try session.synthesise(distance: phase - 1, into: output, until: stop).method
+        case .blur: nil
         }
     }
 
-    /// No picture follows: the last two are ready.
-    public func finish() { if case .between(let session) = method { session.finish() } }
+    /// Blurs the picture before the last, or after ``finish()`` the last.
+    /// - Returns: what it was made of; nil where there is none, or pictures are not blurred.
+    /// - Throws: as ``MotionBlur/blur(strength:into:)``.
+    @unsafe public func blur(
+        strength: Double, into output: MutablePictureView
+    ) throws(EnhanceError) -> MotionBlurResult? {
+        guard case .blur(let session) = method, session.isReady else { return nil }
+        return unsafe try session.blur(strength: strength, into: output)
+    }
+
+    /// No picture follows: the last two, or the last one to blur, are ready.
+    public func finish() {
+        switch method {
+        case .between(let session): session.finish()
+        case .ahead: break
+        case .blur(let session): session.finish()
+        }
+    }
 
     /// The next picture has nothing to do with those before.
     public func reset() {
         switch method {
         case .between(let session): session.reset()
         case .ahead(let session): session.reset()
+        case .blur(let session): session.reset()
         }
     }
 }

@@ -89,6 +89,21 @@ import Testing
         #expect(screen.shown.count == 2 * pictures.count)
     }
 
+    @Test func motionBlur() throws {
+        let (blurred, screen) = (Picture(size: size), Screen())
+        func show(_ picture: Picture) { screen.shown.append(picture) }
+        let session = try MotionBlur(FrameInterpolationConfiguration(size: size), on: workers)
+        for picture in pictures {
+            let input = unsafe FrameInterpolationInput(picture.view, enhanced: picture.view)
+            let result = try unsafe session.process(input, into: blurred.mutableView, MotionBlurParameters(strength: 50))
+            if !result.isPending { show(blurred) }
+        }
+        session.finish()
+        try unsafe session.process(nil, into: blurred.mutableView, MotionBlurParameters(strength: 50))
+        show(blurred)
+        #expect(screen.shown.count == pictures.count)
+    }
+
     @Test func noise() throws {
         let (clean, screen) = (Picture(size: size), Screen())
         func show(_ picture: Picture) { screen.shown.append(picture) }

@@ -44,6 +44,11 @@ struct CheckedProcessor: Sendable, CustomTestStringConvertible {
                 FrameInterpolationInput(picture.view, enhanced: picture.view), into: output.mutableView,
                 FrameExtrapolationParameters())
         },
+        CheckedProcessor(MotionBlur.self) { session, picture throws(EnhanceError) in
+            let output = Picture(size: session.outputSize)
+            try session.process(
+                FrameInterpolationInput(picture.view, enhanced: picture.view), into: output.mutableView, MotionBlurParameters())
+        },
         CheckedProcessor(TemporalNoiseFilter.self) { session, picture throws(EnhanceError) in
             let output = Picture(size: session.configuration.size)
             try session.process(picture.view, into: output.mutableView, TemporalNoiseParameters())
