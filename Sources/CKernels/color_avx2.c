@@ -8,69 +8,78 @@
 
 BURNISH_TARGET_AVX2
 
-enum { NODES = BURNISH_COLOR_NODES, U = NODES, V = NODES * NODES, STEP = BURNISH_COLOR_STEP, SHIFT = 5, NARROW = 7 };
+enum { STEP = BURNISH_COLOR_STEP, SHIFT = 5, NARROW = 7 };
 
-/// Where eight colours lie: as in color_scalar.c.
-typedef struct {
-    __m256i node[4], weight[4];
-} place;
+// A colour's way through its tetrahedron has one step along luma, and the entries of the lower and the upper luma are neighbours. So three
+// pairs of entries hold its four corners: at the lowest chroma, where U or V is the upper one, and at the highest chroma.
 
 static inline __m256i set(int value) { return _mm256_set1_epi32(value); }
 
-static inline place find(__m256i y, __m256i base, __m256i fu, __m256i fv) {
-    const __m256i fy = _mm256_and_si256(y, set(STEP - 1));
-    base = _mm256_add_epi32(base, _mm256_srli_epi32(y, SHIFT));
-    const __m256i most = _mm256_max_epi32(fy, _mm256_max_epi32(fu, fv));
-    const __m256i least = _mm256_min_epi32(fy, _mm256_min_epi32(fu, fv));
-    const __m256i sum = _mm256_add_epi32(fy, _mm256_add_epi32(fu, fv));
-    const __m256i middle = _mm256_sub_epi32(sum, _mm256_add_epi32(most, least));
-    __m256i first = _mm256_blendv_epi8(set(V), set(U), _mm256_cmpeq_epi32(fu, most));
-    first = _mm256_blendv_epi8(first, set(1), _mm256_cmpeq_epi32(fy, most));
-    __m256i last = _mm256_blendv_epi8(set(1), set(U), _mm256_cmpeq_epi32(fu, least));
-    last = _mm256_blendv_epi8(last, set(V), _mm256_cmpeq_epi32(fv, least));
-    const __m256i all = _mm256_add_epi32(base, set(1 + U + V));
-    return (place){
-        {base, _mm256_add_epi32(base, first), _mm256_sub_epi32(all, last), all},
-        {_mm256_sub_epi32(set(STEP), most), _mm256_sub_epi32(most, middle), _mm256_sub_epi32(middle, least), least},
-    };
-}
-
-/// What the chroma of eight colours says of where they lie: the three nodes on the way along U and V at the lower luma, and between which
-/// fractions of luma each counts.
+/// What the chroma of eight colours says of where they lie.
 typedef struct {
-    __m256i base, first, last, most, least;
-} chroma_place;
+    /// The cell without luma; the larger and the smaller fraction of U and V; all bits where U is not smaller.
+    __m256i cell, most, least, by_u;
+} place;
 
-static inline chroma_place find_chroma(__m256i base, __m256i fu, __m256i fv) {
-    // Of equal fractions either way is right: the node between them has no weight.
-    const __m256i step = _mm256_blendv_epi8(set(U), set(V), _mm256_cmpgt_epi32(fv, fu));
-    return (chroma_place){base, _mm256_add_epi32(base, step), _mm256_add_epi32(base, set(U + V)),
-                          _mm256_max_epi32(fu, fv), _mm256_min_epi32(fu, fv)};
+static inline place find(__m256i u, __m256i v) {
+    const __m256i fu = _mm256_and_si256(u, set(STEP - 1)), fv = _mm256_and_si256(v, set(STEP - 1));
+    const __m256i cell = _mm256_add_epi32(_mm256_sub_epi32(u, fu), _mm256_slli_epi32(_mm256_sub_epi32(v, fv), 5));
+    return (place){cell, _mm256_max_epi32(fu, fv), _mm256_min_epi32(fu, fv),
+                   _mm256_cmpgt_epi32(set(1), _mm256_sub_epi32(fv, fu))};
 }
 
-static inline chroma_place spread(chroma_place at, __m256i lanes) {
-    return (chroma_place){_mm256_permutevar8x32_epi32(at.base, lanes), _mm256_permutevar8x32_epi32(at.first, lanes),
-                          _mm256_permutevar8x32_epi32(at.last, lanes), _mm256_permutevar8x32_epi32(at.most, lanes),
-                          _mm256_permutevar8x32_epi32(at.least, lanes)};
+/// Each colour's chroma serves two neighbours.
+static inline place spread(place at, __m256i lanes) {
+    return (place){_mm256_permutevar8x32_epi32(at.cell, lanes), _mm256_permutevar8x32_epi32(at.most, lanes),
+                   _mm256_permutevar8x32_epi32(at.least, lanes), _mm256_permutevar8x32_epi32(at.by_u, lanes)};
 }
 
-/// A node of chroma counts from one fraction to another. What lies below that of luma is the share of the upper luma.
-static inline __m256i share(const burnish_color_table *table, __m256i node, __m256i from, __m256i to, __m256i luma) {
-    // Each lane holds the entry and the one behind it, which is the next luma's.
-    const __m256i entry = _mm256_i32gather_epi32((const int *)table->y, node, 2);
+/// The weights of a pair that counts between two fractions: what lies below luma's is the upper luma's share.
+static inline __m256i share(__m256i from, __m256i to, __m256i luma) {
     const __m256i middle = _mm256_max_epi32(_mm256_min_epi32(luma, to), from);
     const __m256i upper = _mm256_slli_epi32(_mm256_sub_epi32(middle, from), 16);
-    return _mm256_madd_epi16(entry, _mm256_or_si256(upper, _mm256_sub_epi32(to, middle)));
+    return _mm256_or_si256(upper, _mm256_sub_epi32(to, middle));
 }
 
-/// Eight sums, times STEP. The way through the tetrahedron has one step along luma, so three pairs of entries hold its four nodes.
-static inline __m256i luma(const burnish_color_table *table, __m256i y, chroma_place at) {
-    const __m256i fy = _mm256_and_si256(y, set(STEP - 1)), low = _mm256_srli_epi32(y, SHIFT);
-    const __m256i zero = _mm256_setzero_si256();
-    const __m256i below = share(table, _mm256_add_epi32(at.base, low), at.most, set(STEP), fy);
-    const __m256i between = share(table, _mm256_add_epi32(at.first, low), at.least, at.most, fy);
-    const __m256i above = share(table, _mm256_add_epi32(at.last, low), zero, at.least, fy);
-    return _mm256_add_epi32(below, _mm256_add_epi32(between, above));
+/// Eight colours: where their cells begin, in bytes, and the weights of the eight corners. `weight[k]` has colour k and colour k + 4.
+typedef struct {
+    int32_t cell[8] __attribute__((aligned(32)));
+    __m256i weight[4];
+} corners;
+
+static inline corners weigh(__m256i y, place at) {
+    corners result;
+    const __m256i fy = _mm256_and_si256(y, set(STEP - 1));
+    const __m256i cell = _mm256_add_epi32(at.cell, _mm256_srli_epi32(y, SHIFT));
+    _mm256_store_si256((__m256i *)result.cell, _mm256_slli_epi32(cell, 4));
+    const __m256i lowest = share(at.most, set(STEP), fy), highest = share(_mm256_setzero_si256(), at.least, fy);
+    const __m256i between = share(at.least, at.most, fy);
+    const __m256i u = _mm256_and_si256(between, at.by_u), v = _mm256_andnot_si256(at.by_u, between);
+    const __m256i low01 = _mm256_unpacklo_epi32(lowest, u), low23 = _mm256_unpackhi_epi32(lowest, u);
+    const __m256i high01 = _mm256_unpacklo_epi32(v, highest), high23 = _mm256_unpackhi_epi32(v, highest);
+    result.weight[0] = _mm256_unpacklo_epi64(low01, high01);
+    result.weight[1] = _mm256_unpackhi_epi64(low01, high01);
+    result.weight[2] = _mm256_unpacklo_epi64(low23, high23);
+    result.weight[3] = _mm256_unpackhi_epi64(low23, high23);
+    return result;
+}
+
+static inline __m256i weighted(const int16_t *cells, const corners *at, int k) {
+    const __m128i low = _mm_load_si128((const __m128i *)((const char *)cells + at->cell[k]));
+    const __m128i high = _mm_load_si128((const __m128i *)((const char *)cells + at->cell[k + 4]));
+    return _mm256_madd_epi16(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1), at->weight[k]);
+}
+
+/// Eight sums, times STEP.
+static inline __m256i look_up(const int16_t *cells, const corners *at) {
+    const __m256i sums01 = _mm256_hadd_epi32(weighted(cells, at, 0), weighted(cells, at, 1));
+    const __m256i sums23 = _mm256_hadd_epi32(weighted(cells, at, 2), weighted(cells, at, 3));
+    return _mm256_hadd_epi32(sums01, sums23);
+}
+
+static inline __m256i luma(const burnish_color_table *table, __m256i y, place at) {
+    const corners found = weigh(y, at);
+    return look_up(table->y, &found);
 }
 
 static inline __m256i load(const void *row, int x, int is_deep) {
@@ -97,11 +106,7 @@ static inline void rows(const burnish_color_table *table, burnish_color_rows row
     int x = 0;
     for (; x + 16 <= width; x += 16) {
         const __m256i u = load(rows.from_u, x / 2, is_deep), v = load(rows.from_v, x / 2, is_deep);
-        const __m256i fu = _mm256_and_si256(u, set(STEP - 1)), fv = _mm256_and_si256(v, set(STEP - 1));
-        const __m256i base = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_srli_epi32(u, SHIFT), set(U)),
-                                              _mm256_mullo_epi32(_mm256_srli_epi32(v, SHIFT), set(V)));
-        const chroma_place at = find_chroma(base, fu, fv);
-        const chroma_place left = spread(at, low), right = spread(at, high);
+        const place at = find(u, v), left = spread(at, low), right = spread(at, high);
         const __m256i y00 = load(rows.from_y0, x, is_deep), y01 = load(rows.from_y0, x + 8, is_deep);
         const __m256i y10 = load(rows.from_y1, x, is_deep), y11 = load(rows.from_y1, x + 8, is_deep);
         const __m128i above = narrow(luma(table, y00, left), luma(table, y01, right), rows.dither0);
@@ -110,14 +115,8 @@ static inline void rows(const burnish_color_table *table, burnish_color_rows row
         _mm_storeu_si128((__m128i *)(rows.y1 + x), below);
         const __m256i pairs = _mm256_hadd_epi32(_mm256_add_epi32(y00, y10), _mm256_add_epi32(y01, y11));
         const __m256i mean = _mm256_srli_epi32(_mm256_add_epi32(_mm256_permute4x64_epi64(pairs, 0xd8), set(2)), 2);
-        const place colour = find(mean, base, fu, fv);
-        __m256i sum_u = _mm256_setzero_si256(), sum_v = _mm256_setzero_si256();
-        for (int i = 0; i < 4; i++) {
-            const __m256i entry = _mm256_i32gather_epi32((const int *)table->uv, colour.node[i], 4);
-            sum_u = _mm256_add_epi32(sum_u, _mm256_madd_epi16(entry, colour.weight[i]));
-            sum_v = _mm256_add_epi32(sum_v, _mm256_madd_epi16(entry, _mm256_slli_epi32(colour.weight[i], 16)));
-        }
-        const __m128i chroma = narrow(sum_u, sum_v, rows.dither0);
+        const corners found = weigh(mean, at);
+        const __m128i chroma = narrow(look_up(table->u, &found), look_up(table->v, &found), rows.dither0);
         _mm_storel_epi64((__m128i *)(rows.u + x / 2), chroma);
         _mm_storel_epi64((__m128i *)(rows.v + x / 2), _mm_unpackhi_epi64(chroma, chroma));
     }

@@ -46,10 +46,10 @@ private final class ColorCheck: KernelCheck {
     func run(_ kernels: Kernels, into destination: Int) {
         let out = outputs[destination]
         let kernel = unsafe isDeep ? kernels.table.color.rows10! : kernels.table.color.rows8!
-        var entries = unsafe table.entries
+        var cells = unsafe table.kernelTable
         unsafe dither.withUnsafeBufferPointer { dither in
             unsafe kernel(
-                &entries,
+                &cells,
                 burnish_color_rows(
                     y0: out.row(0), y1: out.row(1), u: out.row(2), v: out.row(3), from_y0: input.row(0), from_y1: input.row(1),
                     from_u: input.row(2), from_v: input.row(3), dither0: dither.baseAddress!, dither1: dither.baseAddress!),

@@ -5,9 +5,9 @@ import Media
 ///
 /// Immutable, so any thread may use it.
 @safe public final class ColorTable: Sendable {
-    // Written by the initialiser alone.
-    nonisolated(unsafe) private let y: UnsafeMutablePointer<Int16>
-    nonisolated(unsafe) private let uv: UnsafeMutablePointer<UInt32>
+    /// Cells of Y, then of U, then of V. Written by the initialiser alone.
+    nonisolated(unsafe) private let cells: UnsafeMutablePointer<Int16>
+    private static let entries = Int(BURNISH_COLOR_CELLS) * 8
 
     /// Nodes on each axis, and samples of 8 bits between two.
     public static let nodes = Int(BURNISH_COLOR_NODES)
@@ -17,35 +17,38 @@ import Media
     /// - Parameter value: Y, U and V that a colour becomes, all as samples of 8 bits with fractions. What lies outside of 0…255 counts
     ///   as its limit.
     public init(_ value: (ColorVector) -> ColorVector) {
-        let count = Int(BURNISH_COLOR_ENTRIES)
-        unsafe y = .allocate(capacity: count)
-        unsafe uv = .allocate(capacity: count)
-        unsafe y.initialize(repeating: 0, count: count)
-        unsafe uv.initialize(repeating: 0, count: count)
         let nodes = Self.nodes
+        let count = nodes * nodes * nodes
+        var entries = [Int16](repeating: 0, count: 3 * count)
         for v in 0..<nodes {
             for u in 0..<nodes {
                 for luma in 0..<nodes {
                     let becomes = value(ColorVector(Double(luma), Double(u), Double(v)) * Self.step)
                     let index = luma + nodes * (u + nodes * v)
-                    unsafe y[index] = Int16(Self.entry(becomes.x))
-                    unsafe uv[index] = UInt32(Self.entry(becomes.y)) | UInt32(Self.entry(becomes.z)) << 16
+                    for component in 0..<3 { entries[index + component * count] = Self.entry(becomes[component]) }
                 }
+            }
+        }
+        let bytes = UnsafeMutableRawPointer.allocate(
+            byteCount: 3 * Self.entries * MemoryLayout<Int16>.stride, alignment: 64)
+        unsafe cells = bytes.bindMemory(to: Int16.self, capacity: 3 * Self.entries)
+        unsafe entries.withUnsafeBufferPointer { entries in
+            for component in 0..<3 {
+                unsafe burnish_color_fill(cells + component * Self.entries, entries.baseAddress! + component * count)
             }
         }
     }
 
-    deinit {
-        unsafe y.deallocate()
-        unsafe uv.deallocate()
-    }
+    deinit { unsafe UnsafeMutableRawPointer(cells).deallocate() }
 
-    private static func entry(_ sample: Double) -> Int {
-        Int((min(max(sample, 0), 255) * Double(BURNISH_COLOR_ONE)).rounded())
+    private static func entry(_ sample: Double) -> Int16 {
+        Int16((min(max(sample, 0), 255) * Double(BURNISH_COLOR_ONE)).rounded())
     }
 
     /// As kernels take it; it must not outlive the table.
-    @unsafe package var entries: burnish_color_table { unsafe burnish_color_table(y: y, uv: uv) }
+    @unsafe package var kernelTable: burnish_color_table {
+        unsafe burnish_color_table(y: cells, u: cells + Self.entries, v: cells + 2 * Self.entries)
+    }
 }
 
 /// A plane whose samples have 8 bits, or up to 10 in 16.
@@ -76,14 +79,14 @@ extension Kernels {
     ) {
         let (width, height) = unsafe (target.y.width, target.y.height)
         let kernel = unsafe isDeep ? table.color.rows10! : table.color.rows8!
-        var entries = unsafe colors.entries
+        var cells = unsafe colors.kernelTable
         let rows = rows ?? 0..<height
         unsafe (dithers ? Self.dither : Self.half).span.withUnsafeBufferPointer { dither in
             for row in stride(from: rows.lowerBound, to: rows.upperBound, by: 2) {
                 // An odd picture's last row stands for the one below it.
                 let below = min(row + 1, height - 1)
                 unsafe kernel(
-                    &entries,
+                    &cells,
                     burnish_color_rows(
                         y0: target.y.row(row), y1: target.y.row(below), u: target.u.row(row / 2), v: target.v.row(row / 2),
                         from_y0: source.y.row(row), from_y1: source.y.row(below), from_u: source.u.row(row / 2),

@@ -7,17 +7,20 @@
 /// Nodes of the table on each axis, and the distance between two in samples of 10 bits.
 #define BURNISH_COLOR_NODES 33
 #define BURNISH_COLOR_STEP 32
-/// Entries of one component: one for each node (33 x 33 x 33), Y the fastest, then U, then V, and two that a kernel may read.
-#define BURNISH_COLOR_ENTRIES 35939
+/// Between the nodes lie 32 x 32 x 32 cells, Y the fastest, then U, then V.
+#define BURNISH_COLOR_CELLS 32768
 /// An entry is a sample of 8 bits times this.
 #define BURNISH_COLOR_ONE 128
 
-/// What the colours at the nodes become. Node n of an axis is the sample 32 n of 10 bits, or 8 n of 8 bits.
+/// What the colours at the corners of each cell become: eight entries of each component, so that one load brings all that a colour may need.
+/// Bit 0 of a corner's number is set where Y is the upper one, bit 1 where U is, bit 2 where V is. Aligned to 16 bytes.
 typedef struct {
-    const int16_t *y;
-    /// U in the lower half, V in the upper.
-    const uint32_t *uv;
+    const int16_t *y, *u, *v;
 } burnish_color_table;
+
+/// Fills the cells of one component from its nodes (33 x 33 x 33, Y the fastest). Node n of an axis is the sample 32 n of 10 bits, or 8 n of 8
+/// bits.
+void burnish_color_fill(int16_t *cells, const int16_t *nodes);
 
 /// Two rows of luma and the row of chroma between them.
 typedef struct {
