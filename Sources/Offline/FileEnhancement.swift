@@ -1,6 +1,7 @@
 import Codec
 import Enhance
 import EnhanceNetworks
+import Glibc
 import Media
 
 /// Enhances a file with the relay's processors: enlarges every picture and synthesises frames between each two. There are no
@@ -35,6 +36,9 @@ public struct FileEnhancement: Sendable {
     public var threads = 2
     /// x264's constant rate factor, where the output is coded.
     public var quality = 18.0
+    /// Whether what is finished is kept in a file beside the output, with its name and `.resume`, and read again where it is there:
+    /// whole groups of coded pictures. ``removeResumeFile()`` removes it.
+    public var resumes = false
     /// What is written in place of the enhanced pictures: both, for people to judge.
     public var comparison: Comparison?
 
@@ -89,6 +93,24 @@ public struct FileEnhancement: Sendable {
         self.output = output
     }
 
+    /// What an output is made from, and how: the same for another run of the same work.
+    var source: String? {
+        guard resumes, MediaFileWriter.canResume(output) else { return nil }
+        var status = stat()
+        guard unsafe stat(input, &status) == 0 else { return nil }
+        var settings = self
+        settings.threads = 0
+        return "\(settings) \(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+    }
+
+    /// Whether a run before has completed the output, and its resume file is still there.
+    public var isFinished: Bool { source.map { MediaFileWriter.isFinished(output, source: $0) } ?? false }
+
+    /// Removes what was kept. Call it when the output is complete.
+    public func removeResumeFile() {
+        if source != nil { unsafe unlink(MediaFileWriter.resumePath(of: output)) }
+    }
+
     /// Whether the pictures' quantisers matter: to networks, and to steps.
     var readsQuantisers: Bool { tier > .base || restoration != nil || steps.readsQuantisers }
 
@@ -117,16 +139,16 @@ public struct FileEnhancement: Sendable {
                     work.recordDecoding(.now() - started)
                     try work.process(picture, at: time, of: reader)
                     pictures += 1
-                    if !progress(pictures, reader.video.pictureCount) { return try work.finish(reader) }
+                    if !progress(pictures, reader.video.pictureCount) { return try work.finish(reader, isWhole: false) }
                 case .passed(let packet):
                     try work.copy(packet)
                 }
                 started = .now()
             }
-            return try work.finish(reader)
+            return try work.finish(reader, isWhole: true)
         } catch {
             // Complete the file, so that the pictures written so far can be played.
-            _ = try? work.finish(reader)
+            _ = try? work.finish(reader, isWhole: false)
             throw error
         }
     }

@@ -13,6 +13,8 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var picturesLeftOut = 0
     /// Pictures that repeated the one before: with a constant rate, motion goes past them.
     public var picturesRepeated = 0
+    /// Pictures that were there from a run before.
+    public var picturesKept = 0
     /// Interlaced pictures that were made progressive.
     public var picturesDeinterlaced = 0
     /// Pictures of which not all bits, or not all samples of chroma, were kept.

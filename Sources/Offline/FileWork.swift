@@ -14,8 +14,6 @@ final class FileWork {
     private let resizing: FileResizing
     private let turning: FileTurning
     private let transparency: FileTransparency
-    /// What the newest picture's colours were before they became BT.709's.
-    private var colorBefore: ColorDescription?
     private let notice: (String) -> Void
     private let chain: PictureChain
     private let steps: FileSteps
@@ -36,8 +34,8 @@ final class FileWork {
     private var pictures = 0
     private var synthesised = 0
     private var picturesBlurred = 0
+    private var picturesKept = 0
     private var leftOut = 0
-    private var saidNotRestored = false
     private var tilesComputed = 0
     private var tilesReused = 0
     /// How many pictures came in order.
@@ -59,9 +57,7 @@ final class FileWork {
     private var waiting: PictureUserData?
     private var captionsPassed = 0
     private var captionsDropped = 0
-    /// Pictures of more bits or finer chroma than are kept, and what the newest of them was.
-    private var converted = 0
-    private var format: SampleFormat?
+    private let losses: FileLosses
     private var decodeTimes = Histogram()
     private var enlargeTimes = Histogram()
     private var synthesisTimes = Histogram()
@@ -139,11 +135,13 @@ final class FileWork {
         coding.threads = settings.threads
         coding.slowness = settings.slowness
         coding.leavesOutPictures = settings.steps.holdsBypass
+        coding.source = settings.source
         let (path, described) = (settings.output, output)
         writer = try withCodecErrors { () throws(CodecError) in
             try MediaFileWriter(path: path, video: described, keeping: reader, settings: coding, notice: notice)
         }
         transparency = FileTransparency(turning, to: outputSize, workers: workers)
+        losses = FileLosses(output: path, notice: notice)
     }
 
     func recordDecoding(_ time: Nanoseconds) { decodeTimes.record(time) }
@@ -176,7 +174,7 @@ final class FileWork {
             try withEnhanceErrors { () throws(EnhanceError) in try steps.change(to: resizing.input) }
         }
         do throws(EnhanceError) { try steps.treat(picture) } catch { throw .enhance(error) }
-        tellLosses(picture, reader)
+        losses.tell(picture, reader, writer, transparency)
         let facts = FilePictureFacts(
             time: time, quantiser: picture.meanQuantiser.map { Int($0.rounded()) },
             chromaLocation: picture.color.upright().chromaLocation,
@@ -214,33 +212,6 @@ final class FileWork {
         return data
     }
 
-    /// Keeps how transparent the first picture is, and says what no output of this kind can show.
-    private func tellLosses(_ picture: borrowing DecodedPicture, _ reader: FileReader) {
-        if let color = picture.colorBefore, color != colorBefore {
-            notice(
-                color.isHDR
-                    ? "pictures are HDR (\(color.colorsInWords)): converted to SDR"
-                    : "pictures have the colours of \(color.colorsInWords): converted to BT.709's")
-            colorBefore = color
-        }
-        if let format = picture.convertedFrom, format.isReduced {
-            converted += 1
-            if format != self.format { notice("pictures are \(format): converted to 8-bit 4:2:0") }
-            self.format = format
-        }
-        guard reader.readsTransparency else { return }
-        if writer.holdsTransparency {
-            // Such a file holds one picture.
-            reader.readsTransparency = false
-            if let clear = reader.transparency { transparency.keep(clear) }
-        } else if reader.transparency != nil {
-            reader.readsTransparency = false
-            notice(
-                "what is transparent is written as opaque, for \(settings.output) cannot hold it: name a .png file for one picture"
-            )
-        }
-    }
-
     /// Enlarges a picture, and writes what can be written then.
     @unsafe private func enlarge(_ view: PictureView, _ facts: FilePictureFacts) throws(FileEnhancementError) {
         let isRepeat = unsafe repeats?.isRepeat(view) ?? false
@@ -256,21 +227,7 @@ final class FileWork {
             try emit(pictures - 1, at: lastTime)
         }
         do throws(EnhanceError) {
-            let started = MonotonicTime.now()
-            if settings.restoration != nil, facts.quantiser == nil, !saidNotRestored {
-                saidNotRestored = true
-                notice("nothing says how coarsely the pictures were coded: they are not restored")
-            }
-            let wish = PictureEnlargement.Wish(
-                settings.tier, isWhole: true,
-                SuperResolutionParameters(quantiser: facts.quantiser, chromaLocation: facts.chromaLocation))
-            let target = enlarged[pictures % 3]
-            let result = unsafe try chain.enlarging.process(view, into: target.mutableView, wish)
-            tilesComputed += result.tilesComputed
-            tilesReused += result.tilesReused
-            enlargeTimes.record(.now() - started)
-            unsafe try chain.append(view, target.view, chromaLocation: facts.chromaLocation)
-            if settings.motionBlur == 0 { try finish(target, facts) }
+            if needsEnlarging { unsafe try enlargeAndAppend(view, facts) }
         } catch {
             throw .enhance(error)
         }
@@ -284,6 +241,26 @@ final class FileWork {
         }
         pictures += 1
         lastTime = facts.time
+    }
+
+    /// Whether a picture is enlarged: not long before the first one that was not there before.
+    private var needsEnlarging: Bool { writer.keptUntil == nil || pictures + Self.picturesAhead >= writer.keptNumber }
+    /// So many pictures before the first one that is written are enlarged again, for all that looks back.
+    private static let picturesAhead = 8
+
+    @unsafe private func enlargeAndAppend(_ view: PictureView, _ facts: FilePictureFacts) throws(EnhanceError) {
+        let started = MonotonicTime.now()
+        if settings.restoration != nil, facts.quantiser == nil { losses.tellNotRestored() }
+        let wish = PictureEnlargement.Wish(
+            settings.tier, isWhole: true,
+            SuperResolutionParameters(quantiser: facts.quantiser, chromaLocation: facts.chromaLocation))
+        let target = enlarged[pictures % 3]
+        let result = unsafe try chain.enlarging.process(view, into: target.mutableView, wish)
+        tilesComputed += result.tilesComputed
+        tilesReused += result.tilesReused
+        enlargeTimes.record(.now() - started)
+        unsafe try chain.append(view, target.view, chromaLocation: facts.chromaLocation)
+        if settings.motionBlur == 0 { try finish(target, facts) }
     }
 
     /// Takes an enlarged or synthesised picture through the steps on what leaves.
@@ -314,6 +291,10 @@ final class FileWork {
     /// Writes one picture.
     /// - Parameter index: of the later of the two that it is made of.
     private func show(_ shown: FileTiming.Shown, _ index: Int) throws(FileEnhancementError) {
+        if let kept = writer.keptUntil, shown.time < kept {
+            if shown.source == .later { add(carried[index % 3].take(), to: &unshown) }
+            return try keep(until: shown.time)
+        }
         switch shown.source {
         case .earlier: try write(enlarged[(index + 2) % 3], at: shown.time, carrying: unshown.take())
         case .between(let phase):
@@ -327,6 +308,14 @@ final class FileWork {
             add(carried[index % 3].take(), to: &unshown)
             try write(try blurred() ?? enlarged[index % 3], at: shown.time, carrying: unshown.take())
         }
+    }
+
+    /// Writes a picture that is there from a run before.
+    private func keep(until time: Int64) throws(FileEnhancementError) {
+        captionsPassed += unshown.take()?.validPieces ?? 0
+        try withCodecErrors { () throws(CodecError) in try writer.keep(until: time) }
+        picturesKept += 1
+        picturesWritten += 1
     }
 
     /// The picture that leaves next, blurred; nil where pictures are not.
@@ -395,7 +384,7 @@ final class FileWork {
         let clear = transparency.enlarged
         let data = passing(userData)
         try withCodecErrors { [shown] () throws(CodecError) in
-            unsafe try writer.write(shown.view, at: time, transparency: clear?.view.y, carrying: data)
+            unsafe try writer.write(shown.view, at: time, transparency: clear?.view.y, carrying: data, number: Int64(written))
         }
         picturesWritten += 1
         encodeTimes.record(.now() - started)
@@ -409,7 +398,9 @@ final class FileWork {
     }
 
     /// Writes the pictures that are held back and completes the file. Completes it also when that write fails.
-    func finish(_ reader: FileReader) throws(FileEnhancementError) -> FileEnhancementReport {
+    /// - Parameter isWhole: no picture follows.
+    func finish(_ reader: FileReader, isWhole: Bool) throws(FileEnhancementError) -> FileEnhancementReport {
+        if !isWhole { writer.stopKeeping() }
         do throws(FileEnhancementError) {
             while let facts = try withEnhanceErrors({ () throws(EnhanceError) in try steps.drain() }) {
                 if let view = unsafe steps.result { unsafe try enlarge(view, facts) }
@@ -423,16 +414,15 @@ final class FileWork {
             for shown in timing.end(heldUntil: repeatedAt[(pictures + 2) % 3], lasting: step) { try show(shown, pictures) }
             if let unshown { captionsDropped += unshown.validPieces }
         } catch {
-            try? writer.finish()
+            try? writer.finish(isWhole: false)
             throw error
         }
-        try withCodecErrors { () throws(CodecError) in try writer.finish() }
+        try withCodecErrors { () throws(CodecError) in try writer.finish(isWhole: isWhole) }
         let none = Quantiles(Histogram())
         var report = FileEnhancementReport(
             picturesIn: pictures + repeated + leftOut, picturesOut: picturesWritten, synthesised: synthesised,
-            picturesBlurred: picturesBlurred, picturesLeftOut: leftOut, picturesRepeated: repeated,
-            picturesConverted: converted, captionsPassed: captionsPassed,
-            captionsDropped: captionsDropped,
+            picturesBlurred: picturesBlurred, picturesLeftOut: leftOut, picturesRepeated: repeated, picturesKept: picturesKept,
+            picturesConverted: losses.converted, captionsPassed: captionsPassed, captionsDropped: captionsDropped,
             isCutOff: reader.isCutOff,
             damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps, tilesComputed: tilesComputed,
             tilesReused: tilesReused, decode: .init(decodeTimes), deinterlace: none, enlarge: .init(enlargeTimes),

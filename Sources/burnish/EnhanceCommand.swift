@@ -86,6 +86,12 @@ struct EnhanceCommand: ParsableCommand {
             going to and fro.
             """)
     var compare: FileEnhancement.Comparison?
+    @Flag(
+        help: """
+            Keep what is finished in a file beside the output (NAME.resume) until all is done, and go on from it where it is there: \
+            after an interruption, give the same command again. For coded files.
+            """)
+    var resume = false
     @Option(help: "Threads that enhance a picture together.") var threads = 2
     @Option(
         name: [.customLong("crf"), .customLong("quality")],
@@ -108,6 +114,14 @@ struct EnhanceCommand: ParsableCommand {
         }
         guard outputDirectory == nil || !input.contains("-") else {
             throw ValidationError("standard input has no name to write it under: give --output")
+        }
+        if resume {
+            guard !input.contains("-") else {
+                throw ValidationError("standard input cannot be read again: --resume is for files")
+            }
+            guard output.map(MediaFileWriter.canResume) ?? true else {
+                throw ValidationError("--resume is for coded files: name an .mp4, .mkv, .mov or .ts file")
+            }
         }
         guard hdrPeak.map({ ColorConversion.peaks.contains($0) }) ?? true else {
             throw ValidationError("--hdr-peak is 100 to 10000, not \(hdrPeak!)")
@@ -155,9 +169,14 @@ struct EnhanceCommand: ParsableCommand {
         var failure: ExitCode?
         for (input, output) in zip(input, outputs) where !Self.stopsEarly.load(ordering: .relaxed) {
             var outcome = FileOutcome(input: input, output: output)
+            let work = work(input, output, settings)
+            if work.isFinished {
+                StandardError.line("\(input) was finished before")
+                continue
+            }
             var progress = ProgressLine(of: self.input.count > 1 ? input : nil, isWanted: !quiet)
             do throws(FileEnhancementError) {
-                outcome.report = try work(input, output, settings).run(notice: { line in
+                outcome.report = try work.run(notice: { line in
                     progress.clear()
                     StandardError.line("in \(input): \(line)")
                 }) { done, all in
@@ -174,6 +193,9 @@ struct EnhanceCommand: ParsableCommand {
             }
             describe(outcome)
             outcomes.append(outcome)
+        }
+        if outcomes.allSatisfy({ $0.error == nil }), !Self.stopsEarly.load(ordering: .relaxed) {
+            for (input, output) in zip(input, outputs) { work(input, output, settings).removeResumeFile() }
         }
         try show(outcomes, in: file)
         for outcome in outcomes where outcome.report?.isCutOff == true {
@@ -208,6 +230,7 @@ struct EnhanceCommand: ParsableCommand {
         work.threads = threads
         work.quality = quality
         work.comparison = compare
+        work.resumes = resume
         return work
     }
 

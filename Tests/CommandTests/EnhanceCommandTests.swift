@@ -64,6 +64,29 @@ import Testing
         #expect(same.code == 64, "\(same.errors)")
     }
 
+    /// The files of several that were finished are not done again, and nothing is left of them in the end.
+    @Test func severalFilesGoOn() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (good, late) = (folder.appending(path: "a.ts"), folder.appending(path: "b.ts"))
+        let out = folder.appending(path: "out")
+        try FileManager.default.copyItem(atPath: CommandTests.stream, toPath: good.path)
+        try Data("nonsense".utf8).write(to: late)
+        func enhance() throws -> Program.Outcome {
+            try Program.run([
+                "enhance", "--tier", "base", "--quiet", "--resume", "--output-directory", out.path, "--input", good.path,
+                late.path,
+            ])
+        }
+        let first = try enhance()
+        #expect(first.code == 65 && !first.errors.contains("before"), "\(first.errors)")
+        try FileManager.default.removeItem(at: late)
+        try FileManager.default.copyItem(atPath: CommandTests.stream, toPath: late.path)
+        let second = try enhance()
+        #expect(second.code == 0 && second.errors == "\(good.path) was finished before\n", "\(second.errors)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: out.path).sorted() == ["a.ts", "b.ts"])
+    }
+
     @Test(arguments: [
         ["--input", "a.ts", "b.ts", "--output", "c.mp4"], ["--input", "a.ts"],
         ["--input", "a.ts", "--output", "b.mp4", "--output-directory", "."], ["--input", "-", "--output-directory", "."],
@@ -74,6 +97,7 @@ import Testing
         ["--input", "a.ts", "--output", "b.mp4", "--fps", "fast"],
         ["--input", "a.ts", "--output", "b.mp4", "--fps", "60", "--interpolate", "2"],
         ["--input", "a.ts", "--output", "b.mp4", "--slow", "17"],
+        ["--input", "a.ts", "--output", "b.y4m", "--resume"], ["--input", "-", "--output", "b.mp4", "--resume"],
         ["--input", "a.ts", "--output", "b.mp4", "--motion-blur", "0"],
         ["--input", "a.ts", "--output", "b.mp4", "--motion-blur", "50", "--fps", "60"],
         ["--input", "a.ts", "--output", "b.mp4", "--from", "2", "--to", "1"],

@@ -21,6 +21,13 @@ import Media
     private let slowness: Int32
     private let leavesOutPictures: Bool
     private var isFinished = false
+    private var resume: ResumeFile?
+    var stopsKeeping = false
+    /// Of pictures inside the encoder, by their IDs.
+    private var numbers: [Int64: Int64] = [:]
+
+    var keptUntil: Int64? { resume?.next?.presentation }
+    var keptNumber: Int64 { resume?.next?.number ?? 0 }
 
     init(
         path: String, video: FileVideo, keeping reader: FileReader?, settings: MediaFileWriter.Settings,
@@ -47,6 +54,10 @@ import Media
             close()
             try open(reader, onlySound: true)
         }
+        guard let source = settings.source else { return }
+        let context = unsafe encoder.contextForMuxer
+        let coding = unsafe UnsafeRawBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size))
+        resume = unsafe try ResumeFile(path: MediaFileWriter.resumePath(of: path), source: source, coding: coding)
     }
 
     /// Opens the file and writes its header.
@@ -89,13 +100,32 @@ import Media
 
     deinit { close() }
 
-    func write(_ picture: PictureView, at time: Int64, carrying userData: PictureUserData?) throws(CodecError) {
+    func write(
+        _ picture: PictureView, at time: Int64, carrying userData: PictureUserData?, number: Int64
+    ) throws(CodecError) {
+        if nextID == 0 { try keep(until: .max) }
+        if resume != nil { numbers[nextID] = number }
         var failure: CodecError?
         unsafe try encoder.encode(picture, id: nextID, at: MediaTime(ticks: time), carrying: userData) { unit in
             failure = unsafe writeUnit(unit, failure)
         }
         nextID += 1
         if let failure { throw failure }
+    }
+
+    /// Writes pictures that are there from a run before, up to a time of decoding.
+    func keep(until time: Int64) throws(CodecError) {
+        while let (unit, bytes) = resume?.takeUnit(until: time) {
+            var packet = unsafe av_packet_alloc()
+            defer { unsafe av_packet_free(&packet) }
+            let coded = unsafe try check(packet, "av_packet_alloc", at: place)
+            unsafe try check(av_new_packet(coded, Int32(bytes.count)), "av_new_packet", at: place)
+            unsafe coded.pointee.data.update(from: bytes, count: bytes.count)
+            unsafe (coded.pointee.pts, coded.pointee.dts) = (unit.presentation, unit.decode)
+            unsafe coded.pointee.duration = unit.duration
+            unsafe coded.pointee.flags = unit.isKeyframe ? AV_PKT_FLAG_KEY : 0
+            unsafe try write(coded, to: 0, isSparse: false)
+        }
     }
 
     func write(_ packet: borrowing CodedPacket) throws(CodecError) {
@@ -111,11 +141,13 @@ import Media
 
     /// Completes the file. The index is written whatever else fails, because without it nothing of the file can be
     /// played.
-    func finish() throws(CodecError) {
+    /// - Parameter isWhole: all pictures are there.
+    func finish(isWhole: Bool) throws(CodecError) {
         if isFinished { return }
         isFinished = true
         var failure: CodecError?
         do throws(CodecError) {
+            if nextID == 0 { try keep(until: .max) }
             unsafe try encoder.finish { unit in failure = unsafe writeUnit(unit, failure) }
         } catch { failure = failure ?? error }
         let trailer = unsafe av_write_trailer(format)
@@ -123,6 +155,7 @@ import Media
         if let failure { throw failure }
         try check(trailer, "av_write_trailer", at: place, .writeFailed)
         try check(closing, "avio_closep", at: place, .writeFailed)
+        if isWhole { try resume?.finish() }
     }
 
     /// Writes the encoder's current packet, unless something has failed before.
@@ -136,6 +169,12 @@ import Media
             if added > 0, let bytes = unsafe unit.bytes.baseAddress {
                 unsafe try check(av_grow_packet(packet, Int32(added)), "av_grow_packet", at: place)
                 unsafe UnsafeMutableRawPointer(packet.pointee.data!).copyMemory(from: bytes, byteCount: unit.bytes.count)
+            }
+            if let resume, !stopsKeeping {
+                let kept = unsafe ResumeFile.Unit(
+                    presentation: packet.pointee.pts, decode: packet.pointee.dts, duration: packet.pointee.duration,
+                    number: numbers.removeValue(forKey: unit.id) ?? 0, isKeyframe: unit.isKeyframe)
+                unsafe try resume.append(kept, unit.bytes)
             }
             unsafe try write(packet, to: 0, isSparse: false)
             return nil
@@ -153,6 +192,11 @@ import Media
         // A muxer refuses a packet whose time goes back, and ends the file there. Of two recordings that overlap, keep
         // the first.
         let decode = unsafe packet.pointee.dts
+        if index == 0, resume != nil, decode != burnish_nopts {
+            // A new encoder's first times of decoding may lie before the last ones of the one before.
+            unsafe packet.pointee.dts = max(decode, lastDecodes[0] + 1)
+            lastDecodes[0] = unsafe packet.pointee.dts
+        }
         if index > 0, decode != burnish_nopts {
             if isSparse ? decode < lastDecodes[index] : decode <= lastDecodes[index] { return }
             lastDecodes[index] = decode

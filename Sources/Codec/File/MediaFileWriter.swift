@@ -17,6 +17,9 @@ import Media
         public var slowness = 1
         /// Whether what may show pictures is left out of what is kept of another file: further video, covers and the like.
         public var leavesOutPictures = false
+        /// What pictures are made from, and how, where what is finished is kept for another run of the same: in a file with the
+        /// output's name and `.resume`, for coded files.
+        public var source: String?
 
         public init() {}
     }
@@ -35,6 +38,22 @@ import Media
 
     /// Whether what pictures carry for viewers is written.
     public var holdsUserData: Bool { if case .container = target { true } else { false } }
+
+    /// Pictures before this time are there from a run before: ``keep(until:)`` writes them. nil where there are none.
+    public var keptUntil: Int64? { if case .container(let writer) = target { writer.keptUntil } else { nil } }
+    /// The number that the first other one had.
+    public var keptNumber: Int64 { if case .container(let writer) = target { writer.keptNumber } else { 0 } }
+
+    /// The file beside an output that has what is finished.
+    public static func resumePath(of path: String) -> String { path + ".resume" }
+    /// Whether what is finished can be kept for an output.
+    public static func canResume(_ path: String) -> Bool {
+        path != "-" && !path.lowercased().hasSuffix(".y4m") && PictureFileWriter.Kind(path: path) == nil
+    }
+    /// Whether the file beside an output says that it is complete, of the same source.
+    public static func isFinished(_ path: String, source: String) -> Bool {
+        ResumeFile.isFinished(resumePath(of: path), source: source)
+    }
 
     /// - Parameters:
     ///   - path: its extension chooses the container; `-` is uncompressed on standard output.
@@ -66,14 +85,22 @@ import Media
     ///   - time: when it is shown, in the video's time base; later than the one before. Uncompressed files have no times.
     ///   - transparency: from 0 (clear) to 255 for each sample, where the file holds it; nil where all are opaque.
     ///   - userData: what viewers get beside the samples, in coded files.
+    ///   - number: of the input's picture that it was made from, for ``keptNumber``.
     public func write(
-        _ picture: PictureView, at time: Int64, transparency: PlaneView? = nil, carrying userData: PictureUserData? = nil
+        _ picture: PictureView, at time: Int64, transparency: PlaneView? = nil, carrying userData: PictureUserData? = nil,
+        number: Int64 = 0
     ) throws(CodecError) {
         switch target {
         case .uncompressed(let writer): unsafe try writer.write(picture)
         case .picture(let writer): unsafe try writer.write(picture, transparency: transparency)
-        case .container(let writer): unsafe try writer.write(picture, at: time, carrying: userData)
+        case .container(let writer): unsafe try writer.write(picture, at: time, carrying: userData, number: number)
         }
+    }
+
+    /// Writes the pictures that are there from a run before.
+    /// - Parameter time: those that are decoded later may wait.
+    public func keep(until time: Int64) throws(CodecError) {
+        if case .container(let writer) = target { try writer.keep(until: time) }
     }
 
     /// Copies a packet; does nothing where the file does not hold its stream.
@@ -82,8 +109,12 @@ import Media
         try writer.write(packet)
     }
 
+    /// What follows is not kept for another run: it is made without knowing what comes after it.
+    public func stopKeeping() { if case .container(let writer) = target { writer.stopsKeeping = true } }
+
     /// Completes the file.
-    public func finish() throws(CodecError) {
-        if case .container(let writer) = target { try writer.finish() }
+    /// - Parameter isWhole: all pictures are there. Else what is finished is kept, where it was asked for.
+    public func finish(isWhole: Bool = true) throws(CodecError) {
+        if case .container(let writer) = target { try writer.finish(isWhole: isWhole) }
     }
 }
