@@ -97,10 +97,15 @@ public struct FileEnhancement: Sendable {
     var source: String? {
         guard resumes, MediaFileWriter.canResume(output) else { return nil }
         var status = stat()
-        guard unsafe stat(input, &status) == 0 else { return nil }
         var settings = self
         settings.threads = 0
-        return "\(settings) \(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+        var text = "\(settings)"
+        // A table may have changed in its file.
+        for path in [input] + (steps.color.lut.map { [$0.path] } ?? []) {
+            guard unsafe stat(path, &status) == 0 else { return nil }
+            text += " \(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+        }
+        return text
     }
 
     /// Whether a run before has completed the output, and its resume file is still there.
