@@ -202,8 +202,8 @@ import Testing
 
     @Test(arguments: [
         (
-            "mp4", ["subtitles 3 (subrip, deu)", "the attachment a.ttf", "the tags mood", "an .mkv file can"],
-            ["cover", "chapters"]
+            "mp4", ["the attachment a.ttf", "the tags mood", "an .mkv file can"],
+            ["cover", "chapters", "subtitles"]
         ),
         ("ts", ["subtitles 3 (subrip, deu)", "the attachment a.ttf", "the cover", "chapters", "title"], ["sound"]),
         ("y4m", ["sound 1 (aac, eng)", "sound 2 (aac, fra)", "subtitles", "chapters"], ["tags"]),
@@ -214,6 +214,43 @@ import Testing
         let line = outcome.notices.first ?? ""
         for name in named { #expect(line.contains(name), "\(line)") }
         for name in kept { #expect(!line.contains(name), "\(line)") }
+    }
+
+    /// Text goes from one container's format to the other's, with its times, its language and what it is for.
+    @Test(arguments: [("mkv", "mp4", "mov_text"), ("mkv", "mov", "mov_text"), ("mp4", "mkv", "subrip")])
+    func textSubtitlesAreConverted(from: String, to: String, format: String) throws {
+        let scratch = try Scratch()
+        let (input, output) = (try rich(scratch, from), scratch.path("out.\(to)"))
+        let notices = try enhance(input, output).notices
+        #expect(!notices.contains { $0.contains("subtitles") }, "\(notices)")
+        let texts = try probe(output).all("subtitle")
+        #expect(texts.map(\.codec_name) == [format] && texts[0].tags?["language"] == (to == "mov" ? "ger" : "deu"))
+        #expect(to != "mp4" || texts[0].has("forced"))
+        // A muxer may move all streams together.
+        func times(_ path: String) throws -> [Int] {
+            let probe = try probe(path)
+            func starts(_ type: String) -> [Double] {
+                probe.packets.filter { probe.streams[$0.stream_index].codec_type == type && Int($0.size) ?? 0 > 2 }
+                    .compactMap { $0.pts_time.flatMap { Double($0) } }
+            }
+            let first = starts("video").min() ?? 0
+            return starts("subtitle").map { Int((($0 - first) * 1000).rounded()) }
+        }
+        #expect(try times(output) == [100, 600])
+        let shown = try runTool(["ffmpeg", "-v", "error", "-i", output, "-map", "0:s:0", "-f", "srt", "-"])
+        #expect(shown.status == 0 && shown.output.contains("\nHello\n") && shown.output.contains("\nBye\n"), "\(shown)")
+    }
+
+    @Test func textWithALayoutIsNamed() throws {
+        let scratch = try Scratch()
+        let subtitles = try scratch.write(Array(Self.subtitles.utf8), to: "in.srt")
+        let input = scratch.path("in.mkv")
+        try ffmpeg(["-f", "lavfi", "-i", Self.video, "-i", subtitles, "-t", "1", "-c:v", "libx264", "-c:s", "ass", input])
+        #expect(try enhance(input, scratch.path("out.mkv")).notices.isEmpty)
+        let notices = try enhance(input, scratch.path("out.mp4")).notices
+        #expect(notices == ["of subtitles 1 (ass) the text is kept, without its layout"])
+        let shown = try runTool(["ffmpeg", "-v", "error", "-i", scratch.path("out.mp4"), "-map", "0:s:0", "-f", "srt", "-"])
+        #expect(shown.output.contains("\nHello\n") && shown.output.contains("\nBye\n"), "\(shown)")
     }
 
     @Test(arguments: ["mp4", "mkv", "ts"]) func pictureFactsAreWritten(kind: String) throws {

@@ -54,6 +54,11 @@ import CFFmpeg
         }
     }
 
+    /// The format in which it holds text subtitles that it does not hold as they are; nil where it holds them, or none.
+    func format(for stream: PassedStream) -> AVCodecID? {
+        stream.kind == .subtitles && !holds(stream) ? TextSubtitles.format(in: family, for: stream.codec) : nil
+    }
+
     var holdsChapters: Bool { family == .mov || family == .matroska }
 
     /// Nil where nobody knows.

@@ -15,6 +15,8 @@ import Media
     private var lastDecodes: [Int64] = []
     /// The output's stream and what it is, for each of the reader's passed streams; nil where it is left out.
     private var passed: [(index: Int, stream: PassedStream)?] = []
+    /// What brings a reader's stream to another format.
+    private var conversions: [Int: TextSubtitles] = [:]
     /// Streams of which a packet was refused.
     private var refusing: Set<Int> = []
     private let notice: (String) -> Void
@@ -95,7 +97,7 @@ import Media
         unsafe avio_closep(&output.pointee.pb)
         unsafe avformat_free_context(output)
         unsafe format = nil
-        (timeBases, lastDecodes, passed) = ([], [], [])
+        (timeBases, lastDecodes, passed, conversions) = ([], [], [], [:])
     }
 
     deinit { close() }
@@ -131,7 +133,13 @@ import Media
     func write(_ packet: borrowing CodedPacket) throws(CodecError) {
         guard let (index, stream) = passed[packet.stream] else { return }
         do throws(CodecError) {
-            unsafe try write(packet.packet!, to: index, isSparse: stream.isSparse)
+            if let conversion = conversions[packet.stream] {
+                if let text = unsafe try conversion.convert(packet.packet!) {
+                    unsafe try write(text, to: index, isSparse: stream.isSparse)
+                }
+            } else {
+                unsafe try write(packet.packet!, to: index, isSparse: stream.isSparse)
+            }
         } catch {
             // A packet that a muxer does not understand is no reason to end the file.
             guard stream.kind != .sound, [-EINVAL, burnish_averror_invaliddata].contains(error.code) else { throw error }
@@ -255,6 +263,12 @@ import Media
             let target = unsafe try addStream(like: source)
             if let language = unsafe FileTags(source.pointee.metadata)["language"] {
                 unsafe av_dict_set(&target.pointee.metadata, "language", container.spelled(language: language), 0)
+            }
+            if let format = container.format(for: stream) {
+                let conversion = unsafe try TextSubtitles(source, to: format, at: self.place)
+                unsafe try conversion.describe(target.pointee.codecpar)
+                conversions[place] = conversion
+                if TextSubtitles.hasLayout(stream.codec) { notice("of \(stream.name) the text is kept, without its layout") }
             }
             if stream.hasPackets { passed[place] = (index, stream) }
             if stream.kind == .cover {

@@ -25,7 +25,7 @@ struct PassedContents {
         var (kept, lost): ([PassedStream], [PassedStream]) = ([], [])
         for stream in reader.passedStreams {
             if leavesOutSound && stream.kind == .sound || leavesOutPictures && stream.mayShowPictures { continue }
-            let isHeld = contents?.holds(stream, hasTimecode: hasTimecode) == true
+            let isHeld = contents.map { $0.holds(stream, hasTimecode: hasTimecode) || $0.format(for: stream) != nil } ?? false
             if isHeld, !onlySound || stream.kind == .sound { kept.append(stream) } else { lost.append(stream) }
         }
         streams = kept
@@ -44,7 +44,10 @@ struct PassedContents {
         }
         let matroska = ContainerContents.matroska
         let suits =
-            contents?.family != .matroska && lost.allSatisfy { matroska?.holds($0, hasTimecode: hasTimecode) == true }
+            contents?.family != .matroska
+            && lost.allSatisfy {
+                matroska?.holds($0, hasTimecode: hasTimecode) == true || matroska?.format(for: $0) != nil
+            }
         loss =
             "\(path == "-" ? "the output" : path) cannot hold \(names.joined(separator: "; "))"
             + (suits ? ": an .mkv file can" : "")
