@@ -68,7 +68,8 @@ import Testing
         let first = try work.run { done, _ in done < 88 }
         #expect(first.picturesIn == 88 && first.picturesKept == 0 && !work.isFinished)
         // What came of the first run can be played.
-        #expect(try luma(output).count == first.picturesOut)
+        let kept = try luma(output)
+        #expect(kept.count == first.picturesOut)
         // Stopped again, at once.
         _ = try work.run { done, _ in done < 3 }
         #expect(FileManager.default.fileExists(atPath: resume))
@@ -82,9 +83,11 @@ import Testing
         #expect(expected.video == found.video && expected.sound == found.sound)
         let (before, after) = (try luma(whole), try luma(output))
         #expect(before.count == after.count)
+        // What is kept is the first run's to the bit. Encoders of two runs need not agree so far.
         for (index, pair) in zip(before, after).enumerated() {
             let difference = zip(pair.0, pair.1).reduce(0) { $0 + abs(Int($1.0) - Int($1.1)) }
-            #expect(index < second.picturesKept ? difference == 0 : difference < 3 * 64 * 48, "picture \(index)")
+            #expect(difference < 3 * 64 * 48, "picture \(index)")
+            #expect(index >= second.picturesKept || pair.1 == kept[index], "picture \(index)")
         }
     }
 
