@@ -362,8 +362,9 @@ extension OutputLadder.Costs {
 }
 
 extension EncoderPreset {
-    /// The time that it takes in proportion to the fastest preset. The first three are measured with 720p pictures, one thread
-    /// each; the others are rounded up from x264's own figures.
+    /// The time that it takes in proportion to the fastest preset: of the first three with 720p pictures, one thread each, and of the
+    /// others rounded up from x264's own figures. All but the fastest also choose their coefficients, for which up to 28 % are added, as
+    /// `superfast` takes (docs/measurements/bits.md).
     public var weight: Double {
         switch self {
         case .ultrafast: 1
