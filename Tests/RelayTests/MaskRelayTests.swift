@@ -124,10 +124,11 @@ import Transport
         let scratch = try Scratch()
         let (report, _, output) = try relayPictureByPicture(
             try TestStream.video(frames: 60, keyframeEvery: 15), scratch,
-            changes: [20: { ($0.mode, $0.steps.mask) = (.enhance, Self.mask) }]
+            changes: [20: { ($0.mode, $0.steps.mask) = (.enhance, Self.mask) }], whenBypassed: true
         ) { $0.settings.mode = .bypass }
         let frames = report.frames
-        #expect((20...21).contains(frames.bypassed) && frames.emitted == 30, "\(frames)")
+        // The 20th may be dropped: it may be complete, and not sent, when the mask is set.
+        #expect((19...21).contains(frames.bypassed) && frames.emitted == 30, "\(frames)")
         #expect(dropped(report) == 60 - frames.bypassed - frames.emitted, "\(frames)")
         let masked = try masked(output)
         #expect(masked.firstIndex(of: true) == Int(frames.bypassed) && masked.count { $0 } == 30, "\(masked)")

@@ -11,9 +11,12 @@ import Transport
 @testable import Relay
 
 /// Relays a transport stream whose source waits wherever the test wants to change something.
-/// - Parameter changes: before each picture in the order of the stream, by its number.
+/// - Parameters:
+///   - changes: before each picture in the order of the stream, by its number.
+///   - whenBypassed: a change waits until all pictures have left that lie before the last one.
 func relayPictureByPicture(
     _ stream: [UInt8], _ scratch: Scratch, changes: [Int: @Sendable (inout StreamSettings) -> Void] = [:],
+    whenBypassed: Bool = false,
     adjust: (inout RelayConfiguration) -> Void = { _ in }
 ) throws -> (report: RelayReport, notes: [String], output: [UInt8]) {
     var ends: [Int32] = [0, 0]
@@ -41,7 +44,10 @@ func relayPictureByPicture(
         for (number, end) in (starts.dropFirst() + [stream.count]).enumerated() {
             if let change = changes[number] {
                 // The picture before this one is known to be complete when this one begins, at the latest.
-                while relay.channels.books.ledger.books.originals + 1 < number { MonotonicTime.now().sleepBriefly() }
+                let books = relay.channels.books.ledger
+                while (whenBypassed ? books.books.bypassed : books.books.originals) + 1 < number {
+                    MonotonicTime.now().sleepBriefly()
+                }
                 var settings = relay.settings
                 change(&settings)
                 relay.change(settings)
