@@ -243,10 +243,20 @@ public final class Relay: Sendable {
         if isBypassed { channels.schedule.rest(at: now) }
         var pictures = channels.schedule.pictures
         pictures.areBypassed = isBypassed
+        pictures.inputRate = channels.outputRate.input
+        pictures.gain = gain(of: pictures)
         let text = channels.chosen.update(at: now, pictures, cores: channels.available.cores(at: now))
         // Each time: ingest writes it, too, when a stream begins meanwhile.
         channels.path.ladderWantsBypass = channels.chosen.current?.isBypass == true
         if let text { control.report(.message(text)) }
+    }
+
+    /// What viewers gain by the pictures that leave; nil where it is not known.
+    private func gain(of pictures: OutputLadder.Pictures) -> Float? {
+        guard let preset = pictures.made?.preset, let tier = channels.schedule.rungs.rung?.tier,
+            let input = channels.coarseness.input, let output = channels.coarseness.output
+        else { return nil }
+        return ViewerGain.expected(input: input, output: output, preset: preset, tier: tier)
     }
 
     /// What the stream needs of the machine; nil while no picture is enhanced.

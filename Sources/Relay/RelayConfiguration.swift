@@ -119,6 +119,7 @@ public struct RelayConfiguration: Sendable {
         encoding.leastQuantiser = 18
         encoding.adaptsQuantiser = false
         encoding.choosesCoefficients = encoding.preset > .ultrafast
+        encoding.usesCABAC = true
         return encoding
     }
 

@@ -32,6 +32,7 @@ struct StartCosts: Sendable {
         let pixels = Double(size.width * size.height)
         var configuration = VideoEncoderConfiguration(size: size, frameRate: Rational(30))
         configuration.preset = .ultrafast
+        configuration.usesCABAC = true
         let encoder = try VideoEncoder(configuration)
         let decoder = try VideoDecoder()
         var enlarging = SuperResolutionConfiguration(size: size)

@@ -15,7 +15,7 @@ public struct OutputChoice: Hashable, Sendable, BitwiseCopyable {
     }
 }
 
-/// Chooses an output that fits the machine: first a faster preset, then pictures of 1.5 times the input's size, then of the input's
+/// Chooses an output that fits the machine: first faster presets, then pictures of 1.5 times the input's size, then of the input's
 /// own, then bypass.
 ///
 /// Networks refine doubled pictures only. Without them an encode costs bits, and a receiver's own scaler does as well. So where
@@ -24,6 +24,9 @@ public struct OutputChoice: Hashable, Sendable, BitwiseCopyable {
 /// The choice at the start comes from costs that were measured before the first frame. Later ones come from what the frames cost.
 /// Receivers see each change, so there are few: the stream falls when its output has not fitted for a second, and climbs when the
 /// next better output has fitted for seconds, then to the best that fits.
+///
+/// Pictures that are encoded only to be refined pass, too, where the encode takes more than the networks bring (``ViewerGain``). They
+/// are tried again when the input has other bits, or after minutes.
 ///
 /// A pure value that holds no clock. It is asked a few times a second, not for each frame.
 public struct OutputLadder: Sendable {
@@ -75,6 +78,10 @@ public struct OutputLadder: Sendable {
         public var areSkipped = false
         /// What they have cost; nil where nothing did.
         public var observed: Observation?
+        /// What a viewer gains by them (``ViewerGain``); nil where nobody knows.
+        public var gain: Float?
+        /// Bits a second of the input's video; 0 where nobody knows.
+        public var inputRate = 0
 
         public init() {}
 
@@ -120,6 +127,13 @@ public struct OutputLadder: Sendable {
     /// How long a better one must have fitted; four times as long after each try that failed.
     static let timeToClimb = Nanoseconds.seconds(8)
     static let longestTimeToClimb = Nanoseconds.seconds(640)
+    /// Pictures pass that gain less than this, in points of VMAF NEG, for so long.
+    static let leastGain: Float = -1
+    static let timeToPass = Nanoseconds.seconds(5)
+    /// They are tried again after so long, four times as long after each try that failed; or when the input's bits have grown or shrunk so
+    /// many times.
+    static let timeToTryAgain = Nanoseconds.seconds(60)
+    static let otherRate = 1.5
     /// The time in seconds in which two thirds of what bypassed pictures cost before is forgotten.
     static let timeToForget = 30.0
     /// Once pictures are like a new choice, the costs of the former one still show for so long.
@@ -145,6 +159,12 @@ public struct OutputLadder: Sendable {
     private var climbed: (to: Int, at: MonotonicTime)?
     private var waits: [Nanoseconds]
     private var asked: MonotonicTime?
+    private let purpose: Purpose
+    private var losingSince: MonotonicTime?
+    /// The input's bits when pictures passed for their gain, and how long until the next try.
+    private var passed: (rate: Int, wait: Nanoseconds)?
+    /// Pictures pass because they would gain nothing.
+    public private(set) var passesForGain = false
 
     /// - Parameters:
     ///   - best: the largest.
@@ -153,7 +173,7 @@ public struct OutputLadder: Sendable {
     ///   - mayBypass: false where pictures of this format cannot leave as they came.
     ///   - purpose: where they can, what they are encoded for.
     public init(
-        _ stream: Stream, best: OutputSize, preset: EncoderPreset, mayShrink: Bool, mayBypass: Bool = true,
+        _ stream: Stream, best: OutputSize, preset slowest: EncoderPreset, mayShrink: Bool, mayBypass: Bool = true,
         purpose: Purpose = .change, costs: Costs
     ) {
         self.stream = stream
@@ -168,7 +188,7 @@ public struct OutputLadder: Sendable {
                 || Enlargement(from: stream.input, to: size.size(of: stream.input)).doubles
         }
         for size in [best] + (mayShrink ? best.smallerSteps(for: stream.input) : []) where isWorthIt(size) {
-            for preset in [preset, .ultrafast] {
+            for preset in [slowest, .quick, .ultrafast] where preset <= slowest {
                 // A slower preset for smaller pictures is no step down where it takes as long as a faster one for larger pictures.
                 let choice = OutputChoice(size: size, preset: preset)
                 let need = Self.need(of: choice, stream, stream.interval, Costs()).cores
@@ -180,6 +200,7 @@ public struct OutputLadder: Sendable {
         if mayShrink, mayBypass { choices.append(OutputChoice(size: .same, preset: .ultrafast, isBypass: true)) }
         self.choices = choices
         waits = Array(repeating: Self.timeToClimb, count: choices.count)
+        self.purpose = purpose
     }
 
     /// Whether both choose for equal pictures, from equal choices, by equal costs at the start.
@@ -239,6 +260,12 @@ public struct OutputLadder: Sendable {
         } else if choice.isBypass {
             forget(until: now)
         }
+        if passesForGain {
+            followRate(pictures.inputRate)
+        } else if losesByEncode(pictures, at: now) {
+            pass(pictures.inputRate, at: now)
+            return true
+        }
         let dealt = cores.forOriginals
         let isStruggling = pictures.areSkipped && !pictures.areBypassed
         if position < choices.count - 1, isStruggling || !need.fits(dealt, limit: Self.limitToStay) {
@@ -265,8 +292,40 @@ public struct OutputLadder: Sendable {
                 now - since >= waits[step] && need(of: choices[step]).fits(cores.room, limit: limit)
             } ?? position - 1
         climbed = (position, now)
+        passesForGain = false
         change(at: now)
         return true
+    }
+
+    /// Whether pictures have gained too little for a while, and may pass.
+    private mutating func losesByEncode(_ pictures: Pictures, at now: MonotonicTime) -> Bool {
+        guard purpose == .refinement, choices.last!.isBypass, !choice.isBypass, !pictures.areBypassed, let gain = pictures.gain,
+            gain < Self.leastGain
+        else {
+            losingSince = nil
+            return false
+        }
+        let since = losingSince ?? now
+        losingSince = since
+        return now - since >= Self.timeToPass
+    }
+
+    private mutating func pass(_ rate: Int, at now: MonotonicTime) {
+        let wait = passed.map { min($0.wait * 4, Self.longestTimeToClimb) } ?? Self.timeToTryAgain
+        passed = (rate, wait)
+        for step in waits.indices { waits[step] = max(waits[step], wait) }
+        position = choices.count - 1
+        (passesForGain, losingSince, climbed) = (true, nil, nil)
+        change(at: now)
+    }
+
+    /// Other bits may be enough, or need no second encode to look well.
+    private mutating func followRate(_ rate: Int) {
+        guard let passed, passed.rate > 0, rate > 0 else { return }
+        let ratio = Double(rate) / Double(passed.rate)
+        guard ratio > Self.otherRate || ratio < 1 / Self.otherRate else { return }
+        self.passed = nil
+        for step in waits.indices { waits[step] = Self.timeToClimb }
     }
 
     /// Whether pictures are still to become like the choice. A bypass begins and ends at an entry point, which may be seconds away,
@@ -362,12 +421,13 @@ extension OutputLadder.Costs {
 }
 
 extension EncoderPreset {
-    /// The time that it takes in proportion to the fastest preset: of the first three with 720p pictures, one thread each, and of the
-    /// others rounded up from x264's own figures. All but the fastest also choose their coefficients, for which up to 28 % are added, as
-    /// `superfast` takes (docs/measurements/bits.md).
+    /// The time that it takes in proportion to the fastest preset, which has CABAC here: of the first four measured with 720p and larger
+    /// pictures, and of the others rounded up from x264's own figures. All but the fastest also choose their coefficients
+    /// (docs/measurements/bits.md).
     public var weight: Double {
         switch self {
         case .ultrafast: 1
+        case .quick: 1.5
         case .superfast: 2.3
         case .veryfast: 3.2
         case .faster: 4.3

@@ -9,4 +9,6 @@ import Media
     public let presentationTime: MediaTime
     public let decodeTime: MediaTime
     public let isKeyframe: Bool
+    /// The picture's mean luma quantiser (0…51); nil where the encoder does not tell it.
+    public let quantiser: Float?
 }

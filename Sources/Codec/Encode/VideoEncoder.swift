@@ -151,12 +151,13 @@ import Media
             let bytes = unsafe UnsafeRawBufferPointer(start: coded.pointee.data, count: Int(coded.pointee.size))
             let isKeyframe = unsafe coded.pointee.flags & AV_PKT_FLAG_KEY != 0
             let id = unsafe burnish_unit_number(context, coded)
+            let quantiser = unsafe Self.quantiser(of: coded)
             func emitUnit(_ bytes: UnsafeRawBufferPointer) {
                 unsafe emit(
                     EncodedUnit(
                         bytes: bytes, id: id,
                         presentationTime: MediaTime(ticks: coded.pointee.pts),
-                        decodeTime: MediaTime(ticks: coded.pointee.dts), isKeyframe: isKeyframe))
+                        decodeTime: MediaTime(ticks: coded.pointee.dts), isKeyframe: isKeyframe, quantiser: quantiser))
             }
             messages.removeAll()
             if isKeyframe { messages.append(configuration.color.orientation) }
@@ -168,6 +169,14 @@ import Media
             }
             unsafe av_packet_unref(coded)
         }
+    }
+
+    /// libx264's wrapper states it in units of `FF_QP2LAMBDA` (libavcodec's packet.h, `AV_PKT_DATA_QUALITY_STATS`).
+    private static func quantiser(of coded: UnsafeMutablePointer<AVPacket>) -> Float? {
+        var size = 0
+        guard let stats = unsafe av_packet_get_side_data(coded, AV_PKT_DATA_QUALITY_STATS, &size), size >= 4 else { return nil }
+        let stated = unsafe UnsafeRawPointer(stats).loadUnaligned(as: UInt32.self).littleEndian
+        return stated == 0 ? nil : Float(stated) / Float(FF_QP2LAMBDA)
     }
 
     /// Prepares the one frame that stands for every picture. libavcodec copies pictures that are not reference-counted,

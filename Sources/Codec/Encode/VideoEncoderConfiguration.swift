@@ -39,9 +39,10 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
     public var leastQuantiser: Int?
     /// Moves bits from blocks with much detail to flat ones (libx264's `aq-mode`).
     public var adaptsQuantiser = true
-    /// Keeps a coefficient only where it is worth its bits (libx264's `trellis`). ``EncoderPreset/ultrafast`` has no CABAC, and takes
-    /// twice as long by it.
+    /// Keeps a coefficient only where it is worth its bits (libx264's `trellis`); needs CABAC. ``EncoderPreset/quick`` always does.
     public var choosesCoefficients = false
+    /// Codes arithmetically, as all presets but ``EncoderPreset/ultrafast`` do, for a tenth more time.
+    public var usesCABAC = false
     /// A picture is cut into as many slices as there are threads, which costs a little rate and saves delay.
     public var threads = 1
     /// A keyframe at least every so many pictures; nil: only the first and those asked for.
@@ -64,7 +65,12 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
         unsafe context.pointee.thread_count = Int32(max(1, threads))
         unsafe context.pointee.gop_size = Int32(clamping: keyframeInterval ?? Int(Int32.max))
         unsafe color.apply(to: context)
-        unsafe try set("preset", preset.rawValue, of: context, at: place)
+        unsafe try set("preset", preset == .quick ? EncoderPreset.ultrafast.rawValue : preset.rawValue, of: context, at: place)
+        if usesCABAC || preset == .quick { unsafe try set("coder", "cabac", of: context, at: place) }
+        if preset == .quick {
+            unsafe try set("8x8dct", "1", of: context, at: place)
+            unsafe try set("partitions", "i4x4,i8x8", of: context, at: place)
+        }
         unsafe try set("forced-idr", "1", of: context, at: place)
         if let fileTimeBase {
             unsafe context.pointee.time_base = AVRational(fileTimeBase)
@@ -77,7 +83,7 @@ public struct VideoEncoderConfiguration: Hashable, Sendable {
             unsafe try set("sc_threshold", "0", of: context, at: place)
         }
         if let leastQuantiser { unsafe context.pointee.qmin = Int32(clamping: leastQuantiser) }
-        if choosesCoefficients { unsafe context.pointee.trellis = 1 }
+        if choosesCoefficients || preset == .quick { unsafe context.pointee.trellis = 1 }
         if !adaptsQuantiser { unsafe try set("aq-mode", "none", of: context, at: place) }
         unsafe try applyRate(to: context, at: place)
     }

@@ -99,13 +99,17 @@ final class ChosenOutput: Sendable {
             guard ladder!.update(now: now, pictures, cores: cores) else { return nil }
             store(ladder!.choice)
             changed.add(1, ordering: .relaxed)
+            let output = ladder!.choice.text(former.stream.input)
+            if ladder!.passesForGain { return Self.whyNoGain + ": sends " + output }
             let isBetter = ladder!.position < former.position
             let reason = Self.reason(
                 ladder!, isBetter ? ladder!.choice : former.choice, isBetter ? cores.room : cores.forOriginals)
-            return reason + "sends " + ladder!.choice.text(former.stream.input)
+            return reason + "sends " + output
         }
     }
 
+    private static let whyNoGain =
+        "with the bits that it may have, a second encode takes more from the pictures than networks bring"
     fileprivate static let whyNothing = "too large to be doubled, and without that networks do nothing for them"
 
     private func store(_ choice: OutputChoice) {

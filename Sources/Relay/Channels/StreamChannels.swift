@@ -25,6 +25,7 @@ struct StreamChannels: Sendable {
     let filledSlot = FilledSlot()
     let connection = OutputConnection()
     let outputRate = OutputRate()
+    let coarseness = Coarseness()
     let path = PicturePath()
     let chosen = ChosenOutput()
     let available: AvailableCores

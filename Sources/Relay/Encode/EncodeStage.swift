@@ -29,6 +29,8 @@ final class EncodeStage {
     /// What the input had then.
     private var inputRate = 0
     private var rateCheck = RateCheck()
+    private var coded = CodedCoarseness()
+    private let coarseness: Coarseness
     private let control: StreamControl
     private let turns: StageTurns
     private let path: PicturePath
@@ -94,6 +96,7 @@ final class EncodeStage {
         connection = channels.connection
         captions = CaptionCarrier(channels)
         outputRate = channels.outputRate
+        coarseness = channels.coarseness
         control = channels.control
         turns = channels.turns
         path = channels.path
@@ -267,6 +270,9 @@ final class EncodeStage {
                 cost = encoded - start
                 outcome = .delivered
                 unsafe checkRate(unit.bytes.count, at: unit.presentationTime)
+                if record.kind != .repeated, let quantiser = unsafe unit.quantiser {
+                    coarseness.output = coded.observe(quantiser)
+                }
                 unsafe output.deliver(unit, ticket, encoded: encoded, sourceTime)
             }
             isFailing = false
@@ -349,6 +355,8 @@ final class EncodeStage {
         if goesOn { slots?.makeSlate(of: size) }
         needsKeyframe = true
         coldPictures = Self.coldPicturesOfAnEncoder
+        coded = CodedCoarseness()
+        coarseness.output = nil
     }
 
     /// Originals a second by the stream's headers, each field counted where it becomes a frame.

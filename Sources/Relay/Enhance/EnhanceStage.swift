@@ -66,6 +66,7 @@ final class EnhanceStage {
     private var isSynthesising: Bool
     /// The source's clock that the newest picture belongs to.
     private var epoch: UInt32 = 0
+    private let coarseness: Coarseness
     private let path: PicturePath
     /// How often a bypass had ended when the newest picture came.
     private var runs = 0
@@ -100,6 +101,7 @@ final class EnhanceStage {
         connection = channels.connection
         available = channels.available
         chosen = channels.chosen
+        coarseness = channels.coarseness
         control = channels.control
         taps = channels.pictures
         path = channels.path
@@ -218,6 +220,7 @@ final class EnhanceStage {
         var isChanged = settings.refresh()
         let isFirst = judge.mean == nil
         let isOther = judge.observe(picture.meanQuantiser)
+        coarseness.input = judge.mean
         chosen.content = settings.value.tier == .base ? nil : settings.value.content.networks(judge.content)
         if isOther, settings.value.content == .auto, settings.value.tier > .base {
             isChanged = true

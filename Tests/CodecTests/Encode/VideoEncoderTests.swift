@@ -106,6 +106,45 @@ import Testing
         #expect(!encoder.change(.rate(1_000_000, bufferFrames: 4), at: Rational(30)))
     }
 
+    /// The rate control tells with each unit how coarsely it coded.
+    @Test(arguments: [30.0, 40]) func unitsHaveTheirQuantiser(factor: Double) throws {
+        var configuration = self.configuration()
+        configuration.rateControl = .quality(factor, maximumRate: nil, bufferFrames: 2)
+        let encoder = try VideoEncoder(configuration)
+        let picture = Picture(size: configuration.size)
+        var random = SplitMix64(seed: 7)
+        var quantisers: [Float] = []
+        for index in 0..<8 as Range<Int64> {
+            let luma = picture.mutableView.y
+            for y in 0..<luma.height {
+                for x in 0..<luma.width { luma.row(y)[x] = UInt8.random(in: 90...150, using: &random) }
+            }
+            try encoder.encode(picture.view, id: index, at: MediaTime(ticks: index * 3000)) {
+                if let quantiser = $0.quantiser { quantisers.append(quantiser) }
+            }
+        }
+        #expect(quantisers.count == 8 && quantisers.allSatisfy { abs($0 - Float(factor)) < 8 }, "\(quantisers)")
+    }
+
+    /// `ultrafast` alone codes without CABAC, which the first byte of its parameter sets tells: the baseline profile has none.
+    @Test func cabacIsAdded() throws {
+        func profile(_ preset: EncoderPreset, _ usesCABAC: Bool) throws -> UInt8? {
+            var configuration = self.configuration()
+            (configuration.preset, configuration.usesCABAC) = (preset, usesCABAC)
+            let encoder = try VideoEncoder(configuration)
+            let picture = Picture(size: configuration.size)
+            var profile: UInt8?
+            try encoder.encode(picture.view, id: 0, at: MediaTime(ticks: 0)) { unit in
+                let bytes = Array(unit.bytes)
+                let at = bytes.indices.dropLast(4).first { bytes[$0...].starts(with: [0, 0, 1, 0x67]) }
+                profile = at.map { bytes[$0 + 4] }
+            }
+            return profile
+        }
+        #expect(try profile(.ultrafast, false) == 66 && profile(.ultrafast, true) == 77)
+        #expect(try profile(.quick, false) == 100)
+    }
+
     /// Where coefficients are chosen, those go that cost more than they bring.
     @Test func coefficientsAreChosen() throws {
         func bytes(_ chooses: Bool) throws -> Int {

@@ -1,0 +1,27 @@
+import Media
+
+/// What a viewer gains by an enhanced picture over their own scaler's, by how coarsely the picture was coded before and is coded
+/// after the enhancement.
+///
+/// The networks bring some points, and the second encode takes some: the more, the coarser it is beside the first one. A linear fit
+/// of clips at several rates, presets and limits tells both (docs/measurements/bits.md).
+public enum ViewerGain {
+    /// - Parameters:
+    ///   - input: the mean quantiser of the pictures that come, in H.264's scale.
+    ///   - output: that of those that leave, coded by libx264.
+    ///   - preset: with which they are coded.
+    ///   - tier: of the networks that refine them.
+    /// - Returns: points of VMAF NEG. Less than zero: pictures that pass untouched look better at the receiver. Nil without networks,
+    ///   where nobody counts on a gain.
+    public static func expected(input: Float, output: Float, preset: EncoderPreset, tier: Tier) -> Float? {
+        let brought: Float
+        switch tier {
+        case .base: return nil
+        case .neuralS: brought = 18.7
+        case .neuralM: brought = 23.7
+        }
+        // A quantiser by which coefficients are chosen codes better than the same one without.
+        let chosen: Float = preset > .ultrafast ? 1.7 : 0
+        return brought + chosen - 0.61 * input - 1.27 * (output - input)
+    }
+}
