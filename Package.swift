@@ -201,7 +201,7 @@ let package = Package(
             dependencies: [
                 "burnish", "WorkerProtocol", "Settings", "Measure", "Container", "Codec", "Transport", "Packets", "Endpoint",
                 "Telemetry",
-                "Media",
+                "Media", "TestStreams", "TestSupport",
             ]),
         .testTarget(
             name: "WebTests",

@@ -134,6 +134,8 @@ public struct FileEnhancement: Sendable {
             try FileReader(
                 path: path, exportsQuantisers: exportsQuantisers, readsTransparency: true, part: part, hdrPeak: hdrPeak)
         }
+        // Else an output that was there would be gone for nothing.
+        try withCodecErrors { () throws(CodecError) in try reader.requirePicture() }
         let work = try FileWork(self, reader, notice: notice)
         do throws(FileEnhancementError) {
             var pictures = 0

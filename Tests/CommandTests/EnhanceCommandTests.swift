@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What `burnish enhance` takes and says.
@@ -85,6 +86,22 @@ import Testing
         let second = try enhance()
         #expect(second.code == 0 && second.errors == "\(good.path) was finished before\n", "\(second.errors)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: out.path).sorted() == ["a.ts", "b.ts"])
+    }
+
+    /// A thousand files leave no descriptor and no empty file behind.
+    @Test(.timeLimit(.minutes(5))) func aThousandTinyFiles() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let picture = Data("YUV4MPEG2 W16 H16 F25:1 Ip A1:1 C420jpeg\nFRAME\n".utf8) + Data(repeating: 90, count: 384)
+        let names = (0..<1000).map { folder.appending(path: "\($0).y4m").path }
+        for (index, name) in names.enumerated() {
+            try (index % 250 == 3 ? picture.prefix(40) : picture).write(to: URL(filePath: name))
+        }
+        let out = folder.appending(path: "out").path
+        let script = "ulimit -n 64; exec \"$0\" enhance --tier base --quiet --threads 1 --output-directory \"$@\""
+        let outcome = try runTool(["sh", "-c", script, Program.executable.path, out, "--input"] + names)
+        #expect(outcome.status == 65 && outcome.errors.contains("4 of 1000 files failed: "), "\(outcome.errors.suffix(2000))")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: out).count == 996)
     }
 
     @Test(arguments: [

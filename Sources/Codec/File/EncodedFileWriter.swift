@@ -1,4 +1,5 @@
 import CFFmpeg
+import Glibc
 import Media
 
 /// Writes a container of libavformat's: one H.264 stream, and all of another file that it can hold.
@@ -11,6 +12,10 @@ import Media
     /// The time bases of the packets that come in, by output stream.
     private var timeBases: [AVRational] = []
     private var nextID: Int64 = 0
+    /// Whether a picture was written.
+    private(set) var hasPictures = false
+    /// A coded picture could not be written, to which those behind it may refer, or the disk is full.
+    private var isBroken = false
     /// Of the packets written, by output stream.
     private var lastDecodes: [Int64] = []
     /// The output's stream and what it is, for each of the reader's passed streams; nil where it is left out.
@@ -24,6 +29,7 @@ import Media
     private let leavesOutPictures: Bool
     private var isFinished = false
     private var resume: ResumeFile?
+    private var space: DiskSpace
     var stopsKeeping = false
     /// Of pictures inside the encoder, by their IDs.
     private var numbers: [Int64: Int64] = [:]
@@ -36,6 +42,7 @@ import Media
         notice: @escaping (String) -> Void
     ) throws(CodecError) {
         place = path
+        space = DiskSpace(path: path)
         self.notice = notice
         slowness = Int32(settings.slowness)
         leavesOutPictures = settings.leavesOutPictures
@@ -50,7 +57,7 @@ import Media
             try open(reader, onlySound: false)
         } catch {
             // A muxer may refuse what the container is said to hold. The pictures are not lost for that.
-            guard error.operation == "avformat_write_header", let reader,
+            guard error.operation == "avformat_write_header", error.kind == .unsupportedCodec, let reader,
                 reader.passedStreams.contains(where: { $0.kind != .sound })
             else { throw error }
             close()
@@ -70,22 +77,24 @@ import Media
         let output = unsafe format!
         try addVideo(reader)
         var covers: [(index: Int, stream: PassedStream)] = []
-        var loss: String?
+        var lines: [String] = []
         if let reader {
             let container = unsafe ContainerContents(output.pointee.oformat)
             let contents = PassedContents(
                 of: reader, in: container, path: place, onlySound: onlySound, leavesOutSound: slowness > 1,
                 leavesOutPictures: leavesOutPictures)
-            loss = contents.loss
+            lines = [contents.loss, contents.unknown].compactMap { $0 }
             covers = try add(contents, of: reader, in: container)
         }
         unsafe try check(
             avio_open(&output.pointee.pb, "file:\(place)", AVIO_FLAG_WRITE), "avio_open", at: place, .cannotOpen,
             advice: "check the path and its permissions")
-        unsafe try check(
-            avformat_write_header(output, nil), "avformat_write_header", at: place, .unsupportedCodec,
-            advice: "choose a container that can hold these streams, such as .mkv")
-        if let loss { notice(loss) }
+        let code = unsafe avformat_write_header(output, nil)
+        let isFull = code == -ENOSPC
+        try check(
+            code, "avformat_write_header", at: place, isFull ? .writeFailed : .unsupportedCodec,
+            advice: isFull ? DiskSpace.advice : "choose a container that can hold these streams, such as .mkv")
+        lines.forEach(notice)
         if slowness > 1, let reader, reader.audioStreamCount > 0 { notice("sound is left out of slow motion") }
         let pictures = leavesOutPictures ? reader?.passedStreams.filter(\.mayShowPictures) ?? [] : []
         if !pictures.isEmpty { notice("left out beside a mask: \(pictures.map(\.name).joined(separator: "; "))") }
@@ -161,8 +170,8 @@ import Media
         let trailer = unsafe av_write_trailer(format)
         let closing = unsafe avio_closep(&format!.pointee.pb)
         if let failure { throw failure }
-        try check(trailer, "av_write_trailer", at: place, .writeFailed)
-        try check(closing, "avio_closep", at: place, .writeFailed)
+        try check(trailer, "av_write_trailer", at: place, .writeFailed, advice: DiskSpace.advice)
+        try check(closing, "avio_closep", at: place, .writeFailed, advice: DiskSpace.advice)
         if isWhole { try resume?.finish() }
     }
 
@@ -170,7 +179,7 @@ import Media
     /// - Parameter unit: its bytes, with what has been put in.
     /// - Returns: the first failure.
     private func writeUnit(_ unit: borrowing EncodedUnit, _ failure: CodecError?) -> CodecError? {
-        if let failure { return failure }
+        if failure != nil || isBroken { return failure }
         do throws(CodecError) {
             let packet = unsafe encoder.currentPacket
             let added = unsafe unit.bytes.count - Int(packet.pointee.size)
@@ -186,7 +195,10 @@ import Media
             }
             unsafe try write(packet, to: 0, isSparse: false)
             return nil
-        } catch { return error }
+        } catch {
+            isBroken = true
+            return error
+        }
     }
 
     /// - Parameter isSparse: packets may have one time.
@@ -209,9 +221,22 @@ import Media
             if isSparse ? decode < lastDecodes[index] : decode <= lastDecodes[index] { return }
             lastDecodes[index] = decode
         }
-        unsafe try check(
-            av_interleaved_write_frame(format, packet), "av_interleaved_write_frame", at: place, .writeFailed,
-            advice: "check the space on the disk")
+        do throws(CodecError) {
+            try space.take(unsafe Int64(packet.pointee.size), written: bytesOnDisk)
+            unsafe try check(
+                av_interleaved_write_frame(format, packet), "av_interleaved_write_frame", at: place, .writeFailed,
+                advice: DiskSpace.advice)
+        } catch {
+            isBroken = isBroken || error.code == -ENOSPC
+            throw error
+        }
+        if index == 0 { hasPictures = true }
+    }
+
+    /// Without those that libavformat has not written yet.
+    private var bytesOnDisk: Int64 {
+        guard let output = unsafe format?.pointee.pb else { return 0 }
+        return unsafe avio_seek(output, 0, SEEK_CUR) - Int64(output.pointee.buf_ptr - output.pointee.buffer)
     }
 
     private func addVideo(_ reader: FileReader?) throws(CodecError) {

@@ -93,12 +93,13 @@ import Media
         self.readsTransparency = readsTransparency
         self.onlyKeyframes = onlyKeyframes
         self.part = part
-        unsafe format = try Self.open(path, at: place)
+        unsafe format = try FileOpening.open(path, at: place)
         var format: UnsafeMutablePointer<AVFormatContext>? = unsafe self.format
         var context: UnsafeMutablePointer<AVCodecContext>?
         do throws(CodecError) {
             var codec: UnsafePointer<AVCodec>?
-            videoIndex = unsafe try Self.findVideo(in: format!, &codec, at: place)
+            videoIndex = unsafe try FileOpening.findVideo(
+                in: format!, &codec, maximumSamples: maximumSamples, at: place)
             let stream = unsafe format!.pointee.streams[Int(videoIndex)]!
             unsafe video = FileVideo(stream, of: format!)
             let main = videoIndex
@@ -121,13 +122,6 @@ import Media
             readsOrientation = [AV_CODEC_ID_PNG, AV_CODEC_ID_WEBP, AV_CODEC_ID_TIFF].contains(id)
             // Formats of live streams have the limited range where they do not say another.
             conversion = PictureConversion(takesGreyAsFull: VideoCodec(id) == nil)
-            guard video.size.width > 0, video.size.height > 0,
-                video.size.width <= maximumSamples / video.size.height
-            else {
-                throw CodecError(
-                    .unsupportedFormat, operation: "FileReader.init", message: "pictures of \(video.size)",
-                    place: place, advice: "check that the file is what it claims to be")
-            }
             unsafe context = try check(avcodec_alloc_context3(codec), "avcodec_alloc_context3", at: place)
             unsafe try check(
                 avcodec_parameters_to_context(context, stream.pointee.codecpar), "avcodec_parameters_to_context",
@@ -165,6 +159,11 @@ import Media
     /// The tags of the video's stream.
     var videoTags: FileTags { unsafe FileTags(format!.pointee.streams[Int(videoIndex)]!.pointee.metadata) }
     var videoDisposition: Int32 { unsafe format!.pointee.streams[Int(videoIndex)]!.pointee.disposition }
+
+    /// - Throws: what is wrong with a file of which no picture can be read. Nothing needs to be written for such a file.
+    public func requirePicture() throws(CodecError) {
+        if !ahead.isComplete, let failure = ahead.failure { throw failure }
+    }
 
     /// The next picture or packet, in the file's order; nil at the end. Damaged packets are passed over and
     /// counted.
@@ -232,7 +231,10 @@ import Media
         let breaksOff = code == burnish_averror_invaliddata || code == -EIO && ending.hasBegun
         if code == burnish_averror_eof || breaksOff {
             pastAll = true
-            isCutOff = unsafe !pastPictures && (breaksOff || ending.isCutOff(format!))
+            // It says so, though the code is that of any end.
+            let said = LibraryLog.popLastError()
+            let isShort = ["ended prematurely", "Truncating packet"].contains { said.contains($0) }
+            isCutOff = unsafe !pastPictures && (breaksOff || isShort || ending.isCutOff(format!))
             if !pastPictures { unsafe avcodec_send_packet(context, nil) }
             return nil
         }
@@ -331,40 +333,5 @@ import Media
             return start == burnish_nopts ? nil : unsafe av_rescale_q(start, stream.pointee.time_base, microsecond)
         }
         return starts.min() ?? 0
-    }
-
-    private static func open(
-        _ path: String, at place: String
-    ) throws(CodecError) -> UnsafeMutablePointer<AVFormatContext> {
-        var format: UnsafeMutablePointer<AVFormatContext>?
-        var options: OpaquePointer?
-        unsafe av_dict_set(&options, "protocol_whitelist", "file,pipe", 0)
-        // RecordingClock bridges stamps that go back. libavformat would treat each as a wrap and go 26 hours ahead.
-        unsafe av_dict_set(&options, "correct_ts_overflow", "0", 0)
-        defer { unsafe av_dict_free(&options) }
-        // The prefix keeps libavformat from reading a name with a colon as a protocol.
-        let url = path == "-" ? "pipe:0" : "file:\(path)"
-        let code = unsafe avformat_open_input(&format, url, nil, &options)
-        // Only the operating system's own codes mean that the file is not there. Demuxers use any other code.
-        let isBad = ![ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EIO, EMFILE].contains(-code)
-        try check(
-            code, "avformat_open_input", at: place, isBad ? .invalidData : .cannotOpen,
-            advice: isBad ? "the file is of no kind that libavformat can read" : "check the path and its permissions")
-        let found = unsafe avformat_find_stream_info(format, nil)
-        if found < 0 {
-            unsafe avformat_close_input(&format)
-            try check(found, "avformat_find_stream_info", at: place, .invalidData)
-        }
-        return unsafe format!
-    }
-
-    private static func findVideo(
-        in format: UnsafeMutablePointer<AVFormatContext>, _ codec: inout UnsafePointer<AVCodec>?, at place: String
-    ) throws(CodecError) -> Int32 {
-        let index = unsafe av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0)
-        let isMissing = index == burnish_averror_decoder_not_found
-        return try check(
-            index, "av_find_best_stream", at: place, isMissing ? .unsupportedCodec : .noVideo,
-            advice: isMissing ? "convert the video to a codec that libavcodec has" : "give a file with video in it")
     }
 }

@@ -30,6 +30,9 @@ import Media
         case container(EncodedFileWriter)
     }
     private let target: Target
+    private let newFile: NewFile
+    /// Whether one was written that is not coded.
+    private var hasPictures = false
 
     /// Whether transparent samples are written.
     public var holdsTransparency: Bool {
@@ -68,16 +71,25 @@ import Media
         notice: @escaping (String) -> Void = { _ in }
     ) throws(CodecError) {
         LibraryLog.capture()
-        if path == "-" || path.lowercased().hasSuffix(".y4m") {
-            target = .uncompressed(try Y4MWriter(path: path, video: video))
-        } else if let kind = PictureFileWriter.Kind(path: path) {
-            target = .picture(try PictureFileWriter(kind, path: path, video: video))
-        } else {
-            target = .container(
-                try EncodedFileWriter(path: path, video: video, keeping: reader, settings: settings, notice: notice))
-            return
+        let newFile = NewFile(path)
+        self.newFile = newFile
+        do throws(CodecError) {
+            if path == "-" || path.lowercased().hasSuffix(".y4m") {
+                target = .uncompressed(try Y4MWriter(path: path, video: video))
+            } else if let kind = PictureFileWriter.Kind(path: path) {
+                target = .picture(try PictureFileWriter(kind, path: path, video: video))
+            } else {
+                target = .container(
+                    try EncodedFileWriter(path: path, video: video, keeping: reader, settings: settings, notice: notice))
+                return
+            }
+        } catch {
+            newFile.remove()
+            throw error
         }
-        if let reader, let loss = PassedContents(of: reader, in: nil, path: path).loss { notice(loss) }
+        guard let reader else { return }
+        let contents = PassedContents(of: reader, in: nil, path: path)
+        for line in [contents.loss, contents.unknown].compactMap({ $0 }) { notice(line) }
     }
 
     /// Writes the next picture in presentation order.
@@ -95,6 +107,7 @@ import Media
         case .picture(let writer): unsafe try writer.write(picture, transparency: transparency)
         case .container(let writer): unsafe try writer.write(picture, at: time, carrying: userData, number: number)
         }
+        hasPictures = true
     }
 
     /// Writes the pictures that are there from a run before.
@@ -112,9 +125,14 @@ import Media
     /// What follows is not kept for another run: it is made without knowing what comes after it.
     public func stopKeeping() { if case .container(let writer) = target { writer.stopsKeeping = true } }
 
-    /// Completes the file.
+    /// Completes the file. One that is new and has no picture is removed.
     /// - Parameter isWhole: all pictures are there. Else what is finished is kept, where it was asked for.
     public func finish(isWhole: Bool = true) throws(CodecError) {
-        if case .container(let writer) = target { try writer.finish(isWhole: isWhole) }
+        guard case .container(let writer) = target else {
+            if !hasPictures { newFile.remove() }
+            return
+        }
+        defer { if !writer.hasPictures { newFile.remove() } }
+        try writer.finish(isWhole: isWhole)
     }
 }

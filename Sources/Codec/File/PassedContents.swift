@@ -9,6 +9,8 @@ struct PassedContents {
     let keepsChapters: Bool
     /// For people, what the output cannot hold; nil where it holds everything.
     let loss: String?
+    /// For people, of which streams the input says too little for any output; nil where of none.
+    let unknown: String?
 
     /// - Parameters:
     ///   - path: of the output.
@@ -22,13 +24,21 @@ struct PassedContents {
     ) {
         let format = unsafe reader.format!
         let hasTimecode = reader.videoTags["timecode"] != nil && reader.part.start == 0
-        var (kept, lost): ([PassedStream], [PassedStream]) = ([], [])
+        var (kept, lost, unknown): ([PassedStream], [PassedStream], [PassedStream]) = ([], [], [])
         for stream in reader.passedStreams {
             if leavesOutSound && stream.kind == .sound || leavesOutPictures && stream.mayShowPictures { continue }
+            if stream.isUnknown {
+                unknown.append(stream)
+                continue
+            }
             let isHeld = contents.map { $0.holds(stream, hasTimecode: hasTimecode) || $0.format(for: stream) != nil } ?? false
             if isHeld, !onlySound || stream.kind == .sound { kept.append(stream) } else { lost.append(stream) }
         }
         streams = kept
+        self.unknown =
+            unknown.isEmpty
+            ? nil
+            : "left out, for nothing of it was found near the file's beginning: \(unknown.map(\.name).joined(separator: "; "))"
         let hasChapters = unsafe format.pointee.nb_chapters > 0
         keepsChapters = hasChapters && contents?.holdsChapters == true && !onlySound
         var names = lost.map(\.name)

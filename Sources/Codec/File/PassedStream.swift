@@ -24,6 +24,8 @@ struct PassedStream {
     /// How the container names the format.
     let tag: UInt32
     private let isFont: Bool
+    /// The file ended, or was searched no further, before it said what a muxer has to know.
+    let isUnknown: Bool
     /// For people, as `subtitles 3 (subrip, eng)`.
     let name: String
 
@@ -49,6 +51,11 @@ struct PassedStream {
             if unsafe stream.pointee.discard == AVDISCARD_ALL { return nil }
             (kind, word) = tag == Self.timecodeTag ? (.timecode, "time code") : (.data, "data")
         }
+        let (rate, channels) = unsafe (parameters.pointee.sample_rate, parameters.pointee.ch_layout.nb_channels)
+        let (width, height) = unsafe (parameters.pointee.width, parameters.pointee.height)
+        isUnknown =
+            kind == .sound && (rate <= 0 || channels <= 0)
+            || kind == .video && (width <= 0 || height <= 0)
         let tags = unsafe FileTags(stream.pointee.metadata)
         let media = tags["mimetype"] ?? ""
         isFont =
@@ -58,8 +65,8 @@ struct PassedStream {
         if kind == .attachment, let file = tags["filename"] {
             name = "\(word) \(file)"
         } else {
-            let facts = [format, tags["language"].flatMap { $0 == "und" ? nil : $0 }].compactMap { $0 }
-            name = "\(word) \(index) (\(facts.joined(separator: ", ")))"
+            let said = [format, tags["language"].flatMap { $0 == "und" ? nil : $0 }].compactMap { $0 }
+            name = "\(word) \(index) (\(said.joined(separator: ", ")))"
         }
     }
 

@@ -144,7 +144,7 @@ import Media
             }
             if count < 0 {
                 if errno == EINTR { continue }
-                throw failure("write", .writeFailed, "check the space on the disk")
+                throw failure("write", .writeFailed, DiskSpace.advice)
             }
             written += count
         }

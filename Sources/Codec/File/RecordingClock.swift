@@ -11,12 +11,18 @@ struct RecordingClock {
         var epoch: Int
         /// With the offset added.
         var newestDecode: Int64?
+        /// Whether packets have said when they are decoded, and how many came before that did not.
+        var hasDecode = false
+        var withoutDecode = 0
     }
 
     /// Stamps that go back by less are a fault of the multiplex, and no other clock.
     static let tolerance: Int64 = 500_000
     /// Streams cross a jump within so much of each other.
     private static let crossing: Int64 = 10_000_000
+    /// So many of the first packets of a file may say only when they are presented, and that not in order: libavformat does not know
+    /// yet how pictures are reordered. Formats have at most so many.
+    private static let reordered = 16
 
     private var streams: [Int: Stream] = [:]
     /// Of the newest epoch, and of the one before.
@@ -42,6 +48,11 @@ struct RecordingClock {
         var stream = streams[id] ?? Stream(offset: offset, epoch: epoch)
         defer { streams[id] = stream }
         guard let time = decode ?? presentation else { return stream.offset }
+        if decode == nil {
+            stream.withoutDecode += 1
+            if stream.hasDecode || stream.withoutDecode <= Self.reordered { return stream.offset }
+        }
+        stream.hasDecode = decode != nil
         if let newest = stream.newestDecode, time + stream.offset < newest - Self.tolerance {
             // Another stream may have crossed the same jump before.
             let follows = (-Self.tolerance...Self.crossing).contains(time + offset - newest)

@@ -205,7 +205,7 @@ final class ResumeFile {
     private func failure(_ operation: String) -> CodecError {
         unsafe CodecError(
             .writeFailed, operation: operation, code: -errno, message: String(cString: strerror(errno)), place: path,
-            advice: "check the space on the disk")
+            advice: DiskSpace.advice)
     }
 
     /// So many bytes; nil where there are fewer.

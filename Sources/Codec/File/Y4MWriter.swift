@@ -92,6 +92,6 @@ import Media
         let code = errno
         return CodecError(
             kind, operation: operation, code: -code, message: unsafe String(cString: strerror(code)), place: place,
-            advice: kind == .cannotOpen ? "check the path and its permissions" : "check the space on the disk")
+            advice: kind == .cannotOpen ? "check the path and its permissions" : DiskSpace.advice)
     }
 }

@@ -227,6 +227,21 @@ import Testing
         #expect(zip(contents.times.dropFirst(), contents.times).allSatisfy { $0 - $1 == 3600 })
     }
 
+    /// The first packets of a Matroska file with B-frames say only when they are presented, and that not in order.
+    @Test func packetsInAnotherOrderAreNoJump() {
+        var clock = RecordingClock()
+        func offset(_ decode: Int64?, _ presentation: Int64) -> Int64 {
+            clock.offset(stream: 0, decode: decode, presentation: presentation, duration: 40_000)
+        }
+        #expect(offset(nil, 0) == 0 && offset(nil, 4_000_000) == 0 && offset(nil, 2_000_000) == 0 && offset(0, 1_000_000) == 0)
+        #expect(offset(1_000_000, 3_000_000) == 0 && offset(nil, 2_000_000) == 0 && clock.jumps == 0)
+        #expect(offset(0, 0) > 0 && clock.jumps == 1)
+        // Some files never say when packets are decoded.
+        clock = RecordingClock()
+        for time in stride(from: Int64(0), to: 1_000_000, by: 40_000) { #expect(offset(nil, time) == 0) }
+        #expect(offset(nil, 0) > 0 && clock.jumps == 1)
+    }
+
     @Test func aClockThatGoesBackIsOneForAllStreams() {
         var clock = RecordingClock()
         func offset(_ stream: Int, _ time: Int64) -> Int64 {
