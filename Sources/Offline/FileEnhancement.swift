@@ -18,6 +18,8 @@ public struct FileEnhancement: Sendable {
     public var rate: Rational?
     /// How many times longer everything takes. Above 1 there is no sound, and the rate is constant: the input's, where none is set.
     public var slowness = 1
+    /// What becomes of gaps between pictures where the rate is constant.
+    public var gaps = Gaps.fill
     /// How long the shutter is open that pictures are blurred by, as per cent of the time between two: 1 to 100; 0 leaves them. It
     /// goes with neither ``interpolate`` nor ``rate`` nor ``slowness``.
     public var motionBlur = 0.0
@@ -48,6 +50,17 @@ public struct FileEnhancement: Sendable {
         case split
         /// The same, with the line between them going to and fro.
         case wipe
+    }
+
+    /// What becomes of a gap between two pictures of a recording of variable rate, where the output's rate is constant.
+    public enum Gaps: String, Sendable, CaseIterable {
+        /// The picture before it is repeated, for a minute at most. Longer gaps are kept: clocks jump.
+        case fill
+        /// The picture before it stays: nothing is written for the time of the gap. Gaps are times too long to follow motion in.
+        case keep
+
+        /// The longest time between pictures that is filled, in seconds.
+        var longest: Double { self == .fill ? 60 : 0.25 }
     }
 
     /// A network that restores pictures at their size.

@@ -19,6 +19,8 @@ public struct FileEnhancementReport: Codable, Sendable {
     public var picturesDeinterlaced = 0
     /// Pictures of which not all bits, or not all samples of chroma, were kept.
     public var picturesConverted = 0
+    /// Gaps between pictures in which none was repeated, though the rate is constant.
+    public var gapsKept = 0
     /// Pieces of captions, without padding, that were written with pictures, and that the output could not hold.
     public var captionsPassed = 0
     public var captionsDropped = 0

@@ -13,8 +13,23 @@ final class FileLosses {
     private(set) var converted = 0
     private var format: SampleFormat?
     private var saidNotRestored = false
+    /// Gaps that were kept where the rate is constant.
+    private(set) var gapsKept = 0
 
     init(output: String, notice: @escaping (String) -> Void) { (self.output, self.notice) = (output, notice) }
+
+    /// - Parameters:
+    ///   - gap: in seconds.
+    ///   - end: in seconds from the first picture.
+    ///   - isWanted: gaps are to be kept.
+    func tellGap(_ gap: Double, before end: Double, isWanted: Bool) {
+        if gapsKept == 0, !isWanted {
+            notice(
+                "no picture comes for \(Int(gap.rounded())) s from \(Int((end - gap).rounded())) s on: gaps of more than a minute are "
+                    + "not filled")
+        }
+        gapsKept += 1
+    }
 
     /// Keeps how transparent the first picture is, too.
     func tell(

@@ -17,6 +17,14 @@ struct FileTiming {
     }
 
     private var rule: Rule
+    /// Longer gaps between originals are not filled where the rate is constant, in the file's unit.
+    private let longestGap: Int64
+    /// How long an original lasts where nothing says more, in the file's unit.
+    private let usualStep: Int64
+    /// The file's unit, in seconds.
+    private let fileUnit: Double
+    /// How long the last gap was that stayed, in seconds; nil where the last original ended none.
+    private(set) var gap: Double?
     /// The time of the newest original, in the file's unit.
     private var newest: Int64?
     /// Where slot 0 is, in ``timeBase``.
@@ -29,7 +37,12 @@ struct FileTiming {
     ///   - interpolate: pictures for each original, where no rate is asked for.
     ///   - rate: the constant rate of what leaves.
     ///   - slowness: how many times longer everything takes; above 1 the rate is constant, the file's own where none is asked for.
-    init(of video: FileVideoTimes, interpolate: Int, rate: Rational?, slowness: Int) {
+    ///   - longestGap: longer gaps between originals stay, in seconds of the file.
+    init(of video: FileVideoTimes, interpolate: Int, rate: Rational?, slowness: Int, longestGap: Double = .infinity) {
+        let unit = max(video.timeBase.value, 1e-12)
+        fileUnit = unit
+        self.longestGap = Int64(min(longestGap / unit, 1e18))
+        usualStep = max(1, Int64((1 / max(video.frameRate.value * unit, 1e-12)).rounded()))
         guard rate != nil || slowness > 1 else {
             rule = .multiple(Int64(interpolate))
             // The time unit is a K-th of the input's, so that all times are whole numbers.
@@ -71,7 +84,16 @@ struct FileTiming {
             shown.append(Shown(source: .later, time: time * factor))
             return shown
         case .constant(var plan, let positions):
-            let slots = plan.add(time, heldUntil: held)
+            var slots: [RatePlan.Slot] = []
+            gap = nil
+            if let last, time - last > longestGap {
+                gap = Double(time - last) * fileUnit
+                // What is known to have been shown is no gap.
+                if let held, held < time { slots = plan.hold(until: held) }
+                slots += plan.resume(at: time)
+            } else {
+                slots = plan.add(time, heldUntil: held)
+            }
             rule = .constant(plan, positions: positions)
             if last == nil { first = positions ? plan.position(of: time) : plan.slot(of: time) }
             return slots.map { shown($0, plan, positions) }
@@ -84,7 +106,7 @@ struct FileTiming {
     ///   - step: how long a picture lasts.
     mutating func end(heldUntil held: Int64?, lasting step: Int64) -> [Shown] {
         guard case .constant(var plan, let positions) = rule, let newest else { return [] }
-        let end = max(held ?? newest, newest) + step
+        let end = max(held ?? newest, newest) + (step > longestGap ? usualStep : step)
         return plan.hold(until: end, isExcluded: true).map { shown($0, plan, positions) }
     }
 

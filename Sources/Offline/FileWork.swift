@@ -85,7 +85,7 @@ final class FileWork {
         self.settings = settings
         let timing = FileTiming(
             of: FileVideoTimes(frameRate: video.frameRate, timeBase: video.timeBase), interpolate: settings.interpolate,
-            rate: settings.rate, slowness: settings.slowness)
+            rate: settings.rate, slowness: settings.slowness, longestGap: settings.gaps.longest)
         self.timing = timing
         // Beside the enhanced picture stands the one that came with it.
         repeats = timing.wantsRepeats && settings.comparison == nil ? RepeatedPictures(size: shownSize) : nil
@@ -283,7 +283,12 @@ final class FileWork {
     private func emit(_ index: Int, at time: Int64) throws(FileEnhancementError) {
         let before = (index + 2) % 3
         let held = rests[index % 3] ? time : rests[before] ? repeatedAt[before] : nil
-        for shown in timing.add(time, heldUntil: held) { try show(shown, index) }
+        let shown = timing.add(time, heldUntil: held)
+        if let gap = timing.gap {
+            losses.tellGap(
+                gap, before: Double(time - (firstTime ?? 0)) * video.timeBase.value, isWanted: settings.gaps == .keep)
+        }
+        for shown in shown { try show(shown, index) }
         add(carried[index % 3].take(), to: &unshown)
         writtenTime = time
     }
@@ -422,7 +427,8 @@ final class FileWork {
         var report = FileEnhancementReport(
             picturesIn: pictures + repeated + leftOut, picturesOut: picturesWritten, synthesised: synthesised,
             picturesBlurred: picturesBlurred, picturesLeftOut: leftOut, picturesRepeated: repeated, picturesKept: picturesKept,
-            picturesConverted: losses.converted, captionsPassed: captionsPassed, captionsDropped: captionsDropped,
+            picturesConverted: losses.converted, gapsKept: losses.gapsKept, captionsPassed: captionsPassed,
+            captionsDropped: captionsDropped,
             isCutOff: reader.isCutOff,
             damagedPackets: reader.damagedPackets, timelineJumps: reader.jumps, tilesComputed: tilesComputed,
             tilesReused: tilesReused, decode: .init(decodeTimes), deinterlace: none, enlarge: .init(enlargeTimes),

@@ -45,6 +45,12 @@ struct EnhanceCommand: ParsableCommand {
     var slow = 1
     @Option(
         help: """
+            What becomes of gaps in a recording of variable rate, with --fps or --slow: fill repeats the picture before them, for a \
+            minute at most; keep writes nothing where no picture comes for a quarter of a second. (default: fill)
+            """)
+    var gaps: FileEnhancement.Gaps?
+    @Option(
+        help: """
             Blur pictures along their motion, as a camera does whose shutter is open for so many per cent of the time between two: \
             1 to 100; 50 is a shutter of 180 degrees. Not with --interpolate, --fps or --slow.
             """)
@@ -139,6 +145,7 @@ struct EnhanceCommand: ParsableCommand {
         }
         if let to, to.seconds <= from?.seconds ?? 0 { throw ValidationError("--to lies behind --from") }
         guard (1...16).contains(slow) else { throw ValidationError("--slow is 1 to 16, not \(slow)") }
+        guard gaps == nil || fps != nil || slow > 1 else { throw ValidationError("--gaps is for --fps and --slow: give one") }
         guard interpolate == 1 || fps == nil && slow == 1 else {
             throw ValidationError("--fps and --slow take the place of --interpolate: give one")
         }
@@ -217,6 +224,7 @@ struct EnhanceCommand: ParsableCommand {
         work.interpolate = interpolate
         work.rate = fps.flatMap(FrameRateText.read)
         work.slowness = slow
+        if let gaps { work.gaps = gaps }
         work.motionBlur = motionBlur ?? 0
         work.tier = tier.value
         work.restoration = restore
@@ -353,6 +361,7 @@ enum FileScale: String, CaseIterable, ExpressibleByArgument {
 extension NetworkContent: ExpressibleByArgument {}
 extension FileEnhancement.Motion: ExpressibleByArgument {}
 extension FileEnhancement.Restoration: ExpressibleByArgument {}
+extension FileEnhancement.Gaps: ExpressibleByArgument {}
 extension FileEnhancement.Comparison: ExpressibleByArgument {}
 
 /// A time in a file: `90`, `1:30`, `1:02:03.5`.

@@ -109,6 +109,15 @@ public struct RatePlan: Sendable {
         return slots
     }
 
+    /// Adds the next picture behind a gap that stays: the nearest slot shows it, and none before that anything.
+    /// - Parameter time: later than that of the picture before.
+    public mutating func resume(at time: Int64) -> [Slot] {
+        guard let first else { return add(time) }
+        newest = max(newest, time * unit - first)
+        next = max(next, (2 * newest + slotLength) / (2 * slotLength)) + 1
+        return [Slot(number: next - 1, source: .later)]
+    }
+
     /// The length of a position in seconds: times and slots are whole numbers of it.
     public var positionUnit: Rational { Rational(rate.denominator, rate.numerator * slotLength) }
     /// The position of a time.
