@@ -16,8 +16,10 @@ public struct FileEnhancement: Sendable {
     public var interpolate = 1
     /// The constant rate of the output, whatever the input's is; it takes the place of ``interpolate``. nil leaves the rate.
     public var rate: Rational?
-    /// How many times longer everything takes. Above 1 there is no sound, and the rate is constant: the input's, where none is set.
+    /// How many times longer everything takes. Above 1 the rate is constant: the input's, where none is set.
     public var slowness = 1
+    /// What becomes of sound where everything takes longer.
+    public var sound = Sound.none
     /// What becomes of gaps between pictures where the rate is constant.
     public var gaps = Gaps.fill
     /// How long the shutter is open that pictures are blurred by, as per cent of the time between two: 1 to 100; 0 leaves them. It
@@ -61,6 +63,14 @@ public struct FileEnhancement: Sendable {
 
         /// The longest time between pictures that is filled, in seconds.
         var longest: Double { self == .fill ? 60 : 0.25 }
+    }
+
+    /// What becomes of sound in slow motion.
+    public enum Sound: String, Sendable, CaseIterable {
+        /// It is left out.
+        case none
+        /// It lasts as long as the pictures, at its pitch: as AAC in stereo.
+        case stretch
     }
 
     /// A network that restores pictures at their size.

@@ -134,6 +134,7 @@ final class FileWork {
         coding.quality = settings.quality
         coding.threads = settings.threads
         coding.slowness = settings.slowness
+        coding.stretchesSound = settings.sound == .stretch
         coding.leavesOutPictures = settings.steps.holdsBypass
         coding.source = settings.source
         let (path, described) = (settings.output, output)

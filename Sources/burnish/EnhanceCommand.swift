@@ -39,10 +39,15 @@ struct EnhanceCommand: ParsableCommand {
     var fps: String?
     @Option(
         help: """
-            How many times slower everything is shown, 1 to 16: at the input's rate, or that of --fps, and without sound. Not with \
-            --interpolate.
+            How many times slower everything is shown, 1 to 16: at the input's rate, or that of --fps. Not with --interpolate.
             """)
     var slow = 1
+    @Option(
+        help: """
+            What becomes of sound with --slow: none leaves it out; stretch makes it last as long, at its pitch, as AAC in stereo. \
+            (default: none)
+            """)
+    var sound: FileEnhancement.Sound?
     @Option(
         help: """
             What becomes of gaps in a recording of variable rate, with --fps or --slow: fill repeats the picture before them, for a \
@@ -145,6 +150,7 @@ struct EnhanceCommand: ParsableCommand {
         }
         if let to, to.seconds <= from?.seconds ?? 0 { throw ValidationError("--to lies behind --from") }
         guard (1...16).contains(slow) else { throw ValidationError("--slow is 1 to 16, not \(slow)") }
+        guard sound == nil || slow > 1 else { throw ValidationError("--sound is for --slow: give both") }
         guard gaps == nil || fps != nil || slow > 1 else { throw ValidationError("--gaps is for --fps and --slow: give one") }
         guard interpolate == 1 || fps == nil && slow == 1 else {
             throw ValidationError("--fps and --slow take the place of --interpolate: give one")
@@ -225,6 +231,7 @@ struct EnhanceCommand: ParsableCommand {
         work.rate = fps.flatMap(FrameRateText.read)
         work.slowness = slow
         if let gaps { work.gaps = gaps }
+        if let sound { work.sound = sound }
         work.motionBlur = motionBlur ?? 0
         work.tier = tier.value
         work.restoration = restore
@@ -362,6 +369,7 @@ extension NetworkContent: ExpressibleByArgument {}
 extension FileEnhancement.Motion: ExpressibleByArgument {}
 extension FileEnhancement.Restoration: ExpressibleByArgument {}
 extension FileEnhancement.Gaps: ExpressibleByArgument {}
+extension FileEnhancement.Sound: ExpressibleByArgument {}
 extension FileEnhancement.Comparison: ExpressibleByArgument {}
 
 /// A time in a file: `90`, `1:30`, `1:02:03.5`.

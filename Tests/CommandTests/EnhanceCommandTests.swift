@@ -115,6 +115,7 @@ import Testing
         ["--input", "a.ts", "--output", "b.mp4", "--fps", "60", "--interpolate", "2"],
         ["--input", "a.ts", "--output", "b.mp4", "--slow", "17"],
         ["--input", "a.ts", "--output", "b.mp4", "--gaps", "keep"],
+        ["--input", "a.ts", "--output", "b.mp4", "--sound", "stretch"],
         ["--input", "a.ts", "--output", "b.mp4", "--fps", "60", "--gaps", "close"],
         ["--input", "a.ts", "--output", "b.y4m", "--resume"], ["--input", "-", "--output", "b.mp4", "--resume"],
         ["--input", "a.ts", "--output", "b.mp4", "--motion-blur", "0"],

@@ -24,7 +24,8 @@ import Testing
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         }
         let made = try runTool([
-            "ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=25", "-f", "lavfi", "-i", "sine", "-t",
+            "ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=25", "-f", "lavfi", "-i", "sine",
+            "-t",
             "4", "-vf", "rotate='floor(n/26)*0.7',hue=h='floor(n/26)*80',noise=alls=8:allf=t", "-c:v", "libx264", "-crf", "10",
             "-g", "26", "-c:a", "aac", input,
         ])

@@ -21,7 +21,8 @@ import Testing
 
     private func probe(_ path: String, _ entries: String, _ stream: String = "v") throws -> [[String]] {
         let shown = try runTool([
-            "ffprobe", "-v", "error", "-select_streams", stream, "-count_frames", "-show_entries", entries, "-of", "csv=p=0", path,
+            "ffprobe", "-v", "error", "-select_streams", stream, "-count_frames", "-show_entries", entries, "-of", "csv=p=0",
+            path,
         ])
         #expect(shown.status == 0 && shown.errors.isEmpty, "\(path): \(shown.errors)")
         return shown.output.split(separator: "\n").map { $0.split(separator: ",").map(String.init) }
@@ -54,7 +55,8 @@ import Testing
     private func film(_ kind: String) throws -> String {
         let path = scratch.path("film.\(kind)")
         try ffmpeg([
-            "-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25", "-f", "lavfi", "-i", "sine", "-t", "2", "-c:v", "libx264", "-c:a",
+            "-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25", "-f", "lavfi", "-i", "sine", "-t", "2", "-c:v", "libx264",
+            "-c:a",
             "aac", path,
         ])
         return path
@@ -139,7 +141,8 @@ import Testing
         try ffmpeg([
             "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25", "-f", "lavfi", "-i", "sine", "-filter_complex",
             "[0:v]setpts=PTS-0.4/TB[v];[1:a]asetpts=PTS-0.24/TB[a]", "-map", "[v]", "-map", "[a]", "-t", "2", "-c:v", "libx264",
-            "-bf", "0", "-c:a", "pcm_s16le", "-avoid_negative_ts", "disabled", "-c:a", kind == "ts" ? "mp2" : "pcm_s16le", input,
+            "-bf", "0", "-c:a", "pcm_s16le", "-avoid_negative_ts", "disabled", "-c:a", kind == "ts" ? "mp2" : "pcm_s16le",
+            input,
         ])
         func distance(_ path: String) throws -> Double {
             let starts = try ["v", "a"].map { stream in

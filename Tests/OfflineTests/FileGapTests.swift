@@ -44,7 +44,8 @@ import Testing
     func stampsThatJump(_ gap: (Double, FileEnhancement.Gaps), kind: String) throws {
         let input = scratch.path("in.\(kind)")
         try ffmpeg([
-            "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25,scroll=h=0.02,setpts='PTS+gte(N,20)*\(gap.0)/TB'", "-frames:v", "40",
+            "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25,scroll=h=0.02,setpts='PTS+gte(N,20)*\(gap.0)/TB'", "-frames:v",
+            "40",
             "-fps_mode", "passthrough", "-c:v", "libx264", input,
         ])
         let output = scratch.path("out.mkv")

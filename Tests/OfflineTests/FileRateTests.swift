@@ -116,7 +116,7 @@ import Testing
             "-t", "1", "-map", "0", "-map", "1", "-map", "2", "-map_chapters", "3", "-c:v", "libx264", "-c:a", "aac", input,
         ])
         let outcome = try enhance(input, scratch.path("out.mkv")) { ($0.slowness, $0.rate) = (4, rate) }
-        #expect(outcome.notices == ["sound is left out of slow motion"])
+        #expect(outcome.notices == ["sound is left out of slow motion: --sound stretch keeps it, longer and at its pitch"])
         let path = scratch.path("out.mkv")
         let stamps = try probe(path, "packet=pts_time").compactMap { $0.first.flatMap { Double($0) } }.sorted()
         let step = 1 / (rate?.value ?? 25)
@@ -131,6 +131,57 @@ import Testing
         #expect(try probe(path, "packet=pts", "a").isEmpty)
         let chapters = try runTool(["ffprobe", "-v", "error", "-show_entries", "chapter=end_time", "-of", "csv=p=0", path])
         #expect(chapters.output.hasPrefix("4.000"), "\(chapters.output)")
+    }
+
+    /// Sound is as long as the pictures, at its pitch, with its language, and in time with them wherever it begins.
+    @Test(arguments: [("mkv", "aac", "mp4"), ("mkv", "flac", "mkv"), ("ts", "mp2", "ts"), ("mov", "pcm_s16le", "mov")])
+    func slowMotionWithSound(_ kind: (from: String, codec: String, to: String)) throws {
+        let scratch = try Scratch()
+        let (input, output) = (scratch.path("in.\(kind.from)"), scratch.path("out.\(kind.to)"))
+        // The sound begins later than the pictures.
+        try ffmpeg([
+            "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=50", "-filter_complex",
+            "aevalsrc='0.5*sin(2*PI*440*t)*between(mod(t,1),0.4,0.6)':s=48000:d=4,atrim=start=0.25[a]", "-map", "0", "-map",
+            "[a]",
+            "-t", "4", "-c:v", "libx264", "-c:a", kind.codec, "-metadata:s:a:0", "language=fra", input,
+        ])
+        let outcome = try enhance(input, output) { ($0.slowness, $0.sound) = (3, .stretch) }
+        #expect(outcome.notices.isEmpty, "\(outcome.notices)")
+        #expect(try probe(output, "stream=codec_name,channels:stream_tags=language", "a").last == ["aac", "2", "fra"])
+        let times = try ["v", "a"].map { stream in
+            try probe(output, "packet=pts_time", stream).compactMap { $0.first.flatMap { Double($0) } }.sorted()
+        }
+        #expect(abs(times[0].last! - times[1].last!) < 0.15, "\(times.map(\.last))")
+        // Where sound is loud, and its pitch there.
+        let raw = try runTool([
+            "ffmpeg", "-v", "error", "-y", "-copyts", "-i", output, "-filter_complex",
+            "[0:a]aresample=async=1:first_pts=0,aformat=sample_fmts=s16:sample_rates=48000:channel_layouts=mono[a]", "-map",
+            "[a]",
+            "-f", "s16le", scratch.path("a.raw"),
+        ])
+        #expect(raw.status == 0, "\(raw.errors)")
+        let bytes = try scratch.read("a.raw")
+        let samples = stride(from: 0, to: bytes.count - 1, by: 2).map {
+            Double(Int16(truncatingIfNeeded: Int(bytes[$0]) | Int(bytes[$0 + 1]) << 8))
+        }
+        let first = times[0][0]
+        for second in 1..<4 {
+            let range = min(3 * second * 48000, samples.count)..<min(3 * (second + 1) * 48000, samples.count)
+            let power = range.map { samples[$0] * samples[$0] }
+            let middle = zip(range, power).reduce(0) { $0 + Double($1.0) * $1.1 } / max(power.reduce(0, +), 1) / 48000
+            #expect(abs(middle - 3 * (Double(second) + 0.5) - first) < 0.003, "\(second): \(middle), \(first)")
+            let loud = Int((middle - 0.2) * 48000)..<Int((middle + 0.2) * 48000)
+            let crossings = loud.count { samples[$0] < 0 && samples[$0 + 1] >= 0 }
+            #expect(abs(Double(crossings) / 0.4 - 440) < 4, "\(crossings)")
+        }
+    }
+
+    @Test func slowSoundThatCannotBeHeldIsNamed() throws {
+        let scratch = try Scratch()
+        let input = scratch.path("in.mkv")
+        try ffmpeg(["-f", "lavfi", "-i", "testsrc2=size=64x48:rate=25", "-f", "lavfi", "-i", "sine", "-t", "1", input])
+        let outcome = try enhance(input, scratch.path("out.y4m")) { ($0.slowness, $0.sound) = (2, .stretch) }
+        #expect(outcome.notices.count == 1 && outcome.notices[0].contains("sound 1"), "\(outcome.notices)")
     }
 
     /// Recordings of variable rate state all kinds of means.

@@ -59,6 +59,7 @@ import CFFmpeg
         stream.kind == .subtitles && !holds(stream) ? TextSubtitles.format(in: family, for: stream.codec) : nil
     }
 
+    var holdsStretchedSound: Bool { holds(StretchedSound.codec) == true }
     var holdsChapters: Bool { family == .mov || family == .matroska }
 
     /// Nil where nobody knows.

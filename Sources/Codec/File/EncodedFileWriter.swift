@@ -22,10 +22,12 @@ import Media
     private var passed: [(index: Int, stream: PassedStream)?] = []
     /// What brings a reader's stream to another format.
     private var conversions: [Int: TextSubtitles] = [:]
+    private var stretched: [Int: StretchedSound] = [:]
     /// Streams of which a packet was refused.
     private var refusing: Set<Int> = []
     private let notice: (String) -> Void
     private let slowness: Int32
+    private let sound: PassedContents.Sound
     private let leavesOutPictures: Bool
     private var isFinished = false
     private var resume: ResumeFile?
@@ -45,6 +47,7 @@ import Media
         space = DiskSpace(path: path)
         self.notice = notice
         slowness = Int32(settings.slowness)
+        sound = settings.slowness == 1 ? .copied : settings.stretchesSound ? .stretched : .leftOut
         leavesOutPictures = settings.leavesOutPictures
         var configuration = VideoEncoderConfiguration(size: video.size, frameRate: video.frameRate)
         configuration.color = video.color
@@ -81,8 +84,8 @@ import Media
         if let reader {
             let container = unsafe ContainerContents(output.pointee.oformat)
             let contents = PassedContents(
-                of: reader, in: container, path: place, onlySound: onlySound, leavesOutSound: slowness > 1,
-                leavesOutPictures: leavesOutPictures)
+                of: reader, in: container, path: place, onlySound: onlySound, sound: sound, leavesOutPictures: leavesOutPictures
+            )
             lines = [contents.loss, contents.unknown].compactMap { $0 }
             covers = try add(contents, of: reader, in: container)
         }
@@ -95,7 +98,9 @@ import Media
             code, "avformat_write_header", at: place, isFull ? .writeFailed : .unsupportedCodec,
             advice: isFull ? DiskSpace.advice : "choose a container that can hold these streams, such as .mkv")
         lines.forEach(notice)
-        if slowness > 1, let reader, reader.audioStreamCount > 0 { notice("sound is left out of slow motion") }
+        if sound == .leftOut, let reader, reader.audioStreamCount > 0 {
+            notice("sound is left out of slow motion: --sound stretch keeps it, longer and at its pitch")
+        }
         let pictures = leavesOutPictures ? reader?.passedStreams.filter(\.mayShowPictures) ?? [] : []
         if !pictures.isEmpty { notice("left out beside a mask: \(pictures.map(\.name).joined(separator: "; "))") }
         if let reader { for cover in covers { try writeCover(cover, of: reader) } }
@@ -106,7 +111,7 @@ import Media
         unsafe avio_closep(&output.pointee.pb)
         unsafe avformat_free_context(output)
         unsafe format = nil
-        (timeBases, lastDecodes, passed, conversions) = ([], [], [], [:])
+        (timeBases, lastDecodes, passed, conversions, stretched) = ([], [], [], [:], [:])
     }
 
     deinit { close() }
@@ -146,6 +151,11 @@ import Media
                 if let text = unsafe try conversion.convert(packet.packet!) {
                     unsafe try write(text, to: index, isSparse: stream.isSparse)
                 }
+            } else if let sound = stretched[packet.stream] {
+                let isGood = unsafe try sound.push(packet.packet!) { (packet) throws(CodecError) in
+                    unsafe try write(packet, to: index, isSparse: false)
+                }
+                if !isGood, refusing.insert(index).inserted { notice("a part of \(stream.name) is silent, for it is damaged") }
             } else {
                 unsafe try write(packet.packet!, to: index, isSparse: stream.isSparse)
             }
@@ -166,6 +176,10 @@ import Media
         do throws(CodecError) {
             if nextID == 0 { try keep(until: .max) }
             unsafe try encoder.finish { unit in failure = unsafe writeUnit(unit, failure) }
+            for (place, sound) in stretched where !isBroken {
+                guard let index = passed[place]?.index else { continue }
+                unsafe try sound.finish { (packet) throws(CodecError) in unsafe try write(packet, to: index, isSparse: false) }
+            }
         } catch { failure = failure ?? error }
         let trailer = unsafe av_write_trailer(format)
         let closing = unsafe avio_closep(&format!.pointee.pb)
@@ -294,6 +308,14 @@ import Media
                 unsafe try conversion.describe(target.pointee.codecpar)
                 conversions[place] = conversion
                 if TextSubtitles.hasLayout(stream.codec) { notice("of \(stream.name) the text is kept, without its layout") }
+            }
+            if stream.kind == .sound, sound == .stretched {
+                let stretching = unsafe try StretchedSound(source, by: Int(slowness), at: self.place)
+                unsafe try stretching.describe(target.pointee.codecpar)
+                unsafe target.pointee.time_base = StretchedSound.timeBase
+                timeBases[index] = StretchedSound.timeBase
+                stretched[place] = stretching
+                if unsafe source.pointee.codecpar.pointee.ch_layout.nb_channels > 2 { notice("\(stream.name) becomes stereo") }
             }
             if stream.hasPackets { passed[place] = (index, stream) }
             if stream.kind == .cover {

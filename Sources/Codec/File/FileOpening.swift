@@ -50,7 +50,8 @@ enum FileOpening {
         let (width, height) = unsafe (Int(stream.pointee.codecpar.pointee.width), Int(stream.pointee.codecpar.pointee.height))
         guard width > 0, height > 0 else {
             throw CodecError(
-                .unsupportedFormat, operation: "avformat_find_stream_info", message: "nothing in it says how large pictures are",
+                .unsupportedFormat, operation: "avformat_find_stream_info",
+                message: "nothing in it says how large pictures are",
                 place: place, advice: wholeFile)
         }
         guard width <= maximumSamples / height else {

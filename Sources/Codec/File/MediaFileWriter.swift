@@ -13,8 +13,10 @@ import Media
         public var quality = 18.0
         public var preset = EncoderPreset.veryfast
         public var threads = 2
-        /// How many times longer what is kept of another file takes. Above 1 its sound is left out.
+        /// How many times longer what is kept of another file takes.
         public var slowness = 1
+        /// Whether sound is stretched at its pitch where ``slowness`` is above 1; else it is left out there.
+        public var stretchesSound = false
         /// Whether what may show pictures is left out of what is kept of another file: further video, covers and the like.
         public var leavesOutPictures = false
         /// What pictures are made from, and how, where what is finished is kept for another run of the same: in a file with the

@@ -12,26 +12,31 @@ struct PassedContents {
     /// For people, of which streams the input says too little for any output; nil where of none.
     let unknown: String?
 
+    enum Sound { case copied, stretched, leftOut }
+
     /// - Parameters:
     ///   - path: of the output.
     ///   - contents: what it holds; nil where it holds pictures alone.
     ///   - onlySound: leave out all other streams, which the output refused.
-    ///   - leavesOutSound: sound is not wanted.
+    ///   - sound: what becomes of sound.
     ///   - leavesOutPictures: what may show pictures is not wanted.
     init(
         of reader: FileReader, in contents: ContainerContents?, path: String, onlySound: Bool = false,
-        leavesOutSound: Bool = false, leavesOutPictures: Bool = false
+        sound: Sound = .copied, leavesOutPictures: Bool = false
     ) {
         let format = unsafe reader.format!
         let hasTimecode = reader.videoTags["timecode"] != nil && reader.part.start == 0
         var (kept, lost, unknown): ([PassedStream], [PassedStream], [PassedStream]) = ([], [], [])
         for stream in reader.passedStreams {
-            if leavesOutSound && stream.kind == .sound || leavesOutPictures && stream.mayShowPictures { continue }
+            if sound == .leftOut && stream.kind == .sound || leavesOutPictures && stream.mayShowPictures { continue }
             if stream.isUnknown {
                 unknown.append(stream)
                 continue
             }
-            let isHeld = contents.map { $0.holds(stream, hasTimecode: hasTimecode) || $0.format(for: stream) != nil } ?? false
+            let isHeld =
+                sound == .stretched && stream.kind == .sound
+                ? contents?.holdsStretchedSound == true && StretchedSound.canDecode(stream.codec)
+                : contents.map { $0.holds(stream, hasTimecode: hasTimecode) || $0.format(for: stream) != nil } ?? false
             if isHeld, !onlySound || stream.kind == .sound { kept.append(stream) } else { lost.append(stream) }
         }
         streams = kept
