@@ -26,6 +26,13 @@ struct EnhanceCommand: ParsableCommand {
             .mkv, .mov or .ts becomes .mp4.
             """)
     var outputDirectory: String?
+    @Option(
+        name: .customLong("for"),
+        help: """
+            What the result is for, in place of the options that this stands for: phone is --scale 1 --restore m --crf 24, archive \
+            --scale 2 --tier quality --crf 14, slow-motion --scale 1 --slow 4 --sound stretch.
+            """)
+    var preset: EnhancePreset?
     @Option(help: "Where to begin in the file: seconds, or as 1:30 or 1:02:03.5.") var from: PlaceInFile?
     @Option(help: "Where to end.") var to: PlaceInFile?
     @Option(help: "How many times wider and higher. (default: 2)") var scale: FileScale?
@@ -39,9 +46,10 @@ struct EnhanceCommand: ParsableCommand {
     var fps: String?
     @Option(
         help: """
-            How many times slower everything is shown, 1 to 16: at the input's rate, or that of --fps. Not with --interpolate.
+            How many times slower everything is shown, 1 to 16: at the input's rate, or that of --fps. Not with --interpolate. \
+            (default: 1)
             """)
-    var slow = 1
+    var slow: Int?
     @Option(
         help: """
             What becomes of sound with --slow: none leaves it out; stretch makes it last as long, at its pitch, as AAC in stereo. \
@@ -60,8 +68,8 @@ struct EnhanceCommand: ParsableCommand {
             1 to 100; 50 is a shutter of 180 degrees. Not with --interpolate, --fps or --slow.
             """)
     var motionBlur: Double?
-    @Option(help: "Quality of the enlargement. quality takes about nine times as long as neural-m.")
-    var tier = NetworkTierArgument(.neuralMedium)
+    @Option(help: "Quality of the enlargement. quality takes about nine times as long as neural-m. (default: neural-m)")
+    var tier: NetworkTierArgument?
     @Option(
         help: """
             Take coding artefacts out of pictures that keep their size, with --scale 1 or --size: by a small network (s), or one \
@@ -106,8 +114,8 @@ struct EnhanceCommand: ParsableCommand {
     @Option(help: "Threads that enhance a picture together.") var threads = 2
     @Option(
         name: [.customLong("crf"), .customLong("quality")],
-        help: "x264's constant rate factor, 0 to 51, for coded output: less is better, and larger.")
-    var quality = 18.0
+        help: "x264's constant rate factor, 0 to 51, for coded output: less is better, and larger. (default: 18)")
+    var quality: Double?
     @Option(help: "Write a report to this file, as JSON: an object for one file, a list for several.") var report: String?
     @Flag(help: "Print the report as JSON (to standard error where standard output is the pictures).") var json = false
     @Flag(help: "Do not print progress.") var quiet = false
@@ -116,7 +124,9 @@ struct EnhanceCommand: ParsableCommand {
         help: "Whether to copy tiles that have not changed since the last picture. The result is the same.")
     var reuse = true
 
-    func validate() throws {
+    mutating func validate() throws {
+        try preset?.apply(to: &self)
+        let (slow, quality) = (slow ?? 1, quality ?? 18)
         guard (output == nil) != (outputDirectory == nil) else {
             throw ValidationError("give --output for one file, or --output-directory")
         }
@@ -176,6 +186,7 @@ struct EnhanceCommand: ParsableCommand {
         try? steps.apply(to: &settings)
         try StepOptions.readTable(of: &settings)
         let outputs = try namedOutputs(settings.color.lut?.path)
+        if let preset, !quiet { StandardError.line(preset.meaning) }
         let file = try report.map { try ReportFile(path: $0) }
         EndSignals.onArrival { Self.stopsEarly.store(true, ordering: .relaxed) }
         var outcomes: [FileOutcome] = []
@@ -229,11 +240,11 @@ struct EnhanceCommand: ParsableCommand {
         work.part = FilePart(from: from?.seconds ?? 0, to: to?.seconds)
         work.interpolate = interpolate
         work.rate = fps.flatMap(FrameRateText.read)
-        work.slowness = slow
+        work.slowness = slow ?? 1
         if let gaps { work.gaps = gaps }
         if let sound { work.sound = sound }
         work.motionBlur = motionBlur ?? 0
-        work.tier = tier.value
+        if let tier { work.tier = tier.value }
         work.restoration = restore
         work.content = content
         work.steps.sharpness = sharpness
@@ -243,7 +254,7 @@ struct EnhanceCommand: ParsableCommand {
         if let denoise { work.steps.denoise = denoise.strength }
         work.motion = motion
         work.threads = threads
-        work.quality = quality
+        if let quality { work.quality = quality }
         work.comparison = compare
         work.resumes = resume
         return work

@@ -116,6 +116,10 @@ import Testing
         ["--input", "a.ts", "--output", "b.mp4", "--slow", "17"],
         ["--input", "a.ts", "--output", "b.mp4", "--gaps", "keep"],
         ["--input", "a.ts", "--output", "b.mp4", "--sound", "stretch"],
+        ["--input", "a.ts", "--output", "b.mp4", "--for", "archive", "--crf", "18"],
+        ["--input", "a.ts", "--output", "b.mp4", "--for", "phone", "--size", "320x180"],
+        ["--input", "a.ts", "--output", "b.mp4", "--for", "slow-motion", "--interpolate", "2"],
+        ["--input", "a.ts", "--output", "b.mp4", "--for", "fun"],
         ["--input", "a.ts", "--output", "b.mp4", "--fps", "60", "--gaps", "close"],
         ["--input", "a.ts", "--output", "b.y4m", "--resume"], ["--input", "-", "--output", "b.mp4", "--resume"],
         ["--input", "a.ts", "--output", "b.mp4", "--motion-blur", "0"],
@@ -135,6 +139,28 @@ import Testing
         let outcome = try Program.run(["enhance"] + arguments, in: folder, input: input)
         #expect(outcome.reason == .exit && outcome.code == 64, "\(outcome.errors)")
         #expect(FileManager.default.contentsEqual(atPath: input.path, andPath: CommandTests.stream))
+    }
+
+    /// It says which options it stands for, the help does as well, and they do what the same options do.
+    @Test func aPresetIsItsOptions() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let help = try Program.run(["enhance", "--help"]).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        for (name, options) in [
+            ("phone", "--scale 1 --restore m --crf 24"), ("archive", "--scale 2 --tier quality --crf 14"),
+            ("slow-motion", "--scale 1 --slow 4 --sound stretch"),
+        ] {
+            #expect(help.contains("\(name) is \(options)") || help.contains("\(name) \(options)"), "\(help)")
+            guard name == "phone" else { continue }
+            func enhance(_ arguments: [String], _ output: String) throws -> Program.Outcome {
+                try Program.run(["enhance", "--input", CommandTests.stream, "--to", "0.3", "--output", output] + arguments)
+            }
+            let (one, other) = (folder.appending(path: "one.mp4"), folder.appending(path: "other.mp4"))
+            let outcome = try enhance(["--for", name], one.path)
+            #expect(outcome.code == 0 && outcome.errors.hasPrefix("--for \(name) is \(options)\n"), "\(outcome.errors)")
+            #expect(try enhance(options.split(separator: " ").map(String.init), other.path).code == 0)
+            #expect(try Data(contentsOf: one).count == Data(contentsOf: other).count)
+        }
     }
 
     @Test func aFileThatWasCutOffIs65() throws {
@@ -163,7 +189,7 @@ import Testing
     @Test func theHelpNamesTheTiers() throws {
         let help = try Program.run(["enhance", "--help"]).output.split(whereSeparator: \.isWhitespace)
             .joined(separator: " ")
-        #expect(help.contains("(values: base, neural-s, neural-m, quality; default: neural-m)"), "\(help)")
+        #expect(help.contains("(default: neural-m) (values: base, neural-s, neural-m, quality)"), "\(help)")
         #expect(help.contains("(values: split, wipe)"))
         #expect(help.contains("--restore") && help.contains("(values: s, m)"))
     }
