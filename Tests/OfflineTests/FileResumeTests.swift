@@ -91,6 +91,20 @@ import Testing
         }
     }
 
+    /// Neither other work on the machine nor what memory held before changes a file: two runs are the same to the bit.
+    @Test(arguments: [FileEnhancement.Motion.quality, .lowLatency]) func twoRunsAreTheSame(motion: FileEnhancement.Motion) async throws {
+        let outputs = (0..<4).map { scratch.path("same\($0).mp4") }
+        let works = outputs.map { output in
+            work(output) { ($0.resumes, $0.interpolate, $0.motion) = (false, 2, motion) }
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for work in works { group.addTask { _ = try work.run { _, _ in true } } }
+            try await group.waitForAll()
+        }
+        let first = try Data(contentsOf: URL(filePath: outputs[0]))
+        for output in outputs { #expect(try Data(contentsOf: URL(filePath: output)) == first) }
+    }
+
     /// Killed at any time: of the file only a part is there, and it may end in anything.
     @Test func aResumeFileMayEndAnywhere() throws {
         let output = scratch.path("out.mp4")
