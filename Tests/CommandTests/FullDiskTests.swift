@@ -54,7 +54,7 @@ import Testing
         #expect(outcome.status == 69, "\(outcome)")
         #expect(outcome.errors.contains("make room on the disk"), "\(outcome)")
         let played = try runTool([
-            "ffprobe", "-v", kind == "y4m" ? "quiet" : "error", "-count_frames", "-select_streams", "v", "-show_entries",
+            "ffprobe", "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries",
             "stream=nb_read_frames", "-of", "csv=p=0", "\(left)/out.\(kind)",
         ])
         let pictures = Int(played.output.split(whereSeparator: \.isNewline).first ?? "") ?? 0

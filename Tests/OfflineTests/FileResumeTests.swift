@@ -92,7 +92,9 @@ import Testing
     }
 
     /// Neither other work on the machine nor what memory held before changes a file: two runs are the same to the bit.
-    @Test(arguments: [FileEnhancement.Motion.quality, .lowLatency]) func twoRunsAreTheSame(motion: FileEnhancement.Motion) async throws {
+    @Test(arguments: [FileEnhancement.Motion.quality, .lowLatency]) func twoRunsAreTheSame(motion: FileEnhancement.Motion)
+        async throws
+    {
         let outputs = (0..<4).map { scratch.path("same\($0).mp4") }
         let works = outputs.map { output in
             work(output) { ($0.resumes, $0.interpolate, $0.motion) = (false, 2, motion) }

@@ -12,6 +12,8 @@ import Media
     private let place: String
     private let frame: UnsafeMutableRawBufferPointer
     private let size: PictureSize
+    /// Up to the end of the last whole picture.
+    private var wholeBytes = 0
     private static let marker: StaticString = "FRAME\n"
 
     /// - Parameter path: a file's path, or `-` for standard output, which is not closed.
@@ -24,7 +26,9 @@ import Media
         unsafe frame = .allocate(byteCount: Self.marker.utf8CodeUnitCount + samples, alignment: 64)
         if opened < 0 { throw Self.failure("open", at: place, .cannotOpen) }
         var failure: CodecError?
-        unsafe Array(Self.header(video).utf8).withUnsafeBytes { bytes in
+        let header = Array(Self.header(video).utf8)
+        wholeBytes = header.count
+        unsafe header.withUnsafeBytes { bytes in
             do throws(CodecError) { unsafe try write(bytes) } catch { failure = error }
         }
         if let failure { throw failure }
@@ -47,7 +51,14 @@ import Media
         unsafe copy(picture.y, to: &at)
         unsafe copy(picture.u, to: &at)
         unsafe copy(picture.v, to: &at)
-        unsafe try write(UnsafeRawBufferPointer(frame))
+        do throws(CodecError) {
+            unsafe try write(UnsafeRawBufferPointer(frame))
+        } catch {
+            // A part of a picture is none.
+            if descriptor > STDOUT_FILENO { ftruncate(descriptor, wholeBytes) }
+            throw error
+        }
+        wholeBytes += unsafe frame.count
     }
 
     private func copy(_ plane: PlaneView, to at: inout Int) {
