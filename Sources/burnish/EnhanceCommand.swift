@@ -327,38 +327,6 @@ struct EnhanceCommand: ParsableCommand {
     }
 }
 
-/// What became of one file of several.
-private struct FileOutcome: Encodable {
-    var input: String
-    var output: String
-    var report: FileEnhancementReport?
-    var error: String?
-
-    /// One line: what, where, and what to do.
-    var cutOff: String {
-        "\(input) ends too soon: the \(report?.picturesIn ?? 0) pictures that came were written to \(output); get the whole file "
-            + "for the rest"
-    }
-}
-
-extension FileEnhancementReport {
-    /// The stages that pictures went through, in order.
-    fileprivate var stages: [(name: String, time: Quantiles)] {
-        var stages = [(name: "decoding", time: decode)]
-        for kind in StepKind.allCases {
-            let time =
-                switch kind {
-                case .enlarge: enlarge
-                case .synthesise: synthesise
-                default: steps.first { $0.name == kind.name }?.time
-                }
-            if let time { stages.append((kind.facts.doing, time)) }
-        }
-        stages.append(("encoding", encode))
-        return stages.filter { $0.time.count > 0 }
-    }
-}
-
 /// The scales of a file, which has all the time that it needs.
 enum FileScale: String, CaseIterable, ExpressibleByArgument {
     case same = "1"

@@ -326,7 +326,7 @@ import Media
         unsafe FileTags(input.pointee.metadata).add(to: &output.pointee.metadata) {
             !ContainerContents.ownTags.contains($0)
         }
-        if contents.keepsChapters { try addChapters(of: reader) }
+        if contents.keepsChapters { unsafe try FileChapters.add(of: reader, to: output, slowness: slowness, at: place) }
         return covers
     }
 
@@ -376,41 +376,5 @@ import Media
         defer { unsafe av_packet_free(&packet) }
         unsafe (picture.pointee.pts, picture.pointee.dts) = (0, 0)
         unsafe try write(picture, to: cover.index, isSparse: false)
-    }
-
-    private func addChapters(of reader: FileReader) throws(CodecError) {
-        let (input, output) = unsafe (reader.format!, format!)
-        for place in 0..<Int(unsafe input.pointee.nb_chapters) {
-            guard let source = unsafe input.pointee.chapters[place] else { continue }
-            let memory = unsafe av_mallocz(MemoryLayout<AVChapter>.size)?.assumingMemoryBound(to: AVChapter.self)
-            let chapter = unsafe try check(memory, "av_mallocz", at: self.place)
-            let base = unsafe source.pointee.time_base
-            let shift = av_rescale_q(reader.shift, AVRational(num: 1, den: 1_000_000), base)
-            let length = reader.part.end.map {
-                av_rescale_q($0 - reader.part.start, AVRational(num: 1, den: 1_000_000), base)
-            }
-            let (start, end) = unsafe (max(0, source.pointee.start + shift), min(source.pointee.end + shift, length ?? .max))
-            // Those of other parts.
-            guard end > start else {
-                unsafe av_free(chapter)
-                continue
-            }
-            unsafe chapter.pointee.id = source.pointee.id
-            unsafe chapter.pointee.time_base = AVRational(num: base.num * slowness, den: base.den)
-            unsafe chapter.pointee.start = start
-            unsafe chapter.pointee.end = end
-            unsafe FileTags(source.pointee.metadata).add(to: &chapter.pointee.metadata)
-            let count = unsafe Int(output.pointee.nb_chapters)
-            let list = unsafe av_realloc_array(
-                output.pointee.chapters, count + 1, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
-            guard let list = unsafe list?.assumingMemoryBound(to: UnsafeMutablePointer<AVChapter>?.self) else {
-                unsafe av_free(chapter)
-                throw CodecError(
-                    .outOfMemory, operation: "av_realloc_array", message: "no memory for a chapter", place: self.place)
-            }
-            unsafe list[count] = chapter
-            unsafe output.pointee.chapters = list
-            unsafe output.pointee.nb_chapters += 1
-        }
     }
 }
