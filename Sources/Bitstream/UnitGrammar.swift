@@ -144,6 +144,15 @@ public struct KeptParameterSets: Sendable {
 
     mutating func removeAll() { sets.removeAll() }
 
+    /// Replaces bytes by all sets with start codes. Allocates only where they need more room than before.
+    public func copy(to bytes: inout [UInt8]) {
+        bytes.removeAll(keepingCapacity: true)
+        for set in sets {
+            for place in 0..<4 { bytes.append(place == 3 ? 1 : 0) }
+            bytes.append(contentsOf: set.bytes)
+        }
+    }
+
     /// All sets with start codes, as a byte stream.
     public var bytes: [UInt8] { sets.flatMap { [0, 0, 0, 1] + $0.bytes } }
     public var isEmpty: Bool { sets.isEmpty }

@@ -29,6 +29,10 @@ public protocol StreamService: Sendable {
     func history(of name: String, last seconds: Double) async throws(ServiceFault) -> [HistorySample]
     /// A JPEG of the next picture; nil where there is none now: the stream does not flow, or nobody receives its output.
     func picture(of name: String, side: PictureSide, width: Int) async throws(ServiceFault) -> [UInt8]?
+    /// A still of the stream's past. It costs the stream next to nothing.
+    func still(
+        of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int
+    ) async throws(ServiceFault) -> Still
     /// The events since `number` that are still kept, then those to come. Ends when the service ends.
     func events(since number: UInt64) async -> AsyncStream<ServiceEvent>
     /// The stream that receives (`publish`) or sends (`play`) calls under a name; nil where none does.
@@ -52,6 +56,8 @@ public protocol StreamService: Sendable {
 public struct ServiceFault: Error, Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         case notFound, exists, invalid, refused, unavailable, noRoom
+        /// It cannot be done as things are.
+        case conflict
         /// An offer that is no session description, or one that cannot be answered.
         case malformed, unacceptable
     }
@@ -67,6 +73,15 @@ public struct ServiceFault: Error, Hashable, Sendable {
         self.key = key
         self.text = text
     }
+}
+
+/// A picture of a stream's past, as a file.
+public struct Still: Sendable {
+    public var bytes: [UInt8]
+    /// The number of its frame in records and traces.
+    public var frame: UInt64
+
+    public init(bytes: [UInt8], frame: UInt64) { (self.bytes, self.frame) = (bytes, frame) }
 }
 
 /// A stream as the API shows it. Secrets are left out.

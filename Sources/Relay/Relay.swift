@@ -24,6 +24,7 @@ public final class Relay: Sendable {
     private let finished = BoundedQueue<FinishedFrame>(capacity: 2)
     private let output: SendStage
     private let desk: PictureDesk
+    private let pastDesk: PastDesk
 
     /// Opens both ends.
     /// - Throws: what keeps an end from being opened: an address in use, a file that is not there, an output that
@@ -61,9 +62,13 @@ public final class Relay: Sendable {
         self.sinks = sinks
         output = SendStage(sinks: sinks, passing: passing, channels: channels)
         desk = PictureDesk(channels.pictures, channels.settings, timeout: configuration.pictureTimeout)
+        pastDesk = PastDesk(channels.past, channels.settings)
     }
 
-    deinit { desk.close() }
+    deinit {
+        desk.close()
+        pastDesk.close()
+    }
 
     private var control: StreamControl { channels.control }
 
@@ -142,6 +147,7 @@ public final class Relay: Sendable {
         }
         for thread in threads { thread.join() }
         desk.close()
+        pastDesk.close()
         // A receiver shows nothing before its time, and what is not shown yet is lost when the connection ends.
         min(output.newestSourceTime ?? .now(), .now() + .seconds(2)).sleep()
         // The last frames are still on their way. On a lossy leg some have to be sent again.
@@ -206,10 +212,28 @@ public final class Relay: Sendable {
         _ answer: @escaping @Sendable (Result<StreamPicture, PictureFault>) -> Void
     ) { desk.request(side, width: width, answer) }
 
+    /// Asks for a still of what is kept of the past. It costs the stream next to nothing, as ``requestPicture(_:width:_:)`` does. Safe to
+    /// call at any time.
+    /// - Parameters:
+    ///   - width: the most columns; a smaller picture stays as it is.
+    ///   - answer: called once, on another thread, or at once with a fault.
+    public func requestPast(
+        _ side: StreamPicture.Side, _ place: PastPlace, as format: PastPicture.Format = .jpeg, width: Int,
+        _ answer: @escaping @Sendable (Result<PastPicture, PastFault>) -> Void
+    ) {
+        var bases: [UInt32] = []
+        if side == .after, case .rtp = place { bases = sinks.flatMap { $0.viewers?.videoStampBases ?? [] } }
+        pastDesk.request(
+            PastDesk.Request(side: side, place: place, format: format, width: width, stampBases: bases, answer: answer))
+    }
+
     /// Changes settings. Each stage takes them over between two frames, so that no frame is lost or repeated and none waits. What
     /// needs new processors (a first network, synthesis) is made beside the stream, and holds as soon as it is there.
     /// - Parameter settings: values within their limits. All of them are set.
-    public func change(_ settings: StreamSettings) { channels.settings.change(to: settings) }
+    public func change(_ settings: StreamSettings) {
+        channels.settings.change(to: settings)
+        channels.past?.follow(channels.settings)
+    }
 
     /// The settings of the last change.
     public var settings: StreamSettings { channels.settings.current }
@@ -284,6 +308,7 @@ public final class Relay: Sendable {
 
     private func write(_ figures: inout MapFigures?) {
         figures?.record(channels.chosen.place, channels.chosen.content)
+        figures?.record(channels.past)
         figures?.write(
             rung: channels.schedule.rungs.rung, demand: demand, input: source.statistics(),
             outputs: sinks)

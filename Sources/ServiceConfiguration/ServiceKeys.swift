@@ -41,7 +41,7 @@ public enum ServiceKeys {
             help: "The key of the certificate."),
         .secret(
             "http", "token", allowed: "16 to 256 letters, digits and signs", example: "write-a-long-random-text-here",
-            help: "The text that callers of the API have to know. Better in a file of its own: see the next two."),
+            help: "The text that callers know. Better in a file: see the next two."),
         .secret(
             "http", "token-file", allowed: "the path of a file", example: "/etc/burnish/token",
             help: "The file that holds the token, in one line."),

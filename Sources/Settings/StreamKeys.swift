@@ -133,6 +133,14 @@ public enum StreamKeys {
             "lookahead", \.options.lookahead, 0...1, .restart,
             help: "1 interpolates between two frames. 0 extrapolates from the past and does not delay the input's frames."),
         StreamKey(
+            "past", \.options.past, .restart, .time, "0s to 10m, as 20s",
+            help: "How much of what came in and went out is kept in memory.",
+            read: TimeText.read, write: TimeText.write, isAllowed: { (.zero...Nanoseconds.seconds(600)).contains($0) }),
+        StreamKey(
+            "past-memory", \.options.pastMemory, .restart, .text(example: "128MB"), "1MB to 4GB",
+            help: "The most memory for `past`.",
+            read: MemoryText.read, write: MemoryText.write, isAllowed: { MemoryText.range.contains($0) }),
+        StreamKey(
             "budget", \.settings.budget, .live, .time, "a time longer than 0ms, as 80ms",
             help: """
                 The latency that enhancing may add: a frame must be sent within this time after the end of SRT's or RTP's \

@@ -46,6 +46,11 @@ public struct StreamOptions: Hashable, Sendable {
     /// A scaled picture never gets larger than this.
     public var largestOutput = PictureSize(width: 3840, height: 2160)
 
+    /// How much of what came in and went out is kept for stills and clips; zero keeps nothing.
+    public var past = Nanoseconds.zero
+    /// The most memory for that, in bytes.
+    public var pastMemory = 64_000_000
+
     public init() {}
 
     /// How large pictures of a size leave at most: the scale, or a smaller one where the pictures would be larger than allowed.

@@ -47,6 +47,24 @@ public enum BitRateText {
     }
 }
 
+/// An amount of memory as text: `64MB`, `1.5GB`.
+public enum MemoryText {
+    /// In bytes.
+    static let range = 1_000_000...4_000_000_000
+
+    /// Reads 1 MB to 4 GB.
+    public static func read(_ text: String) -> Int? {
+        for (unit, scale) in [("MB", 1e6), ("GB", 1e9)] where text.hasSuffix(unit) {
+            guard let number = Double(text.dropLast(unit.count)), (1e6...4e9).contains(number * scale) else { return nil }
+            return Int((number * scale).rounded())
+        }
+        return nil
+    }
+
+    /// Writes an amount so that ``read(_:)`` gives it again.
+    public static func write(_ bytes: Int) -> String { decimal(Int64(bytes), digits: 6) + "MB" }
+}
+
 /// How many times more, as text: `1.5x`.
 public enum FactorText {
     static let range = 0.1...100.0

@@ -186,7 +186,7 @@ final class AssignedStream: Sendable {
 
     // MARK: The control thread
 
-    private var relay: Relay? { state.withLock { $0.relay } }
+    var relay: Relay? { state.withLock { $0.relay } }
 
     /// Ends the stream cleanly.
     func stop() {

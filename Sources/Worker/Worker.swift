@@ -136,6 +136,18 @@ public final class Worker: Sendable {
             stream.showPicture(side, width: width, in: descriptor) { count, fault in
                 answer.send(.picture(id: id, byteCount: count, fault: fault))
             }
+        case .showPast(let id, let name, let side, let place, let format, let width):
+            let answer = control
+            guard let stream = stream(name), let descriptor = descriptors.first else {
+                control.send(.refusedPast(id: id, PastRefusal(.busy, Self.unknown(name))))
+                return
+            }
+            stream.showPast(side, place, format, width: width, in: descriptor) { result in
+                switch result {
+                case .success(let still): answer.send(.still(id: id, byteCount: still.byteCount, frame: still.frame))
+                case .failure(let refusal): answer.send(.refusedPast(id: id, refusal))
+                }
+            }
         case .share(let name, let dealt, let optional, let room):
             stream(name)?.share(dealt: dealt, optional: optional, room: room)
         case .offer(let id, let name, let side, let description, let takesOver):

@@ -20,6 +20,9 @@ public enum SupervisorMessage: ChannelMessage {
     case resolved(id: UInt64, addresses: [String], fault: String?)
     /// Encode the next picture as JPEG into the descriptor beside it (a sealed memory file), at most `width` pixels wide.
     case showPicture(id: UInt64, stream: String, side: PictureSide, width: Int)
+    /// Write a still of the past into the descriptor beside it (a sealed memory file), at most `width` pixels wide. The answer is
+    /// ``WorkerMessage/still(id:byteCount:frame:)`` or ``WorkerMessage/refusedPast(id:_:)``.
+    case showPast(id: UInt64, stream: String, side: PictureSide, place: StillPlace, format: StillFormat, width: Int)
     /// The processor cores that a stream may count on: for all work on originals, for optional work, and for originals when its
     /// output becomes larger.
     case share(stream: String, dealt: Double, optional: Double, room: Double)
@@ -37,7 +40,7 @@ public enum SupervisorMessage: ChannelMessage {
     /// The next share replaces a lost one, and who asks for a picture or offers a call waits for a limited time anyway.
     public var isExpendable: Bool {
         switch self {
-        case .share, .showPicture, .listCallers, .offer: true
+        case .share, .showPicture, .showPast, .listCallers, .offer: true
         default: false
         }
     }

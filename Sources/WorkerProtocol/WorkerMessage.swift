@@ -19,6 +19,10 @@ public enum WorkerMessage: ChannelMessage {
     /// The picture's JPEG has so many bytes in the descriptor that came with the request; 0 and a reason where there will be none, and 0
     /// alone where there is none now.
     case picture(id: UInt64, byteCount: Int, fault: String?)
+    /// The still has so many bytes in the descriptor that came with the request.
+    case still(id: UInt64, byteCount: Int, frame: UInt64)
+    /// There is no such still.
+    case refusedPast(id: UInt64, PastRefusal)
     /// The stages whose loops have not turned for longer than their limit, as `stream/stage`; empty when all turn.
     case alive(id: UInt64, stalled: [String])
     /// Present connections of a stream, at most ``Caller/most``. More follow where this is not the last part.
@@ -32,7 +36,7 @@ public enum WorkerMessage: ChannelMessage {
 
     public var isExpendable: Bool {
         switch self {
-        case .event, .troubles, .described, .picture, .callers, .refusedCall: true
+        case .event, .troubles, .described, .picture, .still, .refusedPast, .callers, .refusedCall: true
         default: false
         }
     }

@@ -99,6 +99,7 @@ import WorkerProtocol
         case .kick(let stream, let caller, _):
             channel.send(.event(stream: stream, StreamEvent(.inputDown, "caller \(caller) was disconnected")))
         case .showPicture(let id, _, let side, _): show(id, side, descriptors)
+        case .showPast(let id, _, let side, let place, _, _): show(id, side, place, descriptors)
         case .offer(let id, let stream, let side, let description, _): answer(id, stream, side, description)
         case .hangUp(let id):
             channel.send(.event(stream: sockets.keys.sorted()[0], StreamEvent(.message, "call \(id) hung up")))
@@ -182,6 +183,16 @@ import WorkerProtocol
         }
         sockets[stream] = number
         return UInt16(bigEndian: address.sin_port)
+    }
+
+    /// Has no frame but 48.
+    private func show(_ id: UInt64, _ side: PictureSide, _ place: StillPlace, _ descriptors: [PassedDescriptor]) {
+        guard let file = descriptors.first, place == .frame(48) else {
+            channel.send(.refusedPast(id: id, PastRefusal(.missing, "it has left")))
+            return
+        }
+        let fault = file.write([0xFF, 0xD8, side == .before ? 0 : 1])
+        channel.send(.still(id: id, byteCount: fault == nil ? 3 : 0, frame: 48))
     }
 
     private func show(_ id: UInt64, _ side: PictureSide, _ descriptors: [PassedDescriptor]) {

@@ -51,6 +51,16 @@ import Testing
         }
     }
 
+    @Test func memory() {
+        #expect(MemoryText.read("64MB") == 64_000_000 && MemoryText.read("1.5GB") == 1_500_000_000)
+        for bytes in [1_000_000, 64_000_000, 1_234_567, 4_000_000_000] {
+            #expect(MemoryText.read(MemoryText.write(bytes)) == bytes)
+        }
+        for text in ["64", "64M", "MB", "", "-64MB", "nanMB", "infGB", "0MB", "5GB", "64 MB", "0.9MB"] {
+            #expect(MemoryText.read(text) == nil, "\(text)")
+        }
+    }
+
     @Test func sizes() {
         #expect(SizeText.read("3840x2160") == PictureSize(width: 3840, height: 2160))
         for text in ["3840", "3840x", "15x16", "16x16385", "1x2x3", ""] { #expect(SizeText.read(text) == nil, "\(text)") }
@@ -72,7 +82,7 @@ import Testing
         "deinterlace": "fields",
         "interpolate": "2",
         "fps": "30000/1001", "hold": "1500ms", "keep-output": "false", "lookahead": "0", "budget": "120ms", "caution": "2.5",
-        "pacing": "paced",
+        "pacing": "paced", "past": "20s",
         "bitrate": "2.5M", "bits": "1.25x", "bitrate-floor": "1M", "preset": "veryfast", "threads": "4", "decode-threads": "3",
         "encode-threads": "5",
     ]

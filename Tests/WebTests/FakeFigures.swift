@@ -91,6 +91,18 @@ extension FakeService {
         return side == .before ? Self.grey : Self.coloured
     }
 
+    func still(
+        of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int
+    ) async throws(ServiceFault) -> Still {
+        _ = try await stream(name)
+        switch place {
+        case .frame(let frame) where frame > 1000: throw ServiceFault(.notFound, "frame \(frame) has not come yet")
+        case .time(let time) where time > MonotonicTime.now().nanoseconds: throw ServiceFault(.conflict, "yet to come")
+        case .rtp(0): throw ServiceFault(.unavailable, "others wait")
+        default: return Still(bytes: format == .png ? [0x89, 0x50] : side == .before ? Self.grey : Self.coloured, frame: 48)
+        }
+    }
+
     /// JPEGs of 64 x 36 pixels: a ramp, grey and in colours.
     static let grey = picture(
         """

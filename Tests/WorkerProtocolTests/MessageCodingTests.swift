@@ -30,6 +30,10 @@ import WorkerProtocol
             #"{"showPicture":{"id":4,"side":"after","stream":"cam1","width":640}}"#
         ),
         (
+            .showPast(id: 6, stream: "cam1", side: .before, place: .frame(48213), format: .png, width: 640),
+            #"{"showPast":{"format":"png","id":6,"place":{"frame":{"_0":48213}},"side":"before","stream":"cam1","width":640}}"#
+        ),
+        (
             .share(stream: "cam1", dealt: 1.5, optional: 0.25, room: 0.5),
             #"{"share":{"dealt":1.5,"optional":0.25,"room":0.5,"stream":"cam1"}}"#
         ),
@@ -62,6 +66,11 @@ import WorkerProtocol
         ),
         (.resolve(id: 1, host: "example.org", port: 9000), #"{"resolve":{"host":"example.org","id":1,"port":9000}}"#),
         (.picture(id: 4, byteCount: 0, fault: "no picture"), #"{"picture":{"byteCount":0,"fault":"no picture","id":4}}"#),
+        (.still(id: 6, byteCount: 9, frame: 48213), #"{"still":{"byteCount":9,"frame":48213,"id":6}}"#),
+        (
+            .refusedPast(id: 6, PastRefusal(.missing, "it has left")),
+            #"{"refusedPast":{"_1":{"kind":"missing","text":"it has left"},"id":6}}"#
+        ),
         (.answered(id: 5, description: "v=0\r\n"), #"{"answered":{"description":"v=0\r\n","id":5}}"#),
         (
             .refusedCall(id: 5, CallRefusal(.occupied, "another peer publishes")),
@@ -148,7 +157,7 @@ import WorkerProtocol
 
     @Test func aFaultShowsNoSecret() {
         let text = #"{"start":{"_0":{"input":"srt://h:1?passphrase=hunter2hunter2","outputs":3}}}"#
-        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 6")) {
+        #expect(throws: MessageFault("a message cannot be read: it is no SupervisorMessage of protocol version 7")) {
             try MessageCoding.decode(SupervisorMessage.self, from: text.utf8)
         }
     }
@@ -161,8 +170,8 @@ import WorkerProtocol
     @Test func anotherVersionIsRefusedInWords() {
         #expect(MessageCoding.fault(ofVersion: MessageCoding.version) == nil)
         #expect(
-            MessageCoding.fault(ofVersion: 7)
-                == "the other end speaks version 7 of the worker protocol and this one version 6: install burnish and burnishd "
+            MessageCoding.fault(ofVersion: 8)
+                == "the other end speaks version 8 of the worker protocol and this one version 7: install burnish and burnishd "
                 + "of the same release")
     }
 }

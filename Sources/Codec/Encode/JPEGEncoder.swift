@@ -9,6 +9,8 @@ public enum JPEGEncoder {
     /// libavcodec's scale: 1 is best, 31 worst.
     private static let quality: Int32 = 3
     private static let leastSide = 2
+    /// BT.601's, by H.273's number.
+    static let matrix: UInt8 = 6
 
     /// The size at which a picture is shown: upright, its pixels made square, and never enlarged.
     /// - Parameter width: the most columns.
@@ -47,10 +49,13 @@ public enum JPEGEncoder {
         return unsafe try encode(shown.pointer)
     }
 
-    private static func emptyFrame(_ size: PictureSize) throws(CodecError) -> OwnedFrame {
+    /// - Parameter format: 4:2:0 with the full range, or RGB.
+    static func emptyFrame(
+        _ size: PictureSize, _ format: AVPixelFormat = AV_PIX_FMT_YUVJ420P
+    ) throws(CodecError) -> OwnedFrame {
         let frame = try OwnedFrame()
         let target = unsafe frame.pointer
-        unsafe target.pointee.format = AV_PIX_FMT_YUVJ420P.rawValue
+        unsafe target.pointee.format = format.rawValue
         unsafe target.pointee.width = Int32(size.width)
         unsafe target.pointee.height = Int32(size.height)
         unsafe target.pointee.color_range = AVCOL_RANGE_JPEG
@@ -59,7 +64,7 @@ public enum JPEGEncoder {
         return frame
     }
 
-    private static func view(of frame: UnsafeMutablePointer<AVFrame>) -> MutablePictureView {
+    static func view(of frame: UnsafeMutablePointer<AVFrame>) -> MutablePictureView {
         let size = unsafe PictureSize(width: Int(frame.pointee.width), height: Int(frame.pointee.height))
         let (data, stride, chroma) = unsafe (frame.pointee.data, frame.pointee.linesize, size.chroma)
         return unsafe MutablePictureView(
@@ -68,13 +73,14 @@ public enum JPEGEncoder {
             v: MutablePlaneView(base: data.2!, stride: Int(stride.2), width: chroma.width, height: chroma.height))
     }
 
-    private static func scale(
+    static func scale(
         _ picture: PictureView, _ color: ColorDescription, into target: UnsafeMutablePointer<AVFrame>
     ) throws(CodecError) {
         let size = unsafe picture.size
         let scaler = unsafe burnish_scaler_for(
             nil, Int32(size.width), Int32(size.height), AV_PIX_FMT_YUV420P, target.pointee.width, target.pointee.height,
-            AV_PIX_FMT_YUVJ420P, burnish_sws_flags)
+            AVPixelFormat(rawValue: target.pointee.format),
+            target.pointee.format == AV_PIX_FMT_YUVJ420P.rawValue ? burnish_sws_flags : burnish_sws_flags_full_chroma)
         defer { unsafe burnish_scaler_free(scaler) }
         guard unsafe scaler != nil else {
             throw CodecError(
@@ -101,11 +107,14 @@ public enum JPEGEncoder {
                 burnish_frame_data(target), burnish_linesizes(target)), "sws_scale", at: place)
     }
 
-    private static func encode(_ frame: UnsafeMutablePointer<AVFrame>) throws(CodecError) -> [UInt8] {
-        let encoder = unsafe try OpenedEncoder(AV_CODEC_ID_MJPEG, at: place) { context in
+    /// - Parameter codec: JPEG's, or PNG's for a frame of RGB.
+    static func encode(
+        _ frame: UnsafeMutablePointer<AVFrame>, as codec: AVCodecID = AV_CODEC_ID_MJPEG
+    ) throws(CodecError) -> [UInt8] {
+        let encoder = unsafe try OpenedEncoder(codec, at: place) { context in
             unsafe context.pointee.width = frame.pointee.width
             unsafe context.pointee.height = frame.pointee.height
-            unsafe context.pointee.pix_fmt = AV_PIX_FMT_YUVJ420P
+            unsafe context.pointee.pix_fmt = AVPixelFormat(rawValue: frame.pointee.format)
             unsafe context.pointee.color_range = AVCOL_RANGE_JPEG
             unsafe context.pointee.time_base = AVRational(num: 1, den: 25)
             unsafe context.pointee.thread_count = 1

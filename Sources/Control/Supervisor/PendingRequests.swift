@@ -23,6 +23,7 @@ struct PendingRequests {
     }
 
     private var pictures: [UInt64: Request<Int>] = [:]
+    private var stills: [UInt64: Request<(byteCount: Int, frame: UInt64)>] = [:]
     private var callers: [UInt64: Request<[Caller]>] = [:]
     /// Lists of callers that have come in part.
     private var parts: [UInt64: [Caller]] = [:]
@@ -30,17 +31,25 @@ struct PendingRequests {
     private var calls: [UInt64: Request<String>] = [:]
     private var lastNumber: UInt64 = 0
 
-    private var count: Int { pictures.count + callers.count + changes.count }
+    private var count: Int { pictures.count + stills.count + callers.count + changes.count }
 
     /// When ``expire(_:)`` is due.
     var due: MonotonicTime? {
-        (pictures.values.map(\.due) + callers.values.map(\.due) + changes.values.map(\.due) + calls.values.map(\.due)).min()
+        (pictures.values.map(\.due) + stills.values.map(\.due) + callers.values.map(\.due) + changes.values.map(\.due)
+            + calls.values.map(\.due)).min()
     }
 
     /// - Returns: a number for the request; nil when too many wait, and then the waiter has been answered.
     mutating func addPicture(_ waiter: Waiter<Int>, worker: Int, now: MonotonicTime) -> UInt64? {
         guard hasRoom(waiter) else { return nil }
         pictures[lastNumber] = Request(worker: worker, due: now + timeout, waiter: waiter)
+        return lastNumber
+    }
+
+    /// A still of the past may have to be decoded from a keyframe far before it.
+    mutating func addStill(_ waiter: Waiter<(byteCount: Int, frame: UInt64)>, worker: Int, now: MonotonicTime) -> UInt64? {
+        guard hasRoom(waiter) else { return nil }
+        stills[lastNumber] = Request(worker: worker, due: now + timeout * 5, waiter: waiter)
         return lastNumber
     }
 
@@ -84,6 +93,13 @@ struct PendingRequests {
         pictures.removeValue(forKey: number)?.waiter.resume(returning: result)
     }
 
+    mutating func answerStill(
+        _ number: UInt64, worker: Int, _ result: Result<(byteCount: Int, frame: UInt64), ServiceFault>
+    ) {
+        guard stills[number]?.worker == worker else { return }
+        stills.removeValue(forKey: number)?.waiter.resume(returning: result)
+    }
+
     mutating func answerCallers(_ number: UInt64, worker: Int, _ part: [Caller], isLast: Bool) {
         guard callers[number]?.worker == worker else { return }
         let list = Array(((parts[number] ?? []) + part.prefix(Caller.most)).prefix(Caller.mostOfStream))
@@ -117,6 +133,10 @@ struct PendingRequests {
     private mutating func fail(_ fault: ServiceFault, where isMeant: (_ worker: Int, _ due: MonotonicTime) -> Bool) {
         for (number, request) in pictures where isMeant(request.worker, request.due) {
             pictures[number] = nil
+            request.waiter.resume(returning: .failure(fault))
+        }
+        for (number, request) in stills where isMeant(request.worker, request.due) {
+            stills[number] = nil
             request.waiter.resume(returning: .failure(fault))
         }
         for (number, request) in callers where isMeant(request.worker, request.due) {

@@ -14,7 +14,7 @@ extension Supervisor: StreamService {
 
     public func stream(_ name: String) throws(ServiceFault) -> StreamStatus { status(of: try find(name)) }
 
-    private func find(_ name: String) throws(ServiceFault) -> SupervisedStream {
+    func find(_ name: String) throws(ServiceFault) -> SupervisedStream {
         guard let stream = supervised[name] else { throw ServiceFault(.notFound, "there is no stream of this name") }
         return stream
     }

@@ -208,6 +208,10 @@ extension Supervisor {
             let result: Result<Int, ServiceFault> =
                 fault.map { .failure(ServiceFault(.unavailable, Self.line($0))) } ?? .success(byteCount)
             requests.answerPicture(id, worker: worker.number, result)
+        case .still(let id, let byteCount, let frame):
+            requests.answerStill(id, worker: worker.number, .success((byteCount, frame)))
+        case .refusedPast(let id, let refusal):
+            requests.answerStill(id, worker: worker.number, .failure(ServiceFault(refusal)))
         case .callers(let id, let part, let isLast):
             requests.answerCallers(id, worker: worker.number, part, isLast: isLast)
         case .answered(let id, let description): hear(.success(description), toCall: id, from: worker)

@@ -60,6 +60,9 @@ public struct RTPSendSession: ~Copyable {
         self.clock = clock
     }
 
+    /// The RTP time stamp of a time of the stream in a track.
+    func stamp(of presentation: MediaTime, track: Int) -> UInt32 { tracks[track].timestamp(presentation) }
+
     /// The synchronisation sources of a track: its own, and the one that sends its packets again.
     public func sources(of track: Int) -> (own: UInt32, retransmission: UInt32) {
         (tracks[track].source, tracks[track].retransmissionSource)

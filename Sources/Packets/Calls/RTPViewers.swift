@@ -84,6 +84,9 @@ public final class RTPViewers: Sendable {
         viewers.map { Report(id: UInt64($0.id), feedback: $0.feedback, isHeldBack: $0.isHeldBack) }
     }
 
+    /// What each viewer's RTP time stamps of pictures have more than the pictures' presentation times.
+    public var videoStampBases: [UInt32] { viewers.compactMap(\.videoStampBase) }
+
     package var isAnybodyThere: Bool { all.withLock { $0.contains { $0 != nil } } }
 
     var viewers: [RTPViewer] { all.withLock { $0.compactMap { $0 } } }
@@ -152,6 +155,12 @@ public final class RTPViewer: Sendable {
     /// The synchronisation sources of a track, for a session description.
     public func sources(of track: Int) -> (own: UInt32, retransmission: UInt32) {
         state.withLock { $0.session.sources(of: track) }
+    }
+
+    /// What RTP time stamps of pictures have more than the presentation times, which are counted alike (RFC 6184, 8.2.1); nil for who
+    /// gets sound alone.
+    var videoStampBase: UInt32? {
+        video.map { track in state.withLock { $0.session.stamp(of: MediaTime(ticks: 0), track: track) } }
     }
 
     /// Reads an RTCP datagram that has come from the receiver. Lost packets go out at once, on this thread.

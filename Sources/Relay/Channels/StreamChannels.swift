@@ -29,6 +29,8 @@ struct StreamChannels: Sendable {
     let path = PicturePath()
     let chosen = ChosenOutput()
     let available: AvailableCores
+    /// Nil where the setting `past` is 0.
+    let past: Past?
 
     init(_ configuration: RelayConfiguration) {
         self.configuration = configuration
@@ -37,5 +39,7 @@ struct StreamChannels: Sendable {
         books = StreamBooks(keyframes: keyframes, map: configuration.telemetry)
         schedule = SharedScheduler(order: configuration.synthesisOrder)
         available = AvailableCores(Cores(ProcessorLimit.current.share))
+        past = Past(configuration.options)
+        past?.follow(settings)
     }
 }

@@ -63,6 +63,7 @@ final class IngestStage {
     private var reordering = StampedReordering()
     /// What a picture's packets said of when it was taken, until its unit is complete.
     private var capture: (time: UInt64, presentation: MediaTime)?
+    private let keeper: InputKeeper?
     /// The main video of the program; nil where it has none.
     private var video: ElementaryStreamDescription?
     /// The program map has come.
@@ -125,6 +126,7 @@ final class IngestStage {
         outputRate = channels.outputRate
         turns = channels.turns
         path = channels.path
+        keeper = channels.past.map { InputKeeper($0.input) }
         let isLive = source.url.isLive
         mayWait = !isLive
         isCall = source.tracks != nil
@@ -172,6 +174,7 @@ final class IngestStage {
                 arrivals.heard = message.arrival
                 if message.packet?.restartsClock == true { sourceClock &+= 1 }
                 if let told = demuxer.capture(of: message) { capture = told }
+                if let keeper, let base = demuxer.stampBase(of: message) { keeper.stampBase = base }
                 unsafe demuxer.push(
                     UnsafeRawBufferPointer(rebasing: buffer[..<message.byteCount]), message, handler: handle)
                 if let isNeeded = demuxer.keyframeNeed(after: message) { source.needsKeyframe(isNeeded) }
@@ -224,6 +227,7 @@ final class IngestStage {
             reordering = StampedReordering()
             capture = nil
             captures.forget()
+            keeper?.stampBase = nil
             format.forget()
             (sounds, lastKeyframe) = ([:], nil)
             complaint = nil
@@ -497,6 +501,9 @@ final class IngestStage {
         if unit.isDamaged { flags.insert(.isDamaged) }
         if followsGap { flags.insert(.followsGap) }
         followsGap = false
+        keeper?.keep(
+            unit, ticket.record, decode: Self.decode(decode, presentation: stamp, mapped: mapped.output), arrival: arrival,
+            flags)
         let picture = PictureRouter.Picture(
             presentation: mapped.output, decode: Self.decode(decode, presentation: stamp, mapped: mapped.output),
             isTimed: timing.step == nil, source: unit.lastSourceTime ?? arrival, flags: flags)

@@ -11,6 +11,8 @@ protocol SourceDemuxer: ~Copyable {
     mutating func push(_ bytes: UnsafeRawBufferPointer, _ message: Message, handler: Handler)
     /// When the picture was taken that this message is of, and its time in the stream; nil where the sender does not say.
     func capture(of message: Message) -> (time: UInt64, presentation: MediaTime)?
+    /// What an RTP time stamp of the message's picture has more than the picture's presentation time; nil where the message has none.
+    func stampBase(of message: Message) -> UInt32?
     /// A connection begins.
     mutating func begin(_ source: Source)
     /// Messages before the next one are missing.
@@ -36,6 +38,7 @@ extension TransportStreamDemuxer: SourceDemuxer {
     }
 
     func capture(of message: Message) -> (time: UInt64, presentation: MediaTime)? { nil }
+    func stampBase(of message: Message) -> UInt32? { nil }
     mutating func begin(_ source: Source) {}
     var needsKeyframe: Bool { false }
     func keyframeNeed(after message: Message) -> Bool? { nil }
@@ -79,6 +82,11 @@ struct CallDemuxer: SourceDemuxer, ~Copyable {
     func capture(of message: Message) -> (time: UInt64, presentation: MediaTime)? {
         guard let packet = message.packet, let time = packet.extensions.captureTime, isVideo(packet) else { return nil }
         return (time, packet.presentation)
+    }
+
+    func stampBase(of message: Message) -> UInt32? {
+        guard let packet = message.packet, isVideo(packet) else { return nil }
+        return packet.timestamp &- UInt32(truncatingIfNeeded: packet.presentation.ticks)
     }
 
     private func isVideo(_ packet: RTPArrival) -> Bool { tracks.indices.contains(packet.track) && tracks[packet.track].isVideo }

@@ -34,6 +34,12 @@ struct MapFigures {
         gauges.content = content.map { $0 == .calls ? .calls : .general }
     }
 
+    mutating func record(_ past: Past?) {
+        guard let past else { return }
+        gauges.pastInput = StreamGauges.Past(past.input.extent)
+        gauges.pastOutput = StreamGauges.Past(past.output.extent)
+    }
+
     /// - Parameter rate: frames a second that went out in the last second.
     mutating func record(rate: Double) { gauges.rate = rate }
 
@@ -51,5 +57,12 @@ struct MapFigures {
             if index == 0 { map.write(figures.leg, of: .output) }
             map.write(figures, of: index)
         }
+    }
+}
+
+extension StreamGauges.Past {
+    fileprivate init(_ extent: PastRing.Extent) {
+        self.init()
+        (bytes, seconds) = (UInt64(extent.bytes), extent.time.seconds)
     }
 }

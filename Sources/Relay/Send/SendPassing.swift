@@ -82,6 +82,7 @@ extension SendStage.State {
                 stream: unit.stream, header: unit.header, unit.bytes, presentationTime: presentation,
                 decodeTime: unit.reordering > 0 ? presentation.map { $0 + -unit.reordering } : nil, emit: emit)
         }
+        keeper?.keep(unit, muxer, at: presentation)
         countRefusals()
         record.record(muxer, rtpState)
         return isWhole || entry.callsHaveIt
@@ -116,6 +117,7 @@ extension SendStage.State {
                     _ = unsafe outputs.sendPassing(stamp: stamp) { emit in
                         unsafe muxer.writePassed(stream: stream, bytes, presentationTime: silence.begin, emit: emit)
                     }
+                    unsafe keeper?.keep(silence: bytes, stream, muxer, at: silence.begin)
                 }
                 books.counters.add(.silentUnits)
             }

@@ -264,6 +264,7 @@ final class SendStage: EncodedOutput, PassedOutput {
                     isTimed: unit.isTimed, emit: emit)
             }
         }
+        state.keeper?.keep(bytes, unit, ticket.record, muxer, sent: outcome.sent)
         if ticket.record.kind == .repeated { state.sendSilence(upTo: unit.presentation) }
         state.times.newestSent = outcome.sent
         ticket.stamp(.sent, at: outcome.sent)

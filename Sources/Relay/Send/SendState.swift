@@ -25,6 +25,7 @@ extension SendStage {
         var shelf: PassingShelf
         var outputs: FanOut
         var calls: CallSender
+        var keeper: OutputKeeper?
         let live: LiveSettings
         var settings: LiveSettings.Copy
         var isFinished = false
@@ -41,6 +42,7 @@ extension SendStage {
             shelf = PassingShelf(capacity: passing.capacity)
             outputs = FanOut(sinks, map: channels.books.map)
             calls = CallSender(passing, channels.books.counters, channels.control)
+            keeper = channels.past.map { OutputKeeper($0.output) }
             live = channels.settings
             settings = LiveSettings.Copy(of: live)
         }

@@ -123,4 +123,5 @@ enum Bounds {
     static let side: UInt64 = 65_535
     static let cores = 0.0...65_536.0
     static let rate = 0.0...1_000_000.0
+    static let past = 0.0...86_400.0
 }

@@ -96,6 +96,18 @@ public struct StreamGauges: Sendable, BitwiseCopyable {
         public var name: String { self == .calls ? "calls" : "general" }
     }
 
+    /// What is kept of the past: of what came in, and of what went out.
+    public var pastInput = Past()
+    public var pastOutput = Past()
+
+    /// Coded units in memory.
+    public struct Past: Hashable, Sendable, BitwiseCopyable {
+        public var bytes: UInt64 = 0
+        public var seconds = 0.0
+
+        public init() {}
+    }
+
     /// When the map was last written by the observer.
     public var writtenAt = MonotonicTime(nanoseconds: 0)
 

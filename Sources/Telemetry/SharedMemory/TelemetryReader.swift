@@ -243,6 +243,11 @@ struct MapWords {
             faults += 1
         }
 
+        snapshot.gauges.pastInput.bytes = count(gauges + 12)
+        snapshot.gauges.pastInput.seconds = share(gauges + 13, Bounds.past)
+        snapshot.gauges.pastOutput.bytes = count(gauges + 14)
+        snapshot.gauges.pastOutput.seconds = share(gauges + 15, Bounds.past)
+
         var checked = CheckedWords(words)
         snapshot.inputLeg = OutputWords.leg(&checked, at: TelemetryLayout.legs)
         snapshot.outputLeg = OutputWords.leg(&checked, at: TelemetryLayout.legs + TelemetryLayout.legStride)

@@ -194,6 +194,10 @@ extension TelemetryMap {
             words.store(gauges.better.map { UInt64($0.preset.place) + 1 } ?? 0, at: start + 9)
             words.store(gauges.better.map { Self.word($0.size) } ?? 0, at: start + 10)
             words.store((gauges.better?.cores ?? 0).bitPattern, at: start + 11)
+            words.store(gauges.pastInput.bytes, at: start + 12)
+            words.store(gauges.pastInput.seconds.bitPattern, at: start + 13)
+            words.store(gauges.pastOutput.bytes, at: start + 14)
+            words.store(gauges.pastOutput.seconds.bitPattern, at: start + 15)
         }
 
         private static func word(_ size: PictureSize) -> UInt64 {

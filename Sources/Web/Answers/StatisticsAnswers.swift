@@ -65,6 +65,7 @@ enum StatisticsAnswers {
             "betterOutput": .optional(gauges.better) { better in
                 ["size": text(better.size), "preset": .text(better.preset.rawValue), "cores": .number(better.cores)]
             },
+            "past": ["input": json(gauges.pastInput), "output": json(gauges.pastOutput)],
             "input": .object(members(snapshot.inputLeg).merging(input(stream)) { first, _ in first }),
             "output": .object(members(snapshot.outputLeg).merging(output(0, stream, gauges)) { first, _ in first }),
             "outputs": .list(
@@ -121,6 +122,10 @@ enum StatisticsAnswers {
 
     private static func byReason(_ count: (DropReason) -> UInt64) -> JSON {
         .object(Dictionary(DropReason.allCases.map { ($0.name, .count(count($0))) }) { first, _ in first })
+    }
+
+    private static func json(_ past: StreamGauges.Past) -> JSON {
+        ["bytes": .count(past.bytes), "seconds": .number(past.seconds)]
     }
 
     private static func text(_ size: PictureSize) -> JSON { .text("\(size.width)x\(size.height)") }
@@ -182,6 +187,7 @@ enum StatisticsAnswers {
         let quantiles: [String: Schema] = [
             "count": count, "p50": .number(), "p95": .number(), "p99": .number(), "max": .number(),
         ]
+        let past = Schema.object("", ["bytes": count, "seconds": .number()])
         let reasons = Schema.object("", counts(DropReason.allCases.map(\.name)))
         let stages = Schema.list(.named("Stage"))
         var leg: [String: Schema] = [
@@ -268,6 +274,7 @@ enum StatisticsAnswers {
                         .object(
                             "What would be sent if the machine had room for it, and the cores that its originals would need.",
                             ["size": .text(), "preset": .text(), "cores": .number()])),
+                    "past": .object("What is kept in memory for stills and clips.", ["input": past, "output": past]),
                     "input": .named("InputLeg"), "output": .named("OutputLeg"), "outputs": .list(.named("Output")),
                 ]),
         ]

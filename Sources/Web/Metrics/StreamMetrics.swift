@@ -117,6 +117,12 @@ extension Metrics {
                 Sample("all", value: .number(gauges.coresSynthesising)),
             ]
         },
+        .stream("past_bytes", .gauge, unit: "bytes", labels: ["side"], "Coded units of the past that are kept in memory.") {
+            past($0) { .count($0.bytes) }
+        },
+        .stream("past_seconds", .gauge, unit: "seconds", labels: ["side"], "How far those go back.") {
+            past($0) { .number($0.seconds) }
+        },
         .snapshot("output_frames_per_second", .gauge, "Frames that went out in the last second.") { .number($0.gauges.rate) },
         .stream("picture_pixels", .gauge, unit: "pixels", labels: ["side", "dimension"], "The size of the pictures.") {
             reading in
@@ -126,6 +132,12 @@ extension Metrics {
             }
         },
     ]
+
+    /// Samples of what is kept of the past.
+    private static func past(_ reading: ScrapedStream, _ value: (StreamGauges.Past) -> Sample.Value) -> [Sample] {
+        guard let gauges = reading.snapshot?.gauges else { return [] }
+        return [Sample("input", value: value(gauges.pastInput)), Sample("output", value: value(gauges.pastOutput))]
+    }
 
     /// Samples of each step on single pictures.
     private static func steps(_ reading: ScrapedStream, _ value: (StepFigures) -> Sample.Value) -> [Sample] {

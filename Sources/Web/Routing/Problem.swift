@@ -12,7 +12,7 @@ struct Problem: Error, Sendable {
         case tokenNeeded = "token_needed"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
-        case exists
+        case exists, conflict
         case tooLarge = "too_large"
         case wrongMediaType = "wrong_media_type"
         case invalid
@@ -32,7 +32,7 @@ struct Problem: Error, Sendable {
             case .tokenNeeded: .unauthorized
             case .notFound: .notFound
             case .methodNotAllowed: .methodNotAllowed
-            case .exists: .conflict
+            case .exists, .conflict: .conflict
             case .tooLarge: .contentTooLarge
             case .wrongMediaType: .unsupportedMediaType
             case .invalid: .unprocessableContent
@@ -64,6 +64,7 @@ struct Problem: Error, Sendable {
             switch fault.kind {
             case .notFound: .notFound
             case .exists: .exists
+            case .conflict: .conflict
             case .invalid: .invalid
             case .malformed: .badRequest
             case .unacceptable: .notAcceptable

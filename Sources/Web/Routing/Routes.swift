@@ -95,15 +95,35 @@ enum Routes {
     static let pictures: [Route] = [
         Route(
             method: .get, path: "/api/v1/streams/{name}/picture/{side}", id: "getPicture",
-            summary: "The next picture as it came in, or as it goes out.", access: .views,
+            summary:
+                "The next picture as it came in, or as it goes out. With `at`, `frame` or `rtp`, one of the past: that needs the right to change streams.",
+            access: .views,
             parameters: [
                 stream,
                 .init(name: "side", place: .path, about: "Which picture.", schema: .choice(["before", "after"])),
                 .init(name: "width", about: "Its greatest width in pixels.", schema: .integer(16...3840, fallback: 960)),
+                .init(
+                    name: "at", about: "What was shown so long ago, as -2s. Of the past, as far as `past` keeps it.",
+                    schema: .text(most: 16)),
+                .init(
+                    name: "frame", about: "The picture of the frame with this number in records and traces.",
+                    schema: .integer(0...Int64.max)),
+                .init(
+                    name: "rtp", about: "The picture with this RTP time stamp: as it came in, or as a viewer of a call got it.",
+                    schema: .integer(0...Int64(UInt32.max))),
+                .init(
+                    name: "quality", about: "How a picture of the past is made. best is not made yet.",
+                    schema: .choice(["fast", "best"], fallback: "fast")),
+                .init(
+                    name: "format", about: "How a picture of the past is written.",
+                    schema: .choice(["jpeg", "png"], fallback: "jpeg")),
             ],
-            success: .init(about: "The picture.", content: [("image/jpeg", nil)]),
-            nothing: "There is no picture now: no source has come, or nobody receives the output.", problems: [.unavailable],
-            answer: RecordAnswers.picture),
+            success: .init(
+                about: "The picture.", content: [("image/jpeg", nil), ("image/png", nil)],
+                headers: ["Burnish-Frame": "The number of its frame; of pictures of the past."]),
+            nothing: "There is no picture now: no source has come, or nobody receives the output.",
+            problems: [.unavailable, .conflict],
+            answer: PastAnswers.picture),
         Route(
             method: .get, path: "/api/v1/events", id: "followEvents",
             summary: "What happens, as server-sent events; a client that returns gets what it missed, as far as it is kept.",

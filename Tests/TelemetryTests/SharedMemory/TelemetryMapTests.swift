@@ -68,6 +68,8 @@ import Testing
         gauges.output = StreamGauges.Output(step: 2, preset: .superfast)
         gauges.better = StreamGauges.Better(size: PictureSize(width: 1280, height: 720), preset: .medium, cores: 1.75)
         gauges.content = .calls
+        (gauges.pastInput.bytes, gauges.pastInput.seconds) = (1_000_000, 19.5)
+        (gauges.pastOutput.bytes, gauges.pastOutput.seconds) = (2_000_000, 20.5)
         writer.write(gauges)
         writer.write(numberedLeg(10), of: .input)
         writer.write(numberedLeg(50), of: .output)
@@ -94,6 +96,7 @@ import Testing
         #expect(snapshot.gauges.outputSize == gauges.outputSize && snapshot.gauges.writtenAt.nanoseconds > 0)
         #expect(snapshot.gauges.output == gauges.output && snapshot.gauges.better == gauges.better)
         #expect(snapshot.gauges.content == .calls)
+        #expect(snapshot.gauges.pastInput == gauges.pastInput && snapshot.gauges.pastOutput == gauges.pastOutput)
         #expect("\(snapshot.inputLeg)" == "\(numberedLeg(10))" && "\(snapshot.outputLeg)" == "\(numberedLeg(50))")
         #expect(snapshot.writers == 1 && snapshot.process == getpid() && snapshot.faults == 0)
         // The two clocks drift by less than a second in a test.

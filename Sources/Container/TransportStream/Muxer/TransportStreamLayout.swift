@@ -13,6 +13,9 @@ public struct TransportStreamLayout: Hashable, Sendable {
             self.descriptors = descriptors
         }
 
+        /// What it is, as far as that is known.
+        public var codec: StreamCodec { StreamCodec(streamType: streamType, descriptors: descriptors) }
+
         public static let h264 = Video(streamType: 0x1b)
 
         /// The `stream_id` of its PES packets: private formats have their own.

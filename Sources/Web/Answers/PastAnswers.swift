@@ -1,0 +1,66 @@
+import Control
+import HTTPTypes
+import Hummingbird
+import Media
+import Settings
+import WorkerProtocol
+
+/// Pictures of a stream's past.
+enum PastAnswers {
+    /// The next picture, or one of the past where the query names one.
+    @Sendable static func picture(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        let arrival = MonotonicTime.now()
+        guard let place = try place(in: request, now: arrival) else {
+            if let key = ["quality", "format"].first(where: { request[$0] != nil }) {
+                throw Problem(.badRequest, key: key, "\(key) goes with at, frame or rtp: name a picture of the past")
+            }
+            return try await RecordAnswers.picture(request, site)
+        }
+        try site.access.checkAccess(request.request.head, .changes)
+        try refuseBest(request["quality"], key: "quality")
+        let format = StillFormat(rawValue: request["format"] ?? "") ?? .jpeg
+        let still = try await site.service.still(
+            of: request["name"] ?? "", side: request["side"] == "before" ? .before : .after, at: place, as: format,
+            width: request.integer("width", or: 3840))
+        return Response(
+            status: .ok, headers: [.contentType: "image/\(format.rawValue)", .burnishFrame: "\(still.frame)"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: still.bytes)))
+    }
+
+    static func refuseBest(_ quality: String?, key: String) throws(Problem) {
+        if quality == "best" { throw Problem(.conflict, key: key, "best is not made yet: ask for fast or sent") }
+    }
+
+    /// The picture that a query names; nil where it names none.
+    private static func place(in request: RouteRequest, now: MonotonicTime) throws(Problem) -> StillPlace? {
+        let given = ["at", "frame", "rtp"].filter { request[$0] != nil }
+        guard let key = given.first else { return nil }
+        guard given.count == 1 else {
+            throw Problem(.badRequest, key: given[1], "\(given.joined(separator: " and ")) name one picture each: give one")
+        }
+        let text = request[key] ?? ""
+        switch key {
+        case "frame": return UInt64(text).map { .frame($0) }
+        case "rtp": return UInt32(text).map { .rtp($0) }
+        default:
+            guard let time = PastTime.read(text) else { throw Problem(.badRequest, key: "at", PastTime.wanted("at")) }
+            return .time((now + time).nanoseconds)
+        }
+    }
+}
+
+/// A time before or after now, as text: `-2s`, `0s`, `5s`.
+enum PastTime {
+    static func read(_ text: String) -> Nanoseconds? {
+        let (sign, digits): (Int64, Substring) = text.hasPrefix("-") ? (-1, text.dropFirst()) : (1, text[...])
+        // `Double` would read a second sign.
+        guard digits.first?.isNumber == true, let time = TimeText.read(String(digits)), time <= .seconds(86_400) else { return nil }
+        return time * sign
+    }
+
+    static func wanted(_ key: String) -> String { "\(key) is a time up to a day before now, as -2s or -500ms" }
+}
+
+extension HTTPField.Name {
+    static let burnishFrame = Self("Burnish-Frame")!
+}

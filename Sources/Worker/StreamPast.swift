@@ -1,0 +1,46 @@
+import Media
+import Relay
+import WorkerProtocol
+
+extension AssignedStream {
+    /// Writes a still of the past into a file.
+    /// - Parameter answer: called once, on any thread, with the number of bytes and of the frame.
+    func showPast(
+        _ side: PictureSide, _ place: StillPlace, _ format: StillFormat, width: Int,
+        in descriptor: PassedDescriptor,
+        answer: @escaping @Sendable (Result<(byteCount: Int, frame: UInt64), PastRefusal>) -> Void
+    ) {
+        guard let relay else { return answer(.failure(PastRefusal(.busy, "the stream does not run"))) }
+        let meant: PastPlace =
+            switch place {
+            case .time(let time): .time(MonotonicTime(nanoseconds: time))
+            case .frame(let frame): .frame(frame)
+            case .rtp(let stamp): .rtp(stamp)
+            }
+        relay.requestPast(
+            side == .before ? .before : .after, meant, as: format == .jpeg ? .jpeg : .png, width: width
+        ) { result in
+            switch result {
+            case .failure(let fault): answer(.failure(PastRefusal(fault)))
+            case .success(let picture):
+                if let fault = descriptor.write(picture.bytes) {
+                    answer(.failure(PastRefusal(.conflict, "\(fault): ask for a smaller width")))
+                } else {
+                    answer(.success((picture.bytes.count, picture.frame)))
+                }
+            }
+        }
+    }
+}
+
+extension PastRefusal {
+    init(_ fault: PastFault) {
+        let kind: Kind =
+            switch fault.kind {
+            case .missing: .missing
+            case .conflict: .conflict
+            case .busy: .busy
+            }
+        self.init(kind, fault.description)
+    }
+}
