@@ -176,6 +176,36 @@ import Testing
         }
     }
 
+    /// Silence fills a gap of sound. One of more than a minute stays, and what follows is where it belongs.
+    @Test(arguments: [1, 90]) func slowSoundWithAGap(gap: Int) throws {
+        let scratch = try Scratch()
+        let (input, output) = (scratch.path("in.mkv"), scratch.path("out.mp4"))
+        try ffmpeg([
+            "-f", "lavfi", "-i", "color=gray:size=64x48:rate=5:d=\(4 + gap)", "-filter_complex",
+            "aevalsrc='0.5*sin(2*PI*440*t)*between(mod(t,1),0.4,0.6)':s=48000:d=4,asetpts='PTS+gte(N,96000)*\(gap)/TB'[a]",
+            "-map",
+            "0", "-map", "[a]", "-c:v", "libx264", "-c:a", "pcm_s16le", input,
+        ])
+        let outcome = try enhance(input, output) { ($0.slowness, $0.sound) = (3, .stretch) }
+        #expect(outcome.notices.isEmpty, "\(outcome.notices)")
+        let found = try runTool([
+            "ffmpeg", "-hide_banner", "-copyts", "-i", output, "-vn", "-af", "silencedetect=noise=-20dB:d=0.1", "-f", "null",
+            "-",
+        ])
+        func times(_ name: String) -> [Double] {
+            found.errors.components(separatedBy: name + ": ").dropFirst().compactMap {
+                Double($0.prefix { "0123456789.".contains($0) })
+            }
+        }
+        let begins = times("silence_end")
+        #expect(begins.count >= 4, "\(found.errors)")
+        for (index, begin) in begins.prefix(4).enumerated() {
+            guard let end = times("silence_start").first(where: { $0 > begin }) else { continue }
+            let second = Double(index) + 0.5 + (index < 2 ? 0 : Double(gap))
+            #expect(abs((begin + end) / 2 - 3 * second) < 0.03, "\(index): \(begin), \(end)")
+        }
+    }
+
     @Test func slowSoundThatCannotBeHeldIsNamed() throws {
         let scratch = try Scratch()
         let input = scratch.path("in.mkv")

@@ -79,6 +79,20 @@ import Testing
         #expect(plan.hold(until: 35, isExcluded: true).isEmpty)
     }
 
+    /// A gap that stays has no slots, and the picture behind it is shown wherever it lies.
+    @Test func aGapMayStay() {
+        var plan = RatePlan(timeBase: Rational(1, 1000), to: Rational(20))
+        func shown(_ slots: [RatePlan.Slot]) -> [Int64] { slots.filter { $0.source == .later }.map(\.number) }
+        #expect(plan.resume(at: 0).map(\.number) == [0])
+        #expect(plan.add(50).map(\.number) == [1])
+        #expect(shown(plan.resume(at: 3_600_060)) == [72_001])
+        // Nearer to the slot after it; and so near to the one before that both would have the same.
+        #expect(shown(plan.resume(at: 3_601_030)) == [72_021])
+        #expect(shown(plan.resume(at: 3_601_040)) == [72_022])
+        #expect(shown(plan.add(3_601_150)) == [72_023])
+        #expect(plan.add(3_601_225).map(\.source) == [.between(Rational(2, 3))])
+    }
+
     @Test func phasesAreMadeInOneCall() throws {
         let size = PictureSize(width: 96, height: 64)
         let session = try FrameRateConversion(FrameInterpolationConfiguration(size: size))
