@@ -33,6 +33,18 @@ public protocol StreamService: Sendable {
     func still(
         of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int
     ) async throws(ServiceFault) -> Still
+    /// Makes a still of the stream's past, and keeps it in a file.
+    func makeStill(
+        of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int
+    ) async throws(ServiceFault) -> Capture
+    /// A still that was made, as a file; also after a restart of the service.
+    func still(_ number: Int, of name: String) async throws(ServiceFault) -> Still
+    /// Begins to cut a clip of what the stream has sent, between two times of the machine's clock.
+    func makeClip(
+        of name: String, from: MonotonicTime, to: MonotonicTime, as format: ClipFormat
+    ) async throws(ServiceFault) -> Capture
+    /// What has become of a clip; also after a restart of the service.
+    func clip(_ number: Int, of name: String) async throws(ServiceFault) -> Capture
     /// The events since `number` that are still kept, then those to come. Ends when the service ends.
     func events(since number: UInt64) async -> AsyncStream<ServiceEvent>
     /// The stream that receives (`publish`) or sends (`play`) calls under a name; nil where none does.
@@ -75,13 +87,38 @@ public struct ServiceFault: Error, Hashable, Sendable {
     }
 }
 
+/// A still or a clip on the disk.
+public struct Capture: Hashable, Sendable {
+    public enum Kind: String, Sendable, CaseIterable { case still, clip }
+    public enum State: String, Sendable, CaseIterable { case pending, ready, failed }
+
+    /// Counts the stream's captures of its kind, over restarts of the service.
+    public var number: Int
+    public var kind: Kind
+    public var state: State
+    /// The file, once it is ready.
+    public var path: String
+    public var bytes: Int64 = 0
+    /// From the first picture to the last; nil where that is not known.
+    public var seconds: Double?
+    public var pictures: Int?
+    /// The number of a still's frame; nil where that is not known.
+    public var frame: UInt64?
+    /// Why it has failed.
+    public var reason = ""
+
+    public init(_ kind: Kind, number: Int, path: String, state: State) {
+        (self.kind, self.number, self.path, self.state) = (kind, number, path, state)
+    }
+}
+
 /// A picture of a stream's past, as a file.
 public struct Still: Sendable {
     public var bytes: [UInt8]
-    /// The number of its frame in records and traces.
-    public var frame: UInt64
+    /// The number of its frame in records and traces; nil where that is not known any more.
+    public var frame: UInt64?
 
-    public init(bytes: [UInt8], frame: UInt64) { (self.bytes, self.frame) = (bytes, frame) }
+    public init(bytes: [UInt8], frame: UInt64?) { (self.bytes, self.frame) = (bytes, frame) }
 }
 
 /// A stream as the API shows it. Secrets are left out.

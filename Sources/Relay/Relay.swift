@@ -25,6 +25,7 @@ public final class Relay: Sendable {
     private let output: SendStage
     private let desk: PictureDesk
     private let pastDesk: PastDesk
+    private let clipDesk: ClipDesk
 
     /// Opens both ends.
     /// - Throws: what keeps an end from being opened: an address in use, a file that is not there, an output that
@@ -63,11 +64,13 @@ public final class Relay: Sendable {
         output = SendStage(sinks: sinks, passing: passing, channels: channels)
         desk = PictureDesk(channels.pictures, channels.settings, timeout: configuration.pictureTimeout)
         pastDesk = PastDesk(channels.past, channels.settings)
+        clipDesk = ClipDesk(channels.past)
     }
 
     deinit {
         desk.close()
         pastDesk.close()
+        clipDesk.close()
     }
 
     private var control: StreamControl { channels.control }
@@ -148,6 +151,7 @@ public final class Relay: Sendable {
         for thread in threads { thread.join() }
         desk.close()
         pastDesk.close()
+        clipDesk.close()
         // A receiver shows nothing before its time, and what is not shown yet is lost when the connection ends.
         min(output.newestSourceTime ?? .now(), .now() + .seconds(2)).sleep()
         // The last frames are still on their way. On a lossy leg some have to be sent again.
@@ -225,6 +229,20 @@ public final class Relay: Sendable {
         if side == .after, case .rtp = place { bases = sinks.flatMap { $0.viewers?.videoStampBases ?? [] } }
         pastDesk.request(
             PastDesk.Request(side: side, place: place, format: format, width: width, stampBases: bases, answer: answer))
+    }
+
+    /// Cuts a clip of what has gone out, as it was sent, from the last entry point before a time on. It may reach a minute into the future.
+    /// Safe to call at any time.
+    /// - Parameters:
+    ///   - write: writes bytes at a place of the file, on another thread, and returns why that cannot be done.
+    ///   - answer: called once when all is written, on another thread, or at once with a fault.
+    public func cutClip(
+        from: MonotonicTime, to: MonotonicTime, as container: ClipContainer,
+        write: @escaping @Sendable (UnsafeRawBufferPointer, Int64) -> String?,
+        _ answer: @escaping @Sendable (Result<PastClip, PastFault>) -> Void
+    ) {
+        unsafe clipDesk.request(
+            ClipDesk.Request(from: from, to: to, container: container, write: write, answer: answer))
     }
 
     /// Changes settings. Each stage takes them over between two frames, so that no frame is lost or repeated and none waits. What

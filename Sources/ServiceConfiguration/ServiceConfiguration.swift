@@ -61,6 +61,8 @@ public struct ServiceConfiguration: Hashable, Sendable {
     public var stateDirectory: String?
     /// Absolute paths. The API may name files below them.
     public var folders: [String] = []
+    /// Where stills and clips lie; nil: below the state directory.
+    public var stills: String?
     public var admission = Admission.refuse
     public var limits = Limits()
     /// What streams have that do not say otherwise.

@@ -8,6 +8,7 @@ public enum ServiceKeys {
         ("http", "The page, the API and the metrics."),
         ("log", "What the service writes to standard error."),
         ("files", "Files that the API may name. The configuration file itself may name any."),
+        ("stills", "Stills and clips of streams that keep their past."),
         ("admission", "What happens when the machine has no processors left for a stream."),
         ("limits", "What clients of the service may use up."),
     ]
@@ -83,6 +84,10 @@ public enum ServiceKeys {
             "files", "folders", \.folders, .live, allowed: "the absolute path of a folder", example: "/srv/media",
             help: "Streams that are made by the API may read and write files below these folders.",
             read: { text, environment in text.isUsablePath && text.hasPrefix("/") ? environment.absolute(text) : nil }),
+
+        .path(
+            "stills", "folder", \.stills, .live, allowed: "the path of a folder", example: "/srv/media/stills",
+            help: "Where stills and clips are written. Without it they lie in the state directory."),
 
         .choice(
             "admission", "when-full", \.admission, .live,

@@ -4,6 +4,9 @@ import Schedule
 /// The table of a stream's settings. The configuration file, the API, the page, the messages between supervisor and worker,
 /// and the documentation all follow it.
 public enum StreamKeys {
+    /// Settings that mean nothing without the service's API, so the command line has no option for them.
+    public static let needingAPI: Set<String> = ["past", "past-memory"]
+
     /// Every setting, in the order of the documentation.
     public static let all: [StreamKey] = [
         .choice(

@@ -33,6 +33,34 @@ extension AssignedStream {
     }
 }
 
+extension AssignedStream {
+    /// Cuts a clip into a file, and tells of it.
+    func cutClip(
+        _ id: UInt64, from: Int64, to: Int64, _ format: ClipFormat, into descriptor: PassedDescriptor, _ control: WorkerChannel
+    ) {
+        guard let relay else {
+            control.send(.refusedPast(id: id, PastRefusal(.busy, "the stream does not run")))
+            return
+        }
+        // It has begun unless it was refused at once, on this thread.
+        let isRefused = Lock(false)
+        unsafe relay.cutClip(
+            from: MonotonicTime(nanoseconds: from), to: MonotonicTime(nanoseconds: to), as: format == .ts ? .ts : .mp4,
+            write: { unsafe descriptor.write($0, at: $1) }
+        ) { result in
+            switch result {
+            case .failure(let fault):
+                isRefused.withLock { $0 = true }
+                control.send(.refusedPast(id: id, PastRefusal(fault)))
+            case .success(let clip):
+                control.send(
+                    .clip(id: id, byteCount: clip.bytes, pictures: clip.pictures, seconds: clip.length.seconds))
+            }
+        }
+        if !isRefused.withLock({ $0 }) { control.send(.clipBegun(id: id)) }
+    }
+}
+
 extension PastRefusal {
     init(_ fault: PastFault) {
         let kind: Kind =

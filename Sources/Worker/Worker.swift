@@ -148,6 +148,13 @@ public final class Worker: Sendable {
                 case .failure(let refusal): answer.send(.refusedPast(id: id, refusal))
                 }
             }
+        case .cutClip(let id, let name, let from, let to, let format):
+            let answer = control
+            guard let stream = stream(name), let descriptor = descriptors.first else {
+                control.send(.refusedPast(id: id, PastRefusal(.busy, Self.unknown(name))))
+                return
+            }
+            stream.cutClip(id, from: from, to: to, format, into: descriptor, answer)
         case .share(let name, let dealt, let optional, let room):
             stream(name)?.share(dealt: dealt, optional: optional, room: room)
         case .offer(let id, let name, let side, let description, let takesOver):

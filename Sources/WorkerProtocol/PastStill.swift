@@ -11,6 +11,9 @@ public enum StillPlace: Codable, Hashable, Sendable {
 /// How a still is written.
 public enum StillFormat: String, Codable, Hashable, Sendable, CaseIterable { case jpeg, png }
 
+/// How a clip is written.
+public enum ClipFormat: String, Codable, Hashable, Sendable, CaseIterable { case ts, mp4 }
+
 /// Why something of a stream's past cannot be had.
 public struct PastRefusal: Codable, Hashable, Sendable, Error {
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {

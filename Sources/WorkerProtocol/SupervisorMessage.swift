@@ -23,6 +23,10 @@ public enum SupervisorMessage: ChannelMessage {
     /// Write a still of the past into the descriptor beside it (a sealed memory file), at most `width` pixels wide. The answer is
     /// ``WorkerMessage/still(id:byteCount:frame:)`` or ``WorkerMessage/refusedPast(id:_:)``.
     case showPast(id: UInt64, stream: String, side: PictureSide, place: StillPlace, format: StillFormat, width: Int)
+    /// Cut a clip of what has gone out, between two times of the machine's monotonic clock in nanoseconds, into the file whose descriptor
+    /// goes with it. The answers are ``WorkerMessage/refusedPast(id:_:)``, or ``WorkerMessage/clipBegun(id:)`` and then
+    /// ``WorkerMessage/clip(id:byteCount:pictures:seconds:)`` or the refusal.
+    case cutClip(id: UInt64, stream: String, from: Int64, to: Int64, format: ClipFormat)
     /// The processor cores that a stream may count on: for all work on originals, for optional work, and for originals when its
     /// output becomes larger.
     case share(stream: String, dealt: Double, optional: Double, room: Double)
@@ -40,7 +44,7 @@ public enum SupervisorMessage: ChannelMessage {
     /// The next share replaces a lost one, and who asks for a picture or offers a call waits for a limited time anyway.
     public var isExpendable: Bool {
         switch self {
-        case .share, .showPicture, .showPast, .listCallers, .offer: true
+        case .share, .showPicture, .showPast, .cutClip, .listCallers, .offer: true
         default: false
         }
     }

@@ -21,7 +21,11 @@ public enum WorkerMessage: ChannelMessage {
     case picture(id: UInt64, byteCount: Int, fault: String?)
     /// The still has so many bytes in the descriptor that came with the request.
     case still(id: UInt64, byteCount: Int, frame: UInt64)
-    /// There is no such still.
+    /// A clip is being cut.
+    case clipBegun(id: UInt64)
+    /// A clip is in its file.
+    case clip(id: UInt64, byteCount: Int64, pictures: Int, seconds: Double)
+    /// There is no such still or clip.
     case refusedPast(id: UInt64, PastRefusal)
     /// The stages whose loops have not turned for longer than their limit, as `stream/stage`; empty when all turn.
     case alive(id: UInt64, stalled: [String])

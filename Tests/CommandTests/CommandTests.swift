@@ -20,10 +20,11 @@ import Testing
         #expect(try String(contentsOf: plot, encoding: .utf8).hasSuffix("</svg>\n"))
     }
 
-    /// Every setting of a stream is an option under its name, with the help and the default of the table.
+    /// Every setting of a stream is an option under its name, with the help and the default of the table, but for those that need the
+    /// service's API.
     @Test func theOptionsAreTheTables() throws {
         let help = try Program.run(["relay", "--help"]).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        for key in StreamKeys.all {
+        for key in StreamKeys.all where !StreamKeys.needingAPI.contains(key.name) {
             let isFlag = key.kind == .choice(["true", "false"])
             #expect(help.contains(isFlag ? "--\(key.name) " : "--\(key.name) <\(key.name)> "), "\(key.name)")
             #expect(isFlag || help.contains("Allowed: \(key.allowedTexts). (default: \(key.write(.onCommandLine)))"))

@@ -19,10 +19,11 @@ final class SupervisorBench: Sendable {
     /// - Parameter fake: how all workers behave, whatever their streams are called.
     init(
         _ streams: [String], fake: String? = nil, limits: WorkerLifecycle.Limits = WorkerLifecycle.Limits(),
-        notify: String? = nil, program: String = fakeWorker, change: (inout Supervisor.Surroundings) -> Void = { _ in }
+        notify: String? = nil, program: String = fakeWorker, settings: [String: String] = [:],
+        change: (inout Supervisor.Surroundings) -> Void = { _ in }
     ) throws {
         folder = try Folder()
-        let text = SharedText(Self.yaml(streams))
+        let text = SharedText(Self.yaml(streams, settings))
         self.text = text
         var environment = ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("LD_") || $0.key == "PATH" }
         environment["BURNISH_FAKE_WORKER"] = fake
@@ -39,7 +40,7 @@ final class SupervisorBench: Sendable {
         var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         logger.logLevel = .critical
         supervisor = Supervisor(
-            try Self.configuration(Self.yaml(streams)), surroundings,
+            try Self.configuration(Self.yaml(streams, settings)), surroundings,
             manager: ServiceManager(environment: notify.map { ["NOTIFY_SOCKET": $0] } ?? [:]), logger: logger)
     }
 

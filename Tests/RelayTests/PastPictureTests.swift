@@ -71,7 +71,9 @@ import Transport
         let reader = try FileReader(path: try scratch.write(picture.bytes, to: name))
         while let item = try reader.next() {
             guard case .picture(let shown, _) = consume item else { continue }
-            if case .code(let code) = TimeCodeReading(luma: shown.view.y, near: WallTime(microseconds: 0)) { return code.number }
+            if case .code(let code) = TimeCodeReading(luma: shown.view.y, near: WallTime(microseconds: 0)) {
+                return code.number
+            }
         }
         return nil
     }
@@ -108,9 +110,12 @@ import Transport
     @Test(arguments: ["ffmpeg-bframes", "hevc-open", "hevc", "mpeg2-bframes", "ffmpeg-slices", "cropped"])
     func stillsAreWhatTheStreamShows(name: String) throws {
         let stream = try TestStream.golden(name + ".ts")
-        var units: [(bytes: [UInt8], sets: [UInt8], presentation: MediaTime, decode: MediaTime, isEntry: Bool, codec: VideoCodec)] = []
+        var units:
+            [(bytes: [UInt8], sets: [UInt8], presentation: MediaTime, decode: MediaTime, isEntry: Bool, codec: VideoCodec)] = []
         func receive(_ event: ContainerEvent) {
-            guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation, let codec = unit.codec else { return }
+            guard case .unit(let unit) = event, unit.isMainVideo, let time = unit.presentation, let codec = unit.codec else {
+                return
+            }
             units.append(
                 (Array(unit.bytes), unit.parameterSets?.bytes ?? [], time, unit.decode ?? time, unit.isStart, codec))
         }
@@ -141,7 +146,8 @@ import Transport
             reordering.observe(unit.presentation, decode: unit.decode, isKeyframe: unit.isEntry, interval: nil)
             let flags = UnitFlags.reordering(reordering.depth)
             var kept = PastUnit(
-                presentation: unit.presentation, decode: unit.decode, time: MonotonicTime(nanoseconds: Int64(index) * 1_000_000))
+                presentation: unit.presentation, decode: unit.decode, time: MonotonicTime(nanoseconds: Int64(index) * 1_000_000)
+            )
             (kept.frame, kept.codec, kept.isEntry, kept.flags) = (UInt64(index), unit.codec, unit.isEntry, flags)
             (unit.isEntry ? unit.sets : []).withUnsafeBytes { sets in
                 unit.bytes.withUnsafeBytes { past.input.keep(kept, head: sets, $0) }
@@ -160,7 +166,8 @@ import Transport
             let answers = Answers()
             desk.request(
                 PastDesk.Request(
-                    side: .before, place: .frame(UInt64(index)), format: .jpeg, width: 3840, stampBases: [], answer: answers.take))
+                    side: .before, place: .frame(UInt64(index)), format: .jpeg, width: 3840, stampBases: [],
+                    answer: answers.take))
             switch answers.next() {
             case .success(let picture): if picture.bytes == shown[index] { same += 1 }
             case let other: Issue.record("\(name) \(index): \(String(describing: other))")

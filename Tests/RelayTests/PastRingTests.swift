@@ -9,7 +9,9 @@ import Testing
 
 /// The ring of coded units: whole groups of pictures, within its memory.
 @Suite struct PastRingTests {
-    private func time(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000) }
+    private func time(_ milliseconds: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000)
+    }
 
     fileprivate func keep(
         _ ring: PastRing, _ index: Int, isEntry: Bool, bytes: [UInt8], head: [UInt8] = [], stream: Int32? = nil, mask: Int = 0
@@ -151,7 +153,8 @@ import Testing
 
     // MARK: Finding
 
-    private func find(_ ring: PastRing, _ place: PastPlace, _ side: StreamPicture.Side = .before) -> (UInt64?, PastFault.Kind?) {
+    private func find(_ ring: PastRing, _ place: PastPlace, _ side: StreamPicture.Side = .before) -> (UInt64?, PastFault.Kind?)
+    {
         switch ring.find(place, side, stampBases: [7000], now: time(10_000)) {
         case .success(let unit): (unit.frame, nil)
         case .failure(let fault): (nil, fault.kind)

@@ -106,7 +106,7 @@ enum Reference {
                 [
                     code(key.name), key.help, (key.isList ? "a list; each entry is " : "") + key.allowed,
                     key.defaultText.isEmpty || key.isList ? "–" : code(key.defaultText),
-                    key.change == .live ? "at once" : "restarts the service",
+                    key.change == .live ? "at once" : "restart",
                 ]
             })
     }

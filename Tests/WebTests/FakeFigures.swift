@@ -103,6 +103,35 @@ extension FakeService {
         }
     }
 
+    func makeStill(
+        of name: String, side: PictureSide, at place: StillPlace, as format: StillFormat, width: Int
+    ) async throws(ServiceFault) -> Capture {
+        let still = try await still(of: name, side: side, at: place, as: format, width: width)
+        var capture = Capture(.still, number: 7, path: "/srv/stills/\(name)/still-7.jpg", state: .ready)
+        (capture.bytes, capture.frame) = (Int64(still.bytes.count), still.frame)
+        return capture
+    }
+
+    func still(_ number: Int, of name: String) async throws(ServiceFault) -> Still {
+        _ = try await stream(name)
+        guard number == 7 else { throw ServiceFault(.notFound, "the stream has no still of this number") }
+        return Still(bytes: Self.grey, frame: nil)
+    }
+
+    func makeClip(
+        of name: String, from: MonotonicTime, to: MonotonicTime, as format: ClipFormat
+    ) async throws(ServiceFault) -> Capture {
+        _ = try await stream(name)
+        guard from < to else { throw ServiceFault(.conflict, "the clip ends before it begins") }
+        return Capture(.clip, number: 3, path: "/srv/stills/\(name)/clip-3.\(format.rawValue)", state: .pending)
+    }
+
+    func clip(_ number: Int, of name: String) async throws(ServiceFault) -> Capture {
+        _ = try await stream(name)
+        guard number == 3 else { throw ServiceFault(.notFound, "the stream has no clip of this number") }
+        return Capture(.clip, number: 3, path: "/srv/stills/\(name)/clip-3.mp4", state: .ready)
+    }
+
     /// JPEGs of 64 x 36 pixels: a ramp, grey and in colours.
     static let grey = picture(
         """

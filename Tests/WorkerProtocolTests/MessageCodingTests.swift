@@ -34,6 +34,10 @@ import WorkerProtocol
             #"{"showPast":{"format":"png","id":6,"place":{"frame":{"_0":48213}},"side":"before","stream":"cam1","width":640}}"#
         ),
         (
+            .cutClip(id: 7, stream: "cam1", from: -1, to: 5, format: .mp4),
+            #"{"cutClip":{"format":"mp4","from":-1,"id":7,"stream":"cam1","to":5}}"#
+        ),
+        (
             .share(stream: "cam1", dealt: 1.5, optional: 0.25, room: 0.5),
             #"{"share":{"dealt":1.5,"optional":0.25,"room":0.5,"stream":"cam1"}}"#
         ),
@@ -67,6 +71,11 @@ import WorkerProtocol
         (.resolve(id: 1, host: "example.org", port: 9000), #"{"resolve":{"host":"example.org","id":1,"port":9000}}"#),
         (.picture(id: 4, byteCount: 0, fault: "no picture"), #"{"picture":{"byteCount":0,"fault":"no picture","id":4}}"#),
         (.still(id: 6, byteCount: 9, frame: 48213), #"{"still":{"byteCount":9,"frame":48213,"id":6}}"#),
+        (.clipBegun(id: 7), #"{"clipBegun":{"id":7}}"#),
+        (
+            .clip(id: 7, byteCount: 9, pictures: 3, seconds: 0.5),
+            #"{"clip":{"byteCount":9,"id":7,"pictures":3,"seconds":0.5}}"#
+        ),
         (
             .refusedPast(id: 6, PastRefusal(.missing, "it has left")),
             #"{"refusedPast":{"_1":{"kind":"missing","text":"it has left"},"id":6}}"#

@@ -63,7 +63,7 @@ import CFFmpeg
     var holdsChapters: Bool { family == .mov || family == .matroska }
 
     /// Nil where nobody knows.
-    private func holds(_ codec: AVCodecID) -> Bool? {
+    func holds(_ codec: AVCodecID) -> Bool? {
         if family == .transportStream { return Self.transported.contains(codec.rawValue) }
         let answer = unsafe avformat_query_codec(format, codec, FF_COMPLIANCE_NORMAL)
         return answer < 0 ? nil : answer != 0

@@ -9,6 +9,8 @@ public enum EventKind: String, Sendable, CaseIterable {
     // Of a stream, from its worker.
     case inputUp, inputDown, inputRefused, inputGap, outputUp, outputDown, outputRefused
     case picture, rung, settings, message
+    // Of what was asked for.
+    case still, clip
 
     /// The kind of a worker's event.
     init(_ kind: StreamEvent.Kind) { self = EventKind(rawValue: kind.rawValue) ?? .message }

@@ -46,6 +46,11 @@ struct PendingRequests {
         return lastNumber
     }
 
+    /// A number for a clip, whose beginning is waited for like a change.
+    mutating func addClip(_ waiter: Waiter<Void>, worker: Int, now: MonotonicTime) -> UInt64? {
+        addChange(waiter, worker: worker, now: now)
+    }
+
     /// A still of the past may have to be decoded from a keyframe far before it.
     mutating func addStill(_ waiter: Waiter<(byteCount: Int, frame: UInt64)>, worker: Int, now: MonotonicTime) -> UInt64? {
         guard hasRoom(waiter) else { return nil }
@@ -106,6 +111,8 @@ struct PendingRequests {
         parts[number] = isLast ? nil : list
         if isLast { callers.removeValue(forKey: number)?.waiter.resume(returning: .success(list)) }
     }
+
+    func isChangeAwaited(_ number: UInt64) -> Bool { changes[number] != nil }
 
     mutating func answerChange(_ number: UInt64, worker: Int, _ result: Result<Void, ServiceFault>) {
         guard changes[number]?.worker == worker else { return }

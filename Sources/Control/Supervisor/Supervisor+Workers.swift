@@ -91,6 +91,7 @@ extension Supervisor {
         worker.started = []
         worker.leaving = []
         requests.failAll(of: worker.number, ServiceFault(.unavailable, "the stream's worker has ended: try again"))
+        failClips(of: worker)
         calls.endAll(of: worker.number)
         for stream in streams(of: worker) {
             stream.inputPort = nil
@@ -212,6 +213,9 @@ extension Supervisor {
             requests.answerStill(id, worker: worker.number, .success((byteCount, frame)))
         case .refusedPast(let id, let refusal):
             requests.answerStill(id, worker: worker.number, .failure(ServiceFault(refusal)))
+            hear(refusal, ofClip: id, from: worker)
+        case .clipBegun(let id): requests.answerChange(id, worker: worker.number, .success(()))
+        case .clip(let id, _, let pictures, let seconds): hear(pictures, seconds, ofClip: id, from: worker)
         case .callers(let id, let part, let isLast):
             requests.answerCallers(id, worker: worker.number, part, isLast: isLast)
         case .answered(let id, let description): hear(.success(description), toCall: id, from: worker)

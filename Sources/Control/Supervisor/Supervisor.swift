@@ -74,6 +74,7 @@ public actor Supervisor {
     var workers: [Int: SupervisedWorker] = [:]
     var requests: PendingRequests
     var calls = CallRegistry()
+    var clips = PendingClips()
     var lastReload = ReloadOutcome()
     let reloadTurn = Turn()
     /// Who waits until the streams have settled, and until when.
@@ -335,7 +336,7 @@ extension EventKind {
         case .crashed, .reloadFailed: .error
         case .backingOff, .stopped, .refused, .inputDown, .outputDown, .inputRefused, .outputRefused, .inputGap: .warning
         case .serviceStarted, .serviceEnding, .reloaded, .added, .removed, .changed, .started, .restarted, .ended, .inputUp,
-            .outputUp:
+            .outputUp, .still, .clip:
             .notice
         case .picture, .rung, .message: .info
         // `changed` has said it already.

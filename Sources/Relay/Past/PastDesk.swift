@@ -166,7 +166,8 @@ final class PastDesk: Sendable {
             case .picture(var picture):
                 let held = orientation.next(isKeyframe: picture.isKeyframe, said: picture.statedOrientation)
                 guard picture.id == Int64(target.number) else { continue }
-                if picture.damage.contains(.corrupt) || picture.damage.contains(.reference), !target.flags.contains(.isDamaged) {
+                if picture.damage.contains(.corrupt) || picture.damage.contains(.reference), !target.flags.contains(.isDamaged)
+                {
                     return .failure(
                         PastFault(.conflict, "pictures that frame \(target.frame) refers to are missing: ask for a later one"))
                 }

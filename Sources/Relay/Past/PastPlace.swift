@@ -83,7 +83,8 @@ extension PastRing.Units {
         var best: PastUnit?
         for index in stride(from: place, through: max(0, place - Self.reordered), by: -1) {
             let unit = self[index]
-            guard unit.isPicture, unit.presentation <= newest.decode, unit.presentation > best?.presentation ?? .init(ticks: .min)
+            guard unit.isPicture, unit.presentation <= newest.decode,
+                unit.presentation > best?.presentation ?? .init(ticks: .min)
             else { continue }
             best = unit
         }

@@ -82,7 +82,9 @@ final class PastRing: Sendable {
                 return
             }
             var unit = unit
-            (unit.number, unit.headCount, unit.byteCount, unit.offset) = (state.next, head.count, head.count + bytes.count, place)
+            (unit.number, unit.headCount, unit.byteCount, unit.offset) = (
+                state.next, head.count, head.count + bytes.count, place
+            )
             let target = unsafe state.block.pointer(at: place)
             if let base = head.baseAddress { unsafe target.copyMemory(from: base, byteCount: head.count) }
             if let base = bytes.baseAddress { unsafe (target + head.count).copyMemory(from: base, byteCount: bytes.count) }

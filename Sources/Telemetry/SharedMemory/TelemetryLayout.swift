@@ -41,7 +41,7 @@ enum TelemetryLayout {
     static let counterCapacity = 64
 
     static let gauges = 128
-    static let gaugeWords = 12
+    static let gaugeWords = 16
 
     // What a successor goes on from.
     /// Two copies: the writer fills them in turns, so that one is whole even when it is killed in the middle of the other.

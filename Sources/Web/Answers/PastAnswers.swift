@@ -23,7 +23,7 @@ enum PastAnswers {
             of: request["name"] ?? "", side: request["side"] == "before" ? .before : .after, at: place, as: format,
             width: request.integer("width", or: 3840))
         return Response(
-            status: .ok, headers: [.contentType: "image/\(format.rawValue)", .burnishFrame: "\(still.frame)"],
+            status: .ok, headers: [.contentType: "image/\(format.rawValue)", .burnishFrame: "\(still.frame ?? 0)"],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: still.bytes)))
     }
 
@@ -54,7 +54,9 @@ enum PastTime {
     static func read(_ text: String) -> Nanoseconds? {
         let (sign, digits): (Int64, Substring) = text.hasPrefix("-") ? (-1, text.dropFirst()) : (1, text[...])
         // `Double` would read a second sign.
-        guard digits.first?.isNumber == true, let time = TimeText.read(String(digits)), time <= .seconds(86_400) else { return nil }
+        guard digits.first?.isNumber == true, let time = TimeText.read(String(digits)), time <= .seconds(86_400) else {
+            return nil
+        }
         return time * sign
     }
 

@@ -3,7 +3,7 @@ import Hummingbird
 
 /// All that the interface does. A route belongs here and nowhere else: the router, the OpenAPI document and the tests follow.
 enum Routes {
-    static let all: [Route] = operating + streams + pictures + changes + calls + [freezes] + documents
+    static let all: [Route] = operating + streams + pictures + captures + changes + calls + [freezes] + documents
 
     static let stream = Route.Parameter(
         name: "name", place: .path, about: "The stream's name.", schema: .text(most: 64))
@@ -238,10 +238,43 @@ enum Routes {
                 answer: DocumentAnswers.page(file))
         }
 
+    /// Stills and clips.
+    static let captures: [Route] = [
+        Route(
+            method: .post, path: "/api/v1/streams/{name}/stills", id: "makeStill",
+            summary: "Makes a still of the past. It is on the disk when the answer comes.", access: .changes,
+            parameters: [stream], body: .named("NewStill"),
+            success: .json(
+                .named("Capture"), "The still.", status: .accepted, headers: ["Location": "The still's path."]),
+            problems: [.unavailable, .conflict], answer: CaptureAnswers.makeStill),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/stills/{number}", id: "getStill", summary: "A still that was made.",
+            access: .changes, parameters: [stream, number],
+            success: .init(
+                about: "The best there is of it.", content: [("image/jpeg", nil), ("image/png", nil)],
+                headers: ["Burnish-Still": "proxy where a better one is to come, else final."]),
+            problems: [.unavailable, .conflict], answer: CaptureAnswers.still),
+        Route(
+            method: .post, path: "/api/v1/streams/{name}/clips", id: "makeClip",
+            summary:
+                "Begins to cut a clip of what was sent, from the keyframe before a time on. It may reach a minute into the future.",
+            access: .changes, parameters: [stream], body: .named("NewClip"),
+            success: .json(
+                .named("Capture"), "The clip.", status: .accepted, headers: ["Location": "The clip's path."]),
+            problems: [.unavailable, .conflict], answer: CaptureAnswers.makeClip),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/clips/{number}", id: "getClip", summary: "What has become of a clip.",
+            access: .changes, parameters: [stream, number], success: .json(.named("Capture"), "The clip."),
+            problems: [.unavailable, .conflict], answer: CaptureAnswers.clip),
+    ]
+
+    private static let number = Route.Parameter(
+        name: "number", place: .path, about: "Its number.", schema: .integer(1...(1 << 53)))
+
     static let schemas: [String: Schema] = StreamAnswers.schemas.merging(StatisticsAnswers.schemas) { first, _ in first }
         .merging(RecordAnswers.schemas) { first, _ in first }.merging(HealthAnswers.schemas) { first, _ in first }.merging(
             HistoryAnswers.schemas
-        ) { first, _ in first }
+        ) { first, _ in first }.merging(CaptureAnswers.schemas) { first, _ in first }
 }
 
 extension Route.Success {

@@ -1,0 +1,92 @@
+import Foundation
+import Media
+import TestSupport
+import Testing
+import WorkerProtocol
+
+@testable import Control
+
+/// Stills and clips on the disk.
+@Suite(.timeLimit(.minutes(3))) struct CaptureTests {
+    @Test func numbersGoOnOverRestarts() throws {
+        let folder = try Folder()
+        let captures = CaptureFolder(folder.path + "/stills", stream: "cam1")
+        for number in 1...3 {
+            captures.abandon(try captures.begin(.still, "jpg"))
+            let begun = try captures.begin(.still, "jpg")
+            #expect(begun.number == number && begun.path.hasSuffix("/stills/cam1/still-\(number).jpg"))
+            #expect(captures.find(.still, number) == nil, "it is not complete")
+            try captures.complete(begun)
+            #expect(captures.find(.still, number) == begun.path)
+        }
+        // One that a crash left half written keeps its number.
+        _ = try captures.begin(.still, "jpg")
+        #expect(try CaptureFolder(folder.path + "/stills", stream: "cam1").begin(.still, "png").number == 5)
+        #expect(try captures.begin(.clip, "mp4").number == 1)
+    }
+
+    @Test func namesOfOthersAreNoNumbers() {
+        let names = [
+            "still-7.jpg": 7, "still-8.png.part": 8, "still-.jpg": nil, "still-x.jpg": nil, "clip-7.mp4": nil, "still--7": nil,
+        ]
+        for (name, number) in names { #expect(CaptureFolder.number(of: name, .still) == number, "\(name)") }
+        #expect(CaptureFolder.number(of: "still-99999999999999999999.jpg", .still) == nil)
+    }
+
+    /// A link in the place of a file is not followed, and a folder that cannot be made is a clear fault.
+    @Test func linksAreNotFollowed() throws {
+        let folder = try Folder()
+        let captures = CaptureFolder(folder.path, stream: "cam1")
+        try FileManager.default.createDirectory(atPath: captures.path, withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: captures.path + "/still-1.jpg.part", withDestinationPath: folder.path + "/elsewhere")
+        #expect(try captures.begin(.still, "jpg").number == 2)
+        #expect(!FileManager.default.fileExists(atPath: folder.path + "/elsewhere"))
+        #expect(throws: CaptureFolder.Fault.self) {
+            try CaptureFolder("/proc/nowhere", stream: "cam1").begin(.still, "jpg")
+        }
+    }
+
+    @Test func stillsAndClipsAreOnTheDisk() async throws {
+        let bench = try SupervisorBench(["a"], settings: ["past": "20s"])
+        let supervisor = bench.supervisor
+        await supervisor.start()
+        await bench.event(.started, of: "a")
+        let still = try await supervisor.makeStill(of: "a", side: .after, at: .frame(48), as: .jpeg, width: 3840)
+        #expect(still.number == 1 && still.state == .ready && still.frame == 48)
+        #expect(try [UInt8](Data(contentsOf: URL(filePath: still.path))) == [0xFF, 0xD8, 1])
+        #expect(try await supervisor.still(1, of: "a").bytes == [0xFF, 0xD8, 1])
+        await #expect(throws: ServiceFault.self) { try await supervisor.still(2, of: "a") }
+        await #expect(throws: ServiceFault(.notFound, "it has left")) {
+            try await supervisor.makeStill(of: "a", side: .after, at: .frame(1), as: .jpeg, width: 3840)
+        }
+        let now = MonotonicTime.now()
+        let clip = try await supervisor.makeClip(of: "a", from: now - .seconds(2), to: now, as: .mp4)
+        #expect(clip.number == 1 && clip.path.hasSuffix("/a/clip-1.mp4"))
+        await bench.event(.clip, of: "a") { $0.text.hasPrefix("clip 1, 2") }
+        let done = try await supervisor.clip(1, of: "a")
+        #expect(done.state == .ready && done.bytes == 4)
+        // A refusal leaves no file.
+        await #expect(throws: ServiceFault(.conflict, "the clip ends before it begins")) {
+            try await supervisor.makeClip(of: "a", from: now, to: now - .seconds(2), as: .mp4)
+        }
+        await #expect(throws: ServiceFault.self) { try await supervisor.clip(2, of: "a") }
+        // One that is being cut when its worker is killed has failed.
+        let long = try await supervisor.makeClip(of: "a", from: now - .seconds(7200), to: now, as: .ts)
+        #expect(long.state == .pending)
+        kill(try await bench.process(of: "a"), SIGKILL)
+        await bench.event(.clip, of: "a") { $0.text.contains("has failed") }
+        #expect(try await supervisor.clip(long.number, of: "a").state == .failed)
+        await supervisor.end()
+    }
+
+    @Test func aStreamWithoutAPastSaysSo() async throws {
+        let bench = try SupervisorBench(["a"])
+        await bench.supervisor.start()
+        await bench.event(.started, of: "a")
+        await #expect(throws: ServiceFault.self) {
+            try await bench.supervisor.still(of: "a", side: .before, at: .frame(48), as: .jpeg, width: 3840)
+        }
+        await bench.supervisor.end()
+    }
+}
