@@ -12,7 +12,7 @@ enum PastAnswers {
         let arrival = MonotonicTime.now()
         guard let place = try place(in: request, now: arrival) else {
             if let key = ["quality", "format"].first(where: { request[$0] != nil }) {
-                throw Problem(.badRequest, key: key, "\(key) goes with at, frame or rtp: name a picture of the past")
+                throw Problem(.invalid, key: key, "\(key) goes with at, frame or rtp: name a picture of the past")
             }
             return try await RecordAnswers.picture(request, site)
         }
@@ -36,14 +36,14 @@ enum PastAnswers {
         let given = ["at", "frame", "rtp"].filter { request[$0] != nil }
         guard let key = given.first else { return nil }
         guard given.count == 1 else {
-            throw Problem(.badRequest, key: given[1], "\(given.joined(separator: " and ")) name one picture each: give one")
+            throw Problem(.invalid, key: given[1], "\(given.joined(separator: " and ")) name one picture each: give one")
         }
         let text = request[key] ?? ""
         switch key {
         case "frame": return UInt64(text).map { .frame($0) }
         case "rtp": return UInt32(text).map { .rtp($0) }
         default:
-            guard let time = PastTime.read(text) else { throw Problem(.badRequest, key: "at", PastTime.wanted("at")) }
+            guard let time = PastTime.read(text) else { throw Problem(.invalid, key: "at", PastTime.wanted("at")) }
             return .time((now + time).nanoseconds)
         }
     }

@@ -122,7 +122,7 @@ enum Routes {
                 about: "The picture.", content: [("image/jpeg", nil), ("image/png", nil)],
                 headers: ["Burnish-Frame": "The number of its frame; of pictures of the past."]),
             nothing: "There is no picture now: no source has come, or nobody receives the output.",
-            problems: [.unavailable, .conflict],
+            problems: [.unavailable, .conflict, .invalid],
             answer: PastAnswers.picture),
         Route(
             method: .get, path: "/api/v1/events", id: "followEvents",
