@@ -114,6 +114,8 @@ import Transport
             switch observation {
             case .event(.picture(_, let output)): sizes.withLock { $0.append("\(output)") }
             case .event: break
+            // On a busy machine the first picture may take longer than a second.
+            case .second where sizes.withLock { $0.isEmpty }: break
             case .second: _ = relay.channels.chosen.begin(ladder(encode: 700), cores: Cores(2))
             }
         }
