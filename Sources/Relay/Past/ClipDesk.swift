@@ -45,7 +45,7 @@ final class ClipDesk: Sendable {
     /// How often a clip looks for what has gone out since.
     private static let pollInterval = Nanoseconds.milliseconds(20)
     /// How long after its end a clip waits for a picture behind it.
-    private static let patience = Nanoseconds.seconds(1)
+    private static let timeout = Nanoseconds.seconds(1)
 
     init(_ past: Past?) { self.past = past }
 
@@ -155,7 +155,7 @@ final class ClipDesk: Sendable {
                 case .reachedEnd: return buffer.isEmpty ? nil : buffer
                 case .waits:
                     if !buffer.isEmpty { return buffer }
-                    if isEnded() || .now() > end + ClipDesk.patience { return nil }
+                    if isEnded() || .now() > end + ClipDesk.timeout { return nil }
                     (.now() + ClipDesk.pollInterval).sleep()
                 }
             }
