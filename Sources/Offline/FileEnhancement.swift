@@ -25,6 +25,8 @@ public struct FileEnhancement: Sendable {
     /// How long the shutter is open that pictures are blurred by, as per cent of the time between two: 1 to 100; 0 leaves them. It
     /// goes with neither ``interpolate`` nor ``rate`` nor ``slowness``.
     public var motionBlur = 0.0
+    /// What the mean over that time is taken of.
+    public var motionBlurLight = MotionBlurLight.coded
     public var tier = SuperResolutionTier.neuralMedium
     /// The network that takes coding artefacts out of pictures that are not doubled; nil leaves them.
     public var restoration: Restoration?
@@ -71,6 +73,14 @@ public struct FileEnhancement: Sendable {
         case none
         /// It lasts as long as the pictures, at its pitch: as AAC in stereo.
         case stretch
+    }
+
+    /// What a blurred picture is the mean of.
+    public enum MotionBlurLight: String, Sendable, CaseIterable {
+        /// Samples as they are coded.
+        case coded
+        /// Light in the scene, as in a camera.
+        case linear
     }
 
     /// A network that restores pictures at their size.

@@ -110,7 +110,12 @@ final class FileWork {
                 if timing.synthesises {
                     PictureSynthesis(between: try settings.motion.makeSession(interpolating, workers))
                 } else if settings.motionBlur > 0 {
-                    PictureSynthesis(blurring: try MotionBlur(interpolating, workers: workers))
+                    PictureSynthesis(
+                        blurring: try MotionBlur(
+                            interpolating,
+                            light: settings.motionBlurLight == .coded
+                                ? .coded : .linear(isFullRange: video.color.range == .full),
+                            workers: workers))
                 } else {
                     nil
                 }

@@ -68,6 +68,12 @@ struct EnhanceCommand: ParsableCommand {
             1 to 100; 50 is a shutter of 180 degrees. Not with --interpolate, --fps or --slow.
             """)
     var motionBlur: Double?
+    @Option(
+        help: """
+            What the mean over that time is taken of: coded is samples as they are, linear is light, as in a camera: what is bright \
+            leaves bright traces. (default: coded)
+            """)
+    var motionBlurLight: FileEnhancement.MotionBlurLight?
     @Option(help: "Quality of the enlargement. quality takes about nine times as long as neural-m. (default: neural-m)")
     var tier: NetworkTierArgument?
     @Option(
@@ -165,6 +171,9 @@ struct EnhanceCommand: ParsableCommand {
         guard interpolate == 1 || fps == nil && slow == 1 else {
             throw ValidationError("--fps and --slow take the place of --interpolate: give one")
         }
+        guard motionBlurLight == nil || motionBlur != nil else {
+            throw ValidationError("--motion-blur-light is for --motion-blur: give both")
+        }
         if let motionBlur {
             guard (1...100).contains(motionBlur) else { throw ValidationError("--motion-blur is 1 to 100, not \(motionBlur)") }
             guard interpolate == 1, fps == nil, slow == 1 else {
@@ -244,6 +253,7 @@ struct EnhanceCommand: ParsableCommand {
         if let gaps { work.gaps = gaps }
         if let sound { work.sound = sound }
         work.motionBlur = motionBlur ?? 0
+        if let motionBlurLight { work.motionBlurLight = motionBlurLight }
         if let tier { work.tier = tier.value }
         work.restoration = restore
         work.content = content
@@ -347,6 +357,7 @@ enum FileScale: String, CaseIterable, ExpressibleByArgument {
 extension NetworkContent: ExpressibleByArgument {}
 extension FileEnhancement.Motion: ExpressibleByArgument {}
 extension FileEnhancement.Restoration: ExpressibleByArgument {}
+extension FileEnhancement.MotionBlurLight: ExpressibleByArgument {}
 extension FileEnhancement.Gaps: ExpressibleByArgument {}
 extension FileEnhancement.Sound: ExpressibleByArgument {}
 extension FileEnhancement.Comparison: ExpressibleByArgument {}

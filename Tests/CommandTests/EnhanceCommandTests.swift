@@ -124,6 +124,7 @@ import Testing
         ["--input", "a.ts", "--output", "b.y4m", "--resume"], ["--input", "-", "--output", "b.mp4", "--resume"],
         ["--input", "a.ts", "--output", "b.mp4", "--motion-blur", "0"],
         ["--input", "a.ts", "--output", "b.mp4", "--motion-blur", "50", "--fps", "60"],
+        ["--input", "a.ts", "--output", "b.mp4", "--motion-blur-light", "linear"],
         ["--input", "a.ts", "--output", "b.mp4", "--from", "2", "--to", "1"],
         ["--input", "a.ts", "--output", "b.mp4", "--from", "1:75"], ["--input", "a.ts", "--output", "b.mp4", "--crf", "52"],
         ["--input", "a.ts", "--output", "b.mp4", "--slow", "2", "--interpolate", "2"],

@@ -64,6 +64,30 @@ import Testing
         #expect(means[1] < 0.95 * means[0] && means[2] < 0.98 * means[1], "\(means)")
     }
 
+    /// A bright square on black leaves a brighter trace in light. Nothing else changes.
+    @Test func lightIsBlurred() throws {
+        let scratch = try Scratch()
+        let input = scratch.path("in.mp4")
+        try ffmpeg([
+            "-f", "lavfi", "-i", "color=black:size=160x96:rate=25", "-f", "lavfi", "-i", "color=white:size=16x16:rate=25",
+            "-filter_complex", "overlay=x='16+8*n':y=40", "-t", "0.4", "-c:v", "libx264", "-pix_fmt", "yuv420p", input,
+        ])
+        func mean(_ light: FileEnhancement.MotionBlurLight) throws -> Double {
+            let output = scratch.path("\(light).y4m")
+            let report = try enhance(input, output) { ($0.motionBlur, $0.motionBlurLight) = (100, light) }
+            #expect(report.picturesIn == 10 && report.picturesOut == 10 && report.picturesBlurred == 10)
+            let reader = try FileReader(path: output)
+            var sum = 0
+            while case .picture(let picture, _)? = try reader.next() {
+                let luma = picture.view.y
+                for y in 0..<luma.height { for x in 0..<luma.width { sum += Int(luma.row(y)[x]) - 16 } }
+            }
+            return Double(sum) / 10
+        }
+        let (coded, linear) = (try mean(.coded), try mean(.linear))
+        #expect(linear > 1.05 * coded && linear < 1.5 * coded, "\(coded), \(linear)")
+    }
+
     /// A recording of variable rate is not blurred over a gap, and one picture alone stays as it is.
     @Test func gapsAndSinglePictures() throws {
         let scratch = try Scratch()

@@ -7,6 +7,7 @@
 #include "cpu.h"
 #include "deinterlace.h"
 #include "fusion.h"
+#include "light.h"
 #include "mask.h"
 #include "network.h"
 #include "motion.h"

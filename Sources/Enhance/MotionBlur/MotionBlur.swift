@@ -41,10 +41,13 @@ public final class MotionBlur {
         var flowTime = Nanoseconds.zero
     }
 
-    /// - Parameter workers: the threads that share a frame's work; they may be shared with other sessions.
+    /// - Parameters:
+    ///   - light: what the mean is taken of.
+    ///   - workers: the threads that share a frame's work; they may be shared with other sessions.
     /// - Throws: `unsupportedSize`.
     public init(
-        _ configuration: FrameInterpolationConfiguration, workers: WorkerPool = WorkerPool(threadCount: 1)
+        _ configuration: FrameInterpolationConfiguration, light: MotionBlurLight = .coded,
+        workers: WorkerPool = WorkerPool(threadCount: 1)
     ) throws(EnhanceError) {
         let effort = InterpolationEffort.live(for: configuration.size)
         synthesis = try FrameSynthesis(configuration, workers: workers, preference: effort.preference)
@@ -55,7 +58,9 @@ public final class MotionBlur {
         layer = synthesis.makeLayer(level: flow.finestLevel, of: flow)
         let coarsest = pictures[0].pyramid.levels.count - 1
         coarseLayer = synthesis.makeLayer(level: min(flow.finestLevel + 1, coarsest), of: flow)
-        shutter = ShutterSums(size: configuration.enhancedSize, kernels: configuration.kernels, workers: workers)
+        let table: LightTable? = if case .linear(let isFullRange) = light { LightTable(isFullRange: isFullRange) } else { nil }
+        shutter = ShutterSums(
+            size: configuration.enhancedSize, light: table, kernels: configuration.kernels, workers: workers)
     }
 
     public var configuration: FrameInterpolationConfiguration { synthesis.configuration }
@@ -239,6 +244,16 @@ public final class MotionBlur {
             throw EnhanceError(.badParameter, "a motion blur's strength is 1 to 100, not \(strength)")
         }
     }
+}
+
+/// What the mean over the time of an open shutter is taken of.
+public enum MotionBlurLight: Hashable, Sendable {
+    /// Samples as they are coded, as most programs do: what is bright and small fades early.
+    case coded
+    /// Light in the scene, as in a camera: what is bright leaves bright traces. Luma becomes light by the curve of ITU-R BT.709, and
+    /// chroma counts the more, the more light its luma stands for. It needs twice the memory.
+    /// - isFullRange: whether luma is 0…255, or else 16…235.
+    case linear(isFullRange: Bool)
 }
 
 /// What a blurred picture was made of.

@@ -53,6 +53,12 @@ public enum TransferCurves {
 
     // MARK: SDR
 
+    /// The light in the scene of an SDR value, where 1 is white: the inverse of a camera's curve by ITU-R BT.709. What lies beyond 0 and
+    /// 1 goes on.
+    public static func scene(sdr value: Double) -> Double {
+        value < 4.5 * 0.018 ? value / 4.5 : pow((value + 0.099) / 1.099, 1 / 0.45)
+    }
+
     /// The exponent of a display of SDR whose black is dark.
     public static let displayGamma = 2.4
 
