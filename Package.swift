@@ -60,7 +60,7 @@ let package = Package(
             dependencies: [
                 "Bench", "Measure", "Worker", "WorkerProtocol", "Relay", "Offline", "Simulation", "Transport", "Packets",
                 "Endpoint",
-                "Container", "Bitstream", "Codec", "Settings", "Schedule",
+                "Container", "Bitstream", "Overlays", "Codec", "Settings", "Schedule",
                 "EnhanceNetworks", "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
@@ -116,7 +116,8 @@ let package = Package(
         .target(
             name: "Worker",
             dependencies: [
-                "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "SRT", "Packets", "Endpoint", "Codec", "Schedule",
+                "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "SRT", "Packets", "Endpoint", "Overlays", "Codec",
+                "Schedule",
                 "Telemetry",
                 "CSandbox", "Media",
             ],
@@ -170,6 +171,8 @@ let package = Package(
         .target(name: "Packets", dependencies: ["Endpoint", "Media"], swiftSettings: marked),
         .target(name: "Endpoint", dependencies: ["Media"]),
         .target(name: "Container", dependencies: ["Bitstream", "Media"], swiftSettings: marked),
+        // Files that stand on pictures: images and fonts.
+        .target(name: "Overlays", dependencies: ["Codec", "Bitstream", "CFont", "Media"], swiftSettings: marked),
         .target(name: "Codec", dependencies: ["CFFmpeg", "Kernels", "Bitstream", "Media"], swiftSettings: marked),
         .target(name: "Bitstream", dependencies: ["Media"], swiftSettings: marked),
         .target(name: "Telemetry", dependencies: ["Schedule", "Media"], swiftSettings: marked),
@@ -188,6 +191,9 @@ let package = Package(
         .target(name: "CDTLS", cSettings: strictC),
         .target(name: "CSandbox", cSettings: strictC, linkerSettings: [.linkedLibrary("seccomp")]),
         .target(name: "CProcess", cSettings: strictC),
+        .target(
+            name: "CFont", cSettings: strictC + [.unsafeFlags(["-isystem", "/usr/include/freetype2"])],
+            linkerSettings: [.linkedLibrary("freetype")]),
         .target(name: "CKernels", cSettings: strictC),
         .target(name: "CWeights", cSettings: strictC),
         .target(
@@ -267,6 +273,7 @@ let package = Package(
             ]),
         .testTarget(name: "EndpointTests", dependencies: ["Endpoint"]),
         .testTarget(name: "ContainerTests", dependencies: ["Container", "Bitstream", "Media", "TestSupport"]),
+        .testTarget(name: "OverlaysTests", dependencies: ["Overlays", "Codec", "Bitstream", "Media"]),
         .testTarget(name: "CodecTests", dependencies: ["Codec", "Container", "Bitstream", "Media", "TestSupport"]),
         .testTarget(name: "BitstreamTests", dependencies: ["Bitstream", "Media", "TestSupport"]),
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Schedule", "Media"]),

@@ -11,6 +11,7 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
     burnish_deinterlace_init_scalar(&table->deinterlace);
     burnish_noise_init_scalar(&table->noise);
     burnish_fusion_init_scalar(&table->fusion);
+    burnish_overlay_init_scalar(&table->overlay);
 #if defined(__x86_64__)
     if (features & BURNISH_CPU_AVX2) {
         burnish_scale_init_avx2(&table->scale);
@@ -21,6 +22,7 @@ void burnish_kernels_init(burnish_kernels *table, uint32_t features) {
         burnish_deinterlace_init_avx2(&table->deinterlace);
         burnish_noise_init_avx2(&table->noise);
         burnish_fusion_init_avx2(&table->fusion);
+        burnish_overlay_init_avx2(&table->overlay);
     }
     if (features & BURNISH_CPU_AVX512) {
         burnish_scale_init_avx512(&table->scale);

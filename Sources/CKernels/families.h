@@ -33,3 +33,6 @@ void burnish_noise_init_avx2(burnish_noise_kernels *);
 
 void burnish_fusion_init_scalar(burnish_fusion_kernels *);
 void burnish_fusion_init_avx2(burnish_fusion_kernels *);
+
+void burnish_overlay_init_scalar(burnish_overlay_kernels *);
+void burnish_overlay_init_avx2(burnish_overlay_kernels *);

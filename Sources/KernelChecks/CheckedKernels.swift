@@ -1,6 +1,6 @@
 /// The list of all kernel checks. Each family of kernels adds its own.
 public enum CheckedKernels {
     public static func all() -> [any KernelCheck] {
-        scale() + motion() + network() + sharpen() + color() + deinterlace() + noise() + fusion()
+        scale() + motion() + network() + sharpen() + color() + deinterlace() + noise() + fusion() + overlay()
     }
 }

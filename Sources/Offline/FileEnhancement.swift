@@ -133,8 +133,8 @@ public struct FileEnhancement: Sendable {
         var settings = self
         settings.threads = 0
         var text = "\(settings)"
-        // A table may have changed in its file.
-        for path in [input] + (steps.color.lut.map { [$0.path] } ?? []) {
+        // What settings name may have changed in its file.
+        for path in [input] + steps.files.map(\.path) {
             guard unsafe stat(path, &status) == 0 else { return nil }
             text += " \(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
         }

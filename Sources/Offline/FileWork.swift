@@ -42,6 +42,8 @@ final class FileWork {
     private var arrived = 0
     /// The time stamps of the first picture, and of the last one that came in order.
     private var firstTime: Int64?
+    /// Of the newest picture.
+    private var leaving: FilePictureFacts?
     private var newestTime: Int64?
     /// How long after the one before the newest picture came.
     private var step: Int64 = 0
@@ -266,15 +268,19 @@ final class FileWork {
         tilesReused += result.tilesReused
         enlargeTimes.record(.now() - started)
         unsafe try chain.append(view, target.view, chromaLocation: facts.chromaLocation)
-        if settings.motionBlur == 0 { try finish(target, facts) }
+        leaving = facts
+        if settings.motionBlur == 0 { try finish(target, at: Double(facts.time) * video.timeBase.value) }
     }
 
     /// Takes an enlarged or synthesised picture through the steps on what leaves.
-    private func finish(_ picture: Picture, _ facts: FilePictureFacts?) throws(EnhanceError) {
+    /// - Parameter time: its time stamp in seconds.
+    private func finish(_ picture: Picture, at time: Double) throws(EnhanceError) {
+        guard let leaving, !chain.results.kinds.isEmpty else { return }
         var times = StepValues(blank: Nanoseconds.zero)
-        let parameters = StepParameters(
-            settings.steps, quantiser: facts?.quantiser,
-            chromaLocation: facts?.chromaLocation ?? video.color.upright().chromaLocation)
+        var parameters = StepParameters(
+            settings.steps, chromaLocation: leaving.chromaLocation, isFullRange: leaving.isFullRange, matrix: leaving.matrix)
+        parameters.moment.number = UInt64(pictures)
+        parameters.moment.presented = .seconds(time - Double(firstTime ?? 0) * video.timeBase.value)
         unsafe try chain.finish(picture.mutableView, parameters, &times)
         steps.record(times)
     }
@@ -309,7 +315,7 @@ final class FileWork {
         switch shown.source {
         case .earlier: try write(enlarged[(index + 2) % 3], at: shown.time, carrying: unshown.take())
         case .between(let phase):
-            if try synthesise(phase.value) {
+            if try synthesise(phase.value, at: shown.time) {
                 try write(between, at: shown.time, carrying: timing.wantsRepeats ? unshown.take() : nil)
             } else if timing.wantsRepeats {
                 try write(enlarged[phase.value < 0.5 ? (index + 2) % 3 : index % 3], at: shown.time, carrying: unshown.take())
@@ -317,7 +323,7 @@ final class FileWork {
         case .later:
             written = index
             add(carried[index % 3].take(), to: &unshown)
-            try write(try blurred() ?? enlarged[index % 3], at: shown.time, carrying: unshown.take())
+            try write(try blurred(at: shown.time) ?? enlarged[index % 3], at: shown.time, carrying: unshown.take())
         }
     }
 
@@ -330,7 +336,7 @@ final class FileWork {
     }
 
     /// The picture that leaves next, blurred; nil where pictures are not.
-    private func blurred() throws(FileEnhancementError) -> Picture? {
+    private func blurred(at time: Int64) throws(FileEnhancementError) -> Picture? {
         guard settings.motionBlur > 0 else { return nil }
         let started = MonotonicTime.now()
         do throws(EnhanceError) {
@@ -338,7 +344,7 @@ final class FileWork {
             if let result, result.before + result.after > 0 { picturesBlurred += 1 }
             // Motion was found when the picture after this one came.
             synthesisTimes.record((.now() - started) + (result?.flowTime ?? .zero))
-            try finish(between, nil)
+            try finish(between, at: Double(time) * timing.timeBase.value)
         } catch {
             throw .enhance(error)
         }
@@ -364,13 +370,13 @@ final class FileWork {
 
     /// Makes the picture at a phase of the pair.
     /// - Returns: whether there is a pair.
-    private func synthesise(_ phase: Double) throws(FileEnhancementError) -> Bool {
+    private func synthesise(_ phase: Double, at time: Int64) throws(FileEnhancementError) -> Bool {
         guard let synthesis = chain.synthesis, synthesis.isReady else { return false }
         let started = MonotonicTime.now()
         do throws(EnhanceError) {
             _ = unsafe try synthesis.make(phase: phase, into: between.mutableView)
             synthesisTimes.record(.now() - started)
-            try finish(between, nil)
+            try finish(between, at: Double(time) * timing.timeBase.value)
         } catch {
             throw .enhance(error)
         }

@@ -81,6 +81,24 @@ public enum StreamKeys {
             help: "A table (.cube) of what colours become, before the controls above.",
             read: CubeFile.init, write: \.path),
         StreamKey(
+            "overlay", \.settings.steps.overlay, or: "off", .live,
+            .text(example: "-2%+3%:size=8%:image=/srv/media/logo.png;+2%-2%:text=%H:%M:%S {stream}"),
+            """
+            up to \(Overlay.mostItems) items as -2%+3%:size=8%:image=LOGO.png or +2%-2%:text=%H:%M:%S, also with opacity=0.7, from=5s, \
+            until=20s, color=white and box=0.5
+            """,
+            help: "Images and text on the pictures that leave.",
+            read: { try? Overlay.read($0)?.get() }, write: \.description,
+            complaint: { if case .failure(let fault) = Overlay.read($0) { fault.text } else { nil } }),
+        StreamKey(
+            "overlay-font", \.settings.steps.overlayFont, .live, .text(example: "/srv/media/Inter.ttf"),
+            "the path of a .ttf, .otf or .ttc file", help: "The font of an overlay's text.",
+            read: { $0 }, write: { $0 },
+            isAllowed: { path in
+                path.utf8.count <= 4096 && [".ttf", ".otf", ".ttc"].contains(where: path.lowercased().hasSuffix)
+                    && !path.unicodeScalars.contains { $0.properties.generalCategory == .control }
+            }),
+        StreamKey(
             "denoise", \.settings.steps.denoise, or: "auto", .live, .number(0...1), "0 to 1",
             help: """
                 How much noise to take out of pictures before they are enlarged: 0 is none, 1 is for noise with a standard \

@@ -28,8 +28,14 @@ public struct StreamValues: Hashable, Sendable {
         if let fault = contradictions().first { throw fault }
     }
 
-    /// The path of the `.cube` file that is asked for.
-    public var table: String? { settings.steps.color.lut?.path }
+    /// The settings whose texts name files.
+    public static let fileKeys: Set<String> = ["lut", "overlay", "overlay-font"]
+
+    /// Files that come with the system, which may always be read.
+    public static let usualFiles = [Overlay.usualFont]
+
+    /// The files that settings name, as ``StepSettings/files``.
+    public var files: [(key: String, path: String)] { settings.steps.files }
 
     /// What differs from the defaults, as text with units.
     public var texts: [String: String] {

@@ -1,6 +1,7 @@
 import Codec
 import Endpoint
 import Media
+import Overlays
 import Packets
 import Relay
 import SRT
@@ -78,13 +79,9 @@ final class AssignedStream: Sendable {
         do throws(SettingFault) {
             var values = try StreamValues(assignment.settings)
             state.withLock { $0.values = values }
-            try readTable(of: &values.settings, descriptors)
-            // Another may have been set meanwhile.
-            state.withLock { [values] in
-                if $0.values.table == values.table, $0.values.settings.steps.color.lut?.table == nil {
-                    $0.values.settings.steps.color.lut = values.settings.steps.color.lut
-                }
-            }
+            try readFiles(of: &values, descriptors)
+            // Others may have been set meanwhile.
+            state.withLock { [values] in $0.values.settings.steps.adoptFiles(of: values.settings.steps) }
             configuration = try RelayConfiguration(assignment, values, files: descriptors.dropFirst())
         } catch {
             throw StreamEnd(error)
@@ -99,16 +96,20 @@ final class AssignedStream: Sendable {
         }
     }
 
-    /// Reads the table that settings name, from the last of some descriptors.
-    private func readTable(of settings: inout StreamSettings, _ descriptors: [PassedDescriptor]) throws(SettingFault) {
-        guard var file = settings.steps.color.lut else { return }
-        do throws(CubeFault) {
-            guard let descriptor = descriptors.last else { throw CubeFault("did not come with the settings") }
-            try file.read(descriptor: descriptor.number)
+    /// Reads the files that settings name, from the last of some descriptors.
+    private func readFiles(of values: inout StreamValues, _ descriptors: [PassedDescriptor]) throws(SettingFault) {
+        let files = values.files
+        let own = descriptors.suffix(files.count)
+        do throws(FileSettingFault) {
+            try values.settings.steps.readFiles(stream: name) { path, most throws(SmallFile.Fault) in
+                guard own.count == files.count, let index = files.firstIndex(where: { $0.path == path }) else {
+                    throw SmallFile.Fault("did not come with the settings")
+                }
+                return try SmallFile.read(descriptor: own[own.startIndex + index].number, most: most)
+            }
         } catch {
-            throw SettingFault("lut", "\(file.path): \(error)")
+            throw SettingFault(error.key, error.text)
         }
-        settings.steps.color.lut = file
     }
 
     /// The stream's telemetry map, with what a worker before this one left there.
@@ -216,7 +217,7 @@ final class AssignedStream: Sendable {
         state.withLock { state in
             do throws(SettingFault) {
                 var new = try state.values.applying(changes)
-                if changes.keys.contains("lut") { try readTable(of: &new.settings, descriptors) }
+                if !StreamValues.fileKeys.isDisjoint(with: changes.keys) { try readFiles(of: &new, descriptors) }
                 let difference = state.values.difference(to: new)
                 if let key = difference.restart.first {
                     throw SettingFault(key, "holds for as long as the stream runs: restart the stream")

@@ -7,7 +7,7 @@ public enum MessageCoding {
     /// The most bytes that a message may have.
     public static let largestMessage = 1 << 16
     /// The most descriptors that may go with a message.
-    public static let mostDescriptors = 16
+    public static let mostDescriptors = 32
 
     /// - Throws: when the message has more than ``largestMessage`` bytes.
     public static func encode(_ message: some ChannelMessage) throws(MessageFault) -> [UInt8] {

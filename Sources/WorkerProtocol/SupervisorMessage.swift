@@ -4,10 +4,10 @@ public enum SupervisorMessage: ChannelMessage {
     /// The first message. A worker of another version ends with exit code 70.
     case hello(version: Int)
     /// Start a stream. Descriptors: its telemetry map, then the files that its URLs name, inputs first; of session
-    /// descriptions those that are written. Last that of the table (`lut`) in its settings.
+    /// descriptions those that are written. Last those of all files that its settings name (tables, images, fonts).
     case start(WorkerAssignment)
     /// Change settings between two frames; text as in ``WorkerAssignment/settings``, only what changes. A value of nil returns
-    /// to the default. Descriptor: that of the table, where they name one.
+    /// to the default. Descriptors: where the setting of a file changes, those of all files that the new settings name.
     case change(id: UInt64, stream: String, settings: [String: String?])
     /// End a stream cleanly: what has arrived is still sent.
     case stop(stream: String)

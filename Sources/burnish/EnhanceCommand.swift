@@ -193,8 +193,8 @@ struct EnhanceCommand: ParsableCommand {
         var settings = StepSettings()
         // They were tried when the arguments were read.
         try? steps.apply(to: &settings)
-        try StepOptions.readTable(of: &settings)
-        let outputs = try namedOutputs(settings.color.lut?.path)
+        try StepOptions.readFiles(of: &settings, stream: "")
+        let outputs = try namedOutputs(settings.files)
         if let preset, !quiet { StandardError.line(preset.meaning) }
         let file = try report.map { try ReportFile(path: $0) }
         EndSignals.onArrival { Self.stopsEarly.store(true, ordering: .relaxed) }
@@ -245,6 +245,8 @@ struct EnhanceCommand: ParsableCommand {
     private func work(_ input: String, _ output: String, _ settings: StepSettings) -> FileEnhancement {
         var work = FileEnhancement(input: input, output: output)
         work.steps = settings
+        let name = URL(filePath: input).deletingPathExtension().lastPathComponent
+        work.steps.overlay?.material = settings.overlay?.material?.named(name)
         work.size = size.map { .exactly($0.value) } ?? (scale ?? .double).output
         work.part = FilePart(from: from?.seconds ?? 0, to: to?.seconds)
         work.interpolate = interpolate
@@ -271,12 +273,12 @@ struct EnhanceCommand: ParsableCommand {
     }
 
     /// The file that each input's result goes to. Makes the folder for them.
-    /// - Parameter table: the path of `--lut`.
+    /// - Parameter read: the options that name other files, without dashes, and those.
     /// - Throws: after one line on standard error, an exit code.
-    private func namedOutputs(_ table: String?) throws -> [String] {
+    private func namedOutputs(_ read: [(key: String, path: String)]) throws -> [String] {
         var files = NamedFiles()
         for input in input { try files.read(input, "--input") }
-        try files.read(table, "--lut")
+        for file in read { try files.read(file.path, "--\(file.key)") }
         var outputs: [String] = []
         if let output {
             try files.write(output, "--output")

@@ -36,10 +36,10 @@ struct RelayCommand: ParsableCommand {
     func run() throws {
         FreedMemory.keep()
         var configuration = try Failure.checked { () throws(TransportError) in try self.configuration() }
-        try StepOptions.readTable(of: &configuration.settings.steps)
+        try StepOptions.readFiles(of: &configuration.settings.steps, stream: "relay")
         var files = NamedFiles()
         try files.read(configuration.input.path, "--input")
-        try files.read(configuration.settings.steps.color.lut?.path, "--lut")
+        for file in configuration.settings.steps.files { try files.read(file.path, "--\(file.key)") }
         for output in configuration.outputs { try files.write(output.path, "--output") }
         try files.write(trace, "--trace")
         try files.write(report, "--report")

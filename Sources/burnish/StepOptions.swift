@@ -1,5 +1,6 @@
 import ArgumentParser
 import Media
+import Overlays
 import Settings
 
 /// The options of steps on pictures, which `burnish relay` and `burnish enhance` share: one for each setting, under its name.
@@ -12,6 +13,8 @@ struct StepOptions: ParsableArguments {
     @Option(help: .setting("gamma")) var gamma: String?
     @Option(parsing: .unconditional, help: .setting("warmth")) var warmth: String?
     @Option(help: .setting("lut"), completion: .file(extensions: ["cube"])) var lut: String?
+    @Option(parsing: .unconditional, help: .setting("overlay")) var overlay: String?
+    @Option(help: .setting("overlay-font"), completion: .file(extensions: ["ttf", "otf", "ttc"])) var overlayFont: String?
 
     /// What was given, by the names of the keys.
     var texts: [String: String] { SettingOptions.texts(of: self) }
@@ -23,15 +26,18 @@ struct StepOptions: ParsableArguments {
         steps = try values.applying(texts.mapValues { $0 }).settings.steps
     }
 
-    /// Reads the table that was given.
+    /// Reads the files that were given.
+    /// - Parameter stream: the name that `{stream}` shows.
     /// - Throws: after one line on standard error, an exit code.
-    static func readTable(of steps: inout StepSettings) throws {
-        guard var file = steps.color.lut else { return }
-        do throws(CubeFault) { try file.read() } catch {
-            StandardError.line("burnish: --lut: \(file.path): \(error)")
+    static func readFiles(of steps: inout StepSettings, stream: String) throws {
+        do throws(FileSettingFault) {
+            try steps.readFiles(stream: stream) { path, most throws(SmallFile.Fault) in
+                try SmallFile.read(path: path, most: most)
+            }
+        } catch {
+            StandardError.line("burnish: --\(error.key): \(error.text)")
             throw Failure.badInput
         }
-        steps.color.lut = file
     }
 
     func validate() throws {

@@ -27,6 +27,7 @@ struct WorkerCommand: ParsableCommand {
         // Before the sandbox: it loads libraries.
         let calls = WorkerCalls()
         if calls == nil { StandardError.line("burnish: OpenSSL or libsrtp cannot be used: this worker answers no calls") }
+        WallClock.prepare()
         try enterSandbox()
         let worker = Worker(control: try openChannel(), desk: calls)
         worker.resolveNames()

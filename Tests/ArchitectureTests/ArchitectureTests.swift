@@ -19,8 +19,8 @@ import Testing
             "Media",
         ],
         "Worker": [
-            "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "SRT", "Packets", "Endpoint", "Codec", "Schedule",
-            "Telemetry",
+            "Relay", "WorkerProtocol", "Settings", "WebRTC", "Transport", "SRT", "Packets", "Endpoint", "Overlays", "Codec",
+            "Schedule", "Telemetry",
             "CSandbox",
             "Media",
         ],
@@ -28,7 +28,7 @@ import Testing
         "burnish": [
             "Bench", "Measure", "Worker", "WorkerProtocol", "Settings", "Relay", "Offline", "Simulation", "Transport",
             "Packets",
-            "Endpoint", "Container", "Bitstream", "Codec", "Schedule",
+            "Endpoint", "Container", "Bitstream", "Overlays", "Codec", "Schedule",
             "EnhanceNetworks", "Enhance", "Telemetry", "KernelChecks", "Kernels", "Media",
         ],
         "Relay": [
@@ -52,6 +52,7 @@ import Testing
         "WebRTC": ["Packets", "Endpoint", "CDTLS", "CSRTP", "Media"],
         "Endpoint": ["Media"],
         "Container": ["Bitstream", "Media"],
+        "Overlays": ["Codec", "Bitstream", "CFont", "Media"],
         "Codec": ["CFFmpeg", "Kernels", "Bitstream", "Media"],
         "Bitstream": ["Media"],
         "Telemetry": ["Schedule", "Media"],
@@ -61,7 +62,7 @@ import Testing
 
     static let cModules: Set<String> = [
         "CSRT", "CSRTArrival", "CDTLS", "CSRTP", "CProcess", "CFFmpeg", "CKernels", "CKernelChecks", "CSandbox", "CWeights",
-        "CQREncode",
+        "CQREncode", "CFont",
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent()

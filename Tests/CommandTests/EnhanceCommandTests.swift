@@ -65,6 +65,35 @@ import Testing
         #expect(same.code == 64, "\(same.errors)")
     }
 
+    /// A bad file is named before anything else is done. A line of text stands where it was put, and nothing changes elsewhere.
+    @Test func textStandsOnPictures() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (bad, out, plain) = (
+            folder.appending(path: "bad.png"), folder.appending(path: "a.y4m"), folder.appending(path: "b.y4m")
+        )
+        try Data("GIF89a".utf8).write(to: bad)
+        let overlay = "+0%+0%:image=\(bad.path)"
+        for command in ["enhance", "relay"] {
+            let outcome = try Program.run([command, "--input", CommandTests.stream, "--output", out.path, "--overlay", overlay])
+            #expect(outcome.code == 65 && outcome.complaints == ["burnish: --overlay: \(bad.path): is no PNG file"])
+        }
+        let arguments = ["enhance", "--input", CommandTests.stream, "--scale", "1", "--tier", "base", "--output"]
+        let outcome = try Program.run(arguments + [out.path, "--overlay", "-0%-0%:size=10%:box=1:text={stream} {frame}"])
+        #expect(outcome.code == 0, "\(outcome.errors)")
+        #expect(try Program.run(arguments + [plain.path]).code == 0)
+        let (a, b) = ([UInt8](try Data(contentsOf: out)), [UInt8](try Data(contentsOf: plain)))
+        let header = try #require(a.firstIndex(of: 10)) + 1 + 6
+        let fields = String(decoding: a[..<header], as: UTF8.self).split(separator: " ")
+        let width = try #require(fields.first { $0.first == "W" }.flatMap { Int($0.dropFirst()) })
+        let height = try #require(fields.first { $0.first == "H" }.flatMap { Int($0.dropFirst()) })
+        let changed = (0..<width * height).filter { a[header + $0] != b[header + $0] }
+        #expect(changed.count > width * height / 100 && a.count == b.count)
+        #expect(changed.allSatisfy { $0 / width >= height * 9 / 10 - 1 })
+        // The box is black.
+        #expect(a[header + width * height - 1] == 16)
+    }
+
     /// The files of several that were finished are not done again, and nothing is left of them in the end.
     @Test func severalFilesGoOn() throws {
         let folder = try folder()

@@ -150,7 +150,10 @@ import WorkerProtocol
         #expect(throws: StreamFiles.Fault.self) {
             _ = try StreamFiles.open(of: stream(other), configured: nil, below: [folder.path])
         }
-        #expect(try StreamFiles.open(of: stream(other), configured: nil, tables: [other], below: [folder.path]).count == 2)
-        #expect(throws: StreamFiles.Fault.self) { _ = try StreamFiles.open(table: other, tables: [own], below: [folder.path]) }
+        #expect(try StreamFiles.open(of: stream(other), configured: nil, free: [other], below: [folder.path]).count == 2)
+        let fault = #expect(throws: ServiceFault.self) {
+            _ = try StreamFiles.open([("lut", own), ("overlay", other)], free: [own], below: [folder.path])
+        }
+        #expect(fault?.key == "overlay" && fault?.kind == .invalid)
     }
 }

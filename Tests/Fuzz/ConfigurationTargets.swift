@@ -42,7 +42,9 @@ func fuzzAPIInput(_ input: UnsafeRawBufferPointer) {
         check(try service.stream(base, changedBy: texts, beside: [base]))
         let new = try service.stream("new", places.merging(texts.compactMapValues { $0 }) { $1 }, beside: [])
         check(new)
-        if let path = new.values.table { precondition(path.hasPrefix("/srv/media/"), "a table elsewhere") }
+        for file in new.values.files where !StreamValues.usualFiles.contains(file.path) {
+            precondition(file.path.hasPrefix("/srv/media/"), "a file elsewhere")
+        }
         for leg in [new.input] + new.outputs {
             if case .file(let path) = leg.url { precondition(path.hasPrefix("/srv/media/"), "a file elsewhere") }
         }

@@ -1,3 +1,4 @@
+import Bitstream
 import Enhance
 import Media
 import Simulation
@@ -35,6 +36,28 @@ func fuzzCube(_ input: UnsafeRawBufferPointer) {
         }
     } catch {
         precondition(!error.description.contains("\n"), "a fault of several lines")
+    }
+}
+
+/// The input is a PNG file.
+func fuzzPNG(_ input: UnsafeRawBufferPointer) {
+    do throws(PNGFault) {
+        let chunks = try PNGChunks(Array(input))
+        precondition(chunks.size.samples <= PNGChunks.mostSamples, "a large picture")
+        precondition(chunks.bytes.count <= input.count, "more than there was")
+        precondition((try? PNGChunks(chunks.bytes))?.bytes == chunks.bytes, "what was kept is another file")
+    } catch {
+        precondition(!error.description.contains("\n"), "a fault of several lines")
+    }
+}
+
+/// The input is the text of an overlay.
+func fuzzOverlay(_ input: UnsafeRawBufferPointer) {
+    switch Overlay.read(String(decoding: input, as: UTF8.self)) {
+    case nil: break
+    case .failure(let fault): precondition(!fault.text.contains("\n"), "a fault of several lines")
+    case .success(let overlay):
+        precondition((try? Overlay.read(overlay.description)?.get()) == overlay, "an overlay does not survive being written")
     }
 }
 

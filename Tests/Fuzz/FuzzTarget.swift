@@ -26,6 +26,8 @@ enum FuzzTarget: String, CaseIterable {
     case photograph
     case sound
     case cube
+    case png
+    case overlay
     case weights
     case trace
     case telemetryMap = "telemetry-map"
@@ -55,6 +57,8 @@ enum FuzzTarget: String, CaseIterable {
         case .photograph: fuzzPhotograph(input)
         case .sound: fuzzSound(input)
         case .cube: fuzzCube(input)
+        case .png: fuzzPNG(input)
+        case .overlay: fuzzOverlay(input)
         case .weights: fuzzWeights(input)
         case .trace: fuzzTrace(input)
         case .telemetryMap: fuzzTelemetryMap(input)

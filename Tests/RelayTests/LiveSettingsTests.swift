@@ -137,6 +137,9 @@ import Transport
         let key = try #require(StreamKeys.named(kind == .color ? "contrast" : kind.name))
         var on = StreamValues()
         if case .text(let example) = key.kind { try key.read(example, &on) } else { try key.read("0.5", &on) }
+        // What reading the files would give.
+        let white = OverlayImage(size: PictureSize(width: 8, height: 8), samples: [UInt8](repeating: 255, count: 256))
+        on.settings.steps.overlay?.material = OverlayMaterial(images: ["/srv/media/logo.png": white])
         #expect(on.settings.steps.active(at: kind.facts.place) == [kind])
         let stream = try TestStream.video(frames: 30)
         let settings = on.settings.steps

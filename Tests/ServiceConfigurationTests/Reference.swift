@@ -88,9 +88,9 @@ enum Reference {
         return lines.map { "\(indent)# \($0)" }
     }
 
-    // MARK: - docs/use/configuration.md
+    // MARK: - docs/use/configuration.md and settings.md
 
-    /// The tables of the page, by the names of the marks between which they stand.
+    /// The tables of the pages, by the names of the marks between which they stand.
     static var tables: [(name: String, text: String)] {
         ServiceKeys.sections.map { ($0.name, table(ServiceKeys.keys(of: $0.name))) }
             + [

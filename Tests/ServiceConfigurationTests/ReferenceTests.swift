@@ -4,14 +4,14 @@ import Testing
 
 @testable import ServiceConfiguration
 
-/// The shipped configuration and the page about it say what the tables of keys say.
+/// The shipped configuration and the pages about it say what the tables of keys say.
 ///
-/// `BURNISH_WRITE_REFERENCE=1 swift test --filter ReferenceTests` writes both anew.
+/// `BURNISH_WRITE_REFERENCE=1 swift test --filter ReferenceTests` writes them anew.
 @Suite(.serialized) struct ReferenceTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
     private static let yamlFile = root.appending(path: "configs/burnish.yaml")
-    private static let page = root.appending(path: "docs/use/configuration.md")
+    private static let pages = ["configuration", "settings"].map { root.appending(path: "docs/use/\($0).md") }
     private static let writes = ProcessInfo.processInfo.environment["BURNISH_WRITE_REFERENCE"] != nil
 
     @Test func theShippedFileFollowsTheTables() throws {
@@ -19,19 +19,21 @@ import Testing
         #expect(try String(contentsOf: Self.yamlFile, encoding: .utf8) == Reference.yaml)
     }
 
-    @Test func thePageFollowsTheTables() throws {
-        var text = try String(contentsOf: Self.page, encoding: .utf8)
+    @Test func thePagesFollowTheTables() throws {
+        var texts = try Self.pages.map { try String(contentsOf: $0, encoding: .utf8) }
         for table in Reference.tables {
             let begin = "<!-- keys: \(table.name) -->\n"
-            let start = try #require(text.range(of: begin), "no \(begin)").upperBound
-            let end = try #require(text.range(of: "\n<!-- end -->", range: start..<text.endIndex)).lowerBound
+            let page = try #require(texts.firstIndex { $0.contains(begin) }, "no \(begin)")
+            let start = try #require(texts[page].range(of: begin)).upperBound
+            let end = try #require(texts[page].range(of: "\n<!-- end -->", range: start..<texts[page].endIndex)).lowerBound
             if Self.writes {
-                text.replaceSubrange(start..<end, with: table.text)
+                texts[page].replaceSubrange(start..<end, with: table.text)
             } else {
-                #expect(text[start..<end] == table.text, "\(table.name)")
+                #expect(texts[page][start..<end] == table.text, "\(table.name)")
             }
         }
-        if Self.writes { try text.write(to: Self.page, atomically: true, encoding: .utf8) }
+        guard Self.writes else { return }
+        for (page, text) in zip(Self.pages, texts) { try text.write(to: page, atomically: true, encoding: .utf8) }
     }
 
     @Test func theShippedFileIsTheEmbeddedConfiguration() throws {

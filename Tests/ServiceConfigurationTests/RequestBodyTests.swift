@@ -72,7 +72,8 @@ import Testing
         let configuration = try configuration("files: {folders: /srv/media}\ndefaults: {lut: /etc/burnish/house.cube}\n")
         let places = ["input": "udp://:1", "output": "udp://h:1"]
         func table(_ path: String?) throws -> String? {
-            try configuration.stream("a", places.merging(path.map { ["lut": $0] } ?? [:]) { $1 }, beside: []).values.table
+            try configuration.stream("a", places.merging(path.map { ["lut": $0] } ?? [:]) { $1 }, beside: []).values.files
+                .first?.path
         }
         // The configuration's own may lie anywhere.
         #expect(try table(nil) == "/etc/burnish/house.cube")
@@ -83,6 +84,19 @@ import Testing
         }
         #expect(fault { _ = try table("film.cube") } == "lut: is 'film.cube'; right here is an absolute path")
         #expect(fault { _ = try table("/srv/media/film.png") }?.hasPrefix("lut: is the path of a .cube file, or off") == true)
+    }
+
+    @Test func anOverlaysFilesLieBelowTheFolders() throws {
+        let configuration = try configuration("files: {folders: /srv/media}\n")
+        func files(_ overlay: String, font: String? = nil) throws -> [String] {
+            var texts = ["input": "udp://:1", "output": "udp://h:1", "overlay": overlay]
+            texts["overlay-font"] = font
+            return try configuration.stream("a", texts, beside: []).values.files.map(\.path)
+        }
+        #expect(try files("+0%+0%:image=/srv/media/a.png;+0%+0%:text=a") == ["/srv/media/a.png"] + StreamValues.usualFiles)
+        #expect(
+            fault { _ = try files("+0%+0%:image=/etc/a.png") }?.hasPrefix("overlay: names a file that is not below") == true)
+        #expect(fault { _ = try files("+0%+0%:text=a", font: "/etc/a.ttf") }?.hasPrefix("overlay-font: names a file") == true)
     }
 
     @Test func severalOutputsAreMadeAndChanged() throws {

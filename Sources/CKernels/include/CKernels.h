@@ -13,6 +13,7 @@
 #include "motion.h"
 #include "noise.h"
 #include "scale.h"
+#include "overlay.h"
 #include "sharpen.h"
 
 /// Every kernel, as chosen for one set of CPU features. A table is a value: tests hold several side by side.
@@ -24,6 +25,7 @@ typedef struct {
     burnish_network_kernels tiled_network;
     burnish_motion_kernels motion;
     burnish_sharpen_kernels sharpen;
+    burnish_overlay_kernels overlay;
     burnish_color_kernels color;
     burnish_deinterlace_kernels deinterlace;
     burnish_noise_kernels noise;

@@ -29,18 +29,18 @@ enum StreamFiles {
     }
 
     static func areNeeded(for definition: StreamDefinition) -> Bool {
-        definition.values.table != nil || definition.legs.contains { Place($0.url, isInput: true) != nil }
+        !definition.values.files.isEmpty || definition.legs.contains { Place($0.url, isInput: true) != nil }
     }
 
     /// May block, for as long as a disk or a network file system takes.
     /// - Parameters:
     ///   - configured: what the configuration file says of the stream. A leg that it names may lie anywhere.
-    ///   - tables: paths of tables that may lie anywhere, since the configuration file names them.
+    ///   - free: paths of files of settings that may lie anywhere, since the configuration file names them.
     ///   - folders: where other files must lie: the API names them. Links are followed first, so that none leads out.
-    /// - Returns: descriptors that do not block, the input's first, and that of a table last. An output is appended to: a stream that
+    /// - Returns: descriptors that do not block, the input's first, and those of settings last. An output is appended to: a stream that
     ///   starts again must not lose what it has recorded. A session description is written anew.
     static func open(
-        of definition: StreamDefinition, configured: StreamDefinition?, tables: Set<String> = [], below folders: [String]
+        of definition: StreamDefinition, configured: StreamDefinition?, free: Set<String> = [], below folders: [String]
     ) throws(Fault) -> [PassedDescriptor] {
         var files: [PassedDescriptor] = []
         for (index, leg) in definition.legs.enumerated() {
@@ -49,14 +49,28 @@ enum StreamFiles {
             let isConfigured = isInput ? configured?.input == leg : configured?.outputs.contains(leg) ?? false
             files.append(try open(place, below: isConfigured ? nil : folders))
         }
-        if let path = definition.values.table { files.append(try open(table: path, tables: tables, below: folders)) }
-        return files
+        do throws(ServiceFault) {
+            return files + (try open(definition.values.files, free: free, below: folders))
+        } catch {
+            throw Fault(description: error.text)
+        }
     }
 
-    /// Opens the file of a table. May block.
-    /// - Parameters: as of ``open(of:configured:tables:below:)``.
-    static func open(table path: String, tables: Set<String>, below folders: [String]) throws(Fault) -> PassedDescriptor {
-        try open(Place(reading: path), below: tables.contains(path) ? nil : folders)
+    /// Opens files that settings name. May block.
+    /// - Parameters: as of ``open(of:configured:free:below:)``.
+    /// - Throws: with the setting.
+    static func open(
+        _ files: [(key: String, path: String)], free: Set<String>, below folders: [String]
+    ) throws(ServiceFault) -> [PassedDescriptor] {
+        var opened: [PassedDescriptor] = []
+        for file in files {
+            do throws(Fault) {
+                opened.append(try open(Place(reading: file.path), below: free.contains(file.path) ? nil : folders))
+            } catch {
+                throw ServiceFault(.invalid, key: file.key, error.description)
+            }
+        }
+        return opened
     }
 
     private static func open(_ place: Place, below folders: [String]?) throws(Fault) -> PassedDescriptor {

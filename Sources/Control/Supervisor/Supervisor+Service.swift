@@ -86,14 +86,9 @@ extension Supervisor: StreamService {
     private func change(
         _ stream: SupervisedStream, _ definition: StreamDefinition, _ changes: [String: String?]
     ) async throws(ServiceFault) {
-        let files: [PassedDescriptor]
-        do throws(StreamFiles.Fault) {
-            files = try await withCheckedContinuation { waiter in
-                openTable(in: changes, of: stream) { waiter.resume(returning: $0) }
-            }.get()
-        } catch {
-            throw ServiceFault(.invalid, key: "lut", error.description)
-        }
+        let files = try await withCheckedContinuation { waiter in
+            openFiles(for: changes, definition, of: stream) { waiter.resume(returning: $0) }
+        }.get()
         if let worker = workers[stream.worker], worker.started.contains(stream.name) {
             let result = await withCheckedContinuation { (waiter: PendingRequests.Waiter<Void>) in
                 guard let id = requests.addChange(waiter, worker: worker.number, now: .now()) else { return }

@@ -43,35 +43,35 @@ extension Supervisor {
         if worker.leaving.contains(stream.name) { return }
         stream.starts += 1
         let (name, start, definition, configured) = (stream.name, stream.starts, stream.definition, stream.configured)
-        let (folders, tables) = (configuration.folders, tables(of: stream))
+        let (folders, free) = (configuration.folders, freeFiles(of: stream))
         guard StreamFiles.areNeeded(for: definition) else { return begin(name, start, .success([])) }
         // A disk or a network file system may take its time.
         StageThread(name: "files") { [weak self, loop] in
             let files = Result { () throws(StreamFiles.Fault) in
-                try StreamFiles.open(of: definition, configured: configured, tables: tables, below: folders)
+                try StreamFiles.open(of: definition, configured: configured, free: free, below: folders)
             }
             loop.execute { [weak self] in self?.assumeIsolated { $0.begin(name, start, files) } }
         }.detach()
     }
 
-    /// The tables that a stream has by the configuration file.
-    private func tables(of stream: SupervisedStream) -> Set<String> {
-        Set([stream.configured?.values.table, configuration.defaults.table].compactMap { $0 })
+    /// The files of settings that a stream has by the configuration file, and the usual font.
+    private func freeFiles(of stream: SupervisedStream) -> Set<String> {
+        let files = (stream.configured?.values.files ?? []) + configuration.defaults.files
+        return Set(files.map(\.path) + StreamValues.usualFiles)
     }
 
-    /// Opens the file of a table that settings name, on a thread of its own. Calls back in this actor.
-    /// - Parameter opened: gets nothing where they name none.
-    func openTable(
-        in changes: [String: String?], of stream: SupervisedStream,
-        _ opened: @escaping @Sendable (Result<[PassedDescriptor], StreamFiles.Fault>) -> Void
+    /// Opens all files that new settings name, on a thread of its own. Calls back in this actor.
+    /// - Parameter opened: gets nothing where the changes name none.
+    func openFiles(
+        for changes: [String: String?], _ definition: StreamDefinition, of stream: SupervisedStream,
+        _ opened: @escaping @Sendable (Result<[PassedDescriptor], ServiceFault>) -> Void
     ) {
-        guard let path = changes["lut"] ?? nil else { return opened(.success([])) }
-        let (folders, tables) = (configuration.folders, tables(of: stream))
+        let files = definition.values.files
+        guard !files.isEmpty, !StreamValues.fileKeys.isDisjoint(with: changes.keys) else { return opened(.success([])) }
+        let (folders, free) = (configuration.folders, freeFiles(of: stream))
         StageThread(name: "files") { [loop] in
-            let file = Result { () throws(StreamFiles.Fault) in
-                [try StreamFiles.open(table: path, tables: tables, below: folders)]
-            }
-            loop.execute { opened(file) }
+            let files = Result { () throws(ServiceFault) in try StreamFiles.open(files, free: free, below: folders) }
+            loop.execute { opened(files) }
         }.detach()
     }
 
@@ -183,20 +183,23 @@ extension Supervisor {
         } else if !difference.live.isEmpty {
             record(.changed, stream: stream.name, Self.words(difference.live))
             let (name, changes) = (stream.name, difference.live)
-            openTable(in: changes, of: stream) { [weak self] files in self?.assumeIsolated { $0.tell(name, changes, files) } }
+            openFiles(for: changes, definition, of: stream) { [weak self] files in
+                self?.assumeIsolated { $0.tell(name, changes, files) }
+            }
             restartIfStopped(stream)
         }
     }
 
     /// Tells a stream's worker of other settings. Nobody waits for the answer.
     private func tell(
-        _ name: String, _ changes: [String: String?], _ files: Result<[PassedDescriptor], StreamFiles.Fault>
+        _ name: String, _ changes: [String: String?], _ files: Result<[PassedDescriptor], ServiceFault>
     ) {
         guard let stream = supervised[name], let worker = workers[stream.worker], worker.started.contains(name) else { return }
         switch files {
         case .success(let files):
             send(.change(id: 0, stream: name, settings: changes), to: worker, descriptors: files.map(\.number))
-        case .failure(let fault): record(.message, stream: name, "settings stay as they were: lut: \(fault)")
+        case .failure(let fault):
+            record(.message, stream: name, "settings stay as they were: \(fault.key ?? "files"): \(fault.text)")
         }
     }
 

@@ -71,6 +71,8 @@ public struct StepParameters: Sendable {
     public var topFieldFirst: Bool?
     /// When a step that may be left out is to be done; nil is never.
     public var until: MonotonicTime?
+    /// What steps that show it say of the picture.
+    public var moment = StepMoment()
 
     public init(
         _ settings: StepSettings, quantiser: Int? = nil, chromaLocation: UInt8 = 0, isFullRange: Bool = false,
@@ -85,6 +87,18 @@ public struct StepParameters: Sendable {
         self.topFieldFirst = topFieldFirst
         self.until = until
     }
+}
+
+/// Which picture it is.
+public struct StepMoment: Sendable {
+    /// Its number in frame records, or in a file; of a synthesised picture that of the one that came last.
+    public var number: UInt64 = 0
+    /// Its time stamp.
+    public var presented = Nanoseconds.zero
+    /// When its last byte came; nil for files.
+    public var arrived: MonotonicTime?
+
+    public init() {}
 }
 
 /// What a step has done with a call.
@@ -125,6 +139,7 @@ extension StepSettings {
         case .color: ColorStep(color, workers: workers)
         case .denoise:
             lookingAhead ? try RecordedNoiseStep(size: size, workers: workers) : try NoiseStep(size: size, workers: workers)
+        case .overlay: overlay.map { OverlayStep($0, size: size) }
         case .enlarge, .sharpen, .synthesise: nil
         }
     }

@@ -14,7 +14,8 @@ public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case enlarge
     case sharpen
     case synthesise
-    // Overlays stand here: on top of all.
+    // On top of all.
+    case overlay
 
     /// There is room for so many kinds wherever one value is kept for each.
     public static let capacity = 16
@@ -102,6 +103,7 @@ public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
         case .enlarge: Facts("enlarge", "enlarging", .enlargement, .must, .new, memory: .own)
         case .sharpen: Facts("sharpen", "sharpening", .enlargement, .may, .part)
         case .synthesise: Facts("synthesise", "synthesising", .synthesis, .may, .new, memory: .own)
+        case .overlay: Facts("overlay", "overlaying", .result, .must, seed: 0.1, .part)
         }
     }
 

@@ -22,6 +22,10 @@ public struct StepSettings: Hashable, Sendable {
     public var denoise: Double? = 0
     /// How much enlarged pictures are sharpened, from 0 (not at all) to 1.
     public var sharpness = 0.0
+    /// What stands on pictures; nil is nothing.
+    public var overlay: Overlay?
+    /// The path of the font for its text.
+    public var overlayFont = Overlay.usualFont
 
     public init() {}
 
@@ -34,6 +38,7 @@ public struct StepSettings: Hashable, Sendable {
         case .color: color.isNeutral
         case .denoise: denoise == 0
         case .sharpen: sharpness == 0
+        case .overlay: overlay?.material == nil
         // These two follow from sizes and rates.
         case .enlarge, .synthesise: false
         }
@@ -49,6 +54,15 @@ public struct StepSettings: Hashable, Sendable {
     public func hides(allOf other: StepSettings) -> Bool {
         guard let hidden = other.mask else { return true }
         return mask?.contains(hidden) ?? hidden.areas.isEmpty
+    }
+
+    /// The files that these settings name, each once, with the setting.
+    public var files: [(key: String, path: String)] {
+        var files = color.lut.map { [("lut", $0.path)] } ?? []
+        guard let overlay else { return files }
+        files += overlay.images.map { ("overlay", $0) }
+        if overlay.hasText { files.append(("overlay-font", overlayFont)) }
+        return files
     }
 
     /// The steps at a place that change something.

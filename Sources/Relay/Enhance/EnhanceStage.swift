@@ -371,7 +371,7 @@ final class EnhanceStage {
         let changesResults = enhancement.changesResults
         if changesResults {
             if isSynthesising { enhancement.append(frame.picture, target, until: plan.emitBy) }
-            record(enhancement.finish(target, beside: frame.picture, plan))
+            record(enhancement.finish(target, beside: frame.picture, moment(frame.ticket.record), plan))
         }
         frame.ticket.stamp(.enhanceOut)
         record(made.times)
@@ -509,7 +509,9 @@ final class EnhanceStage {
         // Nothing lies between two sides of a cut. At a constant rate the frame before is repeated instead.
         if method == .held, configuration.options.fps != nil { return false }
         let made = MonotonicTime.now()
-        if enhancement.changesResults { record(enhancement.finish(target, beside: picture, plan)) }
+        if enhancement.changesResults {
+            record(enhancement.finish(target, beside: picture, moment(original, at: slot.presentation), plan))
+        }
 
         var ticket = books.ledger.open(.synthesised, presentation: slot.presentation, beside: original)
         ticket.record.deadline = deadline
@@ -521,6 +523,15 @@ final class EnhanceStage {
         let standsForOriginal = original.kind == .original && slot.presentation == step.originalAlone
         push(ticket, target, color, step, turn, showing: standsForOriginal ? original.presentation : nil)
         return true
+    }
+
+    /// What steps say of a picture.
+    private func moment(_ record: FrameRecord, at time: MediaTime? = nil) -> StepMoment {
+        var moment = StepMoment()
+        moment.number = record.id
+        moment.presented = (time ?? record.presentation).nanoseconds
+        moment.arrived = record[.lastPacket] ?? .now()
+        return moment
     }
 
     private func push(

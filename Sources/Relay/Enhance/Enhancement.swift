@@ -119,13 +119,16 @@ final class Enhancement {
     }
 
     /// Takes an enlarged or synthesised picture through the result steps.
-    /// - Parameter picture: the one that it was made of.
+    /// - Parameters:
+    ///   - picture: the one that it was made of.
+    ///   - moment: what steps say of it.
     /// - Returns: what each took.
     func finish(
-        _ target: borrowing PictureLease, beside picture: borrowing DecodedPicture, _ plan: FramePlan
+        _ target: borrowing PictureLease, beside picture: borrowing DecodedPicture, _ moment: StepMoment, _ plan: FramePlan
     ) -> StepValues<Nanoseconds> {
         var times = StepValues(blank: Nanoseconds.zero)
-        let parameters = parameters(picture, plan)
+        var parameters = parameters(picture, plan)
+        parameters.moment = moment
         mustSucceed { () throws(EnhanceError) in
             unsafe try chain.finish(target.picture.mutableView, parameters, &times, only: plan.steps)
         }
@@ -135,7 +138,8 @@ final class Enhancement {
     private func parameters(_ picture: borrowing DecodedPicture, _ plan: FramePlan) -> StepParameters {
         StepParameters(
             settings, quantiser: picture.meanQuantiser.map { Int($0.rounded()) }, chromaLocation: picture.color.chromaLocation,
-            isFullRange: picture.color.range == .full, matrix: picture.color.matrix, until: plan.stepsBy)
+            isFullRange: picture.color.range == .full, matrix: picture.color.matrix, orientation: picture.color.orientation,
+            until: plan.stepsBy)
     }
 
     /// Appends a picture and its enlarged version to the sequence that frames are synthesised from.

@@ -156,9 +156,9 @@ struct ConfigurationReader {
                 fault(entry.line, "defaults", SettingFault(key.name, "is \(key.allowedTexts), not \(entry.value.kind)"))
             }
         }
-        if let table = values.table, !table.hasPrefix("/") {
-            let line = entries.first { $0.key == "lut" }?.line ?? section.line
-            fault(line, "defaults", SettingFault("lut", "is \(table.excerpt); right here is an absolute path"))
+        for file in values.files where !file.path.hasPrefix("/") {
+            let line = entries.first { $0.key == file.key }?.line ?? section.line
+            fault(line, "defaults", SettingFault(file.key, "is \(file.path.excerpt); right here is an absolute path"))
         }
         // What has no effect beside other defaults may have one beside a stream's own settings.
         for fault in values.faults(given: []) {

@@ -76,8 +76,9 @@ struct StreamReading {
                 fault(entry.line, error)
             }
         }
-        if given.contains("lut"), let table = values.table, table != base.table, let text = faultOf(table: table) {
-            fault(entries["lut"]?.line ?? line, SettingFault("lut", text))
+        let known = base.files.map(\.path) + StreamValues.usualFiles
+        for file in values.files where !given.isDisjoint(with: StreamValues.fileKeys) && !known.contains(file.path) {
+            if let text = faultOf(file: file.path) { fault(entries[file.key]?.line ?? line, SettingFault(file.key, text)) }
         }
         for fault in values.faults(given: given) { self.fault(entries[fault.key]?.line ?? line, fault) }
         return values
@@ -137,7 +138,7 @@ struct StreamReading {
         return folderFault(ofFile: path)
     }
 
-    private func faultOf(table path: String) -> String? {
+    private func faultOf(file path: String) -> String? {
         path.hasPrefix("/") ? folderFault(ofFile: path) : "is \(quoted(path)); right here is an absolute path"
     }
 

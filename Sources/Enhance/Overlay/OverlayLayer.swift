@@ -1,0 +1,199 @@
+import Kernels
+import Media
+
+/// How colours become a picture's samples, and which way up it is coded.
+struct OverlayTone: Hashable {
+    var isFullRange = false
+    var weights = LumaWeights.bt709
+    var turn = PictureTurn(.upright)
+
+    init() {}
+
+    init(_ parameters: StepParameters, height: Int) {
+        isFullRange = parameters.isFullRange
+        // Pictures without a matrix have the usual one of their size.
+        weights = LumaWeights(parameters.matrix) ?? (height < 720 ? .bt601 : .bt709)
+        turn = PictureTurn(parameters.orientation)
+    }
+
+    /// Samples of 8 bits, of light that is as opaque as `alpha` and has so much red, green and blue: 0…`alpha`.
+    func samples(_ red: Double, _ green: Double, _ blue: Double, alpha: Double) -> (y: Double, u: Double, v: Double) {
+        let color = weights.yuv(ColorVector(red, green, blue))
+        let (black, range, chroma) = isFullRange ? (0.0, 255.0, 255.0) : (16, 219, 224)
+        return (black * alpha + range * color.x, 128 * alpha + chroma * color.y, 128 * alpha + chroma * color.z)
+    }
+}
+
+/// Light to lay over a part of a picture, as coded: for each sample what is added, and how much of what is below stays (Porter and
+/// Duff's *over*, 1984, with premultiplied colours). Confined to one thread at a time.
+@safe final class OverlayLayer {
+    /// One plane, row by row, without gaps.
+    struct Plane {
+        var light: [UInt8]
+        var rest: [UInt8]
+
+        init(count: Int) {
+            light = [UInt8](repeating: 0, count: count)
+            rest = [UInt8](repeating: 255, count: count)
+        }
+
+        /// - Parameter alpha: 0…1, at least the light's part of 255.
+        mutating func set(_ index: Int, _ light: Double, alpha: Double) {
+            let most = (255 * min(max(alpha, 0), 1)).rounded()
+            self.light[index] = UInt8(min(max(light.rounded(), 0), most))
+            rest[index] = UInt8(255 - most)
+        }
+    }
+
+    /// Of the part, even.
+    private(set) var width: Int
+    private(set) var height: Int
+    private var y: Plane
+    private var u: Plane
+    /// Its ``Plane/rest`` is not used: it is that of ``u``.
+    private var v: Plane
+
+    /// A layer that shows nothing.
+    /// - Parameter most: samples that it has room for.
+    init(width: Int, height: Int, room most: Int? = nil) {
+        (self.width, self.height) = (width, height)
+        let samples = most ?? width * height
+        y = Plane(count: samples)
+        u = Plane(count: samples / 4)
+        v = Plane(count: samples / 4)
+    }
+
+    /// Writes its samples.
+    func write(_ body: (_ y: inout Plane, _ u: inout Plane, _ v: inout Plane) -> Void) { body(&y, &u, &v) }
+
+    /// Changes the shape of a layer whose samples are about to be written.
+    func reshape(width: Int, height: Int) {
+        precondition(width * height <= y.light.count, "a layer has room for its largest shape")
+        (self.width, self.height) = (width, height)
+    }
+
+    /// A layer with an image in it.
+    /// - Parameters:
+    ///   - height: of the image when it is upright.
+    init(_ image: OverlayImage, height: Int, opacity: Double, _ tone: OverlayTone) {
+        let across = max((Double(image.size.width * height) / Double(image.size.height) / 2).rounded(), 1)
+        let shown = PictureSize(width: 2 * Int(min(across, 8_192)), height: height)
+        let scaled = ScaledImage(image, to: shown)
+        let coded = tone.turn.size(of: shown)
+        (width, self.height) = (coded.width, coded.height)
+        y = Plane(count: coded.samples)
+        u = Plane(count: coded.samples / 4)
+        v = Plane(count: coded.samples / 4)
+        // Where the first sample of a coded row lies in the image, and how far it is to the next.
+        let turn = tone.turn
+        for row in 0..<coded.height {
+            for column in 0..<coded.width {
+                let across = turn.reversesColumns ? coded.width - 1 - column : column
+                let down = turn.reversesRows ? coded.height - 1 - row : row
+                let (x, line) = turn.swapsAxes ? (down, across) : (across, down)
+                let sample = scaled[x, line]
+                let light = tone.samples(
+                    Double(sample.x) * opacity, Double(sample.y) * opacity, Double(sample.z) * opacity,
+                    alpha: Double(sample.w) * opacity)
+                y.set(row * coded.width + column, light.y, alpha: Double(sample.w) * opacity)
+            }
+        }
+        for row in 0..<coded.height / 2 {
+            for column in 0..<coded.width / 2 {
+                var sum = SIMD4<Float>()
+                for (right, below) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                    let (codedColumn, codedRow) = (2 * column + right, 2 * row + below)
+                    let across = turn.reversesColumns ? coded.width - 1 - codedColumn : codedColumn
+                    let down = turn.reversesRows ? coded.height - 1 - codedRow : codedRow
+                    sum += turn.swapsAxes ? scaled[down, across] : scaled[across, down]
+                }
+                let mean = sum * Float(opacity / 4)
+                let light = tone.samples(Double(mean.x), Double(mean.y), Double(mean.z), alpha: Double(mean.w))
+                let index = row * coded.width / 2 + column
+                u.set(index, light.u, alpha: Double(mean.w))
+                v.set(index, light.v, alpha: Double(mean.w))
+            }
+        }
+    }
+
+    /// Lays it over a picture. What reaches beyond the picture's right and lower side is left out.
+    /// - Parameters:
+    ///   - x: of its first column, even and not negative.
+    @unsafe func lay(over picture: MutablePictureView, x: Int, y top: Int, _ kernels: Kernels) {
+        unsafe Self.lay(over: picture.y, x: x, y: top, y.light, y.rest, width, height, kernels)
+        unsafe Self.lay(over: picture.u, x: x / 2, y: top / 2, u.light, u.rest, width / 2, height / 2, kernels)
+        unsafe Self.lay(over: picture.v, x: x / 2, y: top / 2, v.light, u.rest, width / 2, height / 2, kernels)
+    }
+
+    private static func lay(
+        over plane: MutablePlaneView, x: Int, y: Int, _ light: [UInt8], _ rest: [UInt8], _ width: Int, _ height: Int,
+        _ kernels: Kernels
+    ) {
+        let (columns, rows) = unsafe (min(width, plane.width - x), min(height, plane.height - y))
+        guard columns > 0, rows > 0 else { return }
+        unsafe light.withUnsafeBufferPointer { light in
+            unsafe rest.withUnsafeBufferPointer { rest in
+                for row in 0..<rows {
+                    unsafe kernels.overlay(
+                        plane.row(y + row) + x, light: light.baseAddress! + row * width, rest: rest.baseAddress! + row * width,
+                        width: columns)
+                }
+            }
+        }
+    }
+}
+
+/// An image at another size, with premultiplied colours: 0…1. Each sample is the mean of those near it, by a triangle as wide as the
+/// step between samples.
+struct ScaledImage {
+    let size: PictureSize
+    private var samples: [SIMD4<Float>] = []
+
+    init(_ image: OverlayImage, to size: PictureSize) {
+        self.size = size
+        let columns = Self.taps(from: image.size.width, to: size.width)
+        let rows = Self.taps(from: image.size.height, to: size.height)
+        // First each row, then down the columns of what is made.
+        var wide = [SIMD4<Float>](repeating: SIMD4(), count: size.width * image.size.height)
+        for y in 0..<image.size.height {
+            for (x, taps) in columns.enumerated() {
+                var sum = SIMD4<Float>()
+                for (offset, weight) in taps.weights.enumerated() {
+                    let at = 4 * (y * image.size.width + taps.first + offset)
+                    let alpha = Float(image.samples[at + 3]) / 255
+                    let color = SIMD4<Float>(
+                        Float(image.samples[at]), Float(image.samples[at + 1]), Float(image.samples[at + 2]), 255)
+                    sum += color * (alpha / 255 * weight)
+                }
+                wide[y * size.width + x] = sum
+            }
+        }
+        samples = [SIMD4<Float>](repeating: SIMD4(), count: size.samples)
+        for (y, taps) in rows.enumerated() {
+            for x in 0..<size.width {
+                var sum = SIMD4<Float>()
+                for (offset, weight) in taps.weights.enumerated() {
+                    sum += wide[(taps.first + offset) * size.width + x] * weight
+                }
+                samples[y * size.width + x] = sum
+            }
+        }
+    }
+
+    /// Red, green, blue and opacity.
+    subscript(x: Int, y: Int) -> SIMD4<Float> { samples[y * size.width + x] }
+
+    private static func taps(from count: Int, to wanted: Int) -> [(first: Int, weights: [Float])] {
+        let step = Double(count) / Double(wanted)
+        let reach = max(step, 1)
+        return (0..<wanted).map { index in
+            let middle = (Double(index) + 0.5) * step - 0.5
+            let first = max(Int((middle - reach).rounded(.up)), 0)
+            let last = max(min(Int((middle + reach).rounded(.down)), count - 1), first)
+            var weights = (first...last).map { Float(max(1 - abs(Double($0) - middle) / reach, 0)) }
+            let sum = weights.reduce(0, +)
+            if sum > 0 { weights = weights.map { $0 / sum } } else { weights[0] = 1 }
+            return (first, weights)
+        }
+    }
+}
