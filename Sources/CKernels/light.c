@@ -19,8 +19,7 @@ void burnish_light_add_chroma(int32_t *sum, const uint8_t *in, burnish_light_lum
     for (int x = 0; x < (luma.width + 1) / 2; x++) sum[x] += weight * share(luma, x, table) * (in[x] - 128);
 }
 
-void burnish_light_mean_chroma(uint8_t *out, const int32_t *sum, burnish_light_luma luma,
-                               burnish_light_table table) {
+void burnish_light_mean_chroma(uint8_t *out, const int32_t *sum, burnish_light_luma luma, burnish_light_table table) {
     for (int x = 0; x < (luma.width + 1) / 2; x++) {
         const int32_t whole = 256 * share(luma, x, table), half = sum[x] < 0 ? -whole / 2 : whole / 2;
         const int32_t value = 128 + (sum[x] + half) / whole;

@@ -16,6 +16,7 @@ extension AssignedStream {
             case .time(let time): .time(MonotonicTime(nanoseconds: time))
             case .frame(let frame): .frame(frame)
             case .rtp(let stamp): .rtp(stamp)
+            case .best(let time): .best(since: MonotonicTime(nanoseconds: time))
             }
         relay.requestPast(
             side == .before ? .before : .after, meant, as: format == .jpeg ? .jpeg : .png, width: width

@@ -6,6 +6,8 @@ public enum StillPlace: Codable, Hashable, Sendable {
     case frame(UInt64)
     /// Its RTP time stamp: as it came, or as a viewer got it.
     case rtp(UInt32)
+    /// The best of those from then on: nanoseconds of the machine's monotonic clock.
+    case best(since: Int64)
 }
 
 /// How a still is written.

@@ -98,6 +98,7 @@ extension FakeService {
         switch place {
         case .frame(let frame) where frame > 1000: throw ServiceFault(.notFound, "frame \(frame) has not come yet")
         case .time(let time) where time > MonotonicTime.now().nanoseconds: throw ServiceFault(.conflict, "yet to come")
+        case .best(let time) where time > MonotonicTime.now().nanoseconds - 1_900_000_000: throw ServiceFault(.notFound, "none")
         case .rtp(0): throw ServiceFault(.unavailable, "others wait")
         default: return Still(bytes: format == .png ? [0x89, 0x50] : side == .before ? Self.grey : Self.coloured, frame: 48)
         }

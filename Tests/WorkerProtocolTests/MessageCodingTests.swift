@@ -34,6 +34,10 @@ import WorkerProtocol
             #"{"showPast":{"format":"png","id":6,"place":{"frame":{"_0":48213}},"side":"before","stream":"cam1","width":640}}"#
         ),
         (
+            .showPast(id: 6, stream: "cam1", side: .after, place: .best(since: 5), format: .jpeg, width: 640),
+            #"{"showPast":{"format":"jpeg","id":6,"place":{"best":{"since":5}},"side":"after","stream":"cam1","width":640}}"#
+        ),
+        (
             .cutClip(id: 7, stream: "cam1", from: -1, to: 5, format: .mp4),
             #"{"cutClip":{"format":"mp4","from":-1,"id":7,"stream":"cam1","to":5}}"#
         ),

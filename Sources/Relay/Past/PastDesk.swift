@@ -88,7 +88,11 @@ final class PastDesk: Sendable {
     private func picture(for request: Request) throws(PastFault) -> PastPicture {
         guard let past else { throw .off }
         let ring = request.side == .before ? past.input : past.output
-        let target = try ring.find(request.place, request.side, stampBases: request.stampBases).get()
+        var target = try ring.find(request.place, request.side, stampBases: request.stampBases).get()
+        if case .best(let time) = request.place {
+            var judge = PastJudge(ring, hdrPeak: settings.current.hdrPeak)
+            target = judge.best(since: time) { state.withLock { $0.isClosed } } ?? target
+        }
         let entries = ring.withUnits { $0.entries(before: target, most: Self.mostEntries) }
         guard !entries.isEmpty else { throw .gone }
         var fault = PastFault.gone

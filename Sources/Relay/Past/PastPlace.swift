@@ -8,6 +8,8 @@ public enum PastPlace: Hashable, Sendable {
     case frame(UInt64)
     /// The one with this RTP time stamp: as it came, or as any viewer of a call got it.
     case rtp(UInt32)
+    /// The best of those that had come, or had left, from then on (``PastJudge``).
+    case best(since: MonotonicTime)
 }
 
 /// Why there is no such picture, or no such clip. The text says what to do.
@@ -48,6 +50,8 @@ extension PastRing {
             let found =
                 switch place {
                 case .time(let time): units.shown(at: time)
+                // It stands for the others until they are judged.
+                case .best(let time): units.last { $0.time >= time }
                 case .frame(let frame): units.last { $0.frame == frame }
                 case .rtp(let stamp):
                     units.last { unit in
@@ -99,6 +103,7 @@ extension PastRing.Units {
         let advice = "set a longer past or a larger past-memory"
         switch place {
         case .time: return PastFault(.missing, "\(reach): \(advice)")
+        case .best: return PastFault(.missing, "no \(side) picture of these seconds is kept: ask for more of them")
         case .rtp:
             if side == .before, newest.rtp == nil {
                 return PastFault(.conflict, "the input's pictures have no RTP time stamps: ask by frame or at")

@@ -22,7 +22,21 @@ enum PastAnswers {
         let still = try await site.service.still(
             of: request["name"] ?? "", side: request["side"] == "before" ? .before : .after, at: place, as: format,
             width: request.integer("width", or: 3840))
-        return Response(
+        return response(still, format)
+    }
+
+    /// The best picture of the last seconds.
+    @Sendable static func best(_ request: RouteRequest, _ site: Site) async throws -> Response {
+        let start = MonotonicTime.now() - .seconds(request.number("seconds", or: 60))
+        let format = StillFormat(rawValue: request["format"] ?? "") ?? .jpeg
+        let still = try await site.service.still(
+            of: request["name"] ?? "", side: request["side"] == "before" ? .before : .after,
+            at: .best(since: start.nanoseconds), as: format, width: request.integer("width", or: 3840))
+        return response(still, format)
+    }
+
+    private static func response(_ still: Still, _ format: StillFormat) -> Response {
+        Response(
             status: .ok, headers: [.contentType: "image/\(format.rawValue)", .burnishFrame: "\(still.frame ?? 0)"],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: still.bytes)))
     }

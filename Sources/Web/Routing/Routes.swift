@@ -93,6 +93,27 @@ enum Routes {
     ]
 
     static let pictures: [Route] = [
+        // Of two routes with the same form the first one answers.
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/picture/best", id: "getBestPicture",
+            summary:
+                "The best picture of the last seconds of the past: a sharp, bright and steady one, as of `burnish thumbnails`.",
+            access: .changes,
+            parameters: [
+                stream,
+                .init(
+                    name: "seconds", about: "How far back it may lie. Of the past, as far as `past` keeps it.",
+                    schema: .number(1...600, fallback: 60)),
+                .init(
+                    name: "side", about: "Of what came in, or of what went out.",
+                    schema: .choice(["before", "after"], fallback: "after")),
+                .init(name: "width", about: "Its greatest width in pixels.", schema: .integer(16...3840, fallback: 3840)),
+                .init(name: "format", about: "How it is written.", schema: .choice(["jpeg", "png"], fallback: "jpeg")),
+            ],
+            success: .init(
+                about: "The picture.", content: [("image/jpeg", nil), ("image/png", nil)],
+                headers: ["Burnish-Frame": "The number of its frame."]),
+            problems: [.unavailable, .conflict], answer: PastAnswers.best),
         Route(
             method: .get, path: "/api/v1/streams/{name}/picture/{side}", id: "getPicture",
             summary:

@@ -96,7 +96,7 @@ struct WebResponder: HTTPResponder {
         guard let (route, path) = matches.first(where: { $0.route.method == method }) else {
             var methods = matches.map(\.route.method.rawValue)
             if methods.contains("GET") { methods.append("HEAD") }
-            let allowed = methods.sorted().joined(separator: ", ")
+            let allowed = Set(methods).sorted().joined(separator: ", ")
             if request.method == .options, let options = options(request, matches.map(\.route), allowed) { return options }
             throw Problem(.methodNotAllowed, "use \(allowed) here", headers: [.allow: allowed])
         }

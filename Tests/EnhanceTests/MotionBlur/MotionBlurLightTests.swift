@@ -82,7 +82,8 @@ import Testing
         let (x, y) = (43, 30)
         let (u, v) = (Double(output.sample(1, x, y) - 128), Double(output.sample(2, x, y) - 128))
         #expect(v > Double(coded.sample(2, x, y) - 128) && abs(u / v + 50 / 60) < 0.1, "\(u), \(v)")
-        #expect(try blur(.linear(isFullRange: isFullRange), isFullRange: isFullRange, threads: 2).difference(from: output) == nil)
+        #expect(
+            try blur(.linear(isFullRange: isFullRange), isFullRange: isFullRange, threads: 2).difference(from: output) == nil)
     }
 
     /// Also for odd and tiny sizes, codes beyond black and white, and colours that no screen has.
