@@ -12,8 +12,9 @@ struct burnish_font {
 burnish_font *burnish_font_open(const uint8_t *bytes, size_t count) {
     burnish_font *font = calloc(1, sizeof *font);
     if (!font) return NULL;
-    if (FT_Init_FreeType(&font->library) == 0 && FT_New_Memory_Face(font->library, bytes, (FT_Long)count, 0, &font->face) == 0 &&
-        FT_IS_SCALABLE(font->face) && font->face->units_per_EM > 0)
+    if (FT_Init_FreeType(&font->library) == 0 &&
+        FT_New_Memory_Face(font->library, bytes, (FT_Long)count, 0, &font->face) == 0 && FT_IS_SCALABLE(font->face) &&
+        font->face->units_per_EM > 0)
         return font;
     burnish_font_close(font);
     return NULL;

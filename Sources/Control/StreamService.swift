@@ -45,6 +45,10 @@ public protocol StreamService: Sendable {
     ) async throws(ServiceFault) -> Capture
     /// What has become of a clip; also after a restart of the service.
     func clip(_ number: Int, of name: String) async throws(ServiceFault) -> Capture
+    /// Lets a reaction fly over the stream's pictures.
+    func react(_ kind: Reaction.Kind, x: Double, y: Double, seconds: Double, to name: String) async throws(ServiceFault)
+    /// The reactions that run.
+    func reactions(of name: String) async throws(ServiceFault) -> [RunningReaction]
     /// The events since `number` that are still kept, then those to come. Ends when the service ends.
     func events(since number: UInt64) async -> AsyncStream<ServiceEvent>
     /// The stream that receives (`publish`) or sends (`play`) calls under a name; nil where none does.
@@ -84,6 +88,19 @@ public struct ServiceFault: Error, Hashable, Sendable {
         self.kind = kind
         self.key = key
         self.text = text
+    }
+}
+
+/// A reaction over a stream's pictures.
+public struct RunningReaction: Hashable, Sendable {
+    public var kind: Reaction.Kind
+    /// As shares of the picture's width and height.
+    public var x: Double
+    public var y: Double
+    public var ends: MonotonicTime
+
+    public init(kind: Reaction.Kind, x: Double, y: Double, ends: MonotonicTime) {
+        (self.kind, self.x, self.y, self.ends) = (kind, x, y, ends)
     }
 }
 

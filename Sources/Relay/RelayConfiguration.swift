@@ -77,7 +77,7 @@ public struct RelayConfiguration: Sendable {
         let changesFormat = format.codec != .h264 || format.bitDepth > 8 || format.chromaFormat > 1 || format.color.isHDR
         // What is asked of each picture, but for what is done to enlarged ones only.
         let changesPicture = StepSet.single.contains {
-            !settings.steps.isNeutral($0) && ($0 == .deinterlace ? !format.isProgressive : $0 != .sharpen)
+            !settings.steps.isNeutral($0) && ($0 == .deinterlace ? !format.isProgressive : $0 != .sharpen && $0 != .reactions)
         }
         if changesRate || changesFormat || changesPicture { return .change }
         let isSizeAsked = options.size != nil || options.scale != .double && options.scale != .fit
@@ -110,7 +110,9 @@ public struct RelayConfiguration: Sendable {
         encoding.color = color
         encoding.preset = preset ?? options.preset
         encoding.threads = options.encodeThreads
-        let bits = maximumRate(samples: Double(size.samples) * rate.value, input: input, settings)
+        var bits = maximumRate(samples: Double(size.samples) * rate.value, input: input, settings)
+        // What flies costs bits. What somebody says of a link holds.
+        if !settings.steps.reactions.isEmpty, settings.bitRate == nil, settings.bitRateFloor == nil { bits += bits / 2 }
         // Figures for all of these: docs/measurements/bits.md.
         encoding.rateControl = .rate(
             bits,

@@ -5,7 +5,7 @@ import Schedule
 /// and the documentation all follow it.
 public enum StreamKeys {
     /// Settings that mean nothing without the service's API, so the command line has no option for them.
-    public static let needingAPI: Set<String> = ["past", "past-memory"]
+    public static let needingAPI: Set<String> = ["past", "past-memory", "reactions"]
 
     /// Every setting, in the order of the documentation.
     public static let all: [StreamKey] = [
@@ -60,6 +60,9 @@ public enum StreamKeys {
                 """,
             read: { try? PrivacyMask.read($0)?.get() }, write: \.description,
             complaint: { if case .failure(let fault) = PrivacyMask.read($0) { fault.text } else { nil } }),
+        .choice(
+            "reactions", \.settings.allowsReactions, [("off", false), ("on", true)], .live,
+            help: "Whether the API may let reactions (hearts, confetti …) fly over the pictures."),
         .number(
             "brightness", \.settings.steps.color.brightness, ColorControls.brightnesses, .live,
             help: "What is added to the light of the picture: -1 makes it black, 1 white, 0 leaves it as it is."),

@@ -53,6 +53,8 @@ public struct StreamSettings: Hashable, Sendable {
     public var steps = StepSettings()
     /// Frames out for each frame in, where the output has no constant rate: 1 or 2.
     public var interpolate = 1
+    /// Whether the API may let reactions fly over pictures.
+    public var allowsReactions = false
     /// The time from the moment at which a plain receiver would have had a frame to the frame's deadline.
     public var budget = Nanoseconds.milliseconds(80)
     /// How many times slower the machine may suddenly become before tiles or synthesised frames make an original late: 1 to 10.

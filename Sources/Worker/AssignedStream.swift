@@ -28,6 +28,8 @@ final class AssignedStream: Sendable {
         var callerRates = CallerRates()
         var descriptions = StreamDescriptions()
         var description: StreamDescription?
+        /// Pictures pass as they came.
+        var isBypassed = false
         var isStopping = false
         var isClosing = false
     }
@@ -152,7 +154,11 @@ final class AssignedStream: Sendable {
             report(status.troubles.prefix(StreamTrouble.most).map(StreamTrouble.init))
             describe(status)
             let callers = presentCallers
-            state.withLock { $0.callerRates.observe(callers, at: .now()) }
+            state.withLock {
+                $0.callerRates.observe(callers, at: .now())
+                $0.isBypassed = status.isBypassed
+            }
+            endReactions()
         }
     }
 
@@ -228,6 +234,46 @@ final class AssignedStream: Sendable {
             } catch {
                 return "\(error.key): \(error.text)"
             }
+        }
+    }
+
+    /// Lets a reaction fly over the pictures.
+    /// - Returns: why it does not; nil where it does.
+    func react(_ asked: StreamReaction) -> String? {
+        guard let kind = Reaction.Kind(rawValue: asked.kind), Reaction.lengths.contains(asked.seconds) else {
+            return "there is no such reaction"
+        }
+        let now = MonotonicTime.now()
+        let fault: String? = state.withLock { state in
+            guard state.values.settings.allowsReactions else { return "reactions are off: set reactions, as on" }
+            guard !state.isBypassed else { return "the pictures pass as they came: nothing flies over them" }
+            var running = state.values.settings.steps.reactions.filter { $0.ends > now }
+            guard running.count < Reaction.most else { return "\(Reaction.most) reactions run: wait until one has ended" }
+            running.append(
+                Reaction(
+                    kind, x: asked.x, y: asked.y, length: .seconds(asked.seconds), begins: now,
+                    seed: UInt64(bitPattern: now.nanoseconds)))
+            state.values.settings.steps.reactions = running
+            state.relay?.change(state.values.settings)
+            return nil
+        }
+        if fault == nil { control.send(.event(stream: name, StreamEvent(.reaction, "\(kind.rawValue) begins", isUsual: true))) }
+        return fault
+    }
+
+    /// Takes away the reactions that have ended.
+    private func endReactions() {
+        let now = MonotonicTime.now()
+        let ended: [Reaction] = state.withLock { state in
+            let all = state.values.settings.steps.reactions
+            let ended = all.filter { $0.ends <= now }
+            guard !ended.isEmpty else { return [] }
+            state.values.settings.steps.reactions = all.filter { $0.ends > now }
+            state.relay?.change(state.values.settings)
+            return ended
+        }
+        for reaction in ended {
+            control.send(.event(stream: name, StreamEvent(.reaction, "\(reaction.kind.rawValue) ends", isUsual: true)))
         }
     }
 

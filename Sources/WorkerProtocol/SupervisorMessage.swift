@@ -27,6 +27,8 @@ public enum SupervisorMessage: ChannelMessage {
     /// goes with it. The answers are ``WorkerMessage/refusedPast(id:_:)``, or ``WorkerMessage/clipBegun(id:)`` and then
     /// ``WorkerMessage/clip(id:byteCount:pictures:seconds:)`` or the refusal.
     case cutClip(id: UInt64, stream: String, from: Int64, to: Int64, format: ClipFormat)
+    /// Let a reaction fly over the stream's pictures from now on. The answer is ``WorkerMessage/changed(id:fault:)``.
+    case react(id: UInt64, stream: String, StreamReaction)
     /// The processor cores that a stream may count on: for all work on originals, for optional work, and for originals when its
     /// output becomes larger.
     case share(stream: String, dealt: Double, optional: Double, room: Double)
@@ -47,6 +49,18 @@ public enum SupervisorMessage: ChannelMessage {
         case .share, .showPicture, .showPast, .cutClip, .listCallers, .offer: true
         default: false
         }
+    }
+}
+
+/// A reaction that somebody asked for, as `Media` describes it.
+public struct StreamReaction: Codable, Hashable, Sendable {
+    public var kind: String
+    public var x: Double
+    public var y: Double
+    public var seconds: Double
+
+    public init(kind: String, x: Double, y: Double, seconds: Double) {
+        (self.kind, self.x, self.y, self.seconds) = (kind, x, y, seconds)
     }
 }
 

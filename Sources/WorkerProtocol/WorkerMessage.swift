@@ -52,6 +52,7 @@ public struct StreamEvent: Codable, Hashable, Sendable {
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
         case inputUp, inputDown, inputRefused, inputGap, outputUp, outputDown, outputRefused
         case picture, rung, settings, message
+        case reaction
     }
 
     public var kind: Kind

@@ -283,6 +283,28 @@ final class SupervisorBench: Sendable {
         await supervisor.end()
     }
 
+    /// They are off by default. A worker's refusal is no fault of the request's form.
+    @Test func reactionsFlyWhereTheyAreAllowed() async throws {
+        let bench = try SupervisorBench(["a"])
+        let supervisor = bench.supervisor
+        await supervisor.start()
+        await bench.event(.started, of: "a")
+        func fault(_ x: Double) async -> ServiceFault? {
+            do throws(ServiceFault) {
+                try await supervisor.react(.heart, x: x, y: 0.25, seconds: 10, to: "a")
+                return nil
+            } catch { return error }
+        }
+        #expect(await fault(0.5) == ServiceFault(.conflict, key: "reactions", "reactions are off: set reactions, as on"))
+        _ = try await supervisor.change("a", ["reactions": "on"], restarting: false)
+        #expect(await fault(0.5) == nil)
+        #expect(await fault(1) == ServiceFault(.conflict, "it is refused"))
+        let running = try await supervisor.reactions(of: "a")
+        #expect(running.map(\.kind) == [.heart] && running.first?.y == 0.25)
+        await #expect(throws: ServiceFault.self) { _ = try await supervisor.reactions(of: "none") }
+        await supervisor.end()
+    }
+
     @Test func whoAsksAHangingWorkerGetsAnAnswer() async throws {
         let bench = try SupervisorBench(["hang-1"])
         await bench.supervisor.start()

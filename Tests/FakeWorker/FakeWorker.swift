@@ -101,6 +101,7 @@ import WorkerProtocol
         case .showPicture(let id, _, let side, _): show(id, side, descriptors)
         case .showPast(let id, _, let side, let place, _, _): show(id, side, place, descriptors)
         case .cutClip(let id, _, let from, let to, _): cut(id, from, to, descriptors)
+        case .react(let id, _, let reaction): channel.send(.changed(id: id, fault: reaction.x > 0.9 ? "it is refused" : nil))
         case .offer(let id, let stream, let side, let description, _): answer(id, stream, side, description)
         case .hangUp(let id):
             channel.send(.event(stream: sockets.keys.sorted()[0], StreamEvent(.message, "call \(id) hung up")))

@@ -132,7 +132,9 @@ import Transport
     }
 
     /// Every step on single pictures comes with the picture behind the change, and changes nothing before. It goes with the next one.
-    @Test(arguments: StepKind.allCases.filter { $0.facts.seed != nil }) func aStepComesAndGoes(kind: StepKind) throws {
+    @Test(arguments: StepKind.allCases.filter { $0.facts.seed != nil && $0 != .reactions }) func aStepComesAndGoes(
+        kind: StepKind
+    ) throws {
         // Colours have several settings.
         let key = try #require(StreamKeys.named(kind == .color ? "contrast" : kind.name))
         var on = StreamValues()
@@ -149,6 +151,21 @@ import Transport
         let (plain, changed) = (outcomes[0], outcomes[1])
         #expect(plain.bytes.count == 30 && changed.bytes.count == 30 && changed.encodersOpened == 1)
         #expect(zip(plain.bytes, changed.bytes).map { $0 == $1 }.firstIndex(of: false) == 10)
+    }
+
+    /// Nothing is lost, and no encoder is opened anew.
+    @Test func reactionsComeAndGo() throws {
+        let stream = try TestStream.video(frames: 30)
+        let rain = Reaction(.rain, length: .seconds(600), begins: .now(), seed: 1)
+        let outcomes = try [[], [rain]].map { reactions in
+            try relay(stream, changes: [9: { $0.steps.reactions = reactions }, 19: { $0.steps.reactions = [] }]) {
+                $0.options.encodeThreads = 1
+            }
+        }
+        let (plain, changed) = (outcomes[0], outcomes[1])
+        #expect(plain.bytes.count == 30 && changed.bytes.count == 30 && changed.encodersOpened == 1)
+        #expect(zip(plain.bytes, changed.bytes).map { $0 == $1 }.firstIndex(of: false) == 10)
+        #expect((1...10).contains(changed.report.steps["reactions"]?.pictures ?? 0))
     }
 
     @Test func onlyEnlargedPicturesAreSharpened() throws {

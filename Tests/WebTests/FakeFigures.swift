@@ -127,6 +127,16 @@ extension FakeService {
         return Capture(.clip, number: 3, path: "/srv/stills/\(name)/clip-3.\(format.rawValue)", state: .pending)
     }
 
+    func react(_ kind: Reaction.Kind, x: Double, y: Double, seconds: Double, to name: String) async throws(ServiceFault) {
+        _ = try await stream(name)
+        if kind == .rain { throw ServiceFault(.conflict, "8 reactions run: wait until one has ended") }
+    }
+
+    func reactions(of name: String) async throws(ServiceFault) -> [RunningReaction] {
+        _ = try await stream(name)
+        return [RunningReaction(kind: .heart, x: 0.5, y: 0.25, ends: .now() + .seconds(2))]
+    }
+
     func clip(_ number: Int, of name: String) async throws(ServiceFault) -> Capture {
         _ = try await stream(name)
         guard number == 3 else { throw ServiceFault(.notFound, "the stream has no clip of this number") }

@@ -71,6 +71,14 @@ import Testing
         ("makeClip", "POST", "/api/v1/streams/cam1/clips", #"{"from":"-20s","folder":"/etc"}"#, 422),
         ("getClip", "GET", "/api/v1/streams/cam1/clips/3", nil, 200),
         ("getClip", "GET", "/api/v1/streams/cam1/clips/4", nil, 404),
+        ("react", "POST", "/api/v1/streams/cam1/reactions", #"{"kind":"heart","x":0.5,"y":0.4,"seconds":3}"#, 202),
+        ("react", "POST", "/api/v1/streams/cam1/reactions", #"{"kind":"thumbs-up","x":1}"#, 202),
+        ("react", "POST", "/api/v1/streams/cam1/reactions", #"{"kind":"rain"}"#, 409),
+        ("react", "POST", "/api/v1/streams/cam1/reactions", #"{"kind":"snow"}"#, 422),
+        ("react", "POST", "/api/v1/streams/cam1/reactions", #"{"kind":"heart","seconds":60}"#, 422),
+        ("react", "POST", "/api/v1/streams/none/reactions", #"{"kind":"heart"}"#, 404),
+        ("listReactions", "GET", "/api/v1/streams/cam1/reactions", nil, 200),
+        ("listReactions", "GET", "/api/v1/streams/none/reactions", nil, 404),
         (
             "addStream", "POST", "/api/v1/streams",
             #"{"name":"new","input":"srt://:1","output":"srt://:2","settings":{"sharpness":0.5}}"#, 201

@@ -31,7 +31,9 @@ public struct PNGChunks: Sendable {
             let name = Array(chunk.dropFirst(4).prefix(4))
             rest = rest.dropFirst(chunk.count)
             let isHeader = name == Array("IHDR".utf8)
-            guard isHeader == (found == nil) else { throw PNGFault(description: "is damaged: its header is not its first part") }
+            guard isHeader == (found == nil) else {
+                throw PNGFault(description: "is damaged: its header is not its first part")
+            }
             if isHeader { found = try Self.size(chunk.dropFirst(8).dropLast(4)) }
             guard Self.kept.contains(name) else { continue }
             kept += chunk
@@ -50,12 +52,15 @@ public struct PNGChunks: Sendable {
     }
 
     private static func size(_ header: ArraySlice<UInt8>) throws(PNGFault) -> PictureSize {
-        guard header.count == 13, let width = number(header), let height = number(header.dropFirst(4)), width > 0, height > 0 else {
+        guard header.count == 13, let width = number(header), let height = number(header.dropFirst(4)), width > 0, height > 0
+        else {
             throw PNGFault(description: "is damaged: its header has no size")
         }
         guard width <= longestSide, height <= longestSide, Int(width) * Int(height) <= mostSamples else {
             throw PNGFault(
-                description: "is \(width)x\(height), and may be \(longestSide) wide or high and have \(mostSamples >> 20) million samples")
+                description:
+                    "is \(width)x\(height), and may be \(longestSide) wide or high and have \(mostSamples >> 20) million samples"
+            )
         }
         return PictureSize(width: Int(width), height: Int(height))
     }

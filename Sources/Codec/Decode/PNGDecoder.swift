@@ -27,7 +27,8 @@ public enum PNGDecoder {
         unsafe decoder.pointee.err_recognition |= AV_EF_CRCCHECK | AV_EF_EXPLODE
         unsafe try check(avcodec_open2(decoder, codec, nil), "avcodec_open2", at: place)
         unsafe try check(av_new_packet(coded, Int32(file.bytes.count)), "av_new_packet", at: place)
-        _ = unsafe UnsafeMutableBufferPointer(start: coded.pointee.data, count: file.bytes.count).update(fromContentsOf: file.bytes)
+        _ = unsafe UnsafeMutableBufferPointer(start: coded.pointee.data, count: file.bytes.count).update(
+            fromContentsOf: file.bytes)
         let frame = try OwnedFrame()
         unsafe try check(avcodec_send_packet(decoder, coded), "avcodec_send_packet", at: place, .invalidData)
         unsafe try check(avcodec_send_packet(decoder, nil), "avcodec_send_packet", at: place)
@@ -38,7 +39,8 @@ public enum PNGDecoder {
     private static func convert(_ frame: UnsafeMutablePointer<AVFrame>) throws(CodecError) -> OverlayImage {
         let (width, height) = unsafe (frame.pointee.width, frame.pointee.height)
         let scaler = unsafe burnish_scaler_for(
-            nil, width, height, AVPixelFormat(rawValue: frame.pointee.format), width, height, AV_PIX_FMT_RGBA, burnish_sws_flags)
+            nil, width, height, AVPixelFormat(rawValue: frame.pointee.format), width, height, AV_PIX_FMT_RGBA, burnish_sws_flags
+        )
         defer { unsafe burnish_scaler_free(scaler) }
         guard unsafe scaler != nil else {
             throw CodecError(

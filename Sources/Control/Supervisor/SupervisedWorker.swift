@@ -65,6 +65,8 @@ final class SupervisedStream {
     var gate = EventGate()
     var meters = StreamMeters()
     var history = StreamHistory()
+    /// Reactions that run, or have run.
+    var reactions: [RunningReaction] = []
     /// What its worker says of the input.
     var description: StreamDescription?
 

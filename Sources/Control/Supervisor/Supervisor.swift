@@ -338,7 +338,7 @@ extension EventKind {
         case .serviceStarted, .serviceEnding, .reloaded, .added, .removed, .changed, .started, .restarted, .ended, .inputUp,
             .outputUp, .still, .clip:
             .notice
-        case .picture, .rung, .message: .info
+        case .picture, .rung, .message, .reaction: .info
         // `changed` has said it already.
         case .settings: .debug
         }

@@ -81,21 +81,13 @@ public final class OverlayStep: PictureStep {
         return isChanged ? .written : .unchanged
     }
 
-    /// Where a layer lies in the picture as coded: on even samples, and in the picture as far as it fits.
+    /// Where a layer lies in the picture as coded: in the picture as far as it fits.
     private func place(of layer: OverlayLayer, _ item: Overlay.Item) -> (x: Int, y: Int) {
-        let turn = tone.turn
-        let upright = turn.size(of: size)
-        let (width, height) = turn.swapsAxes ? (layer.height, layer.width) : (layer.width, layer.height)
+        let upright = tone.turn.size(of: size)
+        let (width, height) = (layer.uprightWidth(tone), layer.uprightHeight(tone))
         func fit(_ place: Int, _ length: Int, _ all: Int) -> Int { min(max(place, 0), max(all - length, 0)) }
         let x = fit(item.x.place(width, in: upright.width), width, upright.width)
         let y = fit(item.y.place(height, in: upright.height), height, upright.height)
-        func coded(_ place: Int, _ length: Int, _ all: Int, isReversed: Bool) -> Int {
-            max(isReversed ? all - place - length : place, 0) / 2 * 2
-        }
-        let (across, down) = turn.swapsAxes ? (y, x) : (x, y)
-        return (
-            coded(across, layer.width, size.width, isReversed: turn.reversesColumns),
-            coded(down, layer.height, size.height, isReversed: turn.reversesRows)
-        )
+        return tone.place(of: layer, x: x, y: y, in: size)
     }
 }

@@ -140,6 +140,7 @@ extension StepSettings {
         case .denoise:
             lookingAhead ? try RecordedNoiseStep(size: size, workers: workers) : try NoiseStep(size: size, workers: workers)
         case .overlay: overlay.map { OverlayStep($0, size: size) }
+        case .reactions: ReactionStep(reactions, size: size)
         case .enlarge, .sharpen, .synthesise: nil
         }
     }

@@ -24,6 +24,24 @@ struct OverlayTone: Hashable {
     }
 }
 
+extension OverlayTone {
+    /// Where a layer lies in a picture as coded, on even samples.
+    /// - Parameters:
+    ///   - x: of its left side in the upright picture.
+    ///   - size: of the picture as coded.
+    func place(of layer: OverlayLayer, x: Int, y: Int, in size: PictureSize) -> (x: Int, y: Int) {
+        func coded(_ place: Int, _ length: Int, _ all: Int, isReversed: Bool) -> Int {
+            // Rounded down, below 0 too.
+            (isReversed ? all - place - length : place) & ~1
+        }
+        let (across, down) = turn.swapsAxes ? (y, x) : (x, y)
+        return (
+            coded(across, layer.width, size.width, isReversed: turn.reversesColumns),
+            coded(down, layer.height, size.height, isReversed: turn.reversesRows)
+        )
+    }
+}
+
 /// Light to lay over a part of a picture, as coded: for each sample what is added, and how much of what is below stays (Porter and
 /// Duff's *over*, 1984, with premultiplied colours). Confined to one thread at a time.
 @safe final class OverlayLayer {
@@ -35,6 +53,14 @@ struct OverlayTone: Hashable {
         init(count: Int) {
             light = [UInt8](repeating: 0, count: count)
             rest = [UInt8](repeating: 255, count: count)
+        }
+
+        @unsafe fileprivate mutating func withMemory(_ body: (PlaneMemory) -> Void) {
+            unsafe light.withUnsafeMutableBufferPointer { light in
+                unsafe rest.withUnsafeMutableBufferPointer { rest in
+                    unsafe body(PlaneMemory(light: light.baseAddress!, rest: rest.baseAddress!))
+                }
+            }
         }
 
         /// - Parameter alpha: 0…1, at least the light's part of 255.
@@ -63,8 +89,16 @@ struct OverlayTone: Hashable {
         v = Plane(count: samples / 4)
     }
 
-    /// Writes its samples.
-    func write(_ body: (_ y: inout Plane, _ u: inout Plane, _ v: inout Plane) -> Void) { body(&y, &u, &v) }
+    /// Memory of one plane.
+    @unsafe struct PlaneMemory {
+        let light: UnsafeMutablePointer<UInt8>
+        let rest: UnsafeMutablePointer<UInt8>
+    }
+
+    /// Writes its samples. The memory must not be used later.
+    @unsafe func write(_ body: (_ y: PlaneMemory, _ u: PlaneMemory, _ v: PlaneMemory) -> Void) {
+        unsafe y.withMemory { y in unsafe u.withMemory { u in unsafe v.withMemory { v in unsafe body(y, u, v) } } }
+    }
 
     /// Changes the shape of a layer whose samples are about to be written.
     func reshape(width: Int, height: Int) {
@@ -116,9 +150,13 @@ struct OverlayTone: Hashable {
         }
     }
 
-    /// Lays it over a picture. What reaches beyond the picture's right and lower side is left out.
+    /// Its width in the upright picture.
+    func uprightWidth(_ tone: OverlayTone) -> Int { tone.turn.swapsAxes ? height : width }
+    func uprightHeight(_ tone: OverlayTone) -> Int { tone.turn.swapsAxes ? width : height }
+
+    /// Lays it over a picture. What reaches beyond the picture is left out.
     /// - Parameters:
-    ///   - x: of its first column, even and not negative.
+    ///   - x: of its first column, even.
     @unsafe func lay(over picture: MutablePictureView, x: Int, y top: Int, _ kernels: Kernels) {
         unsafe Self.lay(over: picture.y, x: x, y: top, y.light, y.rest, width, height, kernels)
         unsafe Self.lay(over: picture.u, x: x / 2, y: top / 2, u.light, u.rest, width / 2, height / 2, kernels)
@@ -129,13 +167,15 @@ struct OverlayTone: Hashable {
         over plane: MutablePlaneView, x: Int, y: Int, _ light: [UInt8], _ rest: [UInt8], _ width: Int, _ height: Int,
         _ kernels: Kernels
     ) {
-        let (columns, rows) = unsafe (min(width, plane.width - x), min(height, plane.height - y))
+        let (left, top) = (max(-x, 0), max(-y, 0))
+        let (columns, rows) = unsafe (min(width, plane.width - x) - left, min(height, plane.height - y) - top)
         guard columns > 0, rows > 0 else { return }
         unsafe light.withUnsafeBufferPointer { light in
             unsafe rest.withUnsafeBufferPointer { rest in
-                for row in 0..<rows {
+                for row in top..<top + rows {
+                    let at = row * width + left
                     unsafe kernels.overlay(
-                        plane.row(y + row) + x, light: light.baseAddress! + row * width, rest: rest.baseAddress! + row * width,
+                        plane.row(y + row) + x + left, light: light.baseAddress! + at, rest: rest.baseAddress! + at,
                         width: columns)
                 }
             }

@@ -1,4 +1,5 @@
 import Glibc
+import Kernels
 import Media
 
 /// A line of text as light to lay over a picture. It is drawn again when its text changes. Allocates nothing after that it is made, but
@@ -15,11 +16,18 @@ final class OverlayLine {
     /// What is shown, and what is about to be, as Unicode scalars.
     private var shown: [UInt32] = []
     private var next: [UInt32] = []
-    /// How much of each sample of the upright line is covered.
-    private var coverage: [UInt8]
-    /// For each cover: what is added to luma and chroma, and what stays.
-    private var light = (y: [UInt8](), u: [UInt8](), v: [UInt8]())
-    private var rest: [UInt8] = []
+    /// How much of each sample of the upright line is covered, the same as the picture is coded where that is another way, and at the
+    /// size of chroma.
+    private let upright: CoverPlane
+    private let coded: CoverPlane?
+    private let halved: CoverPlane
+    /// What is added to luma and chroma, and what stays, where nothing is covered and where all is.
+    private var bare = Light()
+    private var covered = Light()
+
+    private struct Light {
+        var (y, u, v, rest): (UInt8, UInt8, UInt8, UInt8) = (0, 0, 0, 255)
+    }
 
     private enum Part {
         case literal([UInt32])
@@ -35,7 +43,8 @@ final class OverlayLine {
     ///   - height: of the line, even.
     ///   - longest: the picture's width. What would be longer is cut off.
     init(
-        _ text: OverlayText, of item: Overlay.Item, _ material: OverlayMaterial, font: any GlyphSource, height: Int, longest: Int,
+        _ text: OverlayText, of item: Overlay.Item, _ material: OverlayMaterial, font: any GlyphSource, height: Int,
+        longest: Int,
         _ tone: OverlayTone
     ) {
         self.height = height
@@ -51,28 +60,30 @@ final class OverlayLine {
         }
         let own = parts.flatMap { part -> [UInt32] in if case .literal(let scalars) = part { scalars } else { [] } }
         glyphs = font.glyphs(of: Self.usual.union(own), height: height)
-        coverage = [UInt8](repeating: 0, count: self.longest * height)
+        let largest = tone.turn.size(of: PictureSize(width: self.longest, height: height))
+        upright = CoverPlane(width: self.longest, height: height)
+        coded = tone.turn.isNone ? nil : CoverPlane(width: largest.width, height: largest.height)
+        halved = CoverPlane(width: largest.width / 2, height: largest.height / 2)
         layer = OverlayLayer(width: 2, height: 2, room: self.longest * height)
         shown.reserveCapacity(1024)
         next.reserveCapacity(1024)
-        makeTables(item)
+        bare = Self.light(0, item, tone)
+        covered = Self.light(1, item, tone)
     }
 
     /// Text lies over its box, and both over the picture.
-    private func makeTables(_ item: Overlay.Item) {
+    private static func light(_ cover: Double, _ item: Overlay.Item, _ tone: OverlayTone) -> Light {
+        let text = cover * item.opacity
+        let alpha = text + (1 - cover) * item.box * item.opacity
         let color = item.color
-        var table = (y: OverlayLayer.Plane(count: 256), u: OverlayLayer.Plane(count: 256), v: OverlayLayer.Plane(count: 256))
-        for cover in 0...255 {
-            let text = Double(cover) / 255 * item.opacity
-            let alpha = text + (1 - Double(cover) / 255) * item.box * item.opacity
-            let samples = tone.samples(
-                text * Double(color.red) / 255, text * Double(color.green) / 255, text * Double(color.blue) / 255, alpha: alpha)
-            table.y.set(cover, samples.y, alpha: alpha)
-            table.u.set(cover, samples.u, alpha: alpha)
-            table.v.set(cover, samples.v, alpha: alpha)
-        }
-        light = (table.y.light, table.u.light, table.v.light)
-        rest = table.y.rest
+        let samples = tone.samples(
+            text * Double(color.red) / 255, text * Double(color.green) / 255, text * Double(color.blue) / 255, alpha: alpha)
+        let most = (255 * alpha).rounded()
+        func sample(_ value: Double) -> UInt8 { UInt8(min(max(value.rounded(), 0), most)) }
+        var light = Light()
+        (light.y, light.u, light.v) = (sample(samples.y), sample(samples.u), sample(samples.v))
+        light.rest = UInt8(255 - most)
+        return light
     }
 
     /// Brings the line up to date.
@@ -139,59 +150,75 @@ final class OverlayLine {
     /// Draws the glyphs, each beside the one before.
     private func draw() {
         let margin = height / 4
-        for row in 0..<height { for x in row * longest..<row * longest + width { coverage[x] = 0 } }
-        var pen = margin
-        for scalar in shown {
-            guard let glyph = glyphs.glyphs[scalar] else { continue }
-            for row in 0..<glyph.height {
-                let y = glyphs.ascent - glyph.top + row
-                guard (0..<height).contains(y) else { continue }
+        unsafe upright.withRows { rows in
+            for row in 0..<height { unsafe rows.row(row).update(repeating: 0, count: width) }
+            var pen = margin
+            for scalar in shown {
+                guard let glyph = glyphs.glyphs[scalar] else { continue }
                 let first = max(pen + glyph.left, 0)
                 let last = min(pen + glyph.left + glyph.width, longest)
-                guard first < last else { continue }
-                let source = glyph.start + row * glyph.width - pen - glyph.left
-                for x in first..<last { coverage[y * longest + x] = max(coverage[y * longest + x], glyphs.coverage[source + x]) }
+                let top = glyphs.ascent - glyph.top
+                for y in max(top, 0)..<max(min(top + glyph.height, height), max(top, 0)) where first < last {
+                    unsafe glyphs.coverage.withUnsafeBufferPointer { coverage in
+                        let source = glyph.start + (y - top) * glyph.width + first - pen - glyph.left
+                        unsafe CoverRows.raise(rows.row(y) + first, to: coverage.baseAddress! + source, width: last - first)
+                    }
+                }
+                pen += glyph.advance
             }
-            pen += glyph.advance
+            width = min((pen + margin + 1) / 2 * 2, longest)
         }
-        width = min((pen + margin + 1) / 2 * 2, longest)
     }
 
     /// Makes light of what is covered, turned as the picture is coded.
     private func fill() {
-        let turn = tone.turn
-        let coded = turn.size(of: PictureSize(width: width, height: height))
-        layer.reshape(width: coded.width, height: coded.height)
-        // From one sample of a coded row to the next, and from row to row.
-        let right = turn.swapsAxes ? longest : 1
-        let down = turn.swapsAxes ? 1 : longest
-        let across = turn.reversesColumns ? -right : right
-        let below = turn.reversesRows ? -down : down
-        let start = (turn.reversesColumns ? (coded.width - 1) * right : 0) + (turn.reversesRows ? (coded.height - 1) * down : 0)
-        unsafe coverage.withUnsafeBufferPointer { coverage in
-            layer.write { y, u, v in
-                for row in 0..<coded.height {
-                    var source = start + row * below
-                    for index in row * coded.width..<(row + 1) * coded.width {
-                        let cover = Int(unsafe coverage[source])
-                        y.light[index] = light.y[cover]
-                        y.rest[index] = rest[cover]
-                        source += across
-                    }
-                }
-                for row in 0..<coded.height / 2 {
-                    var source = start + 2 * row * below
-                    for index in row * coded.width / 2..<(row + 1) * coded.width / 2 {
-                        let upper = unsafe Int(coverage[source]) + Int(coverage[source + across])
-                        let lower = unsafe Int(coverage[source + below]) + Int(coverage[source + across + below])
-                        let cover = (upper + lower + 2) / 4
-                        u.light[index] = light.u[cover]
-                        v.light[index] = light.v[cover]
-                        u.rest[index] = rest[cover]
-                        source += 2 * across
-                    }
+        let size = tone.turn.size(of: PictureSize(width: width, height: height))
+        layer.reshape(width: size.width, height: size.height)
+        unsafe upright.withRows { rows in
+            guard let coded else { return unsafe fill(from: rows, size) }
+            unsafe coded.withRows { turned in
+                unsafe tone.turn.turn(
+                    PlaneView(base: rows.base, stride: rows.stride, width: width, height: height),
+                    into: MutablePlaneView(base: turned.base, stride: turned.stride, width: size.width, height: size.height))
+                unsafe fill(from: turned, size)
+            }
+        }
+    }
+
+    private func fill(from cover: MutablePlaneView, _ size: PictureSize) {
+        unsafe layer.write { y, u, v in
+            for row in 0..<size.height {
+                let (line, at) = unsafe (UnsafePointer(cover.row(row)), row * size.width)
+                unsafe CoverRows.mix(y.light + at, line, from: bare.y, to: covered.y, width: size.width)
+                unsafe CoverRows.mix(y.rest + at, line, from: bare.rest, to: covered.rest, width: size.width)
+            }
+            unsafe halved.withRows { halved in
+                let line = unsafe halved.row(0)
+                for row in 0..<size.height / 2 {
+                    let (width, at) = (size.width / 2, row * (size.width / 2))
+                    unsafe CoverRows.halve(line, cover.row(2 * row), cover.row(2 * row + 1), width: width)
+                    unsafe CoverRows.mix(u.light + at, line, from: bare.u, to: covered.u, width: width)
+                    unsafe CoverRows.mix(v.light + at, line, from: bare.v, to: covered.v, width: width)
+                    unsafe CoverRows.mix(u.rest + at, line, from: bare.rest, to: covered.rest, width: width)
                 }
             }
+        }
+    }
+}
+
+/// Memory for how much of each sample is covered. Confined to one thread at a time.
+@safe private final class CoverPlane {
+    private var samples: [UInt8]
+    private let (width, height): (Int, Int)
+
+    init(width: Int, height: Int) {
+        (self.width, self.height) = (width, height)
+        samples = [UInt8](repeating: 0, count: width * height)
+    }
+
+    @unsafe func withRows(_ body: (MutablePlaneView) -> Void) {
+        unsafe samples.withUnsafeMutableBufferPointer { samples in
+            unsafe body(MutablePlaneView(base: samples.baseAddress!, stride: width, width: width, height: height))
         }
     }
 }

@@ -67,7 +67,8 @@ public struct OverlayText: Hashable, Sendable {
                 } else if clocks.contains(letter) {
                     add(.clock(letter))
                 } else {
-                    throw Fault(text: "knows no %\(letter): it takes strftime's %H, %M, %S, %d, %m, %Y …, and %% for a percent sign")
+                    throw Fault(
+                        text: "knows no %\(letter): it takes strftime's %H, %M, %S, %d, %m, %Y …, and %% for a percent sign")
                 }
             case "{" where rest.first == "{", "}" where rest.first == "}": literal.append(rest.removeFirst())
             case "{":

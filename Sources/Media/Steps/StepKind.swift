@@ -16,6 +16,7 @@ public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case synthesise
     // On top of all.
     case overlay
+    case reactions
 
     /// There is room for so many kinds wherever one value is kept for each.
     public static let capacity = 16
@@ -104,6 +105,7 @@ public enum StepKind: UInt8, CaseIterable, Sendable, BitwiseCopyable {
         case .sharpen: Facts("sharpen", "sharpening", .enlargement, .may, .part)
         case .synthesise: Facts("synthesise", "synthesising", .synthesis, .may, .new, memory: .own)
         case .overlay: Facts("overlay", "overlaying", .result, .must, seed: 0.1, .part)
+        case .reactions: Facts("reactions", "showing reactions", .result, .must, seed: 0.2, .part)
         }
     }
 

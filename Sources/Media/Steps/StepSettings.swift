@@ -26,6 +26,8 @@ public struct StepSettings: Hashable, Sendable {
     public var overlay: Overlay?
     /// The path of the font for its text.
     public var overlayFont = Overlay.usualFont
+    /// Effects that run, or have run.
+    public var reactions: [Reaction] = []
 
     public init() {}
 
@@ -39,6 +41,7 @@ public struct StepSettings: Hashable, Sendable {
         case .denoise: denoise == 0
         case .sharpen: sharpness == 0
         case .overlay: overlay?.material == nil
+        case .reactions: reactions.isEmpty
         // These two follow from sizes and rates.
         case .enlarge, .synthesise: false
         }

@@ -30,6 +30,7 @@ enum Page {
         ("events", PackageResources.events_js), ("figures", PackageResources.figures_js),
         ("formats", PackageResources.formats_js), ("history", PackageResources.history_js),
         ("pictures", PackageResources.pictures_js), ("plots", PackageResources.plots_js),
+        ("reactions", PackageResources.reactions_js),
         ("signing", PackageResources.signing_js), ("streams", PackageResources.streams_js),
     ].map { name, bytes in
         File(path: "/page/\(name).js", contentType: "text/javascript; charset=utf-8", bytes: bytes)

@@ -58,6 +58,7 @@ export const api = {
   change: (name, changes, restarts = false) => json(stream(name, restarts ? "?restart=true" : ""), body("PATCH", changes)),
   remove: (name) => call(stream(name), { method: "DELETE" }),
   restart: (name) => call(stream(name, "/restart"), { method: "POST" }),
+  react: (name, kind) => call(stream(name, "/reactions"), body("POST", { kind })),
   // Nothing while there is none yet.
   picture: async (name, side, width) => {
     const response = await call(stream(name, `/picture/${side}?width=${width}`));

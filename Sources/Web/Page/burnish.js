@@ -14,6 +14,7 @@ import { showFigures } from "/page/figures.js";
 import { decimal, milliseconds } from "/page/formats.js";
 import { History } from "/page/history.js";
 import { Pictures } from "/page/pictures.js";
+import { Reactions } from "/page/reactions.js";
 import { bars } from "/page/plots.js";
 import { askSession, mayChange, onSession, session } from "/page/signing.js";
 import { showStreams, showTitle } from "/page/streams.js";
@@ -32,6 +33,7 @@ const addresses = new Addresses();
 const connections = new Callers(report);
 const calls = new Calls(() => history.latency);
 const controls = new Controls(find("controls"), (settings) => api.change(chosen, { settings }));
+const reactions = new Reactions(find("reactions"), (kind) => api.react(chosen, kind));
 const editor = new Editor((name, what) => {
   say(what);
   names.push(name);
@@ -106,6 +108,7 @@ async function renewStream(next) {
 
 function showControls() {
   find("controls-why").hidden = session.mayChange;
+  reactions.show(stream?.settings, session.mayChange);
   if (stream) controls.show(stream.settings, stream.name, session.mayChange);
 }
 

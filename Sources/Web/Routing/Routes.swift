@@ -3,7 +3,7 @@ import Hummingbird
 
 /// All that the interface does. A route belongs here and nowhere else: the router, the OpenAPI document and the tests follow.
 enum Routes {
-    static let all: [Route] = operating + streams + pictures + captures + changes + calls + [freezes] + documents
+    static let all: [Route] = operating + streams + pictures + captures + reactions + changes + calls + [freezes] + documents
 
     static let stream = Route.Parameter(
         name: "name", place: .path, about: "The stream's name.", schema: .text(most: 64))
@@ -289,6 +289,19 @@ enum Routes {
             problems: [.unavailable, .conflict], answer: CaptureAnswers.clip),
     ]
 
+    static let reactions: [Route] = [
+        Route(
+            method: .post, path: "/api/v1/streams/{name}/reactions", id: "react",
+            summary: "Lets a reaction fly over the pictures that leave. At most 8 run at once.", access: .changes,
+            parameters: [stream], body: .named("NewReaction"),
+            success: .init(status: .accepted, about: "It begins with the next pictures."), problems: [.unavailable, .conflict],
+            answer: ReactionAnswers.react),
+        Route(
+            method: .get, path: "/api/v1/streams/{name}/reactions", id: "listReactions",
+            summary: "The kinds of reactions, and those that run.", access: .views, parameters: [stream],
+            success: .json(.named("Reactions"), "Both."), answer: ReactionAnswers.reactions),
+    ]
+
     private static let number = Route.Parameter(
         name: "number", place: .path, about: "Its number.", schema: .integer(1...(1 << 53)))
 
@@ -296,6 +309,7 @@ enum Routes {
         .merging(RecordAnswers.schemas) { first, _ in first }.merging(HealthAnswers.schemas) { first, _ in first }.merging(
             HistoryAnswers.schemas
         ) { first, _ in first }.merging(CaptureAnswers.schemas) { first, _ in first }
+        .merging(ReactionAnswers.schemas) { first, _ in first }
 }
 
 extension Route.Success {
