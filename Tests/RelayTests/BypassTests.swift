@@ -48,6 +48,19 @@ import Transport
         #expect(TestStream.passed(in: output).units == TestStream.passed(in: stream).units)
     }
 
+    /// What is asked of pictures is absent then, and the event says so.
+    @Test func whatABypassLeavesOutIsSaid() throws {
+        let scratch = try Scratch()
+        let stream = try TestStream.program([.init(frames: 20, audioStreams: 0)])
+        let (report, notes, _) = try relayPictureByPicture(stream, scratch) {
+            $0.settings.mode = .bypass
+            $0.settings.steps.color.contrast = 1.5
+            $0.settings.steps.crop = StepSettings.Crop("50%x50%")
+        }
+        #expect(report.frames.bypassed == 20)
+        #expect(notes.contains { $0.contains("pictures go out as they come, without crop, color: mode is bypass") }, "\(notes)")
+    }
+
     enum Failure: CaseIterable { case encoderForGood, encoderMissing, decoderBreaks, decoderDoesNotOpen }
 
     /// What the codecs cannot do passes from the next entry point on, and an event says so once.

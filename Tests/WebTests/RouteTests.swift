@@ -71,6 +71,10 @@ import Testing
         ("makeClip", "POST", "/api/v1/streams/cam1/clips", #"{"from":"-20s","folder":"/etc"}"#, 422),
         ("getClip", "GET", "/api/v1/streams/cam1/clips/3", nil, 200),
         ("getClip", "GET", "/api/v1/streams/cam1/clips/4", nil, 404),
+        (
+            "changeStream", "PATCH", "/api/v1/streams/cam1",
+            #"{"settings":{"overlay":"-2%+3%:size=8%:image=/srv/media/logo.png;+2%-2%:text=%H:%M:%S {stream} {latency}"}}"#, 200
+        ),
         ("react", "POST", "/api/v1/streams/cam1/reactions", #"{"kind":"heart","x":0.5,"y":0.4,"seconds":3}"#, 202),
         ("react", "POST", "/api/v1/streams/cam1/reactions", #"{"kind":"thumbs-up","x":1}"#, 202),
         ("react", "POST", "/api/v1/streams/cam1/reactions", #"{"kind":"rain"}"#, 409),

@@ -274,7 +274,7 @@ final class PictureRouter {
         path.beginBypass()
         needsParameterSets = true
         if let size { control.report(.picture(input: size, output: size)) }
-        control.report(.message(Self.beginning(wishes, isMasked: settings.holdsBypass)))
+        control.report(.message(Self.beginning(wishes, settings.current.steps)))
     }
 
     /// Sends a picture the way that was decided.
@@ -362,12 +362,17 @@ final class PictureRouter {
         line.abandon()
     }
 
-    private static func beginning(_ wishes: PathSwitch.Wishes, isMasked: Bool) -> String {
-        if isMasked { return "pictures are not sent: they cannot be enhanced, and mask forbids that they go out as they come" }
+    private static func beginning(_ wishes: PathSwitch.Wishes, _ steps: StepSettings) -> String {
+        if steps.holdsBypass {
+            return "pictures are not sent: they cannot be enhanced, and mask forbids that they go out as they come"
+        }
         let reason =
             if wishes.isForced { "they cannot be enhanced" } else if wishes.mode { "mode is bypass" } else {
                 "the machine has no time for more"
             }
-        return "pictures go out as they come: \(reason)"
+        // What somebody asked for, and does not see now.
+        let absent = StepSet.single.filter { $0.facts.place != .decoded && !steps.isNeutral($0) }.map(\.name)
+        let without = absent.isEmpty ? "" : ", without \(absent.joined(separator: ", "))"
+        return "pictures go out as they come\(without): \(reason)"
     }
 }

@@ -180,7 +180,8 @@ enum StreamAnswers {
         case .integer(let range): .nullable(.either([.integer(Int64(range.lowerBound)...Int64(range.upperBound)), text]))
         case .number(let range): .nullable(.either([.number(range), text]))
         case .time, .bitRate, .factor, .frameRate, .size: .nullable(.either([text, .number()]))
-        case .text: .nullable(text)
+        // A list of several things, or a path.
+        case .text: .nullable(.text(most: 8192))
         }
     }
 
